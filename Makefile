@@ -1,0 +1,28 @@
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3
+ARGS ?=
+
+.PHONY: demo test bench clean
+export HF_HUB_OFFLINE ?= 1
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all]" --group dev
+	touch $@
+
+demo: $(VENV)/installed  ## The main job: build the PyTorch API corpus, index it, answer a query
+	$(BIN)/posrag demo $(ARGS)
+
+test: $(VENV)/installed  ## Lint, types and the whole test suite
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest $(ARGS)
+
+bench: $(VENV)/installed  ## Speed against the frameworks' own hybrid retrievers, all in one run
+	$(BIN)/python -m tests.benchmarks.speed $(ARGS)
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist

@@ -1,0 +1,33 @@
+"""Optional dependencies, asked for where they are used."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from shared_core.errors import MissingExtraError
+
+
+def require(module: str, *, extra: str) -> ModuleType:
+    """Import `module`, or say which extra brings it.
+
+    Parameters
+    ----------
+    module
+        Dotted module name.
+    extra
+        The extra of ``posrag`` that installs it.
+
+    Raises
+    ------
+    MissingExtraError
+        If the top-level package of `module` is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
+            raise
+        raise MissingExtraError(
+            f"{module} is not installed; run: pip install 'posrag[{extra}]'"
+        ) from error

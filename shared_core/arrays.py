@@ -1,0 +1,14 @@
+"""Names for the arrays that travel through the core."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Ints: TypeAlias = npt.NDArray[np.int32]
+Rows: TypeAlias = npt.NDArray[np.intp]
+Scores: TypeAlias = npt.NDArray[np.float64]
+Vectors: TypeAlias = npt.NDArray[np.float32]

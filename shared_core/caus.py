@@ -1,0 +1,156 @@
+"""CAUS: hybrid confidence scores, the gate, and the placement, in one object without a framework.
+
+Martin, Roy and Shalini, "CAUS-RAG: Algorithmic Interceptor for Mitigating Positional Bias in
+Technical Code Generation", Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.index.hybrid import HybridIndex
+from shared_core.index.metadata import Where
+from shared_core.placement import Placement, Sequential, resolve_placement
+from shared_core.scoring import rank
+from shared_core.scoring.fusion import Alpha, check_alpha
+from shared_core.scoring.ranking import check_k
+from shared_core.sensitivity import PositionProfile, Psi, decide, profile_of
+from shared_core.types import Arrangement, Evidence, Fusion, GateDecision, Ranking
+
+
+@dataclass(frozen=True, kw_only=True)
+class CAUS:
+    """Score a pool of passages, keep the best k, and place them if the gate opens.
+
+    Attributes
+    ----------
+    k
+        Number of passages to keep, >= 1.
+    alpha
+        Weight of the dense leg in [0, 1] (the sparse leg weighs ``1 - alpha``), or ``"auto"``.
+    fetch_k
+        Depth of each leg's search before fusion, >= 1; at least `k` is always fetched.
+    fusion
+        ``"min_max"`` (eq. 2) or ``"rrf"``.
+    placement
+        Name in `PLACEMENTS`, or a placement.
+    psi
+        What the gate knows of the model: a number, a `PositionProfile`, the path or name of a
+        saved one, ``"always"`` or ``"never"``. None keeps the ranked order and says so.
+    evidence
+        ``"point"`` or ``"interval"``; see `decide`.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range or unknown.
+    ProfileNotFoundError
+        If `psi` names a profile that is not there.
+    """
+
+    k: int = 10
+    alpha: Alpha = 0.3
+    fetch_k: int = 50
+    fusion: Fusion = "min_max"
+    placement: str | Placement = "u_shape"
+    psi: Psi = None
+    evidence: Evidence = "point"
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_k(self.fetch_k, "fetch_k")
+        check_alpha(self.alpha)
+        if self.fusion not in ("min_max", "rrf"):
+            raise ValueError(f"fusion must be 'min_max' or 'rrf', got {self.fusion!r}")
+        resolve_placement(self.placement)
+        self._applied(1, self.profile)
+
+    @cached_property
+    def profile(self) -> PositionProfile | None:
+        """The profile that `psi` is or names."""
+        return profile_of(self.psi)
+
+    @cached_property
+    def gate(self) -> GateDecision:
+        """The decision whether to place; the same for every query."""
+        psi = self.profile if self.profile is not None else self.psi
+        return decide(psi, evidence=self.evidence)
+
+    @cached_property
+    def _applied(self) -> Placement:
+        return resolve_placement(self.placement) if self.gate.opened else Sequential()
+
+    def rank(
+        self,
+        dense: npt.ArrayLike,
+        sparse: npt.ArrayLike,
+        *,
+        k: int | None = None,
+        alpha: Alpha | None = None,
+    ) -> Ranking:
+        """Rank candidates by the fused score of two legs; see `shared_core.scoring.rank`."""
+        return rank(
+            dense,
+            sparse,
+            k=self.k if k is None else k,
+            alpha=self.alpha if alpha is None else alpha,
+            fusion=self.fusion,
+        )
+
+    def place(self, ranking: Ranking) -> Arrangement:
+        """Put a ranking into slots: by the placement if the gate is open, else as ranked."""
+        placement = self._applied
+        return Arrangement(
+            ranking, placement(len(ranking), self.profile), placement.name, self.gate
+        )
+
+    def search(
+        self,
+        index: HybridIndex,
+        text: str,
+        vector: npt.ArrayLike,
+        *,
+        k: int | None = None,
+        fetch_k: int | None = None,
+        alpha: Alpha | None = None,
+        where: Where = None,
+    ) -> Arrangement:
+        """Search an index and place what is found; arguments as in `HybridIndex.search`."""
+        ranking = index.search(
+            text,
+            vector,
+            k=self.k if k is None else k,
+            fetch_k=self.fetch_k if fetch_k is None else fetch_k,
+            alpha=self.alpha if alpha is None else alpha,
+            fusion=self.fusion,
+            where=where,
+        )
+        return self.place(ranking)
+
+    def search_batch(
+        self,
+        index: HybridIndex,
+        texts: Sequence[str],
+        vectors: Sequence[npt.ArrayLike] | npt.NDArray[np.floating],
+        *,
+        k: int | None = None,
+        fetch_k: int | None = None,
+        alpha: Alpha | None = None,
+        where: Where = None,
+    ) -> list[Arrangement]:
+        """Search for many queries at once; the same results as `search` one by one."""
+        rankings = index.search_batch(
+            texts,
+            vectors,
+            k=self.k if k is None else k,
+            fetch_k=self.fetch_k if fetch_k is None else fetch_k,
+            alpha=self.alpha if alpha is None else alpha,
+            fusion=self.fusion,
+            where=where,
+        )
+        return [self.place(ranking) for ranking in rankings]

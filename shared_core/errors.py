@@ -1,0 +1,39 @@
+"""Errors of the package.
+
+::
+
+    PosragError
+    ├── IndexFormatError            not a posrag index folder, or one of another format
+    │   └── CorruptIndexError       a file is missing, truncated or altered
+    ├── EmbeddingMismatchError      the index was built with another embedding model
+    ├── ProfileNotFoundError        no saved position profile of that name or path
+    └── MissingExtraError           an optional dependency is not installed (also ImportError)
+
+A value out of range raises a plain ``ValueError`` that names the value.
+"""
+
+from __future__ import annotations
+
+
+class PosragError(Exception):
+    """Base of every error that is the package's own."""
+
+
+class IndexFormatError(PosragError):
+    """The folder is not a posrag index, or was written in a format this version cannot read."""
+
+
+class CorruptIndexError(IndexFormatError):
+    """A file of the index is missing, truncated or altered; nothing was loaded."""
+
+
+class EmbeddingMismatchError(PosragError):
+    """The embedding model at hand is not the one the index was built with."""
+
+
+class ProfileNotFoundError(PosragError):
+    """No position profile has been saved under that name or path."""
+
+
+class MissingExtraError(PosragError, ImportError):
+    """An optional dependency is not installed; the message holds the pip line."""

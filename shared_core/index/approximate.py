@@ -1,0 +1,139 @@
+"""Approximate preselection with FAISS: an 8-bit scan, an inverted file, or a graph.
+
+Each holds the vectors in 8 bits a dimension; the caller scores the selected rows exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import faiss
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Bools, Rows, Vectors
+
+Kind = Literal["sq8", "ivf", "hnsw"]
+
+SHORTLIST = 4
+"""Rows preselected for each one asked for."""
+
+AT_LEAST = 128
+"""Rows preselected at least; also the least breadth of the graph search."""
+
+TAIL = 0.1
+"""Share of rows that may wait outside, scanned exactly, before they are taken in."""
+
+SMALL = 10_000
+"""Rows below which an exact scan is fast enough, and nothing is preselected."""
+
+CLUSTERS_PER_ROOT = 4
+"""Lists of the inverted file for each unit of the square root of the rows."""
+
+ROWS_PER_LIST = 40
+"""Rows that FAISS wants to see for each list it trains."""
+
+PROBES = 16
+"""Lists of the inverted file that a query visits."""
+
+NEIGHBOURS = 32
+"""Neighbours of a node in the graph."""
+
+CHUNK = 65_536
+_SEED = 1234
+
+
+@dataclass(frozen=True)
+class Approximate:
+    """A FAISS index over the first `size` rows of the vectors. Never changed once made.
+
+    Attributes
+    ----------
+    kind
+        ``"sq8"``, ``"ivf"`` or ``"hnsw"``.
+    index
+        The FAISS index; it holds ``vectors * scale`` rounded to signed bytes.
+    scale
+        Puts the largest component at 127.
+    trained
+        Rows at hand when the inverted file was trained.
+    """
+
+    kind: Kind
+    index: faiss.Index
+    scale: float
+    trained: int
+
+    @property
+    def size(self) -> int:
+        """Number of rows covered."""
+        return int(self.index.ntotal)
+
+    @classmethod
+    def build(cls, kind: Kind, vectors: Vectors) -> Approximate | None:
+        """Build over all `vectors`, shape (rows, dim); None where a scan is fast enough."""
+        rows, dim = vectors.shape
+        if rows < SMALL:
+            return None
+        largest = max(float(vectors.max()), -float(vectors.min()))
+        scale = 127 / largest if largest > 0 else 1.0
+        made = cls(kind, _make(kind, dim, rows), scale, rows)
+        if not made.index.is_trained:
+            step = max(1, rows // (64 * made.index.nlist))
+            made.index.train(made._bytes(vectors[::step]))
+        made._add(vectors)
+        return made
+
+    def grown(self, vectors: Vectors) -> Approximate | None:
+        """Return one that covers all `vectors`, or itself while few rows wait outside."""
+        waiting = vectors.shape[0] - self.size
+        if waiting <= TAIL * self.size:
+            return self
+        if self.kind == "ivf" and vectors.shape[0] > 4 * self.trained:
+            return Approximate.build(self.kind, vectors)
+        made = replace(self, index=faiss.clone_index(self.index))
+        made._add(vectors[self.size :])
+        return made
+
+    def search(self, query: Vectors, k: int, allowed: Bools | None) -> Rows:
+        """Return rows, ascending, among which most of the best `k` are."""
+        wanted = min(max(SHORTLIST * k, AT_LEAST), self.size)
+        bits = None if allowed is None else np.packbits(allowed, bitorder="little")
+        params = self._parameters(wanted, bits)
+        found = self.index.search((query * np.float32(self.scale))[None], wanted, params=params)[1]
+        rows = np.sort(found[0])
+        return rows[rows >= 0].astype(np.intp, copy=False)
+
+    def _parameters(
+        self, wanted: int, bits: npt.NDArray[np.uint8] | None
+    ) -> faiss.SearchParameters | None:
+        options = {} if bits is None else {"sel": faiss.IDSelectorBitmap(bits)}
+        if self.kind == "ivf":
+            return faiss.SearchParametersIVF(nprobe=PROBES, **options)
+        if self.kind == "hnsw":
+            return faiss.SearchParametersHNSW(efSearch=wanted, **options)
+        return faiss.SearchParameters(**options) if options else None
+
+    def _add(self, vectors: Vectors) -> None:
+        for start in range(0, len(vectors), CHUNK):
+            self.index.add(self._bytes(vectors[start : start + CHUNK]))
+
+    def _bytes(self, vectors: Vectors) -> Vectors:
+        scaled: Vectors = vectors * np.float32(self.scale)
+        return np.asarray(np.rint(scaled.clip(-127, 127)))
+
+
+def _make(kind: Kind, dim: int, rows: int) -> faiss.Index:
+    metric, codec = faiss.METRIC_INNER_PRODUCT, faiss.ScalarQuantizer.QT_8bit_direct_signed
+    if kind == "sq8":
+        return faiss.IndexScalarQuantizer(dim, codec, metric)
+    if kind == "hnsw":
+        return faiss.IndexHNSWSQ(dim, codec, NEIGHBOURS, metric)
+    lists = int(min(CLUSTERS_PER_ROOT * rows**0.5, rows / ROWS_PER_LIST))
+    coarse = faiss.IndexFlatIP(dim)
+    index = faiss.IndexIVFScalarQuantizer(coarse, dim, lists, codec, metric, False)
+    index.own_fields = True
+    coarse.this.disown()
+    index.cp.seed = _SEED
+    return index

@@ -1,0 +1,234 @@
+"""The dense leg: vectors in FAISS, exact scores, and approximate candidates by choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import faiss
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Bools, Rows, Scores, Vectors
+from shared_core.index.approximate import Approximate
+from shared_core.index.select import reaching
+
+Metric = Literal["cosine", "inner_product"]
+Dense = Literal["flat", "sq8", "ivf", "hnsw"]
+
+ROUNDING = 4e-6
+"""Float32 products of unit vectors, summed in another order, differ by less."""
+
+GROWTH = 1.5
+"""How much room a full store grows by."""
+
+FEW = 16
+"""Where a filter leaves one row in so many or fewer, only those are scanned."""
+
+BATCH_BYTES = 1 << 26
+"""Memory for the scores of a batch of queries."""
+
+
+@dataclass(frozen=True)
+class DenseView:
+    """A snapshot of the dense leg; what is added afterwards makes another.
+
+    One query is scanned by numpy's matrix-vector product over FAISS's memory, which is faster
+    than FAISS's own scan, a batch by a matrix product. What the scan selects is scored again one
+    by one, so that a passage's score does not depend on how it was found.
+
+    Attributes
+    ----------
+    metric
+        ``"cosine"``: vectors and queries are scaled to unit length. ``"inner_product"``: as given.
+    kind
+        ``"flat"``, or the approximate index that preselects.
+    store
+        FAISS flat index whose memory holds the vectors, with room to grow; None before the first.
+    vectors
+        That memory up to this snapshot's last row, shape (rows, dim). Not to be written to.
+    longest
+        Largest norm of a vector.
+    approximate
+        Preselects among the first rows; the rows after them are scanned.
+    """
+
+    metric: Metric
+    kind: Dense
+    store: faiss.IndexFlatIP | None = None
+    vectors: Vectors = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    longest: float = 1.0
+    approximate: Approximate | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return len(self.vectors)
+
+    @property
+    def dim(self) -> int | None:
+        """Dimension of the vectors; None before the first."""
+        return None if self.store is None else self.vectors.shape[1]
+
+    def checked(self, vectors: npt.ArrayLike, names: Sequence[str]) -> Vectors:
+        """Return a copy of `vectors` as float32, scaled for the metric.
+
+        Parameters
+        ----------
+        vectors
+            Shape (len(names), dim).
+        names
+            What each row belongs to, for error messages.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a value is NaN or infinite.
+        """
+        try:
+            matrix = np.array(vectors, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"the embeddings are not numbers of one shape: {error}") from error
+        if matrix.ndim != 2 or matrix.shape[0] != len(names) or matrix.shape[1] == 0:
+            raise ValueError(f"expected {len(names)} embeddings, got shape {matrix.shape}")
+        if self.dim is not None and matrix.shape[1] != self.dim:
+            raise ValueError(
+                f"the index holds vectors of dimension {self.dim}, got dimension "
+                f"{matrix.shape[1]}: embed with the model the index was built with"
+            )
+        lengths = np.sqrt(np.vecdot(matrix, matrix))
+        for at in (~np.isfinite(lengths)).nonzero()[0].tolist():
+            raise ValueError(f"the embedding of {names[at]} holds NaN, infinite or huge values")
+        if self.metric == "cosine":
+            matrix /= np.where(lengths > 0, lengths, np.float32(1))[:, None]
+        return matrix
+
+    def query(self, vector: npt.ArrayLike) -> Vectors:
+        """Return a query vector as float32, scaled for the metric, shape (dim,).
+
+        Raises
+        ------
+        ValueError
+            As `checked`.
+        """
+        query = np.asarray(vector, dtype=np.float32)
+        if query.shape == (self.dim,):
+            square = float(query @ query)
+            if 0 < square < np.inf:
+                scale = 1.0 if self.metric == "inner_product" else square**-0.5
+                return np.asarray(query * np.float32(scale))
+        return self.checked(query[None], ["the query"]).reshape(-1)
+
+    def search(self, query: Vectors, k: int, allowed: Bools | None = None) -> tuple[Rows, Scores]:
+        """Return the best `k` rows and their scores, best first, ties by row.
+
+        Parameters
+        ----------
+        query
+            From `query`, shape (dim,).
+        k
+            At least 1.
+        allowed
+            Rows that may be found, shape (rows,).
+        """
+        return self._best(query, self._near(query, k, allowed), k)
+
+    def search_batch(
+        self, queries: Vectors, k: int, allowed: Bools | None = None
+    ) -> Iterator[tuple[Rows, Scores]]:
+        """Yield for each query, shape (m, dim), what `search` returns."""
+        if self.approximate is not None or _few(allowed):
+            yield from (self.search(query, k, allowed) for query in queries)
+            return
+        step = max(1, BATCH_BYTES // (4 * max(self.size, 1)))
+        for start in range(0, len(queries), step):
+            batch = queries[start : start + step]
+            for query, scores in zip(batch, batch @ self.vectors.T, strict=True):
+                yield self._best(query, self._reaching(query, scores, k, allowed), k)
+
+    def scores_at(self, query: Vectors, rows: Rows) -> Scores:
+        """Return the exact scores of `rows`, shape (len(rows),)."""
+        scores: Vectors = np.vecdot(self.vectors[rows], query)
+        return scores.astype(np.float64)
+
+    def _best(self, query: Vectors, rows: Rows, k: int) -> tuple[Rows, Scores]:
+        scores = self.scores_at(query, rows)
+        best = (-scores).argsort(kind="stable")[:k]
+        return rows[best], scores[best]
+
+    def _near(self, query: Vectors, k: int, allowed: Bools | None) -> Rows:
+        """Return rows, ascending, among which the best `k` are."""
+        if allowed is not None and _few(allowed):
+            rows = allowed.nonzero()[0]
+            return rows[reaching(self.vectors[rows] @ query, k, self._slack(query))]
+        if self.approximate is None:
+            return self._reaching(query, self.vectors @ query, k, allowed)
+        first = self.approximate.size
+        rows = self.approximate.search(query, k, None if allowed is None else allowed[:first])
+        tail = self.vectors[first:] @ query
+        return np.concatenate(
+            [
+                rows,
+                first
+                + self._reaching(query, tail, k, None if allowed is None else allowed[first:]),
+            ]
+        )
+
+    def _reaching(self, query: Vectors, scores: Vectors, k: int, allowed: Bools | None) -> Rows:
+        if allowed is None:
+            return reaching(scores, k, self._slack(query))
+        np.putmask(scores, ~allowed, -np.inf)
+        rows = reaching(scores, k, self._slack(query))
+        return rows[allowed[rows]]
+
+    def _slack(self, query: Vectors) -> float:
+        if self.metric == "cosine":
+            return ROUNDING
+        return ROUNDING * self.longest * float(np.linalg.norm(query))
+
+    def extended(self, vectors: Vectors) -> DenseView:
+        """Return the view with `vectors`, from `checked`, in new rows at the end."""
+        longest = max(self.longest, float(np.vecdot(vectors, vectors).max()) ** 0.5)
+        view = replace(self.stored(vectors, self.approximate), longest=longest)
+        return replace(view, approximate=view._grown())
+
+    def stored(self, vectors: Vectors, approximate: Approximate | None) -> DenseView:
+        """Return the view with `vectors` in new rows and `approximate` as it is given."""
+        size, dim = self.size + vectors.shape[0], vectors.shape[1]
+        store = self.store
+        if store is None or store.codes.size() < 4 * size * dim:
+            store = _roomy(dim, max(size, int(self.size * GROWTH)))
+            if self.size:
+                _memory(store)[: self.size] = self.vectors
+        _memory(store)[self.size : size] = vectors
+        store.ntotal = size
+        return replace(self, store=store, vectors=_memory(store)[:size], approximate=approximate)
+
+    def _grown(self) -> Approximate | None:
+        if self.kind == "flat":
+            return None
+        if self.approximate is None:
+            return Approximate.build(self.kind, self.vectors)
+        return self.approximate.grown(self.vectors)
+
+    def compacted(self, keep: Bools) -> DenseView:
+        """Return a view of the rows in `keep` alone, numbered anew in their order."""
+        empty = DenseView(self.metric, self.kind)
+        return empty.extended(self.vectors[keep]) if keep.any() else empty
+
+
+def _few(allowed: Bools | None) -> bool:
+    return allowed is not None and FEW * int(np.count_nonzero(allowed)) <= allowed.size
+
+
+def _roomy(dim: int, rows: int) -> faiss.IndexFlatIP:
+    """Return a flat index with memory for `rows` vectors, so that growing moves none of them."""
+    store = faiss.IndexFlatIP(dim)
+    store.codes.resize(4 * dim * rows)
+    return store
+
+
+def _memory(store: faiss.IndexFlatIP) -> Vectors:
+    values: Vectors = faiss.rev_swig_ptr(store.get_xb(), store.codes.size() // 4)
+    return values.reshape(-1, store.d)

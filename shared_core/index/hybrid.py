@@ -1,0 +1,435 @@
+"""The hybrid index: passages under a dense and a sparse leg, searched together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Bools, Rows, Vectors
+from shared_core.errors import EmbeddingMismatchError
+from shared_core.index.bm25 import BM25Options, Variant
+from shared_core.index.dense import Dense, DenseView, Metric
+from shared_core.index.lexicon import Lexicon
+from shared_core.index.metadata import Where
+from shared_core.index.sparse_query import SparseQuery
+from shared_core.index.sparse_view import SparseView
+from shared_core.index.state import State
+from shared_core.index.storage import load_state, save_state
+from shared_core.index.tokenize import Tokenizer
+from shared_core.scoring.fusion import Alpha, check_alpha, fuse_pool
+from shared_core.scoring.ranking import check_k, top
+from shared_core.types import Fusion, Passage, Ranking
+
+COMPACT = 1000
+"""Rows from which an index drops its deleted rows once they are the greater part."""
+
+WORTH_A_THREAD = 50_000
+"""Rows from which the sparse leg repays the hand-over to a thread beside the dense one."""
+
+SAME_MODEL = 0.99
+"""Cosine from which two embeddings of one text count as made by the same model."""
+
+_beside = ThreadPoolExecutor(thread_name_prefix="posrag")
+
+
+class HybridIndex:
+    """Passages under FAISS and BM25, searched together and fused (CAUS, Gear 1).
+
+    Both legs search to depth `fetch_k`; the pool is the union of what they find, and each leg
+    scores the whole pool exactly, also what only the other one found. Safe to search from many
+    threads while one adds or deletes: a search works on the state it starts from.
+
+    Parameters
+    ----------
+    metric
+        ``"cosine"`` (vectors are scaled to unit length) or ``"inner_product"``.
+    dense
+        ``"flat"``: exact. ``"sq8"``: an 8-bit scan with exact re-scoring. ``"ivf"``, ``"hnsw"``:
+        FAISS's inverted file and graph, re-scored exactly too. The last three preselect from
+        10,000 passages up and may miss some.
+    variant, k1, b, epsilon
+        BM25, see `BM25Options`.
+    tokenizer
+        Text to tokens, by default `tokenize`.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown or out of range.
+    """
+
+    def __init__(
+        self,
+        *,
+        metric: Metric = "cosine",
+        dense: Dense = "flat",
+        variant: Variant = "lucene",
+        k1: float = 1.5,
+        b: float = 0.75,
+        epsilon: float = 0.25,
+        tokenizer: Tokenizer | None = None,
+    ) -> None:
+        if metric not in ("cosine", "inner_product"):
+            raise ValueError(f"metric must be 'cosine' or 'inner_product', got {metric!r}")
+        if dense not in ("flat", "sq8", "ivf", "hnsw"):
+            raise ValueError(f"dense must be 'flat', 'sq8', 'ivf' or 'hnsw', got {dense!r}")
+        options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon)
+        self.extra: dict[str, Any] = {}
+        self._lexicon = Lexicon(tokenizer)
+        self._writing = threading.Lock()
+        self._state = State(DenseView(metric, dense), SparseView.empty(options))
+        self._rows: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return self._state.sparse.alive_count
+
+    def __contains__(self, id: object) -> bool:
+        return self._row(self._state, id) is not None
+
+    def __repr__(self) -> str:
+        state = self._state
+        return (
+            f"HybridIndex({len(self)} passages, dim={self.dim}, dense={state.dense.kind!r}, "
+            f"variant={state.sparse.options.variant!r})"
+        )
+
+    @property
+    def dim(self) -> int | None:
+        """Dimension of the vectors; None while the index has never held any."""
+        return self._state.dense.dim
+
+    @property
+    def passages(self) -> list[Passage]:
+        """The passages, in insertion order."""
+        state = self._state
+        return [state.passages[row] for row in state.alive_rows()]
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids, in insertion order."""
+        return [passage.id for passage in self.passages]
+
+    def get(self, ids: Iterable[str]) -> list[Passage]:
+        """Return the passages of `ids`, in that order, without those that are not there."""
+        state = self._state
+        rows = (self._row(state, id) for id in ids)
+        return [state.passages[row] for row in rows if row is not None]
+
+    def add(self, passages: Sequence[Passage], vectors: npt.ArrayLike) -> list[str]:
+        """Add passages, or replace those whose id is there already; all of them or none.
+
+        Parameters
+        ----------
+        passages
+            The passages; ids unique among them. A replaced one moves to the end.
+        vectors
+            Their embeddings, shape (len(passages), dim), finite.
+
+        Returns
+        -------
+        list of str
+            The ids.
+
+        Raises
+        ------
+        ValueError
+            If an id occurs twice, or the vectors do not fit.
+        """
+        passages = list(passages)
+        ids = [passage.id for passage in passages]
+        _check_ids(ids)
+        if not passages:
+            return []
+        with self._writing:
+            state = self._state
+            matrix = state.dense.checked(vectors, [f"passage {id!r}" for id in ids])
+            documents = [self._lexicon.learn(passage.text) for passage in passages]
+            replaced = [row for id in ids if (row := self._row(state, id)) is not None]
+            sparse = state.sparse.without(np.array(replaced, np.intp))
+            sparse = sparse.extended(documents, len(self._lexicon))
+            dense = state.dense.extended(matrix)
+            del state.passages[state.size :]
+            state.passages.extend(passages)
+            self._publish(State(dense, sparse, state.passages), state.size)
+        return ids
+
+    def delete(self, ids: Iterable[str]) -> list[str]:
+        """Delete passages and return the ids that were there; unknown ids are ignored."""
+        with self._writing:
+            state = self._state
+            rows = {id: row for id in ids if (row := self._row(state, id)) is not None}
+            sparse = state.sparse.without(np.fromiter(rows.values(), np.intp))
+            self._publish(State(state.dense, sparse, state.passages), state.size)
+        return list(rows)
+
+    def compact(self) -> None:
+        """Free the memory of deleted passages; happens by itself once they are the most."""
+        with self._writing:
+            self._compact()
+
+    def _publish(self, state: State, first_new: int) -> None:
+        self._state = state
+        for row in range(first_new, state.size):
+            self._rows[state.passages[row].id] = row
+        if state.size >= COMPACT and 2 * state.sparse.alive_count < state.size:
+            self._compact()
+
+    def _compact(self) -> None:
+        state = self._state
+        alive = state.sparse.alive
+        if alive is None:
+            return
+        passages = [state.passages[row] for row in state.alive_rows()]
+        self._rows = {passage.id: row for row, passage in enumerate(passages)}
+        self._state = State(state.dense.compacted(alive), state.sparse.compacted(), passages)
+
+    def _row(self, state: State, id: object) -> int | None:
+        row = self._rows.get(id)  # type: ignore[call-overload]
+        if row is None or row >= state.size or state.passages[row].id != id:
+            return None
+        alive = state.sparse.alive
+        return row if alive is None or alive[row] else None
+
+    def search(
+        self,
+        text: str,
+        vector: npt.ArrayLike,
+        *,
+        k: int = 10,
+        fetch_k: int = 50,
+        alpha: Alpha = 0.3,
+        fusion: Fusion = "min_max",
+        where: Where = None,
+    ) -> Ranking:
+        """Return the best `k` passages by the fused score of both legs.
+
+        Parameters
+        ----------
+        text
+            Query for the sparse leg. Without a token of the corpus (blank, say) that leg finds
+            nothing and contributes 0.
+        vector
+            Query for the dense leg, shape (dim,), finite.
+        k
+            Number of passages, >= 1; an index that holds fewer gives all it has.
+        fetch_k
+            Depth of each leg's search, >= 1; at least `k` is always fetched.
+        alpha
+            Weight of the dense leg in [0, 1], or ``"auto"``.
+        fusion
+            ``"min_max"`` or ``"rrf"``.
+        where
+            Filter on the metadata, see `Where`; it holds in both legs.
+
+        Returns
+        -------
+        Ranking
+            Best first; its `indices` are rows of the index. Empty for an empty index.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range or the vector does not fit.
+        """
+        return self.search_batch(
+            [text], [vector], k=k, fetch_k=fetch_k, alpha=alpha, fusion=fusion, where=where
+        )[0]
+
+    def search_batch(
+        self,
+        texts: Sequence[str],
+        vectors: Sequence[npt.ArrayLike] | npt.NDArray[np.floating],
+        *,
+        k: int = 10,
+        fetch_k: int = 50,
+        alpha: Alpha = 0.3,
+        fusion: Fusion = "min_max",
+        where: Where = None,
+    ) -> list[Ranking]:
+        """Search for many queries at once; the same results as `search` one by one, sooner.
+
+        Parameters
+        ----------
+        texts
+            Queries for the sparse leg.
+        vectors
+            Queries for the dense leg, shape (len(texts), dim).
+        k, fetch_k, alpha, fusion, where
+            As in `search`.
+        """
+        k, alpha = check_k(k), check_alpha(alpha)
+        depth = max(k, check_k(fetch_k, "fetch_k"))
+        if len(texts) != len(vectors):
+            raise ValueError(f"got {len(texts)} texts and {len(vectors)} vectors")
+        state = self._state
+        allowed = state.allowed(where)
+        if state.sparse.alive_count == 0 or (allowed is not None and not allowed.any()):
+            return [_nothing(fusion) for _ in texts]
+        queries = [state.dense.query(vector) for vector in vectors]
+        rankings = []
+        for query, dense, sparse in self._legs(state, texts, queries, depth, allowed):
+            rows = _union(dense, sparse.top(depth, allowed)[0])
+            fused = fuse_pool(
+                state.dense.scores_at(query, rows), sparse.at(rows), alpha=alpha, fusion=fusion
+            )
+            rankings.append(top(fused, k, rows, state.passages))
+        return rankings
+
+    def _legs(
+        self,
+        state: State,
+        texts: Sequence[str],
+        queries: Sequence[Vectors],
+        depth: int,
+        allowed: Bools | None,
+    ) -> Iterator[tuple[Vectors, Rows, SparseQuery]]:
+        """Yield for each query its vector, the rows of its dense leg, and its sparse leg."""
+        sparse = partial(self._match, state.sparse)
+        if len(texts) > 1:
+            found = state.dense.search_batch(np.stack(queries), depth, allowed)
+            for text, query, (rows, _) in zip(texts, queries, found, strict=True):
+                yield query, rows, sparse(text)
+        elif state.size >= WORTH_A_THREAD:
+            matching = _beside.submit(sparse, texts[0])
+            rows, _ = state.dense.search(queries[0], depth, allowed)
+            yield queries[0], rows, matching.result()
+        elif texts:
+            rows, _ = state.dense.search(queries[0], depth, allowed)
+            yield queries[0], rows, sparse(texts[0])
+
+    def _match(self, view: SparseView, text: str) -> SparseQuery:
+        return SparseQuery(view, self._lexicon.lookup(text))
+
+    def verify_embeddings(self, embed: Callable[[str], Sequence[float]]) -> None:
+        """Check that `embed` is the model the index was built with, by embedding one passage again.
+
+        Parameters
+        ----------
+        embed
+            Text to vector, as for passages (not as for queries, where a model tells them apart).
+
+        Raises
+        ------
+        EmbeddingMismatchError
+            If the vector has another dimension or points elsewhere than the stored one.
+        """
+        state = self._state
+        rows = state.alive_rows()
+        if not rows:
+            return
+        row = min(
+            rows, key=lambda row: (not state.passages[row].text, len(state.passages[row].text))
+        )
+        passage, stored = state.passages[row], state.dense.vectors[row]
+        vector = np.asarray(embed(passage.text), dtype=np.float32)
+        if vector.shape != stored.shape:
+            raise EmbeddingMismatchError(
+                f"the index holds vectors of dimension {stored.size}, the embedding model gives "
+                f"dimension {vector.size}: load it with the model it was built with"
+            )
+        lengths = float(np.linalg.norm(vector)) * float(np.linalg.norm(stored))
+        cosine = float(vector @ stored) / lengths if lengths > 0 else float(lengths == 0)
+        if not cosine >= SAME_MODEL:
+            raise EmbeddingMismatchError(
+                f"the embedding model is not the one the index was built with: passage "
+                f"{passage.id!r} now has cosine {cosine:.3f} with its stored vector"
+            )
+
+    def save(
+        self,
+        path: str | Path,
+        *,
+        encode_source: Callable[[Any], Any] | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write the index into a folder; a crash midway leaves what was there before.
+
+        Parameters
+        ----------
+        path
+            Folder: new, empty, or an index that is to be replaced.
+        encode_source
+            Makes a passage's `source` JSON-able. Without it, sources are not saved.
+        extra
+            JSON-able values to keep with the index; `load` puts them into `extra`.
+
+        Raises
+        ------
+        ValueError
+            If metadata of a passage is not JSON-able.
+        IndexFormatError
+            If the folder holds other things than an index.
+        """
+        with self._writing:
+            save_state(
+                Path(path),
+                self._state,
+                self._lexicon,
+                encode_source,
+                {**self.extra, **(extra or {})},
+            )
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        tokenizer: Tokenizer | None = None,
+        decode_source: Callable[[Any], Any] | None = None,
+    ) -> HybridIndex:
+        """Read an index that `save` wrote.
+
+        Parameters
+        ----------
+        path
+            The folder.
+        tokenizer
+            The tokeniser of an index that was built with one of the caller's own.
+        decode_source
+            Turns back what `encode_source` made.
+
+        Raises
+        ------
+        IndexFormatError
+            If the folder is not an index, or one of a format this version cannot read.
+        CorruptIndexError
+            If a file is missing, truncated or altered.
+        ValueError
+            If the index was built with a tokeniser of the caller's own and none is given, or one
+            is given and it was not.
+        """
+        loaded = load_state(Path(path), tokenizer, decode_source)
+        index = cls(tokenizer=tokenizer)
+        index.extra = loaded.extra
+        index._lexicon = loaded.lexicon
+        index._publish(loaded.state, 0)
+        return index
+
+
+def _check_ids(ids: Sequence[str]) -> None:
+    seen: dict[str, int] = {}
+    for position, id in enumerate(ids):
+        if not isinstance(id, str) or not id:
+            raise ValueError(f"the id of passage {position} must be a non-empty string, got {id!r}")
+        if seen.setdefault(id, position) != position:
+            raise ValueError(f"id {id!r} occurs twice, at positions {seen[id]} and {position}")
+
+
+def _union(one: Rows, other: Rows) -> Rows:
+    rows = np.concatenate([one, other])
+    rows.sort()
+    first = np.empty(rows.size, np.bool_)
+    first[:1] = True
+    np.not_equal(rows[1:], rows[:-1], out=first[1:])
+    return rows[first]
+
+
+def _nothing(fusion: Fusion) -> Ranking:
+    return Ranking([], [], [], [], [], [], [], [], 0.0, fusion)

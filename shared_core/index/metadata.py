@@ -1,0 +1,81 @@
+"""Metadata filters: which rows a search may find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from shared_core.arrays import Bools, Rows
+from shared_core.types import Passage
+
+Where: TypeAlias = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool] | None
+"""Wanted value of each key (a list, tuple or set: any of them), or a function of the metadata."""
+
+_ABSENT = object()
+
+
+class MetadataColumns:
+    """Answers filters over the metadata of one snapshot of passages.
+
+    A column is read once, when a filter first names its key.
+    """
+
+    def __init__(self, passages: Sequence[Passage], size: int) -> None:
+        self._passages = passages
+        self._size = size
+        self._columns: dict[str, dict[Any, Rows]] = {}
+
+    def allowed(self, where: Where) -> Bools | None:
+        """Return which rows pass, shape (rows,); None if there is no filter.
+
+        Raises
+        ------
+        ValueError
+            If the filter is of another form, or uses operators.
+        """
+        if where is None:
+            return None
+        if callable(where):
+            passed = (bool(where(self._passages[row].metadata)) for row in range(self._size))
+            return np.fromiter(passed, np.bool_, self._size)
+        if not isinstance(where, Mapping):
+            raise ValueError(f"a filter is a mapping or a function of the metadata, got {where!r}")
+        allowed = np.ones(self._size, np.bool_)
+        for key, wanted in where.items():
+            allowed &= self._equal(key, wanted)
+        return allowed
+
+    def _equal(self, key: str, wanted: Any) -> Bools:
+        if key.startswith("$") or isinstance(wanted, Mapping):
+            raise ValueError(
+                f"filter {key!r}: {wanted!r} uses operators; give a function of the metadata"
+            )
+        column = self._column(key)
+        matching = np.zeros(self._size, np.bool_)
+        for value in wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]:
+            rows = column.get(_hashable(value))
+            if rows is not None:
+                matching[rows] = True
+        return matching
+
+    def _column(self, key: str) -> dict[Any, Rows]:
+        column = self._columns.get(key)
+        if column is None:
+            rows: dict[Any, list[int]] = {}
+            for row in range(self._size):
+                value = self._passages[row].metadata.get(key, _ABSENT)
+                if value is not _ABSENT:
+                    rows.setdefault(_hashable(value), []).append(row)
+            column = {value: np.array(held, np.intp) for value, held in rows.items()}
+            self._columns[key] = column
+        return column
+
+
+def _hashable(value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError:
+        return repr(value)
+    return value

@@ -1,0 +1,99 @@
+"""Postings: which rows hold a term, and how often. Counts only; weights come at query time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Bools, Ints
+
+Counts = npt.NDArray[np.uint16] | npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The postings of a run of rows, by term. Never changed once made.
+
+    Attributes
+    ----------
+    terms
+        Term numbers, ascending, shape (t,).
+    starts
+        Where each term's postings begin, shape (t + 1,).
+    rows, counts
+        Row and occurrences of each posting, shape (p,); rows ascend within a term.
+    """
+
+    terms: Ints
+    starts: npt.NDArray[np.int64]
+    rows: Ints
+    counts: Counts
+
+    @classmethod
+    def build(cls, documents: Sequence[Sequence[int]], first_row: int) -> Segment:
+        """Count the term numbers of documents that stand in rows from `first_row` on."""
+        lengths = np.fromiter(map(len, documents), np.int64, len(documents))
+        numbers = np.fromiter(chain.from_iterable(documents), np.int64, int(lengths.sum()))
+        rows = np.repeat(np.arange(len(documents), dtype=np.int64), lengths)
+        keys, counts = np.unique(numbers * len(documents) + rows, return_counts=True)
+        numbers, rows = np.divmod(keys, max(len(documents), 1))
+        return cls._from_sorted(numbers, rows + first_row, counts)
+
+    @classmethod
+    def merge(cls, segments: Sequence[Segment], keep: Bools | None) -> Segment:
+        """Merge segments of ascending rows into one.
+
+        Parameters
+        ----------
+        segments
+            In row order.
+        keep
+            Rows to keep, by row; the kept ones are numbered anew from 0. None keeps all as is.
+        """
+        numbers = np.concatenate([np.repeat(s.terms, np.diff(s.starts)) for s in segments])
+        rows = np.concatenate([s.rows for s in segments])
+        counts = np.concatenate([s.counts for s in segments])
+        if keep is not None:
+            kept = keep[rows]
+            rows = (np.cumsum(keep, dtype=np.int32) - 1)[rows[kept]]
+            numbers, counts = numbers[kept], counts[kept]
+        order = np.argsort(numbers, kind="stable")
+        return cls._from_sorted(numbers[order], rows[order], counts[order])
+
+    @classmethod
+    def _from_sorted(
+        cls,
+        numbers: npt.NDArray[np.integer],
+        rows: npt.NDArray[np.integer],
+        counts: npt.NDArray[np.integer],
+    ) -> Segment:
+        terms, starts = np.unique(numbers, return_index=True)
+        narrow = counts.size == 0 or counts.max() < 2**16
+        return cls(
+            terms.astype(np.int32),
+            np.append(starts, numbers.size).astype(np.int64),
+            rows.astype(np.int32),
+            counts.astype(np.uint16) if narrow else counts.astype(np.int32),
+        )
+
+    @property
+    def size(self) -> int:
+        """Number of postings."""
+        return self.rows.size
+
+    def find(self, terms: Sequence[int]) -> Iterator[tuple[int, Ints, Counts]]:
+        """Yield (position in `terms`, rows, counts) for those of `terms` that occur here."""
+        places = self.terms.searchsorted(terms).tolist() if terms else ()
+        for position, place in enumerate(places):
+            if place < self.terms.size and self.terms[place] == terms[position]:
+                span = slice(self.starts[place], self.starts[place + 1])
+                yield position, self.rows[span], self.counts[span]
+
+    def frequencies_of(self, rows: Bools, terms: int) -> npt.NDArray[np.int64]:
+        """Return, for each of `terms` terms, how many of the marked rows hold it."""
+        marked = np.repeat(self.terms, np.diff(self.starts))[rows[self.rows]]
+        return np.bincount(marked, minlength=terms)

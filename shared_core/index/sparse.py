@@ -1,0 +1,183 @@
+"""A BM25 index that grows and shrinks without being rebuilt."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Bools, Rows, Scores
+from shared_core.index.bm25 import BM25Options, Variant
+from shared_core.index.lexicon import Lexicon
+from shared_core.index.sparse_query import SparseQuery
+from shared_core.index.sparse_view import SparseView
+from shared_core.index.tokenize import Tokenizer
+
+
+class BM25Index:
+    """BM25 over postings that keep counts; weights are applied when a query comes.
+
+    So adding and deleting touch only what changes, and every score is what an index built anew
+    from the remaining texts would give. Rows are numbered in insertion order. Safe to read from
+    many threads while one writes: a search works on the snapshot it starts from.
+
+    Parameters
+    ----------
+    variant
+        ``"lucene"`` (no zero or negative idf) or ``"okapi"`` (BM25Okapi of rank-bm25).
+    k1, b, epsilon
+        See `BM25Options`.
+    tokenizer
+        Text to tokens; by default `tokenize`, which knows identifiers and lower-cases.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range.
+    """
+
+    def __init__(
+        self,
+        *,
+        variant: Variant = "lucene",
+        k1: float = 1.5,
+        b: float = 0.75,
+        epsilon: float = 0.25,
+        tokenizer: Tokenizer | None = None,
+    ) -> None:
+        self.options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon)
+        self.lexicon = Lexicon(tokenizer)
+        self._writing = threading.Lock()
+        self._view = SparseView.empty(self.options)
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Iterable[str],
+        *,
+        variant: Variant = "lucene",
+        k1: float = 1.5,
+        b: float = 0.75,
+        epsilon: float = 0.25,
+        tokenizer: Tokenizer | None = None,
+    ) -> BM25Index:
+        """Build an index of `texts`; options as in the constructor."""
+        index = cls(variant=variant, k1=k1, b=b, epsilon=epsilon, tokenizer=tokenizer)
+        index.add(texts)
+        return index
+
+    @classmethod
+    def from_rank_bm25(cls, bm25: Any, *, tokenizer: Tokenizer) -> BM25Index:
+        """Convert a ``rank_bm25.BM25Okapi``; the scores stay the same.
+
+        Parameters
+        ----------
+        bm25
+            The object; its counts, ``k1``, ``b`` and ``epsilon`` are taken over.
+        tokenizer
+            The tokeniser its corpus was split with; the object does not hold it.
+
+        Raises
+        ------
+        ValueError
+            If `bm25` is of another class, whose formula differs.
+        """
+        if type(bm25).__name__ != "BM25Okapi":
+            raise ValueError(
+                f"only rank_bm25.BM25Okapi converts, got {type(bm25).__name__}; "
+                "build the index from the texts instead"
+            )
+        index = cls(
+            variant="okapi", k1=bm25.k1, b=bm25.b, epsilon=bm25.epsilon, tokenizer=tokenizer
+        )
+        numbered = index.lexicon.ids
+        documents = [
+            [
+                numbered.setdefault(token, len(numbered))
+                for token, count in document.items()
+                for _ in range(count)
+            ]
+            for document in bm25.doc_freqs
+        ]
+        index._append(documents)
+        return index
+
+    @property
+    def view(self) -> SparseView:
+        """The present snapshot; it stays as it is whatever is added or deleted later."""
+        return self._view
+
+    def __len__(self) -> int:
+        return self._view.alive_count
+
+    def add(self, texts: Iterable[str]) -> range:
+        """Add texts and return the rows they stand in; nothing is added if one fails."""
+        with self._writing:
+            return self._append([self.lexicon.learn(text) for text in texts])
+
+    def _append(self, documents: Sequence[Sequence[int]]) -> range:
+        first = self._view.size
+        self._view = self._view.extended(documents, len(self.lexicon))
+        return range(first, first + len(documents))
+
+    def delete(self, rows: Iterable[int]) -> None:
+        """Delete rows; the numbers of the others stay.
+
+        Raises
+        ------
+        ValueError
+            If a row is out of range.
+        """
+        with self._writing:
+            self._view = self._view.without(np.fromiter(rows, np.intp))
+
+    def compact(self) -> None:
+        """Drop deleted rows for good and number the remaining ones anew, in their order."""
+        with self._writing:
+            self._view = self._view.compacted()
+
+    def query(self, text: str) -> SparseQuery:
+        """Prepare a query against the present snapshot."""
+        return SparseQuery(self._view, self.lexicon.lookup(text))
+
+    def search(self, query: str, k: int, *, allowed: Bools | None = None) -> tuple[Rows, Scores]:
+        """Return the best rows and their scores, best first, ties by row.
+
+        Parameters
+        ----------
+        query
+            Query text. Without a token of the corpus nothing is found.
+        k
+            Number of rows at most, >= 1.
+        allowed
+            Rows that may be found, shape (rows,); all by default.
+
+        Returns
+        -------
+        rows, scores
+            Only rows that share a token with the query, shape (<= k,).
+        """
+        return self.query(query).top(k, allowed)
+
+    def scores(self, query: str) -> Scores:
+        """Return the score of every row, shape (rows,), higher is better; 0 for deleted rows."""
+        return self.query(query).at(np.arange(self._view.size))
+
+    def scores_at(self, query: str, rows: npt.ArrayLike) -> Scores:
+        """Return the exact scores of `rows`, shape (len(rows),)."""
+        return self.query(query).at(np.asarray(rows, dtype=np.intp))
+
+    def score_texts(self, query: str, texts: Sequence[str]) -> Scores:
+        """Score texts that are not in the index, with the statistics of those that are.
+
+        Returns
+        -------
+        ndarray
+            Shape (len(texts),), comparable with the scores of indexed rows.
+        """
+        encoded = [self.lexicon.lookup(text) for text in texts]
+        lengths = [len(self.lexicon.tokenizer(text)) for text in texts]
+        return self.query(query).weigh(encoded, lengths)

@@ -1,0 +1,130 @@
+"""One immutable state of a sparse index, and a query against it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Bools, Ints, Rows, Scores
+from shared_core.index.bm25 import BM25Options
+from shared_core.index.postings import Counts, Segment
+
+COLUMNS = 64
+"""Frequent terms whose counts are kept by row, at most."""
+
+
+@dataclass(frozen=True)
+class SparseView:
+    """A snapshot: what is added or deleted afterwards makes another.
+
+    Attributes
+    ----------
+    segments
+        Postings, in row order.
+    lengths
+        Tokens of each row, shape (rows,).
+    df
+        Number of alive rows that hold each term, shape (terms,).
+    alive
+        Rows that are not deleted, shape (rows,); None if none is.
+    """
+
+    options: BM25Options
+    segments: tuple[Segment, ...]
+    lengths: Ints
+    df: npt.NDArray[np.int64]
+    alive: Bools | None = None
+    columns: dict[int, Counts] = field(default_factory=dict, init=False, compare=False)
+
+    @classmethod
+    def empty(cls, options: BM25Options) -> SparseView:
+        """Return the view of an index that holds nothing."""
+        return cls(options, (), np.zeros(0, np.int32), np.zeros(0, np.int64))
+
+    @property
+    def size(self) -> int:
+        """Number of rows, deleted ones included."""
+        return self.lengths.size
+
+    @cached_property
+    def alive_count(self) -> int:
+        """Number of rows that are not deleted."""
+        return self.size if self.alive is None else int(np.count_nonzero(self.alive))
+
+    @cached_property
+    def mean_length(self) -> float:
+        """Mean number of tokens of the alive rows; 0 for none."""
+        lengths = self.lengths if self.alive is None else self.lengths[self.alive]
+        return float(lengths.mean(dtype=np.float64)) if lengths.size else 0.0
+
+    @cached_property
+    def norms(self) -> Scores:
+        """See `BM25Options.length_norm`; by row, shape (rows,)."""
+        return self.options.length_norm(self.lengths, self.mean_length)
+
+    @cached_property
+    def mean_idf(self) -> float:
+        """See `BM25Options.mean_idf`."""
+        return self.options.mean_idf(self.df, self.alive_count)
+
+    def extended(self, documents: Sequence[Sequence[int]], vocabulary: int) -> SparseView:
+        """Return the view with `documents` (term numbers each) in new rows at the end."""
+        if not documents:
+            return self
+        segment = Segment.build(documents, self.size)
+        segments = [*self.segments, segment]
+        while len(segments) > 1 and segments[-2].size <= 2 * segments[-1].size:
+            segments[-2:] = [Segment.merge(segments[-2:], None)]
+        df = np.zeros(vocabulary, np.int64)
+        df[: self.df.size] = self.df
+        df[segment.terms] += np.diff(segment.starts)
+        lengths = np.fromiter(map(len, documents), np.int32, len(documents))
+        alive = self.alive
+        if alive is not None:
+            alive = np.append(alive, np.ones(len(documents), np.bool_))
+        return replace(
+            self,
+            segments=tuple(segments),
+            lengths=np.append(self.lengths, lengths),
+            df=df,
+            alive=alive,
+        )
+
+    def without(self, rows: Rows) -> SparseView:
+        """Return the view without `rows`; those deleted before are ignored."""
+        if rows.size and not 0 <= rows.min() <= rows.max() < self.size:
+            raise ValueError(f"rows must lie in [0, {self.size}), got {rows.tolist()}")
+        alive = np.ones(self.size, np.bool_) if self.alive is None else self.alive.copy()
+        dying = np.zeros(self.size, np.bool_)
+        dying[rows] = True
+        dying &= alive
+        if not dying.any():
+            return self
+        df = self.df.copy()
+        for segment in self.segments:
+            df -= segment.frequencies_of(dying, df.size)
+        return replace(self, alive=alive & ~dying, df=df)
+
+    def compacted(self) -> SparseView:
+        """Return the view with the deleted rows dropped and the others numbered anew."""
+        if self.alive is None:
+            return self
+        merged = Segment.merge(self.segments, self.alive)
+        return replace(self, segments=(merged,), lengths=self.lengths[self.alive], alive=None)
+
+    def column(self, term: int) -> Counts:
+        """Return the occurrences of a frequent term in every row, shape (rows,); kept for later."""
+        column = self.columns.get(term)
+        if column is None:
+            found = [hit for s in self.segments for hit in s.find([term])]
+            column = np.zeros(self.size, max((c.dtype for _, _, c in found), default=np.uint16))
+            for _, rows, counts in found:
+                column[rows] = counts
+            for oldest in list(self.columns)[: len(self.columns) - COLUMNS + 1]:
+                self.columns.pop(oldest, None)
+            self.columns[term] = column
+        return column

@@ -1,0 +1,258 @@
+"""An index on disk: JSON, ``.npy`` and FAISS files in one folder, no pickle.
+
+::
+
+    folder/
+      manifest.json        format, versions, options, and the checksum of every file
+      data-<token>/        the files
+
+The files are written first, into a data folder of their own; replacing the manifest is one
+atomic step and what makes them the index. A crash before it leaves the old index whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+
+from shared_core.errors import CorruptIndexError, IndexFormatError
+from shared_core.index.approximate import Approximate
+from shared_core.index.bm25 import BM25Options
+from shared_core.index.dense import DenseView
+from shared_core.index.lexicon import Lexicon
+from shared_core.index.postings import Segment
+from shared_core.index.sparse_view import SparseView
+from shared_core.index.state import State
+from shared_core.index.tokenize import Tokenizer, tokenize
+from shared_core.types import Passage
+
+KIND = "posrag-hybrid-index"
+FORMAT = 1
+MANIFEST = "manifest.json"
+POSTINGS = ("terms", "starts", "rows", "counts")
+
+Coder = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What `load_state` found."""
+
+    state: State
+    lexicon: Lexicon
+    extra: dict[str, Any]
+
+
+def save_state(
+    folder: Path, state: State, lexicon: Lexicon, encode: Coder | None, extra: Mapping[str, Any]
+) -> None:
+    """Write a state into `folder`; see `HybridIndex.save`."""
+    _check_target(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    data = folder / f"data-{secrets.token_hex(8)}"
+    data.mkdir()
+    try:
+        _write_files(data, state, lexicon, encode)
+        manifest = {
+            "kind": KIND,
+            "format": FORMAT,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "versions": {"numpy": np.__version__, "faiss": faiss.__version__},
+            "passages": state.sparse.alive_count,
+            "dim": state.dense.dim,
+            "tokenizer": _name_of(lexicon.tokenizer),
+            "dense": _describe_dense(state.dense),
+            "bm25": asdict(state.sparse.options),
+            "extra": dict(extra),
+            "data": data.name,
+            "files": {file.name: _sealed(file) for file in sorted(data.iterdir())},
+        }
+        _replace(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+    except BaseException:
+        shutil.rmtree(data, ignore_errors=True)
+        raise
+    for other in folder.glob("data-*"):
+        if other != data:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def load_state(folder: Path, tokenizer: Tokenizer | None, decode: Coder | None) -> Loaded:
+    """Read what `save_state` wrote; see `HybridIndex.load`."""
+    manifest = _read_manifest(folder)
+    own = manifest["tokenizer"] == _name_of(tokenize)
+    if own and tokenizer is not None:
+        raise ValueError(f"{folder} was built with the default tokenizer; load it without one")
+    if not own and tokenizer is None:
+        raise ValueError(
+            f"{folder} was built with the tokenizer {manifest['tokenizer']}; give it as tokenizer="
+        )
+    data = folder / manifest["data"]
+    for name, sealed in manifest["files"].items():
+        _check_file(data / name, sealed)
+    try:
+        lexicon = Lexicon(tokenizer)
+        terms = json.loads((data / "terms.json").read_text(encoding="utf-8"))
+        lexicon.ids.update((term, number) for number, term in enumerate(terms))
+        state = State(
+            _read_dense(data, manifest["dense"]),
+            _read_sparse(data, BM25Options(**manifest["bm25"])),
+            list(_read_passages(data, decode)),
+        )
+        return Loaded(state, lexicon, manifest["extra"])
+    except (KeyError, TypeError, OSError, EOFError, json.JSONDecodeError) as error:
+        raise CorruptIndexError(f"{folder} cannot be read: {error!r}") from error
+
+
+def _check_target(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise IndexFormatError(f"{folder} is a file; give a folder")
+    if not folder.is_dir() or (folder / MANIFEST).is_file():
+        return
+    foreign = [entry.name for entry in folder.iterdir() if not entry.name.startswith("data-")]
+    if foreign:
+        raise IndexFormatError(
+            f"{folder} is not empty and not an index (it holds {foreign[0]!r}); "
+            "give a new or empty folder"
+        )
+
+
+def _write_files(data: Path, state: State, lexicon: Lexicon, encode: Coder | None) -> None:
+    sparse, dense = state.sparse, state.dense
+    np.save(data / "vectors.npy", dense.vectors)
+    np.save(data / "lengths.npy", sparse.lengths)
+    np.save(data / "df.npy", sparse.df)
+    if sparse.alive is not None:
+        np.save(data / "alive.npy", sparse.alive)
+    for position, segment in enumerate(sparse.segments):
+        for name in POSTINGS:
+            np.save(data / f"postings-{position:02}-{name}.npy", getattr(segment, name))
+    if dense.approximate is not None:
+        faiss.write_index(dense.approximate.index, str(data / "approximate.faiss"))
+    (data / "terms.json").write_text(json.dumps(list(lexicon.ids)), encoding="utf-8")
+    with (data / "passages.jsonl").open("w", encoding="utf-8") as lines:
+        for passage in state.passages[: state.size]:
+            lines.write(_dump(passage, encode) + "\n")
+
+
+def _dump(passage: Passage, encode: Coder | None) -> str:
+    record = {"id": passage.id, "text": passage.text, "metadata": dict(passage.metadata)}
+    if encode is not None:
+        record["source"] = encode(passage.source)
+    try:
+        return json.dumps(record)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"passage {passage.id!r} cannot be saved as JSON: {error}; "
+            "keep such values out of its metadata"
+        ) from error
+
+
+def _read_passages(data: Path, decode: Coder | None) -> Iterator[Passage]:
+    with (data / "passages.jsonl").open(encoding="utf-8") as lines:
+        for line in lines:
+            record = json.loads(line)
+            source = record.get("source")
+            yield Passage(
+                record["id"],
+                record["text"],
+                record["metadata"],
+                decode(source) if decode is not None and source is not None else None,
+            )
+
+
+def _describe_dense(dense: DenseView) -> dict[str, Any]:
+    about: dict[str, Any] = {"metric": dense.metric, "kind": dense.kind, "longest": dense.longest}
+    if dense.approximate is not None:
+        about["approximate"] = {
+            "scale": dense.approximate.scale,
+            "trained": dense.approximate.trained,
+        }
+    return about
+
+
+def _read_dense(data: Path, about: Mapping[str, Any]) -> DenseView:
+    vectors = np.load(data / "vectors.npy", allow_pickle=False)
+    view = DenseView(about["metric"], about["kind"], longest=about["longest"])
+    approximate = None
+    if "approximate" in about:
+        index = faiss.read_index(str(data / "approximate.faiss"))
+        approximate = Approximate(about["kind"], index, **about["approximate"])
+    return view.stored(vectors, approximate) if vectors.size else view
+
+
+def _read_sparse(data: Path, options: BM25Options) -> SparseView:
+    def read(name: str) -> Any:
+        return np.load(data / f"{name}.npy", allow_pickle=False)
+
+    segments: list[Segment] = []
+    while (data / f"postings-{len(segments):02}-terms.npy").is_file():
+        prefix = f"postings-{len(segments):02}-"
+        segments.append(Segment(*(read(prefix + name) for name in POSTINGS)))
+    alive = read("alive") if (data / "alive.npy").is_file() else None
+    return SparseView(options, tuple(segments), read("lengths"), read("df"), alive)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise IndexFormatError(f"{folder} is not an index: it has no {MANIFEST}")
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CorruptIndexError(f"{path} is not valid JSON: {error}") from error
+    if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
+        raise IndexFormatError(f"{path} does not describe a posrag index")
+    if manifest.get("format") != FORMAT:
+        raise IndexFormatError(
+            f"{folder} has format {manifest.get('format')}, this version reads format {FORMAT}"
+        )
+    missing = {"data", "files", "tokenizer", "dense", "bm25", "extra"} - manifest.keys()
+    if missing:
+        raise CorruptIndexError(f"{path} lacks {sorted(missing)}")
+    return manifest
+
+
+def _check_file(path: Path, sealed: Mapping[str, Any]) -> None:
+    if not path.is_file():
+        raise CorruptIndexError(f"{path} is missing")
+    size = path.stat().st_size
+    if size != sealed["bytes"]:
+        raise CorruptIndexError(f"{path} has {size} bytes, it was saved with {sealed['bytes']}")
+    if _digest(path) != sealed["sha256"]:
+        raise CorruptIndexError(f"{path} is not what was saved: its checksum differs")
+
+
+def _sealed(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+    return {"bytes": path.stat().st_size, "sha256": _digest(path)}
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _replace(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    with partial.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def _name_of(tokenizer: Tokenizer) -> str:
+    name = getattr(tokenizer, "__qualname__", type(tokenizer).__qualname__)
+    return f"{getattr(tokenizer, '__module__', '?')}.{name}"

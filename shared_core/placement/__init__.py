@@ -1,0 +1,51 @@
+"""Placements: which rank stands in which slot. `PLACEMENTS` finds them by name."""
+
+from __future__ import annotations
+
+from shared_core.placement.base import Placement
+from shared_core.placement.baselines import BackFirst, FrontFirst, Inverse, Sequential, Shuffle
+from shared_core.placement.by_profile import MaxRelevance, MinDistraction
+from shared_core.placement.u_shape import EdgeBalanced, UShape, u_shape_order
+
+__all__ = [
+    "PLACEMENTS",
+    "BackFirst",
+    "EdgeBalanced",
+    "FrontFirst",
+    "Inverse",
+    "MaxRelevance",
+    "MinDistraction",
+    "Placement",
+    "Sequential",
+    "Shuffle",
+    "UShape",
+    "resolve_placement",
+    "u_shape_order",
+]
+
+PLACEMENTS: dict[str, type[Placement]] = {
+    "sequential": Sequential,
+    "inverse": Inverse,
+    "shuffle": Shuffle,
+    "u_shape": UShape,
+    "max_relevance": MaxRelevance,
+    "min_distraction": MinDistraction,
+    "front_first": FrontFirst,
+    "back_first": BackFirst,
+    "edge_balanced": EdgeBalanced,
+}
+
+
+def resolve_placement(spec: str | Placement) -> Placement:
+    """Return the placement that `spec` names, or `spec` itself if it is one.
+
+    Raises
+    ------
+    ValueError
+        If no placement has that name; the message lists those that exist.
+    """
+    if isinstance(spec, Placement):
+        return spec
+    if spec not in PLACEMENTS:
+        raise ValueError(f"unknown placement {spec!r}; known: {', '.join(PLACEMENTS)}")
+    return PLACEMENTS[spec]()

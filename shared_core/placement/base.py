@@ -1,0 +1,41 @@
+"""What a placement is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from shared_core.sensitivity.profile import PositionProfile
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A rule that says which rank stands in which slot.
+
+    Subclasses set `name`, the key under which `PLACEMENTS` finds them, and `order`.
+    """
+
+    name: ClassVar[str]
+
+    def __call__(self, k: int, profile: PositionProfile | None = None) -> tuple[int, ...]:
+        """Return slot -> rank for `k` passages, a bijection on 0..k-1.
+
+        Parameters
+        ----------
+        k
+            Number of passages, >= 0. Rank 0 is the best; slot 0 comes first in the prompt.
+        profile
+            The model's position profile, for placements that are made from one.
+
+        Raises
+        ------
+        ValueError
+            If `k` is negative, or the placement needs a profile and gets none.
+        """
+        if k < 0:
+            raise ValueError(f"k must be >= 0, got {k}")
+        return self.order(k, profile)
+
+    def order(self, k: int, profile: PositionProfile | None) -> tuple[int, ...]:
+        """Return slot -> rank; called with ``k >= 0``."""
+        raise NotImplementedError

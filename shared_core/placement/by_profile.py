@@ -1,0 +1,57 @@
+"""Placements made from a model's measured position profile (PositionalBias, section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shared_core.placement.base import Placement
+from shared_core.sensitivity.profile import PositionProfile
+
+
+def _fill(preference: Sequence[float]) -> tuple[int, ...]:
+    """Give rank 0 the most preferred slot, rank 1 the next; equal ones go front first."""
+    slots = sorted(range(len(preference)), key=lambda slot: (-preference[slot], slot))
+    order = [0] * len(slots)
+    for rank, slot in enumerate(slots):
+        order[slot] = rank
+    return tuple(order)
+
+
+def _needs(name: str, what: str) -> ValueError:
+    return ValueError(
+        f"placement {name!r} is made from {what}: give psi= a PositionProfile, "
+        "or the path or name of a saved one"
+    )
+
+
+@dataclass(frozen=True)
+class MaxRelevance(Placement):
+    """The best passages into the slots where the model answers best.
+
+    Slots are taken by decreasing accuracy of the position profile.
+    """
+
+    name = "max_relevance"
+
+    def order(self, k: int, profile: PositionProfile | None) -> tuple[int, ...]:
+        """Return slot -> rank."""
+        if profile is None:
+            raise _needs(self.name, "the accuracy by slot of a position profile")
+        return _fill(profile.accuracy_at(k))
+
+
+@dataclass(frozen=True)
+class MinDistraction(Placement):
+    """The best passages into the slots where a distractor does least harm.
+
+    Slots are taken by increasing distracting effect of the position profile.
+    """
+
+    name = "min_distraction"
+
+    def order(self, k: int, profile: PositionProfile | None) -> tuple[int, ...]:
+        """Return slot -> rank."""
+        if profile is None or profile.distraction is None:
+            raise _needs(self.name, "the distracting effect by slot of a position profile")
+        return _fill([-effect for effect in profile.distraction_at(k)])

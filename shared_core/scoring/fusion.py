@@ -1,0 +1,153 @@
+"""Fusion of a dense and a sparse leg into one confidence score (CAUS eq. 2), and weighted RRF."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Rows, Scores
+from shared_core.scoring.adaptive import auto_alpha
+from shared_core.scoring.normalization import min_max
+from shared_core.types import Fusion
+
+Alpha = float | Literal["auto"]
+
+RRF_K = 60
+"""Rank constant of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """Fused scores of a pool, and the parts they were made of. Every array has shape (n,).
+
+    Attributes
+    ----------
+    scores
+        Fused score, in [0, 1], higher is better.
+    dense, sparse
+        The legs' scores; a missing one stands at its leg's minimum.
+    dense_norm, sparse_norm
+        The legs' parts before weighting, in [0, 1].
+    dense_rank, sparse_rank
+        Rank by one leg alone, ties by position.
+    order
+        Positions best first; ties by dense rank, then by position.
+    alpha
+        Weight of the dense leg; the sparse leg weighs ``1 - alpha``.
+    fusion
+        The way they were fused.
+    """
+
+    scores: Scores
+    dense: Scores
+    sparse: Scores
+    dense_norm: Scores
+    sparse_norm: Scores
+    dense_rank: Rows
+    sparse_rank: Rows
+    order: Rows
+    alpha: float
+    fusion: Fusion
+
+
+def fuse(
+    dense: npt.ArrayLike,
+    sparse: npt.ArrayLike,
+    *,
+    alpha: Alpha = 0.3,
+    fusion: Fusion = "min_max",
+) -> Fused:
+    """Fuse the scores that two legs give to the same passages.
+
+    ``"min_max"`` is CAUS eq. 2: ``alpha * min_max(dense) + (1 - alpha) * min_max(sparse)``.
+    ``"rrf"`` is weighted reciprocal rank fusion: each leg contributes ``1 / (60 + rank)`` with
+    the rank counted from 1, scaled so that the first rank of both legs gives 1. The sparse leg
+    ranks only passages it scores above its minimum.
+
+    Parameters
+    ----------
+    dense, sparse
+        Scores in the same passage order, shape (n,), higher is better. NaN marks a score the
+        leg cannot give; it counts as the leg's lowest.
+    alpha
+        Weight of the dense leg in [0, 1], or ``"auto"`` to weigh the legs by query (`auto_alpha`).
+    fusion
+        ``"min_max"`` or ``"rrf"``.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, a score is infinite, or `alpha` or `fusion` is out of range.
+
+    Examples
+    --------
+    >>> fuse([0.9, 0.8, 0.1], [1.0, 9.0, 3.0]).order.tolist()
+    [1, 0, 2]
+    """
+    dense_scores, sparse_scores = _leg(dense, "dense"), _leg(sparse, "sparse")
+    if dense_scores.shape != sparse_scores.shape:
+        raise ValueError(
+            f"dense and sparse must score the same passages, got shapes "
+            f"{dense_scores.shape} and {sparse_scores.shape}"
+        )
+    return fuse_pool(dense_scores, sparse_scores, alpha=check_alpha(alpha), fusion=fusion)
+
+
+def check_alpha(alpha: Alpha) -> Alpha:
+    """Return `alpha` if it is ``"auto"`` or lies in [0, 1]; raise ValueError otherwise."""
+    if alpha == "auto":
+        return alpha
+    if isinstance(alpha, str) or not 0 <= alpha <= 1:
+        raise ValueError(f"alpha must be a number in [0, 1] or 'auto', got {alpha!r}")
+    return float(alpha)
+
+
+def _leg(scores: npt.ArrayLike, name: str) -> Scores:
+    values = np.array(scores, dtype=np.float64)
+    if values.ndim != 1:
+        raise ValueError(f"{name} scores must be one-dimensional, got shape {values.shape}")
+    if np.isinf(values).any():
+        raise ValueError(f"{name} scores must be finite, got {values[np.isinf(values)][0]}")
+    missing = np.isnan(values)
+    if missing.any():
+        values[missing] = 0.0 if missing.all() else values[~missing].min()
+    return values
+
+
+def fuse_pool(dense: Scores, sparse: Scores, *, alpha: Alpha, fusion: Fusion) -> Fused:
+    """Fuse two legs whose scores are known to be finite and aligned; see `fuse`."""
+    dense_order = np.argsort(-dense, kind="stable")
+    dense_rank = _inverse(dense_order)
+    sparse_rank = _inverse(np.argsort(-sparse, kind="stable"))
+    weight = auto_alpha(dense, sparse) if alpha == "auto" else float(alpha)
+    if fusion == "min_max":
+        dense_part, sparse_part = min_max(dense), min_max(sparse)
+    elif fusion == "rrf":
+        dense_part = (RRF_K + 1) / (RRF_K + 1 + dense_rank)
+        ranked = sparse > sparse.min(initial=np.inf)
+        sparse_part = np.where(ranked, (RRF_K + 1) / (RRF_K + 1 + sparse_rank), 0.0)
+    else:
+        raise ValueError(f"fusion must be 'min_max' or 'rrf', got {fusion!r}")
+    scores = weight * dense_part + (1 - weight) * sparse_part
+    order = dense_order[np.argsort(-scores[dense_order], kind="stable")]
+    return Fused(
+        scores,
+        dense,
+        sparse,
+        dense_part,
+        sparse_part,
+        dense_rank,
+        sparse_rank,
+        order,
+        weight,
+        fusion,
+    )
+
+
+def _inverse(order: Rows) -> Rows:
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return rank

@@ -1,0 +1,98 @@
+"""The gate of CAUS (Algorithm 1, line 16): place only for a model that reads its edges best."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TypeAlias
+
+from shared_core.sensitivity.profile import PositionProfile
+from shared_core.types import Evidence, GateDecision
+
+Psi: TypeAlias = float | PositionProfile | str | Path | None
+"""A position sensitivity index, a profile, its path or name, ``"always"`` or ``"never"``."""
+
+THRESHOLD = 1.0
+
+
+def profile_of(psi: Psi) -> PositionProfile | None:
+    """Return the profile that `psi` is or names; None where it names none.
+
+    Raises
+    ------
+    ProfileNotFoundError
+        If `psi` is a path or a name under which nothing is saved.
+    """
+    if isinstance(psi, PositionProfile):
+        return psi
+    if isinstance(psi, str | Path) and psi not in ("always", "never"):
+        return PositionProfile.load(psi)
+    return None
+
+
+def decide(psi: Psi, *, evidence: Evidence = "point") -> GateDecision:
+    """Decide whether the passages are to be placed or left in ranked order.
+
+    The gate opens when the position sensitivity index exceeds 1.0 (CAUS, section III-D).
+
+    Parameters
+    ----------
+    psi
+        The index (finite, >= 0), a `PositionProfile`, the path or name of a saved one,
+        ``"always"`` or ``"never"``. None: nothing is known of the model, and the gate does not
+        guess; it stays shut.
+    evidence
+        ``"point"``: the index itself must exceed the threshold. ``"interval"``: the lower bound
+        of the profile's bootstrap interval must; without an interval the gate stays shut.
+
+    Raises
+    ------
+    ValueError
+        If `psi` is a negative or non-finite number, or `evidence` is unknown.
+    ProfileNotFoundError
+        If `psi` names a profile that is not there.
+    """
+    if evidence not in ("point", "interval"):
+        raise ValueError(f"evidence must be 'point' or 'interval', got {evidence!r}")
+    if psi is None:
+        return GateDecision(
+            False, None, "no position profile given, so the ranked order is kept: set psi="
+        )
+    if isinstance(psi, str) and psi in ("always", "never"):
+        return GateDecision(psi == "always", None, f"psi={psi!r}")
+    profile = profile_of(psi)
+    if profile is None:
+        return _by_number(float(psi), evidence)  # type: ignore[arg-type]
+    return _by_profile(profile, evidence)
+
+
+def _by_number(psi: float, evidence: Evidence) -> GateDecision:
+    if not math.isfinite(psi) or psi < 0:
+        raise ValueError(f"psi must be finite and >= 0, got {psi}")
+    if evidence == "interval":
+        return GateDecision(
+            False, psi, f"psi {psi:.3f} is a bare number without the interval that is asked for"
+        )
+    return _compare(psi, psi, f"psi {psi:.3f}")
+
+
+def _by_profile(profile: PositionProfile, evidence: Evidence) -> GateDecision:
+    psi = profile.psi
+    if math.isnan(psi):
+        return GateDecision(
+            False, None, f"the profile of {profile.model} is inconclusive: no slot was read"
+        )
+    if evidence == "point":
+        return _compare(psi, psi, f"psi {psi:.3f} of {profile.model}")
+    if profile.interval is None:
+        return GateDecision(
+            False, psi, f"the profile of {profile.model} holds no interval, and one is asked for"
+        )
+    lower = profile.interval[0]
+    return _compare(psi, lower, f"lower bound {lower:.3f} of psi {psi:.3f} of {profile.model}")
+
+
+def _compare(psi: float, evidence: float, what: str) -> GateDecision:
+    opened = evidence > THRESHOLD
+    relation = "exceeds" if opened else "does not exceed"
+    return GateDecision(opened, psi, f"{what} {relation} {THRESHOLD}")

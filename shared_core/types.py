@@ -1,0 +1,160 @@
+"""The values that travel through the package. They hold data and know no algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+Fusion: TypeAlias = Literal["min_max", "rrf"]
+Evidence: TypeAlias = Literal["point", "interval"]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A retrievable unit of text.
+
+    Attributes
+    ----------
+    id
+        Unique within an index.
+    text
+        What BM25 reads and what was embedded.
+    metadata
+        What a filter reads.
+    source
+        The framework's own object, carried along untouched.
+    """
+
+    id: str
+    text: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    source: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class GateDecision:
+    """Whether passages are placed, and why.
+
+    Attributes
+    ----------
+    opened
+        True: the placement is applied. False: the ranked order is kept.
+    psi
+        Position sensitivity index (CAUS eq. 3) the decision rests on; None where none was used.
+    reason
+        One sentence for a person.
+    """
+
+    opened: bool
+    psi: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The best k passages in ranked order, with everything that led to the order.
+
+    Every list runs over ranks, best first. Ranks are 0-based, scores higher-is-better.
+
+    Attributes
+    ----------
+    indices
+        rank -> position of the passage among the candidates (or row of the index).
+    scores
+        Fused score, in [0, 1].
+    dense, sparse
+        Scores of the two legs as they came (a missing one stands at its leg's floor).
+    dense_norm, sparse_norm
+        The legs' share in the fused score before weighting, in [0, 1].
+    dense_rank, sparse_rank
+        Rank of the passage within the pool by that leg alone.
+    alpha
+        Weight of the dense leg that was used, in [0, 1].
+    fusion
+        How the legs were fused.
+    passages
+        The passages themselves where the ranking comes from an index, else empty.
+    """
+
+    indices: list[int]
+    scores: list[float]
+    dense: list[float]
+    sparse: list[float]
+    dense_norm: list[float]
+    sparse_norm: list[float]
+    dense_rank: list[int]
+    sparse_rank: list[int]
+    alpha: float
+    fusion: Fusion
+    passages: Sequence[Passage] = ()
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """A ranking put into the slots of a prompt; slot 0 comes first.
+
+    Attributes
+    ----------
+    ranking
+        What was arranged.
+    slots
+        slot -> rank.
+    placement
+        Name of the placement that was applied; ``sequential`` where the gate stayed shut.
+    gate
+        The decision whether to place.
+    """
+
+    ranking: Ranking
+    slots: tuple[int, ...]
+    placement: str
+    gate: GateDecision
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @property
+    def indices(self) -> list[int]:
+        """Slot -> position of the passage among the candidates."""
+        return [self.ranking.indices[rank] for rank in self.slots]
+
+    @property
+    def passages(self) -> list[Passage]:
+        """Slot -> passage."""
+        return [self.ranking.passages[rank] for rank in self.slots]
+
+    @property
+    def scores(self) -> list[float]:
+        """Slot -> fused score."""
+        return [self.ranking.scores[rank] for rank in self.slots]
+
+    def explain(self) -> list[dict[str, Any]]:
+        """Return, slot by slot, all that led to the order, as JSON-able dictionaries."""
+        ranking, gate = self.ranking, self.gate
+        shared = {
+            "alpha": ranking.alpha,
+            "fusion": ranking.fusion,
+            "placement": self.placement,
+            "psi": gate.psi,
+            "gate": "open" if gate.opened else "shut",
+            "reason": gate.reason,
+        }
+        return [
+            {
+                "score": ranking.scores[rank],
+                "dense": ranking.dense[rank],
+                "sparse": ranking.sparse[rank],
+                "dense_norm": ranking.dense_norm[rank],
+                "sparse_norm": ranking.sparse_norm[rank],
+                "dense_rank": ranking.dense_rank[rank],
+                "sparse_rank": ranking.sparse_rank[rank],
+                "rank": rank,
+                "slot": slot,
+                **shared,
+            }
+            for slot, rank in enumerate(self.slots)
+        ]
