@@ -10,15 +10,12 @@ import faiss
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Rows, Scores, Vectors
+from shared_core.arrays import Bools, Vectors
 from shared_core.index.approximate import Approximate
-from shared_core.index.select import reaching
+from shared_core.index.dense_query import DenseQuery, PreselectedQuery, ScannedQuery
 
 Metric = Literal["cosine", "inner_product"]
 Dense = Literal["flat", "sq8", "ivf", "hnsw"]
-
-ROUNDING = 4e-6
-"""Float32 products of unit vectors, summed in another order, differ by less."""
 
 GROWTH = 1.5
 """How much room a full store grows by."""
@@ -29,14 +26,13 @@ FEW = 16
 BATCH_BYTES = 1 << 26
 """Memory for the scores of a batch of queries."""
 
+ROUNDING = 4e-6
+"""Float32 products of unit vectors, summed in another order, differ by less."""
+
 
 @dataclass(frozen=True)
 class DenseView:
     """A snapshot of the dense leg; what is added afterwards makes another.
-
-    One query is scanned by numpy's matrix-vector product over FAISS's memory, which is faster
-    than FAISS's own scan, a batch by a matrix product. What the scan selects is scored again one
-    by one, so that a passage's score does not depend on how it was found.
 
     Attributes
     ----------
@@ -49,7 +45,7 @@ class DenseView:
     vectors
         That memory up to this snapshot's last row, shape (rows, dim). Not to be written to.
     longest
-        Largest norm of a vector.
+        Largest norm of a vector, at least 1.
     approximate
         Preselects among the first rows; the rows after them are scanned.
     """
@@ -104,7 +100,7 @@ class DenseView:
             matrix /= np.where(lengths > 0, lengths, np.float32(1))[:, None]
         return matrix
 
-    def query(self, vector: npt.ArrayLike) -> Vectors:
+    def unit(self, vector: npt.ArrayLike) -> Vectors:
         """Return a query vector as float32, scaled for the metric, shape (dim,).
 
         Raises
@@ -120,72 +116,44 @@ class DenseView:
                 return np.asarray(query * np.float32(scale))
         return self.checked(query[None], ["the query"]).reshape(-1)
 
-    def search(self, query: Vectors, k: int, allowed: Bools | None = None) -> tuple[Rows, Scores]:
-        """Return the best `k` rows and their scores, best first, ties by row.
+    def query(self, vector: Vectors, depth: int, allowed: Bools | None = None) -> DenseQuery:
+        """Prepare one query.
 
         Parameters
         ----------
-        query
-            From `query`, shape (dim,).
-        k
-            At least 1.
+        vector
+            From `unit`.
+        depth
+            How many rows will be asked for, at least 1.
         allowed
-            Rows that may be found, shape (rows,).
+            Rows that may be found, shape (rows,); all by default.
         """
-        return self._best(query, self._near(query, k, allowed), k)
+        if allowed is not None and FEW * np.count_nonzero(allowed) <= self.size:
+            return PreselectedQuery(self.vectors, vector, allowed.nonzero()[0])
+        if self.approximate is None:
+            return ScannedQuery(np.vecdot(self.vectors, vector), allowed)
+        first = self.approximate.size
+        rows = self.approximate.search(vector, depth, None if allowed is None else allowed[:first])
+        waiting = np.arange(first, self.size)
+        if allowed is not None:
+            waiting = waiting[allowed[first:]]
+        return PreselectedQuery(self.vectors, vector, np.concatenate([rows, waiting]))
 
-    def search_batch(
-        self, queries: Vectors, k: int, allowed: Bools | None = None
-    ) -> Iterator[tuple[Rows, Scores]]:
-        """Yield for each query, shape (m, dim), what `search` returns."""
-        if self.approximate is not None or _few(allowed):
-            yield from (self.search(query, k, allowed) for query in queries)
+    def queries(
+        self, vectors: Vectors, depth: int, allowed: Bools | None = None
+    ) -> Iterator[DenseQuery]:
+        """Prepare many queries, shape (m, dim), by matrix products where all rows are scanned."""
+        few = allowed is not None and FEW * np.count_nonzero(allowed) <= self.size
+        if self.approximate is not None or few:
+            yield from (self.query(vector, depth, allowed) for vector in vectors)
             return
         step = max(1, BATCH_BYTES // (4 * max(self.size, 1)))
-        for start in range(0, len(queries), step):
-            batch = queries[start : start + step]
-            for query, scores in zip(batch, batch @ self.vectors.T, strict=True):
-                yield self._best(query, self._reaching(query, scores, k, allowed), k)
-
-    def scores_at(self, query: Vectors, rows: Rows) -> Scores:
-        """Return the exact scores of `rows`, shape (len(rows),)."""
-        scores: Vectors = np.vecdot(self.vectors[rows], query)
-        return scores.astype(np.float64)
-
-    def _best(self, query: Vectors, rows: Rows, k: int) -> tuple[Rows, Scores]:
-        scores = self.scores_at(query, rows)
-        best = (-scores).argsort(kind="stable")[:k]
-        return rows[best], scores[best]
-
-    def _near(self, query: Vectors, k: int, allowed: Bools | None) -> Rows:
-        """Return rows, ascending, among which the best `k` are."""
-        if allowed is not None and _few(allowed):
-            rows = allowed.nonzero()[0]
-            return rows[reaching(self.vectors[rows] @ query, k, self._slack(query))]
-        if self.approximate is None:
-            return self._reaching(query, self.vectors @ query, k, allowed)
-        first = self.approximate.size
-        rows = self.approximate.search(query, k, None if allowed is None else allowed[:first])
-        tail = self.vectors[first:] @ query
-        return np.concatenate(
-            [
-                rows,
-                first
-                + self._reaching(query, tail, k, None if allowed is None else allowed[first:]),
-            ]
-        )
-
-    def _reaching(self, query: Vectors, scores: Vectors, k: int, allowed: Bools | None) -> Rows:
-        if allowed is None:
-            return reaching(scores, k, self._slack(query))
-        np.putmask(scores, ~allowed, -np.inf)
-        rows = reaching(scores, k, self._slack(query))
-        return rows[allowed[rows]]
-
-    def _slack(self, query: Vectors) -> float:
-        if self.metric == "cosine":
-            return ROUNDING
-        return ROUNDING * self.longest * float(np.linalg.norm(query))
+        for start in range(0, len(vectors), step):
+            batch = vectors[start : start + step]
+            for vector, scores in zip(batch, batch @ self.vectors.T, strict=True):
+                slack = ROUNDING * self.longest * float(np.linalg.norm(vector))
+                near = ScannedQuery(scores, allowed).near(depth, slack)
+                yield PreselectedQuery(self.vectors, vector, near)
 
     def extended(self, vectors: Vectors) -> DenseView:
         """Return the view with `vectors`, from `checked`, in new rows at the end."""
@@ -216,10 +184,6 @@ class DenseView:
         """Return a view of the rows in `keep` alone, numbered anew in their order."""
         empty = DenseView(self.metric, self.kind)
         return empty.extended(self.vectors[keep]) if keep.any() else empty
-
-
-def _few(allowed: Bools | None) -> bool:
-    return allowed is not None and FEW * int(np.count_nonzero(allowed)) <= allowed.size
 
 
 def _roomy(dim: int, rows: int) -> faiss.IndexFlatIP:

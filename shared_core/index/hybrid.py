@@ -16,6 +16,7 @@ from shared_core.arrays import Bools, Rows, Vectors
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.index.bm25 import BM25Options, Variant
 from shared_core.index.dense import Dense, DenseView, Metric
+from shared_core.index.dense_query import DenseQuery
 from shared_core.index.lexicon import Lexicon
 from shared_core.index.metadata import Where
 from shared_core.index.sparse_query import SparseQuery
@@ -272,13 +273,11 @@ class HybridIndex:
         allowed = state.allowed(where)
         if state.sparse.alive_count == 0 or (allowed is not None and not allowed.any()):
             return [_nothing(fusion) for _ in texts]
-        queries = [state.dense.query(vector) for vector in vectors]
+        queries = [state.dense.unit(vector) for vector in vectors]
         rankings = []
-        for query, dense, sparse in self._legs(state, texts, queries, depth, allowed):
-            rows = _union(dense, sparse.top(depth, allowed)[0])
-            fused = fuse_pool(
-                state.dense.scores_at(query, rows), sparse.at(rows), alpha=alpha, fusion=fusion
-            )
+        for dense, sparse in self._legs(state, texts, queries, depth, allowed):
+            rows = _union(dense.top(depth), sparse.top(depth, allowed))
+            fused = fuse_pool(dense.at(rows), sparse.at(rows), alpha=alpha, fusion=fusion)
             rankings.append(top(fused, k, rows, state.passages))
         return rankings
 
@@ -289,23 +288,19 @@ class HybridIndex:
         queries: Sequence[Vectors],
         depth: int,
         allowed: Bools | None,
-    ) -> Iterator[tuple[Vectors, Rows, SparseQuery]]:
-        """Yield for each query its vector, the rows of its dense leg, and its sparse leg."""
-        sparse = partial(self._match, state.sparse)
+    ) -> Iterator[tuple[DenseQuery, SparseQuery]]:
+        """Yield the two legs of each query, prepared side by side."""
         if len(texts) > 1:
-            found = state.dense.search_batch(np.stack(queries), depth, allowed)
-            for text, query, (rows, _) in zip(texts, queries, found, strict=True):
-                yield query, rows, sparse(text)
+            dense = state.dense.queries(np.stack(queries), depth, allowed)
+            yield from zip(dense, map(partial(self._sparse, state), texts), strict=True)
         elif state.size >= WORTH_A_THREAD:
-            matching = _beside.submit(sparse, texts[0])
-            rows, _ = state.dense.search(queries[0], depth, allowed)
-            yield queries[0], rows, matching.result()
+            beside = _beside.submit(self._sparse, state, texts[0])
+            yield state.dense.query(queries[0], depth, allowed), beside.result()
         elif texts:
-            rows, _ = state.dense.search(queries[0], depth, allowed)
-            yield queries[0], rows, sparse(texts[0])
+            yield state.dense.query(queries[0], depth, allowed), self._sparse(state, texts[0])
 
-    def _match(self, view: SparseView, text: str) -> SparseQuery:
-        return SparseQuery(view, self._lexicon.lookup(text))
+    def _sparse(self, state: State, text: str) -> SparseQuery:
+        return SparseQuery(state.sparse, self._lexicon.lookup(text))
 
     def verify_embeddings(self, embed: Callable[[str], Sequence[float]]) -> None:
         """Check that `embed` is the model the index was built with, by embedding one passage again.

@@ -160,7 +160,9 @@ class BM25Index:
         rows, scores
             Only rows that share a token with the query, shape (<= k,).
         """
-        return self.query(query).top(k, allowed)
+        prepared = self.query(query)
+        rows = prepared.top(k, allowed)
+        return rows, prepared.at(rows)
 
     def scores(self, query: str) -> Scores:
         """Return the score of every row, shape (rows,), higher is better; 0 for deleted rows."""

@@ -51,8 +51,8 @@ class SparseQuery:
         self._rare = self._split()
         self._scored = _Scored.of(view, self._terms[: self._rare], self._weights[: self._rare])
 
-    def top(self, k: int, allowed: Bools | None = None) -> tuple[Rows, Scores]:
-        """Return the best `k` rows that share a term with the query, and their scores.
+    def top(self, k: int, allowed: Bools | None = None) -> Rows:
+        """Return the best `k` rows that share a term with the query, best first.
 
         Ties go by row. `allowed` marks the rows that may be found, shape (rows,); deleted rows
         never are.
@@ -61,8 +61,7 @@ class SparseQuery:
         if alive is not None:
             allowed = alive if allowed is None else allowed & alive
         rows, scores = self._reaching(k, allowed)
-        best = (-scores).argsort(kind="stable")[:k]
-        return rows[best], scores[best]
+        return rows[(-scores).argsort(kind="stable")[:k]]
 
     def at(self, rows: Rows) -> Scores:
         """Return the exact scores of `rows`, shape (len(rows),); 0 for rows that do not match."""

@@ -28,6 +28,8 @@ def expand_word(word: str) -> list[str]:
     >>> expand_word("torch.nn.BatchNorm2d")
     ['torch.nn.batchnorm2d', 'torch', 'nn', 'batchnorm2d', 'batch', 'norm2d']
     """
+    if word.islower() and word.isalnum():
+        return [word]
     tokens = [word.lower()]
     for piece in _SEPARATOR.split(word):
         tokens.append(piece.lower())

@@ -119,9 +119,9 @@ def _leg(scores: npt.ArrayLike, name: str) -> Scores:
 
 def fuse_pool(dense: Scores, sparse: Scores, *, alpha: Alpha, fusion: Fusion) -> Fused:
     """Fuse two legs whose scores are known to be finite and aligned; see `fuse`."""
-    dense_order = np.argsort(-dense, kind="stable")
+    dense_order = (-dense).argsort(kind="stable")
     dense_rank = _inverse(dense_order)
-    sparse_rank = _inverse(np.argsort(-sparse, kind="stable"))
+    sparse_rank = _inverse((-sparse).argsort(kind="stable"))
     weight = auto_alpha(dense, sparse) if alpha == "auto" else float(alpha)
     if fusion == "min_max":
         dense_part, sparse_part = min_max(dense), min_max(sparse)
@@ -132,7 +132,7 @@ def fuse_pool(dense: Scores, sparse: Scores, *, alpha: Alpha, fusion: Fusion) ->
     else:
         raise ValueError(f"fusion must be 'min_max' or 'rrf', got {fusion!r}")
     scores = weight * dense_part + (1 - weight) * sparse_part
-    order = dense_order[np.argsort(-scores[dense_order], kind="stable")]
+    order = dense_order[(-scores[dense_order]).argsort(kind="stable")]
     return Fused(
         scores,
         dense,
