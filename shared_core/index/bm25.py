@@ -46,7 +46,7 @@ class BM25Options:
     """
 
     variant: Variant = "lucene"
-    k1: float = 1.5
+    k1: float = 1.2
     b: float = 0.75
     epsilon: float = 0.25
 
@@ -59,6 +59,12 @@ class BM25Options:
             raise ValueError(f"b must lie in [0, 1], got {self.b}")
         if not 0 <= self.epsilon < np.inf:
             raise ValueError(f"epsilon must be >= 0, got {self.epsilon}")
+
+    @classmethod
+    def of(cls, variant: Variant, k1: float | None, b: float, epsilon: float) -> BM25Options:
+        """Return options; `k1` of None is the variant's usual one, 1.2 or (``okapi``) 1.5."""
+        usual = 1.5 if variant == "okapi" else 1.2
+        return cls(variant=variant, k1=usual if k1 is None else k1, b=b, epsilon=epsilon)
 
     @property
     def gain(self) -> float:

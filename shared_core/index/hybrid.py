@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Rows, Vectors
+from shared_core.arrays import Bools, Rows
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.index.bm25 import BM25Options, Variant
 from shared_core.index.dense import Dense, DenseView, Metric
@@ -56,7 +55,7 @@ class HybridIndex:
         FAISS's inverted file and graph, re-scored exactly too. The last three preselect from
         10,000 passages up and may miss some.
     variant, k1, b, epsilon
-        BM25, see `BM25Options`.
+        BM25, see `BM25Index`.
     tokenizer
         Text to tokens, by default `tokenize`.
 
@@ -72,7 +71,7 @@ class HybridIndex:
         metric: Metric = "cosine",
         dense: Dense = "flat",
         variant: Variant = "lucene",
-        k1: float = 1.5,
+        k1: float | None = None,
         b: float = 0.75,
         epsilon: float = 0.25,
         tokenizer: Tokenizer | None = None,
@@ -81,7 +80,7 @@ class HybridIndex:
             raise ValueError(f"metric must be 'cosine' or 'inner_product', got {metric!r}")
         if dense not in ("flat", "sq8", "ivf", "hnsw"):
             raise ValueError(f"dense must be 'flat', 'sq8', 'ivf' or 'hnsw', got {dense!r}")
-        options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon)
+        options = BM25Options.of(variant, k1, b, epsilon)
         self.extra: dict[str, Any] = {}
         self._lexicon = Lexicon(tokenizer)
         self._writing = threading.Lock()
@@ -239,9 +238,20 @@ class HybridIndex:
         ValueError
             If an argument is out of range or the vector does not fit.
         """
-        return self.search_batch(
-            [text], [vector], k=k, fetch_k=fetch_k, alpha=alpha, fusion=fusion, where=where
-        )[0]
+        k, depth, alpha = _checked(k, fetch_k, alpha)
+        state = self._state
+        allowed = state.allowed(where)
+        if _nothing_in(state, allowed):
+            return _nothing(fusion)
+        query = state.dense.unit(vector)
+        if state.size < WORTH_A_THREAD:
+            sparse = self._sparse(state, text)
+            dense = state.dense.query(query, depth, allowed)
+        else:
+            beside = _beside.submit(self._sparse, state, text)
+            dense = state.dense.query(query, depth, allowed)
+            sparse = beside.result()
+        return _ranking(state, dense, sparse, depth, allowed, k, alpha, fusion)
 
     def search_batch(
         self,
@@ -265,39 +275,18 @@ class HybridIndex:
         k, fetch_k, alpha, fusion, where
             As in `search`.
         """
-        k, alpha = check_k(k), check_alpha(alpha)
-        depth = max(k, check_k(fetch_k, "fetch_k"))
+        k, depth, alpha = _checked(k, fetch_k, alpha)
         if len(texts) != len(vectors):
             raise ValueError(f"got {len(texts)} texts and {len(vectors)} vectors")
         state = self._state
         allowed = state.allowed(where)
-        if state.sparse.alive_count == 0 or (allowed is not None and not allowed.any()):
+        if not texts or _nothing_in(state, allowed):
             return [_nothing(fusion) for _ in texts]
-        queries = [state.dense.unit(vector) for vector in vectors]
-        rankings = []
-        for dense, sparse in self._legs(state, texts, queries, depth, allowed):
-            rows = _union(dense.top(depth), sparse.top(depth, allowed))
-            fused = fuse_pool(dense.at(rows), sparse.at(rows), alpha=alpha, fusion=fusion)
-            rankings.append(top(fused, k, rows, state.passages))
-        return rankings
-
-    def _legs(
-        self,
-        state: State,
-        texts: Sequence[str],
-        queries: Sequence[Vectors],
-        depth: int,
-        allowed: Bools | None,
-    ) -> Iterator[tuple[DenseQuery, SparseQuery]]:
-        """Yield the two legs of each query, prepared side by side."""
-        if len(texts) > 1:
-            dense = state.dense.queries(np.stack(queries), depth, allowed)
-            yield from zip(dense, map(partial(self._sparse, state), texts), strict=True)
-        elif state.size >= WORTH_A_THREAD:
-            beside = _beside.submit(self._sparse, state, texts[0])
-            yield state.dense.query(queries[0], depth, allowed), beside.result()
-        elif texts:
-            yield state.dense.query(queries[0], depth, allowed), self._sparse(state, texts[0])
+        queries = np.stack([state.dense.unit(vector) for vector in vectors])
+        return [
+            _ranking(state, dense, self._sparse(state, text), depth, allowed, k, alpha, fusion)
+            for text, dense in zip(texts, state.dense.queries(queries, depth, allowed), strict=True)
+        ]
 
     def _sparse(self, state: State, text: str) -> SparseQuery:
         return SparseQuery(state.sparse, self._lexicon.lookup(text))
@@ -417,14 +406,40 @@ def _check_ids(ids: Sequence[str]) -> None:
             raise ValueError(f"id {id!r} occurs twice, at positions {seen[id]} and {position}")
 
 
+def _checked(k: int, fetch_k: int, alpha: Alpha) -> tuple[int, int, Alpha]:
+    k = check_k(k)
+    return k, max(k, check_k(fetch_k, "fetch_k")), check_alpha(alpha)
+
+
+def _nothing_in(state: State, allowed: Bools | None) -> bool:
+    return state.size == 0 or (allowed is not None and not allowed.any())
+
+
+def _nothing(fusion: Fusion) -> Ranking:
+    return Ranking([], [], [], [], [], [], [], [], 0.0, fusion)
+
+
+def _ranking(
+    state: State,
+    dense: DenseQuery,
+    sparse: SparseQuery,
+    depth: int,
+    allowed: Bools | None,
+    k: int,
+    alpha: Alpha,
+    fusion: Fusion,
+) -> Ranking:
+    """Pool what both legs find, score the pool by both, fuse, and keep the best `k`."""
+    rows = _union(dense.top(depth), sparse.top(depth, allowed))
+    fused = fuse_pool(dense.at(rows), sparse.at(rows), alpha=alpha, fusion=fusion)
+    return top(fused, k, rows, state.passages)
+
+
 def _union(one: Rows, other: Rows) -> Rows:
+    """Return the distinct rows of both, ascending."""
     rows = np.concatenate([one, other])
     rows.sort()
     first = np.empty(rows.size, np.bool_)
     first[:1] = True
     np.not_equal(rows[1:], rows[:-1], out=first[1:])
     return rows[first]
-
-
-def _nothing(fusion: Fusion) -> Ranking:
-    return Ranking([], [], [], [], [], [], [], [], 0.0, fusion)

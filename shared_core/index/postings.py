@@ -87,11 +87,14 @@ class Segment:
 
     def find(self, terms: Sequence[int]) -> Iterator[tuple[int, Ints, Counts]]:
         """Yield (position in `terms`, rows, counts) for those of `terms` that occur here."""
-        places = self.terms.searchsorted(terms).tolist() if terms else ()
-        for position, place in enumerate(places):
-            if place < self.terms.size and self.terms[place] == terms[position]:
-                span = slice(self.starts[place], self.starts[place + 1])
-                yield position, self.rows[span], self.counts[span]
+        if not self.size:
+            return
+        places = self.terms.searchsorted(terms)
+        here = self.terms.take(places, mode="clip")
+        starts, ends = self.starts.take([places, places + 1], mode="clip").tolist()
+        for position in (here == terms).nonzero()[0].tolist():
+            span = slice(starts[position], ends[position])
+            yield position, self.rows[span], self.counts[span]
 
     def frequencies_of(self, rows: Bools, terms: int) -> npt.NDArray[np.int64]:
         """Return, for each of `terms` terms, how many of the marked rows hold it."""

@@ -29,7 +29,7 @@ class BM25Index:
     variant
         ``"lucene"`` (no zero or negative idf) or ``"okapi"`` (BM25Okapi of rank-bm25).
     k1, b, epsilon
-        See `BM25Options`.
+        See `BM25Options`. `k1` of None is the variant's usual one: 1.2, or 1.5 for ``okapi``.
     tokenizer
         Text to tokens; by default `tokenize`, which knows identifiers and lower-cases.
 
@@ -43,12 +43,12 @@ class BM25Index:
         self,
         *,
         variant: Variant = "lucene",
-        k1: float = 1.5,
+        k1: float | None = None,
         b: float = 0.75,
         epsilon: float = 0.25,
         tokenizer: Tokenizer | None = None,
     ) -> None:
-        self.options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon)
+        self.options = BM25Options.of(variant, k1, b, epsilon)
         self.lexicon = Lexicon(tokenizer)
         self._writing = threading.Lock()
         self._view = SparseView.empty(self.options)
@@ -59,7 +59,7 @@ class BM25Index:
         texts: Iterable[str],
         *,
         variant: Variant = "lucene",
-        k1: float = 1.5,
+        k1: float | None = None,
         b: float = 0.75,
         epsilon: float = 0.25,
         tokenizer: Tokenizer | None = None,

@@ -17,8 +17,8 @@ DIRECT = 4096
 SPARE = 16
 """Rare terms are those whose postings together stay below one in so many rows."""
 
-DENSE = 16_384
-"""Rows up to which the scores of all rows are cheaper to hold than those of the matching ones."""
+DENSE = 4
+"""Where a posting comes on so many rows or fewer, all rows are given a score at once."""
 
 
 class SparseQuery:
@@ -133,7 +133,7 @@ class _Scored:
         counts = np.concatenate([counts for _, _, counts in found])
         weight = np.repeat([weights[term] for term, _, _ in found], [r.size for _, r, _ in found])
         values: Scores = weight / (view.norms.take(rows) / counts + 1.0)
-        if view.size > DENSE and rows.size < view.size // 4:
+        if DENSE * rows.size < view.size:
             distinct, sums = _sum_by_row(rows, values)
             return cls(distinct, sums, None)
         everywhere = np.bincount(rows, values, view.size).astype(float, copy=False)

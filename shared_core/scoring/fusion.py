@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Rows, Scores
 from shared_core.scoring.adaptive import auto_alpha
-from shared_core.scoring.normalization import min_max
+from shared_core.scoring.normalization import scale
 from shared_core.types import Fusion
 
 Alpha = float | Literal["auto"]
@@ -120,11 +120,11 @@ def _leg(scores: npt.ArrayLike, name: str) -> Scores:
 def fuse_pool(dense: Scores, sparse: Scores, *, alpha: Alpha, fusion: Fusion) -> Fused:
     """Fuse two legs whose scores are known to be finite and aligned; see `fuse`."""
     dense_order = (-dense).argsort(kind="stable")
-    dense_rank = _inverse(dense_order)
-    sparse_rank = _inverse((-sparse).argsort(kind="stable"))
+    sparse_order = (-sparse).argsort(kind="stable")
+    dense_rank, sparse_rank = _inverse(dense_order), _inverse(sparse_order)
     weight = auto_alpha(dense, sparse) if alpha == "auto" else float(alpha)
     if fusion == "min_max":
-        dense_part, sparse_part = min_max(dense), min_max(sparse)
+        dense_part, sparse_part = _scaled(dense, dense_order), _scaled(sparse, sparse_order)
     elif fusion == "rrf":
         dense_part = (RRF_K + 1) / (RRF_K + 1 + dense_rank)
         ranked = sparse > sparse.min(initial=np.inf)
@@ -145,6 +145,10 @@ def fuse_pool(dense: Scores, sparse: Scores, *, alpha: Alpha, fusion: Fusion) ->
         weight,
         fusion,
     )
+
+
+def _scaled(scores: Scores, order: Rows) -> Scores:
+    return scale(scores, scores[order[-1]], scores[order[0]]) if order.size else scores
 
 
 def _inverse(order: Rows) -> Rows:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from shared_core.arrays import Scores
 
 EPS = 1e-7
 
 
-def min_max(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def min_max(scores: Scores) -> Scores:
     """Scale scores to [0, 1]: ``(x - min) / (max - min + eps)`` with ``eps = 1e-7``.
 
     Parameters
@@ -23,6 +22,9 @@ def min_max(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """
     if scores.size == 0:
         return scores
-    low = scores.min()
-    normalised: npt.NDArray[np.float64] = (scores - low) / (scores.max() - low + EPS)
-    return normalised
+    return scale(scores, float(scores.min()), float(scores.max()))
+
+
+def scale(scores: Scores, lowest: float, highest: float) -> Scores:
+    """Do what `min_max` does, given the extremes."""
+    return (scores - lowest) / (highest - lowest + EPS)

@@ -1,0 +1,62 @@
+"""The one way in which the command speaks: results on stdout, the course of the work on stderr."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from shared_core._extras import require
+
+if TYPE_CHECKING:
+    from rich.console import Console as RichConsole
+    from rich.console import RenderableType
+    from rich.progress import Progress
+
+MAX_WIDTH = 100
+
+
+class Console:
+    """Prints plain text without markup; escape codes go to a terminal only.
+
+    Raises
+    ------
+    MissingExtraError
+        If rich is not installed.
+    """
+
+    def __init__(self) -> None:
+        self._out = _rich(stderr=False)
+        self._err = _rich(stderr=True)
+
+    def show(self, renderable: RenderableType = "") -> None:
+        """Print a piece of the result."""
+        self._out.print(renderable, markup=False, highlight=False, emoji=False)
+
+    def say(self, text: str) -> None:
+        """Print a line about the course of the work."""
+        self._err.print(text, markup=False, highlight=False, emoji=False)
+
+    def progress(self) -> Progress:
+        """Return a progress bar that shows on a terminal and is silent elsewhere."""
+        rich_progress = require("rich.progress", extra="eval")
+        bar: Progress = rich_progress.Progress(
+            console=self._err, disable=not self._err.is_terminal, transient=True
+        )
+        return bar
+
+
+def fail(message: str) -> None:
+    """Print one line on stderr; needs no optional dependency."""
+    sys.stderr.write(f"posrag: {' '.join(message.splitlines())}\n")
+
+
+def _rich(*, stderr: bool) -> RichConsole:
+    console: RichConsole = require("rich.console", extra="eval").Console(stderr=stderr)
+    console.width = min(console.width, MAX_WIDTH)
+    # By default rich ends the process with status 1 when the reader has gone.
+    console.on_broken_pipe = _reader_gone  # type: ignore[method-assign]
+    return console
+
+
+def _reader_gone() -> None:
+    raise BrokenPipeError

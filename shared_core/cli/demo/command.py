@@ -1,0 +1,115 @@
+"""The ``demo`` subcommand: its options, and the job from question to answer."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from shared_core import CAUS, PLACEMENTS, Arrangement
+from shared_core._extras import require
+from shared_core.cli.console import Console
+from shared_core.cli.demo import report
+from shared_core.cli.demo.corpus import Corpus, default_cache, open_corpus
+from shared_core.cli.demo.frameworks import DemoTask, StoredEmbedding, framework_orders
+from shared_core.cli.demo.model import EmbeddingModel, default_model
+from shared_core.corpora import torch_api_passages
+
+# Dense search alone ranks the right API, torch.nn.functional.interpolate, sixth.
+DEFAULT_QUERY = 'How do I resize an image tensor with mode="bicubic"?'
+
+Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+
+
+def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
+    """Add ``demo`` and its options."""
+    parser = subcommands.add_parser(
+        "demo",
+        help="ask the PyTorch API a question",
+        description="Search the documentation of the installed PyTorch by meaning and by words, "
+        "place the passages, and show why each stands where it does; then do the same inside "
+        "LangChain and LlamaIndex and compare.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--query", default=DEFAULT_QUERY, help="the question")
+    add("--k", type=int, default=10, help="number of passages")
+    add("--alpha", type=_alpha, default=0.3, help="weight of the dense score in [0, 1], or auto")
+    add("--fetch-k", type=int, default=50, help="depth of each search")
+    add("--placement", default="u_shape", help=f"one of: {', '.join(PLACEMENTS)}")
+    add("--psi", type=_psi, default="always", help="what the gate knows of the model: a position "
+        "sensitivity index, a saved profile, always or never")  # fmt: skip
+    add("--model", default=default_model(), help="embedding model: a folder or a hub name")
+    add("--cache", type=Path, default=default_cache(), help="folder of the cached index")
+    add("--rebuild", action="store_true", help="embed and index afresh")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do the job; return 0, or 1 if a framework's order is not the core's."""
+    if not arguments.query.strip():
+        raise ValueError(f"--query must not be blank, got {arguments.query!r}")
+    caus = CAUS(
+        k=arguments.k,
+        alpha=arguments.alpha,
+        fetch_k=arguments.fetch_k,
+        placement=arguments.placement,
+        psi=arguments.psi,
+    )
+    console = Console()
+    version = require("torch", extra="models").__version__
+    passages = torch_api_passages()
+    console.say(f"{len(passages):,} documented entries in the API of torch {version}.")
+    model = EmbeddingModel(arguments.model)
+    corpus = open_corpus(
+        passages,
+        model,
+        arguments.cache,
+        version=version,
+        rebuild=arguments.rebuild,
+        console=console,
+    )
+    arrangement = _answer(console, corpus, model, arguments.query, caus)
+    return _compare(console, _task(corpus, model, arguments.query, caus), arrangement)
+
+
+def _answer(
+    console: Console, corpus: Corpus, model: EmbeddingModel, query: str, caus: CAUS
+) -> Arrangement:
+    vector = model.embed([query])[0]
+    arrangement = caus.search(corpus.index, query, vector)
+    by_meaning = corpus.index.search(query, vector, k=1, alpha=1.0)
+    console.show(f"\nQuery: {query}")
+    console.show(report.table(arrangement))
+    console.show(report.FOOTNOTE)
+    console.show(f"\n{report.gate_line(arrangement)}")
+    console.show(report.why_line(arrangement, by_meaning.passages[0].id))
+    return arrangement
+
+
+def _task(corpus: Corpus, model: EmbeddingModel, query: str, caus: CAUS) -> DemoTask:
+    texts = (passage.text for passage in corpus.passages)
+    known = dict(zip(texts, corpus.vectors, strict=True))
+    return DemoTask(corpus.passages, StoredEmbedding(known, model.embed), query, caus)
+
+
+def _compare(console: Console, task: DemoTask, arrangement: Arrangement) -> int:
+    orders, absent = framework_orders(task)
+    console.show("\nThe prompt's order, as fused ranks by slot:")
+    for line in report.orders_lines(arrangement, orders):
+        console.show(line)
+    for title, reason in absent.items():
+        console.show(f"  {title} is not installed: {reason}")
+    identical, sentence = report.verdict(arrangement, orders)
+    console.show(sentence)
+    return 0 if identical else 1
+
+
+def _alpha(text: str) -> float | str:
+    return text if text == "auto" else float(text)
+
+
+def _psi(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -1,0 +1,150 @@
+"""The indexed corpus of the demo, kept in a cache folder from one run to the next."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from shared_core import EmbeddingMismatchError, HybridIndex, IndexFormatError, Passage, PosragError
+from shared_core.cli.console import Console
+from shared_core.cli.demo.journal import EmbeddingJournal
+from shared_core.cli.demo.model import EmbeddingModel, Vectors
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Passages, one vector each, and the index over both."""
+
+    passages: Sequence[Passage]
+    vectors: Vectors
+    index: HybridIndex
+
+
+def default_cache() -> Path:
+    """Return the folder for cached data that the XDG base directory specification names."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "posrag"
+
+
+def open_corpus(
+    passages: Sequence[Passage],
+    model: EmbeddingModel,
+    cache: Path,
+    *,
+    version: str,
+    rebuild: bool,
+    console: Console,
+) -> Corpus:
+    """Return the corpus, from the cache as far as it is there.
+
+    Parameters
+    ----------
+    passages
+        What is indexed.
+    model
+        What embeds it.
+    cache
+        Folder of all cached corpora. This one's is named after the version, the model and a
+        digest of both and of every text, so another torch or model never meets it.
+    version
+        Version of torch, for the folder's name.
+    rebuild
+        Embed and index afresh.
+    console
+        Where the course of the work is told.
+
+    Raises
+    ------
+    PosragError
+        If the cache cannot be written or the model cannot be loaded.
+    """
+    folder = cache / _key(passages, model, version)
+    _ensure_writable(folder)
+    journal = EmbeddingJournal(folder / "vectors", [passage.text for passage in passages])
+    if rebuild:
+        journal.clear()
+    index = None if rebuild else _load(folder / "index", model, journal, console)
+    vectors = _vectors(journal, model, len(passages), console)
+    if index is None:
+        index = _build(folder / "index", passages, vectors, console)
+    return Corpus(passages, vectors, index)
+
+
+def _key(passages: Sequence[Passage], model: EmbeddingModel, version: str) -> str:
+    digest = hashlib.sha256(f"{_FORMAT} {model.fingerprint}".encode())
+    for passage in passages:
+        digest.update(f"\0{passage.id}\0{passage.text}".encode())
+    name = re.sub(r"[^\w.+-]", "-", f"torch-{version}_{model.label}")
+    return f"{name}_{digest.hexdigest()[:12]}"
+
+
+def _ensure_writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise PosragError(
+            f"cannot write to the cache folder {folder.parent} ({error.strerror}); "
+            "choose another with --cache"
+        ) from error
+
+
+def _load(
+    path: Path, model: EmbeddingModel, journal: EmbeddingJournal, console: Console
+) -> HybridIndex | None:
+    if not path.exists():
+        return None
+    started = perf_counter()
+    try:
+        index = HybridIndex.load(path)
+        told = f"Index of {len(index):,} passages from the cache{_seconds(started)}."
+        index.verify_embeddings(lambda text: model.embed([text])[0].tolist())
+    except EmbeddingMismatchError as error:
+        console.say(f"The model has changed since the index was cached ({error}): starting afresh.")
+        journal.clear()
+        return None
+    except IndexFormatError as error:
+        console.say(f"The cached index cannot be read ({error}): building it again.")
+        return None
+    console.say(told)
+    return index
+
+
+def _vectors(
+    journal: EmbeddingJournal, model: EmbeddingModel, count: int, console: Console
+) -> Vectors:
+    kept = journal.kept()
+    if kept == count:
+        return journal.embed(model.embed, console)
+    resumed = f", {kept:,} of them already done" if kept else "; this happens once"
+    console.say(f"Embedding {count:,} passages with {model.label}{resumed} ...")
+    started = perf_counter()
+    vectors = journal.embed(model.embed, console)
+    console.say(f"Embedded {count - kept:,} passages{_seconds(started)}.")
+    return vectors
+
+
+def _build(
+    path: Path, passages: Sequence[Passage], vectors: Vectors, console: Console
+) -> HybridIndex:
+    started = perf_counter()
+    index = HybridIndex()
+    index.add(passages, vectors)
+    if path.exists():  # a damaged one; saving does not overwrite what is no index
+        shutil.rmtree(path)
+    index.save(path)
+    console.say(f"Indexed {len(index):,} passages with FAISS and BM25{_seconds(started)}.")
+    return index
+
+
+def _seconds(started: float) -> str:
+    return f" in {perf_counter() - started:.1f} s"

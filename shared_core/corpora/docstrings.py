@@ -1,0 +1,104 @@
+"""Signature and text of an API entry, from ``inspect`` or from the docstring itself."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_ENUM = re.compile(r"<([\w.]+): -?\d+>")
+_TIGHT_COMMA = re.compile(r",(?=\S)")
+_HEAD = re.compile(r"[A-Za-z_][\w.]*(?=\()")
+_RETURNS = re.compile(r"\s*(->[^\n]*?)?:?[ \t]*(?=\n|$)")
+_BOILERPLATE = frozenset({"An enumeration.", "Members:"})
+_POINTER = re.compile(
+    r"(see|alias (for|of)|(out-of-|out-|in-?)place version of) :\w+:`[^`]*`[.:]?",
+    re.IGNORECASE,
+)
+
+
+def own_docstring(entry: Any) -> str:
+    """Return the entry's own docstring, dedented; empty where it has none or an inherited one."""
+    if isinstance(entry, type):
+        text = entry.__dict__.get("__doc__")
+    else:
+        text = getattr(entry, "__doc__", None)
+    if not isinstance(text, str) or text.strip() in _BOILERPLATE or text == type(entry).__doc__:
+        return ""
+    return inspect.cleandoc(text).strip()
+
+
+def is_pointer(text: str) -> bool:
+    """Whether `text` says no more than that another entry holds the documentation."""
+    return _POINTER.fullmatch(" ".join(text.split())) is not None
+
+
+def split_docstring(name: str, entry: Any) -> tuple[str, str]:
+    """Return the signature of `entry`, such as ``(input, dim=-1) -> Tensor``, and its text.
+
+    Builtins carry their signature on the docstring's first lines, and some Python functions
+    carry one there that says more than ``(*args, **kwargs)``; it is taken first and cut from
+    the text. Elsewhere the signature is inspected. It is empty where neither knows one.
+    """
+    text = own_docstring(entry)
+    written, rest = _leading_signature(name, text)
+    if written:
+        return written, rest
+    return _inspected_signature(entry), text
+
+
+def _leading_signature(name: str, text: str) -> tuple[str, str]:
+    head = _HEAD.match(text)
+    if head is None or head.group().rpartition(".")[2] not in (name, "__init__"):
+        return "", text
+    end = _closing(text, head.end())
+    tail = _RETURNS.match(text, end) if end else None
+    if tail is None:
+        return "", text
+    written = f"{_TIGHT_COMMA.sub(', ', text[head.end() : end])} {tail.group(1) or ''}"
+    return " ".join(written.split()), text[tail.end() :].strip()
+
+
+def _closing(text: str, start: int) -> int:
+    """Return the position behind the parenthesis that closes the one at `start`, or 0."""
+    depth = 0
+    for position in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[position], 0)
+        if depth == 0:
+            return position + 1
+    return 0
+
+
+def _inspected_signature(entry: Any) -> str:
+    if not callable(entry):
+        return ""
+    try:
+        signature = inspect.signature(entry)
+    except (ValueError, TypeError):
+        return ""
+    parameters = [
+        parameter.replace(annotation=inspect.Parameter.empty, default=_shown(parameter.default))
+        for parameter in signature.parameters.values()
+        if parameter.name != "self" and not parameter.name.startswith("_")
+    ]
+    return str(inspect.Signature(parameters))
+
+
+class _Shown:
+    """A default value that prints as a fixed text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _shown(default: Any) -> Any:
+    """Return `default` in a form whose repr is the same in every process."""
+    if default is inspect.Parameter.empty:
+        return default
+    if inspect.isroutine(default) or isinstance(default, type):
+        return _Shown(default.__name__)
+    return _Shown(_ENUM.sub(r"\1", _ADDRESS.sub("", repr(default))))

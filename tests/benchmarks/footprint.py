@@ -1,0 +1,58 @@
+"""Build time and memory of one system, measured in a process of its own.
+
+::
+
+    python -m tests.benchmarks.footprint SYSTEM PASSAGES
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks import systems
+from tests.benchmarks.corpus import Corpus, make
+
+SYSTEMS: dict[str, tuple[Callable[[Corpus], Any], Callable[[Corpus, Any], Any]]] = {
+    "posrag, langchain": (systems.documents, systems.langchain_posrag),
+    "EnsembleRetriever": (systems.documents, systems.langchain_ensemble),
+    "posrag, llamaindex": (systems.nodes, systems.llamaindex_posrag),
+    "QueryFusionRetriever": (systems.nodes, systems.llamaindex_fusion),
+}
+
+
+def main() -> None:
+    name, size = sys.argv[1], int(sys.argv[2])
+    prepare, build = SYSTEMS[name]
+    small = make(100, 1)
+    build(small, prepare(small))  # imports and first-use set-up are not counted
+    corpus = make(size, 1)
+    objects = prepare(corpus)
+    gc.collect()
+    before, start = resident(), time.perf_counter()
+    system = build(corpus, objects)
+    seconds = time.perf_counter() - start
+    gc.collect()
+    print(json.dumps({"seconds": seconds, "megabytes": resident() - before, "peak": peak()}))
+    del system
+
+
+def resident() -> float:
+    """Resident memory of this process, in MB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+def peak() -> float:
+    """Largest resident memory so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""The command on a part of the real corpus, with a cheap embedding that counts its work."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("rich")
+
+from shared_core import HybridIndex, Passage
+from shared_core.cli import main
+from shared_core.cli.demo import command, frameworks
+from shared_core.cli.demo.frameworks import DemoTask, FrameworkOrder
+from shared_core.cli.demo.model import Vectors
+from shared_core.corpora import torch_api_passages
+from shared_core.index.tokenize import tokenize
+
+
+@dataclass
+class CountingModel:
+    """Stands for `EmbeddingModel`: hashed words, and a log of the texts it embedded."""
+
+    name: str = "counting"
+    label: str = "counting"
+    seed: int = 0
+    embedded: list[str] = field(default_factory=list)
+    interrupt_after: int | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        return self.name
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if self.interrupt_after is not None and len(self.embedded) >= self.interrupt_after:
+            raise KeyboardInterrupt
+        self.embedded.extend(texts)
+        vectors = np.zeros((len(texts), 32), np.float32)
+        for row, text in enumerate(texts):
+            for token in tokenize(text):
+                vectors[row, zlib.crc32(f"{self.seed}{token}".encode()) % 32] += 1
+        unit: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return unit
+
+
+@dataclass(frozen=True)
+class FakeEntryPoint:
+    name: str
+    order: FrameworkOrder | ImportError
+
+    def load(self) -> FrameworkOrder:
+        if isinstance(self.order, ImportError):
+            raise self.order
+        return self.order
+
+
+@dataclass(frozen=True)
+class Outcome:
+    status: int
+    out: str
+    err: str
+
+
+@dataclass
+class Demo:
+    """Runs ``posrag demo`` in this process; `model` stays the same from run to run."""
+
+    cache: Path
+    passages: list[Passage]
+    capsys: pytest.CaptureFixture[str]
+    model: CountingModel = field(default_factory=CountingModel)
+    orders: dict[str, FrameworkOrder | ImportError] = field(default_factory=dict)
+
+    def __call__(self, *arguments: str, cache: Path | None = None) -> Outcome:
+        self.model.embedded.clear()
+        status = main.main(["demo", "--cache", str(cache or self.cache), *arguments])
+        return Outcome(status, *self.capsys.readouterr())
+
+    def embedded_passages(self) -> int:
+        texts = {passage.text for passage in self.passages}
+        return sum(text in texts for text in self.model.embedded)
+
+
+def core_order(task: DemoTask) -> list[str]:
+    """Return the order of the core, by way of the task that a framework gets."""
+    index = HybridIndex()
+    index.add(task.passages, task.embed([passage.text for passage in task.passages]))
+    arrangement = task.caus.search(index, task.query, task.embed([task.query])[0])
+    return [passage.id for passage in arrangement.passages]
+
+
+@pytest.fixture(scope="session")
+def some_passages() -> list[Passage]:
+    """One entry in twelve of the real corpus, 150 or so."""
+    return torch_api_passages()[::12]
+
+
+@pytest.fixture
+def demo(
+    tmp_path: Path,
+    some_passages: list[Passage],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Demo:
+    built = Demo(tmp_path / "cache", some_passages, capsys)
+    built.orders = {"langchain": core_order, "llamaindex": core_order}
+
+    def points(*, group: str) -> list[FakeEntryPoint]:
+        assert group == frameworks.GROUP
+        return [FakeEntryPoint(name, order) for name, order in built.orders.items()]
+
+    monkeypatch.setattr(frameworks, "entry_points", points)
+    monkeypatch.setattr(command, "torch_api_passages", lambda: built.passages)
+    monkeypatch.setattr(command, "EmbeddingModel", lambda name: built.model)
+    monkeypatch.setenv("COLUMNS", "100")
+    return built

@@ -1,0 +1,48 @@
+"""``posrag`` on a part of the corpus, as a process; not a test itself.
+
+With ``POSRAG_TEST_KILL_AFTER`` set, embedding is cheap, and the process kills itself after that
+many batches.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from shared_core import Passage
+from shared_core.cli import main
+from shared_core.cli.demo import command
+from shared_core.cli.demo.model import EmbeddingModel, Vectors
+from shared_core.corpora import torch_api_passages
+
+NAMED = ("torch.nn.functional.interpolate", "torch.nn.functional.grid_sample")
+PARTS = ("torch.nn.Upsampl", "torch.nn.functional.upsample", "torch.Tensor.resize")
+
+
+class KilledModel(EmbeddingModel):
+    batches = 0
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if str(self.batches) == os.environ["POSRAG_TEST_KILL_AFTER"]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.batches += 1
+        return np.array([[len(text), 1.0] for text in texts], np.float32)
+
+
+def part() -> list[Passage]:
+    return [
+        passage
+        for number, passage in enumerate(torch_api_passages())
+        if number % 60 == 0 or passage.id in NAMED or passage.id.startswith(PARTS)
+    ]
+
+
+if __name__ == "__main__":
+    setattr(command, "torch_api_passages", part)  # noqa: B010
+    if "POSRAG_TEST_KILL_AFTER" in os.environ:
+        setattr(command, "EmbeddingModel", KilledModel)  # noqa: B010
+    sys.exit(main.main())

@@ -1,0 +1,127 @@
+"""What ``posrag demo`` prints, and its exit status."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from shared_core import CAUS, HybridIndex
+from shared_core.cli.demo.frameworks import DemoTask
+
+from .conftest import Demo, core_order
+
+QUERY = "How do I draw samples from a normal distribution?"
+_ROW = re.compile(
+    r"^ *(\d+) +(\d+) +([\d.]+) +(-?[\d.]+) +(\d+) +([\d.]+) +(\d+) +(torch\S+) *$", re.M
+)
+
+
+def rows(out: str) -> list[tuple[str, ...]]:
+    return _ROW.findall(out)
+
+
+def expected(demo: Demo, **options: Any) -> Iterator[tuple[str, ...]]:
+    index = HybridIndex()
+    index.add(demo.passages, demo.model.embed([passage.text for passage in demo.passages]))
+    vector = demo.model.embed([QUERY])[0]
+    arrangement = CAUS(**options).search(index, QUERY, vector)
+    for why, passage in zip(arrangement.explain(), arrangement.passages, strict=True):
+        yield (
+            str(why["slot"] + 1),
+            str(why["rank"] + 1),
+            f"{why['score']:.3f}",
+            f"{why['dense']:.3f}",
+            str(why["dense_rank"] + 1),
+            f"{why['sparse']:.2f}",
+            str(why["sparse_rank"] + 1),
+            passage.id,
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ([], {"psi": "always"}),
+        (["--k", "3", "--fetch-k", "20"], {"k": 3, "fetch_k": 20, "psi": "always"}),
+        (["--alpha", "0.9"], {"alpha": 0.9, "psi": "always"}),
+        (["--alpha", "auto"], {"alpha": "auto", "psi": "always"}),
+        (["--placement", "inverse"], {"placement": "inverse", "psi": "always"}),
+        (["--psi", "1.3"], {"psi": 1.3}),
+        (["--psi", "0.9"], {"psi": 0.9}),
+    ],
+)
+def test_the_table_holds_the_cores_answer(
+    demo: Demo, arguments: list[str], options: dict[str, Any]
+) -> None:
+    outcome = demo("--query", QUERY, *arguments)
+    assert outcome.status == 0
+    assert rows(outcome.out) == list(expected(demo, **options))
+    assert f"Query: {QUERY}" in outcome.out
+
+
+def test_slots_count_from_one_and_the_best_opens_the_prompt(demo: Demo) -> None:
+    table = rows(demo("--k", "5").out)
+    assert [(row[0], row[1]) for row in table] == list(zip("12345", "13542", strict=True))
+
+
+def test_the_gate_is_told_with_its_reason(demo: Demo) -> None:
+    shut = demo("--psi", "0.9").out
+    assert "Gate: shut (psi 0.900 does not exceed 1.0)" in shut
+    assert [row[1] for row in rows(shut)] == [str(rank) for rank in range(1, 11)]
+    assert "Gate: open (psi='always'), so the passages are placed by u_shape." in demo().out
+
+
+def test_orders_of_the_frameworks_are_shown_and_found_identical(demo: Demo) -> None:
+    outcome = demo("--k", "5")
+    assert outcome.status == 0
+    for title in ("core", "LangChain", "LlamaIndex"):
+        assert re.search(rf"^  {title} +1 3 5 4 2$", outcome.out, re.MULTILINE)
+    assert "The 3 orders are identical: core, LangChain, LlamaIndex." in outcome.out
+
+
+def test_a_framework_that_differs_is_named_and_fails_the_run(demo: Demo) -> None:
+    demo.orders["llamaindex"] = lambda task: [*core_order(task)[::-1], "torch.unheard_of"]
+    outcome = demo("--k", "5")
+    assert outcome.status == 1
+    assert re.search(r"^  LlamaIndex +2 4 5 3 1 \?$", outcome.out, re.MULTILINE)
+    assert "The orders DIFFER: LlamaIndex from the core." in outcome.out
+
+
+def test_a_framework_that_is_not_installed_is_told_and_left_out(demo: Demo) -> None:
+    demo.orders["langchain"] = ImportError("No module named 'langchain_core'")
+    outcome = demo()
+    assert outcome.status == 0
+    told = " ".join(outcome.out.split())
+    assert "No module named 'langchain_core'; run: pip install 'posrag[langchain]'" in told
+    assert "The 2 orders are identical: core, LlamaIndex." in outcome.out
+    demo.orders.clear()
+    assert "No framework took part" in demo().out
+
+
+def test_a_framework_gets_the_options_and_need_not_run_the_model(demo: Demo) -> None:
+    tasks: list[DemoTask] = []
+
+    def order(task: DemoTask) -> list[str]:
+        tasks.append(task)
+        return core_order(task)
+
+    demo.orders = {"langchain": order}
+    demo("--query", QUERY, "--k", "4", "--alpha", "0.6", "--psi", "1.2")
+    assert tasks[0].query == QUERY
+    assert tasks[0].caus == CAUS(k=4, alpha=0.6, psi=1.2)
+    assert demo.embedded_passages() == len(demo.passages)
+
+
+def test_nothing_but_text_when_piped(demo: Demo) -> None:
+    outcome = demo("--query", "odd [bold]markup[/bold] :smile: torch.add")
+    assert "\x1b" not in outcome.out + outcome.err
+    assert "odd [bold]markup[/bold] :smile: torch.add" in outcome.out
+    assert max(map(len, outcome.out.splitlines())) <= 100
+
+
+def test_more_passages_than_the_corpus_has_gives_them_all(demo: Demo) -> None:
+    demo.passages = demo.passages[:7]
+    assert len(rows(demo("--k", "50").out)) == 7

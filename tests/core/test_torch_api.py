@@ -1,0 +1,124 @@
+"""The PyTorch API corpus: complete, unique, documented, and the same at every call."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+import pytest
+
+pytest.importorskip("torch")
+
+from shared_core import Passage
+from shared_core.corpora import torch_api_passages
+from shared_core.corpora.docstrings import is_pointer, split_docstring
+
+
+@pytest.fixture(scope="module")
+def passages() -> list[Passage]:
+    return torch_api_passages()
+
+
+@pytest.fixture(scope="module")
+def by_id(passages: list[Passage]) -> dict[str, Passage]:
+    return {passage.id: passage for passage in passages}
+
+
+def test_there_are_more_than_1500_with_unique_ids(passages: list[Passage]) -> None:
+    assert len(passages) >= 1500
+    assert len({passage.id for passage in passages}) == len(passages)
+
+
+def test_the_same_at_every_call(passages: list[Passage]) -> None:
+    assert torch_api_passages() == passages
+    assert [passage.id for passage in passages] == sorted(passage.id for passage in passages)
+
+
+def test_text_is_the_qualified_signature_a_blank_line_and_the_docstring(
+    passages: list[Passage],
+) -> None:
+    for passage in passages:
+        head, _, docstring = passage.text.partition("\n\n")
+        assert head == passage.id + passage.metadata["signature"]
+        assert docstring.strip()
+        assert not is_pointer(docstring)
+        assert passage.id == f"{passage.metadata['module']}.{passage.metadata['name']}"
+
+
+@pytest.mark.parametrize(
+    ("entry", "signature", "kind"),
+    [
+        (
+            "torch.nn.Conv2d",
+            "(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, "
+            "bias=True, padding_mode='zeros', device=None, dtype=None)",
+            "class",
+        ),
+        ("torch.linalg.eig", "(A, *, out=None) -> (Tensor, Tensor)", "function"),
+        ("torch.einsum", "(equation, *operands) -> Tensor", "function"),
+        ("torch.Tensor.backward", None, "method"),
+        ("torch.nn.Module.state_dict", None, "method"),
+        ("torch.Tensor.grad", "", "property"),
+    ],
+)
+def test_known_entries(
+    by_id: dict[str, Passage], entry: str, signature: str | None, kind: str
+) -> None:
+    metadata = by_id[entry].metadata
+    assert metadata["kind"] == kind
+    assert signature is None or metadata["signature"] == signature
+
+
+def test_a_signature_over_several_lines_is_read_whole(by_id: dict[str, Passage]) -> None:
+    passage = by_id["torch.nn.functional.scaled_dot_product_attention"]
+    signature = passage.metadata["signature"]
+    assert signature.startswith("(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=")
+    assert signature.endswith("-> Tensor")
+    assert passage.text.partition("\n\n")[2].startswith("Computes scaled dot product attention")
+
+
+def test_an_object_with_several_names_is_one_passage(by_id: dict[str, Passage]) -> None:
+    assert by_id["torch.nn.functional.conv2d"].metadata["aliases"] == ["torch.conv2d"]
+    assert "torch.conv2d" not in by_id
+    assert "torch.autograd.no_grad" in by_id["torch.no_grad"].metadata["aliases"]
+
+
+def test_private_foreign_and_undocumented_names_are_out(passages: list[Passage]) -> None:
+    for passage in passages:
+        assert not any(part.startswith("_") for part in passage.id.split("."))
+        assert " at 0x" not in passage.metadata["signature"]
+    ids = {passage.id for passage in passages}
+    assert ids.isdisjoint(
+        {
+            "torch.nn.functional.Optional",  # typing's
+            "torch.multiprocessing.Lock",  # the standard library's
+            "torch.Tensor.__init__",
+            "torch.float32",  # no docstring of its own
+            "torch.Tensor.abs",  # "See :func:`torch.abs`"
+        }
+    )
+
+
+def _documented(value: object = functools.partial, *, _hidden: int = 0) -> None:
+    """Say something."""
+
+
+class _Undocumented(Exception):
+    pass
+
+
+def test_a_default_is_shown_by_name_and_private_parameters_not_at_all() -> None:
+    assert split_docstring("_documented", _documented) == ("(value=partial)", "Say something.")
+
+
+def test_an_inherited_docstring_is_none() -> None:
+    assert inspect.getdoc(_Undocumented) is not None
+    assert split_docstring("_Undocumented", _Undocumented)[1] == ""
+    assert split_docstring("flag", True)[1] == ""
+
+
+def test_a_docstring_that_opens_with_a_call_in_prose_keeps_it() -> None:
+    def relu() -> None:
+        """relu(x) is max(x, 0)."""
+
+    assert split_docstring("relu", relu) == ("()", "relu(x) is max(x, 0).")
