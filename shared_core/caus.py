@@ -68,7 +68,7 @@ class CAUS:
         if self.fusion not in ("min_max", "rrf"):
             raise ValueError(f"fusion must be 'min_max' or 'rrf', got {self.fusion!r}")
         resolve_placement(self.placement)
-        self._applied(1, self.profile)
+        self.applied(1, self.profile)
 
     @cached_property
     def profile(self) -> PositionProfile | None:
@@ -82,7 +82,8 @@ class CAUS:
         return decide(psi, evidence=self.evidence)
 
     @cached_property
-    def _applied(self) -> Placement:
+    def applied(self) -> Placement:
+        """The placement in force: the one asked for, or sequential while the gate is shut."""
         return resolve_placement(self.placement) if self.gate.opened else Sequential()
 
     def rank(
@@ -104,7 +105,7 @@ class CAUS:
 
     def place(self, ranking: Ranking) -> Arrangement:
         """Put a ranking into slots: by the placement if the gate is open, else as ranked."""
-        placement = self._applied
+        placement = self.applied
         return Arrangement(
             ranking, placement(len(ranking), self.profile), placement.name, self.gate
         )

@@ -335,6 +335,8 @@ class HybridIndex:
     ) -> None:
         """Write the index into a folder; a crash midway leaves what was there before.
 
+        Deleted passages are dropped for good first, so that nothing of them is written.
+
         Parameters
         ----------
         path
@@ -352,6 +354,7 @@ class HybridIndex:
             If the folder holds other things than an index.
         """
         with self._writing:
+            self._compact()
             save_state(
                 Path(path),
                 self._state,

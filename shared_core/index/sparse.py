@@ -105,6 +105,13 @@ class BM25Index:
         index._append(documents)
         return index
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_writing"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._writing = threading.Lock()
+
     @property
     def view(self) -> SparseView:
         """The present snapshot; it stays as it is whatever is added or deleted later."""

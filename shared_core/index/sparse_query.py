@@ -84,9 +84,11 @@ class SparseQuery:
             Tokens of each passage.
         """
         view = self._view
-        counts = np.array([[text.get(term, 0) for text in texts] for term in self._terms])
+        counts = np.zeros((len(self._terms), len(texts)))
+        for row, term in enumerate(self._terms):
+            counts[row] = [text.get(term, 0) for text in texts]
         norms = view.options.length_norm(np.array(lengths), view.mean_length)
-        return _saturate(counts.reshape(-1, len(texts)), norms, self._weights)
+        return _saturate(counts, norms, self._weights)
 
     def _split(self) -> int:
         """Return how many terms are rare: the rarest, up to a budget of postings."""

@@ -57,7 +57,7 @@ class Loaded:
 def save_state(
     folder: Path, state: State, lexicon: Lexicon, encode: Coder | None, extra: Mapping[str, Any]
 ) -> None:
-    """Write a state into `folder`; see `HybridIndex.save`."""
+    """Write a state without deleted rows into `folder`; see `HybridIndex.save`."""
     _check_target(folder)
     folder.mkdir(parents=True, exist_ok=True)
     data = folder / f"data-{secrets.token_hex(8)}"
@@ -69,7 +69,7 @@ def save_state(
             "format": FORMAT,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": {"numpy": np.__version__, "faiss": faiss.__version__},
-            "passages": state.sparse.alive_count,
+            "passages": state.size,
             "dim": state.dense.dim,
             "tokenizer": _name_of(lexicon.tokenizer),
             "dense": _describe_dense(state.dense),
@@ -132,8 +132,6 @@ def _write_files(data: Path, state: State, lexicon: Lexicon, encode: Coder | Non
     np.save(data / "vectors.npy", dense.vectors)
     np.save(data / "lengths.npy", sparse.lengths)
     np.save(data / "df.npy", sparse.df)
-    if sparse.alive is not None:
-        np.save(data / "alive.npy", sparse.alive)
     for position, segment in enumerate(sparse.segments):
         for name in POSTINGS:
             np.save(data / f"postings-{position:02}-{name}.npy", getattr(segment, name))
@@ -199,8 +197,7 @@ def _read_sparse(data: Path, options: BM25Options) -> SparseView:
     while (data / f"postings-{len(segments):02}-terms.npy").is_file():
         prefix = f"postings-{len(segments):02}-"
         segments.append(Segment(*(read(prefix + name) for name in POSTINGS)))
-    alive = read("alive") if (data / "alive.npy").is_file() else None
-    return SparseView(options, tuple(segments), read("lengths"), read("df"), alive)
+    return SparseView(options, tuple(segments), read("lengths"), read("df"))
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:

@@ -1,0 +1,9 @@
+"""posrag for LlamaIndex: hybrid retrieval, and passages placed where the model reads them."""
+
+from __future__ import annotations
+
+from llamaindex_posrag.caus_postprocessor import CAUSPostprocessor
+from llamaindex_posrag.placement_postprocessor import PlacementPostprocessor
+from llamaindex_posrag.retrievers import CAUSRetriever
+
+__all__ = ["CAUSPostprocessor", "CAUSRetriever", "PlacementPostprocessor"]

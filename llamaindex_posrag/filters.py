@@ -1,0 +1,79 @@
+"""LlamaIndex's metadata filters as the core's, so that one filter holds in both legs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, TypeGuard, cast
+
+from llama_index.core.vector_stores.types import (
+    FilterCondition,
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+)
+from llama_index.core.vector_stores.utils import build_metadata_filter_fn
+
+Predicate: TypeAlias = Callable[[Mapping[str, Any]], bool]
+
+
+def where(filters: MetadataFilters | None) -> Mapping[str, Any] | Predicate | None:
+    """Return a filter for the core: wanted values where those say it all, else a `predicate`.
+
+    The core looks wanted values up by column; a function it has to call for every passage.
+    """
+    if filters is None or not filters.filters:
+        return None
+    equalities = [part for part in filters.filters if _is_equality(part)]
+    wanted = {part.key: part.value for part in equalities}
+    all_must_hold = filters.condition in (FilterCondition.AND, None)
+    if all_must_hold and len(wanted) == len(equalities) == len(filters.filters):
+        return wanted
+    return predicate(filters)
+
+
+def _is_equality(part: MetadataFilter | MetadataFilters) -> TypeGuard[MetadataFilter]:
+    if isinstance(part, MetadataFilters) or part.value is None or part.key.startswith("$"):
+        return False
+    several = isinstance(part.value, list)
+    return part.operator == (FilterOperator.IN if several else FilterOperator.EQ)
+
+
+def predicate(filters: MetadataFilters | None) -> Predicate | None:
+    """Return a function that tells whether a node's metadata passes; None for no filter.
+
+    Every operator means what it means in LlamaIndex's own in-memory store, whose matching is
+    used; filters may be nested, which that store refuses.
+
+    Raises
+    ------
+    TypeError
+        From the returned function, if an operator does not fit the type of a value.
+    """
+    if filters is None or not filters.filters:
+        return None
+    parts = [_part(part) for part in filters.filters]
+    if filters.condition == FilterCondition.OR:
+        return lambda metadata: any(part(metadata) for part in parts)
+    if filters.condition == FilterCondition.NOT:
+        return lambda metadata: not any(part(metadata) for part in parts)
+    return lambda metadata: all(part(metadata) for part in parts)
+
+
+def _part(part: MetadataFilter | MetadataFilters) -> Predicate:
+    if isinstance(part, MetadataFilters):
+        return predicate(part) or _everything
+    # The store looks metadata up by node id; here the metadata itself takes the id's place.
+    return cast(
+        Predicate,
+        build_metadata_filter_fn(
+            cast(Callable[[str], Mapping[str, Any]], _itself), MetadataFilters(filters=[part])
+        ),
+    )
+
+
+def _itself(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    return metadata
+
+
+def _everything(metadata: Mapping[str, Any]) -> bool:
+    return True

@@ -1,0 +1,153 @@
+"""A dense leg that lives elsewhere: any LlamaIndex retriever, fused with BM25 over its nodes."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from llama_index.core import VectorStoreIndex
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.vector_stores.types import MetadataFilters
+
+from llamaindex_posrag.embedding import plain_text
+from llamaindex_posrag.filters import predicate
+from llamaindex_posrag.nodes import explained, isolated
+from llamaindex_posrag.statistics import NodeStatistics
+from shared_core import CAUS
+from shared_core.index.bm25 import Variant
+from shared_core.index.tokenize import Tokenizer
+
+
+class FusingRetriever(BaseRetriever):
+    """Fuse what a dense retriever finds with what BM25 finds, cut to k, and place.
+
+    A retriever cannot be asked for the score of a given node, so a node that only BM25 found
+    counts with the lowest score of the dense leg (``missing="floor"``); a `CAUSRetriever` over
+    its own index scores it exactly. Nodes are added and deleted where the dense leg keeps them;
+    what BM25 searches is fixed.
+
+    Parameters
+    ----------
+    dense
+        Retriever of the dense leg; it decides how many candidates it returns.
+    nodes
+        What BM25 searches; ids are unique and those of the dense leg.
+    higher_is_better
+        False where the scores of `dense` are distances, as those of FaissVectorStore with L2.
+    caus
+        Options of the search and the placement; ``fetch_k`` is the depth of the BM25 leg.
+    filters
+        Metadata a node must have for BM25 to find it; give `dense` the same.
+    variant, tokenizer
+        As in `shared_core.BM25Index`.
+
+    Raises
+    ------
+    ValueError
+        If `nodes` is empty, or two of them share an id.
+    """
+
+    def __init__(
+        self,
+        dense: BaseRetriever,
+        nodes: Sequence[BaseNode],
+        *,
+        higher_is_better: bool,
+        caus: CAUS | None = None,
+        filters: MetadataFilters | None = None,
+        variant: Variant = "lucene",
+        tokenizer: Tokenizer | None = None,
+    ) -> None:
+        if not nodes:
+            raise ValueError(
+                "no nodes for the BM25 leg; a vector store that keeps the text itself leaves "
+                "the docstore empty: give nodes="
+            )
+        self.caus = caus or CAUS()
+        self._dense = dense
+        self._sign = 1.0 if higher_is_better else -1.0
+        self._nodes = [isolated(node) for node in nodes]
+        self._statistics = NodeStatistics(nodes, variant=variant, tokenizer=tokenizer)
+        passes = predicate(filters)
+        self._allowed = None if passes is None else np.array([passes(n.metadata) for n in nodes])
+        super().__init__()
+
+    @classmethod
+    def from_index(
+        cls,
+        index: VectorStoreIndex,
+        nodes: Sequence[BaseNode] | None = None,
+        *,
+        higher_is_better: bool,
+        caus: CAUS | None = None,
+        filters: MetadataFilters | None = None,
+        variant: Variant = "lucene",
+        tokenizer: Tokenizer | None = None,
+    ) -> FusingRetriever:
+        """Build one whose dense leg is a vector index of LlamaIndex.
+
+        Parameters
+        ----------
+        index
+            Any vector index; its own embedding model embeds the query.
+        nodes
+            What BM25 searches; by default what the index keeps in its docstore.
+        higher_is_better
+            False where the store returns distances, as FaissVectorStore with an L2 index does.
+        caus, filters, variant, tokenizer
+            As in the constructor; both legs get the filters.
+
+        Raises
+        ------
+        ValueError
+            If there are no nodes for BM25: a store that keeps the text leaves no docstore.
+        """
+        caus = caus or CAUS()
+        documents = index.docstore.docs.values() if nodes is None else nodes
+        return cls(
+            index.as_retriever(similarity_top_k=max(caus.k, caus.fetch_k), filters=filters),
+            [node for node in documents if isinstance(node, BaseNode)],
+            higher_is_better=higher_is_better,
+            caus=caus,
+            filters=filters,
+            variant=variant,
+            tokenizer=tokenizer,
+        )
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self._fuse(query_bundle, self._dense.retrieve(_own(query_bundle)))
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        found = await self._dense.aretrieve(_own(query_bundle))
+        return await asyncio.to_thread(self._fuse, query_bundle, found)
+
+    def _fuse(self, query: QueryBundle, found: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+        text = plain_text(query)
+        pool = {hit.node.node_id: hit.node for hit in found}
+        scores = {
+            hit.node.node_id: math.nan if hit.score is None else self._sign * hit.score
+            for hit in found
+        }
+        depth = max(self.caus.k, self.caus.fetch_k)
+        for row in self._statistics.search(text, depth, self._allowed):
+            pool.setdefault(self._nodes[row].node_id, self._nodes[row])
+        candidates = list(pool.values())
+        ranking = self.caus.rank(
+            [scores.get(node_id, math.nan) for node_id in pool],
+            self._statistics.scores(text, candidates),
+        )
+        arrangement = self.caus.place(ranking)
+        return explained((isolated(candidates[at]) for at in arrangement.indices), arrangement)
+
+
+def _own(query: QueryBundle) -> QueryBundle:
+    """Copy a query, without the wrapping of a tool; retrievers write its embedding into it."""
+    return QueryBundle(
+        query_str=plain_text(query),
+        image_path=query.image_path,
+        custom_embedding_strs=query.custom_embedding_strs,
+        embedding=query.embedding,
+    )

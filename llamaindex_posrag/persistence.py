@@ -1,0 +1,75 @@
+"""Nodes as JSON and back, without pickle and without importing what a file names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, cast
+
+from llama_index.core.schema import BaseNode, MediaResource
+
+from shared_core.errors import IndexFormatError
+
+
+def encode_node(node: BaseNode) -> dict[str, Any]:
+    """Return a node as JSON, with the class that it is.
+
+    Raises
+    ------
+    ValueError
+        If the metadata would not come back as it is: JSON knows no tuples, dates or keys that
+        are not text.
+    """
+    data = node.model_dump(mode="json")
+    data["metadata"] = _checked(node)
+    for name, resource in vars(node).items():
+        if isinstance(resource, MediaResource) and resource.data is not None:
+            data[name]["data"] = resource.data.decode("ascii")  # LlamaIndex's own dump drops it
+    return {"class": _name(type(node)), "node": data}
+
+
+def decode_node(data: Any) -> BaseNode:
+    """Return the node that `encode_node` described.
+
+    Raises
+    ------
+    IndexFormatError
+        If it was not written by `encode_node`, or the node's class is not loaded in this
+        program: nothing is imported because a file says so.
+    """
+    if not isinstance(data, Mapping) or set(data) != {"class", "node"}:
+        raise IndexFormatError("the index does not hold LlamaIndex nodes")
+    return _class(data["class"]).from_dict(data["node"])
+
+
+def _checked(node: BaseNode) -> dict[str, Any]:
+    try:
+        same = str(json.loads(json.dumps(node.metadata))) == str(node.metadata)
+    except (TypeError, ValueError):
+        same = False
+    if not same:
+        raise ValueError(
+            f"the metadata of node {node.node_id!r} cannot be saved as JSON unchanged: "
+            f"{node.metadata!r}"
+        )
+    return node.metadata
+
+
+@lru_cache
+def _class(name: str) -> type[BaseNode]:
+    for cls in _descendants(BaseNode):
+        if _name(cls) == name:
+            return cast(type[BaseNode], cls)
+    raise IndexFormatError(f"the node class {name} is not loaded; import it, then load the index")
+
+
+def _descendants(cls: type) -> Iterator[type]:
+    children: list[type] = cls.__subclasses__()
+    for child in children:
+        yield child
+        yield from _descendants(child)
+
+
+def _name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"

@@ -1,0 +1,90 @@
+"""The postprocessor that only places nodes.
+
+Nothing in LlamaIndex sorts after a postprocessor, so the placed order reaches the prompt in the
+response modes ``compact``, ``tree_summarize`` and ``simple_summarize`` while the context fits
+one window. ``refine`` and ``accumulate`` call the model once per node: there the order of the
+nodes means nothing, and a postprocessor is not told which mode it works for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from llamaindex_posrag.events import reranking
+from llamaindex_posrag.fields import PlacementField, PsiField
+from llamaindex_posrag.nodes import placed
+from shared_core import CAUS, Placement
+from shared_core.sensitivity import Psi
+from shared_core.types import Evidence
+
+
+class PlacementPostprocessor(BaseNodePostprocessor):
+    """Place nodes; their scores are left as they are, and play no part.
+
+    The order in which the nodes come is their ranking, best first, so missing, NaN, negative and
+    tied scores need no rule. Every node comes back.
+
+    Parameters
+    ----------
+    placement
+        Name in `shared_core.PLACEMENTS`, or a placement.
+    psi
+        Position sensitivity of the model: a number, a profile, its path or name, ``"always"`` or
+        ``"never"``. None keeps the given order; each node's ``posrag`` says why.
+    evidence
+        ``"point"`` or ``"interval"``; see `shared_core.decide`.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range.
+    TypeError
+        If an option is unknown.
+    ProfileNotFoundError
+        If `psi` names a profile that is not there.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    placement: PlacementField = Field(default="u_shape", frozen=True)
+    psi: PsiField = Field(default=None, frozen=True)
+    evidence: Evidence = Field(default="point", frozen=True)
+    _caus: CAUS = PrivateAttr()
+
+    def __init__(
+        self,
+        placement: str | Placement = "u_shape",
+        *,
+        psi: Psi = None,
+        evidence: Evidence = "point",
+        callback_manager: CallbackManager | None = None,
+    ) -> None:
+        super().__init__(
+            placement=placement,
+            psi=psi,
+            evidence=evidence,
+            callback_manager=callback_manager or CallbackManager(),
+        )
+
+    def model_post_init(self, context: Any) -> None:
+        """Check the options and settle the gate."""
+        self._caus = CAUS(placement=self.placement, psi=self.psi, evidence=self.evidence)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Name under which LlamaIndex serialises the class."""
+        return "PlacementPostprocessor"
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        with reranking(
+            self.callback_manager, nodes, query_bundle, top_n=len(nodes), name=self.class_name()
+        ) as result:
+            result.extend(placed(nodes, self._caus))
+        return result

@@ -1,0 +1,65 @@
+"""BM25 statistics of a whole corpus of nodes, for scoring the few that a retriever returned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from llama_index.core.schema import BaseNode
+
+from llamaindex_posrag.embedding import embedded_text
+from shared_core import BM25Index
+from shared_core.index.bm25 import Variant
+from shared_core.index.tokenize import Tokenizer
+
+
+class NodeStatistics:
+    """BM25 over a fixed set of nodes.
+
+    Parameters
+    ----------
+    nodes
+        The corpus; ids are unique.
+    variant, tokenizer
+        As in `shared_core.BM25Index`.
+
+    Raises
+    ------
+    ValueError
+        If two nodes share an id.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[BaseNode],
+        *,
+        variant: Variant = "lucene",
+        tokenizer: Tokenizer | None = None,
+    ) -> None:
+        self._rows: dict[str, int] = {}
+        for row, node in enumerate(nodes):
+            if self._rows.setdefault(node.node_id, row) != row:
+                raise ValueError(f"two nodes share the id {node.node_id!r}")
+        self._bm25 = BM25Index.from_texts(
+            [embedded_text(node) for node in nodes], variant=variant, tokenizer=tokenizer
+        )
+
+    def scores(self, query: str, nodes: Sequence[BaseNode]) -> npt.NDArray[np.float64]:
+        """Return the BM25 score of each node, shape (len(nodes),), higher is better.
+
+        A node that is not in the corpus is scored by its text with the corpus's statistics.
+        """
+        rows = np.array([self._rows.get(node.node_id, -1) for node in nodes], dtype=np.intp)
+        strange = rows < 0
+        scores = np.empty(len(nodes))
+        scores[~strange] = self._bm25.scores_at(query, rows[~strange])
+        if strange.any():
+            texts = [embedded_text(nodes[int(at)]) for at in np.flatnonzero(strange)]
+            scores[strange] = self._bm25.score_texts(query, texts)
+        return scores
+
+    def search(self, query: str, k: int, allowed: npt.NDArray[np.bool_] | None = None) -> list[int]:
+        """Return the rows of the best `k` nodes that share a token with the query, best first."""
+        rows, _ = self._bm25.search(query, k, allowed=allowed)
+        return [int(row) for row in rows]

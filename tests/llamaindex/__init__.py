@@ -1,0 +1,1 @@
+"""Tests of the LlamaIndex adapter, and the contract kit they are built on (`contract`)."""

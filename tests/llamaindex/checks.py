@@ -1,0 +1,57 @@
+"""The checks behind the contract, each of which says what is wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+
+from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, TextNode
+
+
+class BrokenNode(TextNode):
+    """A node whose content cannot be read."""
+
+    def get_content(self, metadata_mode: MetadataMode = MetadataMode.NONE) -> str:
+        """Raise."""
+        raise RuntimeError("unreadable node")
+
+
+def ids(nodes: Sequence[NodeWithScore]) -> list[str]:
+    """Return the node ids in order."""
+    return [node.node.node_id for node in nodes]
+
+
+def facts(nodes: Sequence[NodeWithScore]) -> list[tuple[str, float | None]]:
+    """Return ids and scores in order, with NaN as None."""
+    return [
+        (n.node.node_id, None if n.score is None or math.isnan(n.score) else n.score) for n in nodes
+    ]
+
+
+def check_same_nodes(out: Sequence[NodeWithScore], given: Sequence[BaseNode]) -> None:
+    """Every node that comes out is one that went in: id, class, hash, text in every mode."""
+    known = {node.node_id: node for node in given}
+    assert len(set(ids(out))) == len(out), f"a node came back twice: {ids(out)}"
+    for hit in out:
+        node = known.get(hit.node.node_id)
+        assert node is not None, f"unknown node id {hit.node.node_id}"
+        assert type(hit.node) is type(node), f"{hit.node.node_id} changed its class"
+        assert hit.node.hash == node.hash, f"{hit.node.node_id} changed its hash"
+        assert hit.node.relationships == node.relationships
+        for mode in MetadataMode:
+            assert hit.node.get_content(mode) == node.get_content(mode), f"text differs in {mode}"
+
+
+def check_scores(out: Sequence[NodeWithScore]) -> None:
+    """Scores are None or Python floats, and every node serialises to JSON."""
+    for hit in out:
+        assert hit.score is None or type(hit.score) is float, f"score is {type(hit.score)}"
+        assert json.loads(hit.model_dump_json())["node"]["id_"] == hit.node.node_id
+
+
+def check_in_prompt_order(prompt: str, nodes: Sequence[NodeWithScore]) -> None:
+    """The nodes stand in the prompt in their order."""
+    found = [prompt.find(node.node.get_content().strip()) for node in nodes]
+    assert all(at >= 0 for at in found), "a node is missing in the prompt"
+    assert found == sorted(found), "the prompt holds the nodes in another order"

@@ -1,0 +1,332 @@
+"""What a LlamaIndex postprocessor or retriever has to keep to, as tests to inherit.
+
+Subclass, name the fixture, and every rule runs on MockLLM-like stand-ins, without a network::
+
+    class TestMine(PostprocessorContract):
+        @pytest.fixture
+        def postprocessor(self) -> BaseNodePostprocessor:
+            return Mine()
+
+    class TestMyRetriever(RetrieverContract):
+        def build(self, nodes: list[BaseNode]) -> BaseRetriever:
+            return MyRetriever(nodes, WordEmbedding())
+
+A rule that does not apply is switched off by a class attribute, in sight of the reader.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import math
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from llama_index.core import VectorStoreIndex
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.callbacks import CallbackManager, CBEventType
+from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
+from llama_index.core.instrumentation.events.retrieval import (
+    RetrievalEndEvent,
+    RetrievalStartEvent,
+)
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.response_synthesizers import ResponseMode
+from llama_index.core.schema import (
+    BaseNode,
+    NodeWithScore,
+    QueryBundle,
+    TextNode,
+)
+
+from .checks import (
+    BrokenNode,
+    check_in_prompt_order,
+    check_same_nodes,
+    check_scores,
+    facts,
+    ids,
+)
+from .doubles import (
+    QUERY,
+    CallbackLog,
+    PromptRecorder,
+    WordEmbedding,
+    corpus,
+    scored,
+    synthesize,
+    traced,
+)
+
+ONE_PROMPT = ("compact", "tree_summarize", "simple_summarize")
+PROMPT_PER_NODE = ("refine", "accumulate")
+
+SCORES: dict[str, list[Any]] = {
+    "none": [None] * 5,
+    "some_none": [0.9, None, 0.5, None, 0.1],
+    "nan": [math.nan] * 5,
+    "some_nan": [0.9, math.nan, 0.5, math.nan, 0.1],
+    "negative": [-0.1, -0.5, -0.9, -2.0, -7.0],
+    "tied": [0.5] * 5,
+    "zero": [0.0] * 5,
+    "float32": [np.float32(value) for value in (0.9, 0.7, 0.5, 0.3, 0.1)],
+}
+
+
+class PostprocessorContract:
+    """Rules for a `BaseNodePostprocessor`."""
+
+    announces: ClassVar[bool] = True
+    """It emits ReRankStartEvent and ReRankEndEvent."""
+    best_at_an_edge: ClassVar[bool] = True
+    """Without scores or a query the first node given counts as the best, and gets an edge."""
+    round_trips: ClassVar[bool] = True
+    """``from_dict(to_dict())`` gives an equal postprocessor."""
+
+    @pytest.fixture
+    def postprocessor(self) -> BaseNodePostprocessor:
+        """Return the postprocessor under test."""
+        raise NotImplementedError
+
+    def test_no_nodes_give_no_nodes(self, postprocessor: BaseNodePostprocessor) -> None:
+        assert postprocessor.postprocess_nodes([], query_str=QUERY) == []
+        assert postprocessor.postprocess_nodes([]) == []
+
+    def test_the_query_may_be_absent_or_blank(self, postprocessor: BaseNodePostprocessor) -> None:
+        for query in (None, QueryBundle(""), QueryBundle(" \n")):
+            out = postprocessor.postprocess_nodes(scored(), query)
+            check_same_nodes(out, corpus())
+            check_scores(out)
+
+    @pytest.mark.parametrize("case", ["nodes", "empty", "no_query", "error", "async"])
+    def test_events_are_balanced(self, postprocessor: BaseNodePostprocessor, case: str) -> None:
+        query: QueryBundle | None = None if case == "no_query" else QueryBundle(QUERY)
+        given = [] if case == "empty" else scored()
+        if case == "error":
+            given.append(NodeWithScore(node=BrokenNode(id_="broken"), score=0.5))
+        out: list[NodeWithScore] = []
+        log = CallbackLog()
+        postprocessor.callback_manager = CallbackManager([log])
+        with traced() as trace:
+            try:
+                if case == "async":
+                    out = asyncio.run(postprocessor.apostprocess_nodes(given, query))
+                else:
+                    out = postprocessor.postprocess_nodes(given, query)
+            except RuntimeError:
+                assert case == "error"
+        starts, ends = trace.of(ReRankStartEvent), trace.of(ReRankEndEvent)
+        assert len(starts) == len(ends) == int(self.announces), "start and end events differ"
+        assert not trace.spans.open_spans, "a span was left open"
+        assert sorted(log.started) == sorted(log.ended), "callback events differ"
+        if self.announces:
+            assert ids(starts[0].nodes) == ids(given)
+            assert ids(ends[0].nodes) == ids(out)
+            assert trace.events.index(starts[0]) < trace.events.index(ends[0])
+
+    def test_nothing_of_the_caller_is_mutated(self, postprocessor: BaseNodePostprocessor) -> None:
+        given, query = scored(count=12), QueryBundle(QUERY)
+        kept, before = list(given), [node.model_dump_json() for node in given]
+        out = postprocessor.postprocess_nodes(given, query)
+        assert out is not given, "the caller's own list came back"
+        assert len(given) == len(kept), "the list was changed"
+        assert all(now is then for now, then in zip(given, kept, strict=True)), "list reordered"
+        assert [node.model_dump_json() for node in given] == before, "a node was changed"
+        assert query == QueryBundle(QUERY), "the query was changed"
+
+    def test_ids_hashes_and_texts_are_kept(self, postprocessor: BaseNodePostprocessor) -> None:
+        out = postprocessor.postprocess_nodes(scored(count=12), QueryBundle(QUERY))
+        assert out
+        check_same_nodes(out, corpus())
+
+    @pytest.mark.parametrize("case", SCORES)
+    def test_any_scores_are_accepted(self, postprocessor: BaseNodePostprocessor, case: str) -> None:
+        given = scored([1.0] * 5)
+        for node, score in zip(given, SCORES[case], strict=True):
+            node.score = score
+        for query in (QueryBundle(QUERY), None):
+            out = postprocessor.postprocess_nodes(given, query)
+            assert out
+            check_same_nodes(out, corpus())
+            check_scores(out)
+            again = postprocessor.postprocess_nodes(given, query)
+            assert facts(out) == facts(again), "the same input gave another result"
+
+    @pytest.mark.parametrize("case", ["none", "nan", "tied", "zero"])
+    def test_without_a_difference_the_first_node_gets_an_edge(
+        self, postprocessor: BaseNodePostprocessor, case: str
+    ) -> None:
+        if not self.best_at_an_edge:
+            return
+        for count in range(1, 6):
+            out = ids(postprocessor.postprocess_nodes(scored(SCORES[case][:count])))
+            assert "n0" in (out[0], out[-1]), f"the first of {count} nodes is in the middle: {out}"
+
+    def test_async_equals_sync(self, postprocessor: BaseNodePostprocessor) -> None:
+        query = QueryBundle(QUERY)
+        out = asyncio.run(postprocessor.apostprocess_nodes(scored(), query))
+        assert facts(out) == facts(postprocessor.postprocess_nodes(scored(), query))
+
+    def test_copies_do_the_same(self, postprocessor: BaseNodePostprocessor) -> None:
+        expected = facts(postprocessor.postprocess_nodes(scored(), QueryBundle(QUERY)))
+        copies = [copy.deepcopy(postprocessor), pickle.loads(pickle.dumps(postprocessor))]
+        if self.round_trips:
+            data = json.loads(postprocessor.to_json())
+            copies.append(type(postprocessor).from_dict(data))
+        for copied in copies:
+            assert facts(copied.postprocess_nodes(scored(), QueryBundle(QUERY))) == expected
+
+    def test_the_class_has_its_own_name(self, postprocessor: BaseNodePostprocessor) -> None:
+        assert postprocessor.class_name() not in ("base_component", "BaseNodePostprocessor")
+
+    def test_engines_set_the_callback_manager(self, postprocessor: BaseNodePostprocessor) -> None:
+        log = CallbackLog()
+        manager, model = CallbackManager([log]), PromptRecorder()
+        index = VectorStoreIndex(corpus(), embed_model=WordEmbedding())
+        engine = RetrieverQueryEngine.from_args(
+            index.as_retriever(similarity_top_k=6),
+            llm=model,
+            node_postprocessors=[postprocessor],
+            callback_manager=manager,
+        )
+        nodes = engine.query(QUERY).source_nodes
+        assert postprocessor.callback_manager is manager
+        assert log.started.count(CBEventType.RERANKING) == int(self.announces)
+        assert sorted(log.started) == sorted(log.ended)
+        check_in_prompt_order(model.prompts[0], nodes)
+
+    @pytest.mark.parametrize("use_async", [False, True])
+    def test_it_works_in_as_query_engine(
+        self, postprocessor: BaseNodePostprocessor, use_async: bool
+    ) -> None:
+        model = PromptRecorder()
+        index = VectorStoreIndex(corpus(), embed_model=WordEmbedding())
+        engine = index.as_query_engine(
+            llm=model, similarity_top_k=30, node_postprocessors=[postprocessor]
+        )
+        answer = asyncio.run(engine.aquery(QUERY)) if use_async else engine.query(QUERY)
+        check_same_nodes(answer.source_nodes, corpus())
+        check_in_prompt_order(model.prompts[0], answer.source_nodes)
+
+    @pytest.mark.parametrize("mode", ONE_PROMPT)
+    def test_the_order_reaches_the_prompt(
+        self, postprocessor: BaseNodePostprocessor, mode: str
+    ) -> None:
+        out = postprocessor.postprocess_nodes(scored(), QueryBundle(QUERY))
+        _, prompts = synthesize(mode, out)
+        assert len(prompts) == 1
+        check_in_prompt_order(prompts[0], out)
+
+    @pytest.mark.parametrize("mode", PROMPT_PER_NODE)
+    def test_modes_with_a_prompt_per_node_work(
+        self, postprocessor: BaseNodePostprocessor, mode: str
+    ) -> None:
+        out = postprocessor.postprocess_nodes(scored(), QueryBundle(QUERY))
+        answer, prompts = synthesize(mode, out)
+        assert len(prompts) == len(out)
+        assert ids(answer.source_nodes) == ids(out)
+
+
+class RetrieverContract:
+    """Rules for a `BaseRetriever` that is built from nodes."""
+
+    def build(self, nodes: list[BaseNode]) -> BaseRetriever:
+        """Return a retriever over `nodes`."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def retriever(self) -> BaseRetriever:
+        """Return a retriever over `corpus`."""
+        return self.build(corpus())
+
+    def test_an_empty_corpus_answers_nothing(self) -> None:
+        retriever = self.build([])
+        assert retriever.retrieve(QUERY) == []
+        assert asyncio.run(retriever.aretrieve(QUERY)) == []
+
+    def test_ids_hashes_and_texts_are_kept(self, retriever: BaseRetriever) -> None:
+        out = retriever.retrieve(QUERY)
+        assert out
+        check_same_nodes(out, corpus())
+        check_scores(out)
+
+    def test_nothing_of_the_caller_is_mutated(self) -> None:
+        nodes, query = corpus(), QueryBundle(QUERY)
+        before = [node.model_dump_json() for node in nodes]
+        self.build(nodes).retrieve(query)
+        assert [node.model_dump_json() for node in nodes] == before, "a node was changed"
+        assert query == QueryBundle(QUERY), "the query was changed"
+
+    def test_results_are_the_callers_to_change(self, retriever: BaseRetriever) -> None:
+        before = [node.model_dump_json() for node in retriever.retrieve(QUERY)]
+        for hit in retriever.retrieve(QUERY):
+            hit.node.set_content("overwritten")
+            hit.node.metadata["page"] = -1
+            hit.node.metadata["tags"].append("overwritten")
+            hit.node.excluded_llm_metadata_keys.append("page")
+            hit.node.relationships.clear()
+            hit.score = -1.0
+        assert [node.model_dump_json() for node in retriever.retrieve(QUERY)] == before
+
+    def test_equal_texts_are_different_nodes(self) -> None:
+        twins: list[BaseNode] = [TextNode(id_=f"twin{i}", text=TEXT_OF_TWINS) for i in range(2)]
+        assert sorted(ids(self.build(twins).retrieve(TEXT_OF_TWINS))) == ["twin0", "twin1"]
+
+    def test_async_equals_sync(self, retriever: BaseRetriever) -> None:
+        expected = retriever.retrieve(QUERY)
+        assert facts(asyncio.run(retriever.aretrieve(QUERY))) == facts(expected)
+        bundle = QueryBundle(QUERY, embedding=WordEmbedding().get_query_embedding("gradient"))
+        expected = retriever.retrieve(bundle)
+        assert facts(asyncio.run(retriever.aretrieve(bundle))) == facts(expected)
+
+    @pytest.mark.parametrize("case", ["sync", "async", "error"])
+    def test_events_and_spans_are_balanced(self, retriever: BaseRetriever, case: str) -> None:
+        log = CallbackLog()
+        retriever.callback_manager = CallbackManager([log])
+        with traced() as trace:
+            if case == "async":
+                asyncio.run(retriever.aretrieve(QUERY))
+            elif case == "sync":
+                retriever.retrieve(QUERY)
+            else:
+                with pytest.raises(ValueError):
+                    retriever.retrieve(QueryBundle(QUERY, embedding=[1.0, 2.0, 3.0]))
+        starts, ends = trace.of(RetrievalStartEvent), trace.of(RetrievalEndEvent)
+        assert starts
+        # BaseRetriever itself announces no end where it raises.
+        assert case == "error" or len(starts) == len(ends), "start and end events differ"
+        assert not trace.spans.open_spans, "a span was left open"
+        assert sorted(log.started) == sorted(log.ended), "callback events differ"
+
+    def test_many_at_once_give_what_one_gives(self, retriever: BaseRetriever) -> None:
+        queries = [node.get_content() for node in corpus()] * 9
+        serial = [facts(retriever.retrieve(query)) for query in queries]
+        with ThreadPoolExecutor(16) as pool:
+            threaded = [facts(out) for out in pool.map(retriever.retrieve, queries)]
+
+        async def gather() -> list[list[NodeWithScore]]:
+            return await asyncio.gather(*(retriever.aretrieve(query) for query in queries))
+
+        assert threaded == serial
+        assert [facts(out) for out in asyncio.run(gather())] == serial
+
+    @pytest.mark.parametrize("mode", ONE_PROMPT + PROMPT_PER_NODE)
+    def test_it_works_in_a_query_engine(self, retriever: BaseRetriever, mode: str) -> None:
+        model = PromptRecorder()
+        engine = RetrieverQueryEngine.from_args(
+            retriever, llm=model, response_mode=ResponseMode(mode)
+        )
+        answer = engine.query(QUERY)
+        assert ids(answer.source_nodes) == ids(retriever.retrieve(QUERY))
+        if mode in ONE_PROMPT:
+            check_in_prompt_order(model.prompts[0], answer.source_nodes)
+        else:
+            assert len(model.prompts) == len(answer.source_nodes)
+
+
+TEXT_OF_TWINS = "The same words under two ids."

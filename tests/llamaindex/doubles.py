@@ -1,0 +1,203 @@
+"""Stand-ins of the contract kit: a model that records, an embedding that means something."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.base.llms.types import CompletionResponse
+from llama_index.core.base.response.schema import RESPONSE_TYPE
+from llama_index.core.bridge.pydantic import PrivateAttr
+from llama_index.core.callbacks import CBEventType
+from llama_index.core.callbacks.base_handler import BaseCallbackHandler
+from llama_index.core.instrumentation import get_dispatcher
+from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.instrumentation.events import BaseEvent
+from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
+from llama_index.core.llms import MockLLM
+from llama_index.core.llms.callbacks import llm_completion_callback
+from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
+from llama_index.core.schema import (
+    BaseNode,
+    Document,
+    ImageNode,
+    IndexNode,
+    NodeRelationship,
+    NodeWithScore,
+    RelatedNodeInfo,
+    TextNode,
+)
+
+QUERY = "how does a pooling layer shrink a feature map"
+
+TEXTS = (
+    "A pooling layer shrinks a feature map by keeping one value of each window.",
+    "Max pooling keeps the largest value, average pooling the mean.",
+    "A convolution slides a kernel over the feature map.",
+    "Dropout switches neurons off at random while training.",
+    "Batch normalisation scales the activations of a layer.",
+    "An embedding table maps token ids to vectors.",
+    "Attention weighs every token against every other.",
+    "The optimiser changes the weights against the gradient.",
+    "A learning rate schedule lets the steps shrink over time.",
+    "Gradient clipping limits the length of a step.",
+    "A loss function says how wrong an answer is.",
+    "Early stopping ends the training when nothing improves.",
+)
+
+
+def corpus() -> list[BaseNode]:
+    """Return a dozen fresh nodes of several classes, with metadata and relationships."""
+    classes = {3: ImageNode, 5: IndexNode, 7: Document}
+    nodes: list[BaseNode] = []
+    for number, text in enumerate(TEXTS):
+        extra: dict[str, Any] = {"index_id": f"i{number}"} if number == 5 else {}
+        node = classes.get(number, TextNode)(
+            id_=f"n{number}",
+            text=text,
+            metadata={
+                "page": number,
+                "lang": "en" if number % 2 == 0 else "de",
+                "tags": [f"t{number % 3}"],
+                "secret": "not for the model",
+            },
+            excluded_llm_metadata_keys=["secret"],
+            excluded_embed_metadata_keys=["secret", "tags"],
+            relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=f"d{number % 2}")},
+            **extra,
+        )
+        nodes.append(node)
+    return nodes
+
+
+def scored(scores: list[float | None] | None = None, count: int = 5) -> list[NodeWithScore]:
+    """Return the first nodes of the corpus with `scores`, falling ones by default."""
+    given = scores or [1.0 - 0.1 * rank for rank in range(count)]
+    return [
+        NodeWithScore(node=node, score=score) for node, score in zip(corpus(), given, strict=False)
+    ]
+
+
+class WordEmbedding(BaseEmbedding):
+    """Deterministic bag of words: each word a fixed random direction, texts their sum."""
+
+    dim: int = 64
+    salt: str = ""
+
+    def _vector(self, text: str) -> list[float]:
+        total = np.zeros(self.dim)
+        for word in text.lower().replace(".", " ").split():
+            seed = hashlib.sha256((self.salt + word).encode()).digest()[:8]
+            total += np.random.default_rng(int.from_bytes(seed, "big")).standard_normal(self.dim)
+        norm = float(np.linalg.norm(total))
+        return [float(value) for value in (total / norm if norm else total + self.dim**-0.5)]
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._vector(text)
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._vector(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._vector(query)
+
+
+class PromptRecorder(MockLLM):
+    """MockLLM that keeps every prompt it gets and answers shortly."""
+
+    _prompts: list[str] = PrivateAttr(default_factory=list)
+
+    @property
+    def prompts(self) -> list[str]:
+        """The prompts so far, in order."""
+        return self._prompts
+
+    @llm_completion_callback()
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        """Record the prompt."""
+        self._prompts.append(prompt)
+        return CompletionResponse(text="an answer")
+
+
+def synthesize(mode: str, nodes: list[NodeWithScore]) -> tuple[RESPONSE_TYPE, list[str]]:
+    """Answer `QUERY` from `nodes` in a response mode; return the response and the prompts."""
+    model = PromptRecorder()
+    synthesizer = get_response_synthesizer(llm=model, response_mode=ResponseMode(mode))
+    return synthesizer.synthesize(QUERY, nodes=nodes), model.prompts
+
+
+class _Handler(BaseEventHandler):
+    _events: list[BaseEvent] = PrivateAttr(default_factory=list)
+
+    def handle(self, event: BaseEvent, **kwargs: Any) -> None:
+        self._events.append(event)
+
+
+@dataclass
+class Trace:
+    """What the dispatcher saw: events in order, and spans that were opened but never closed."""
+
+    events: list[BaseEvent]
+    spans: SimpleSpanHandler = field(default_factory=SimpleSpanHandler)
+
+    def of(self, kind: type[BaseEvent]) -> list[Any]:
+        """Return the events of one class."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@contextmanager
+def traced() -> Iterator[Trace]:
+    """Record every event and span that LlamaIndex dispatches in the block."""
+    root, handler = get_dispatcher("root"), _Handler()
+    trace = Trace(handler._events)
+    root.add_event_handler(handler)
+    root.add_span_handler(trace.spans)
+    try:
+        yield trace
+    finally:
+        root.event_handlers.remove(handler)
+        root.span_handlers.remove(trace.spans)
+
+
+class CallbackLog(BaseCallbackHandler):
+    """Callback handler that counts what started and what ended."""
+
+    def __init__(self) -> None:
+        super().__init__([], [])
+        self.started: list[CBEventType] = []
+        self.ended: list[CBEventType] = []
+
+    def on_event_start(
+        self,
+        event_type: CBEventType,
+        payload: dict[str, Any] | None = None,
+        event_id: str = "",
+        parent_id: str = "",
+        **kwargs: Any,
+    ) -> str:
+        """Note a start."""
+        self.started.append(event_type)
+        return event_id
+
+    def on_event_end(
+        self,
+        event_type: CBEventType,
+        payload: dict[str, Any] | None = None,
+        event_id: str = "",
+        **kwargs: Any,
+    ) -> None:
+        """Note an end."""
+        self.ended.append(event_type)
+
+    def start_trace(self, trace_id: str | None = None) -> None:
+        """Do nothing."""
+
+    def end_trace(
+        self, trace_id: str | None = None, trace_map: dict[str, list[str]] | None = None
+    ) -> None:
+        """Do nothing."""

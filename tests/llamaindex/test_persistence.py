@@ -1,0 +1,246 @@
+"""Saving and loading a CAUSRetriever."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llama_index.core.llms import MockLLM
+from llama_index.core.schema import (
+    BaseNode,
+    Document,
+    ImageNode,
+    IndexNode,
+    MediaResource,
+    Node,
+    NodeRelationship,
+    RelatedNodeInfo,
+    TextNode,
+)
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
+
+from llamaindex_posrag import CAUSRetriever
+from llamaindex_posrag.persistence import decode_node, encode_node
+from shared_core import (
+    CAUS,
+    CorruptIndexError,
+    EmbeddingMismatchError,
+    HybridIndex,
+    IndexFormatError,
+    Passage,
+    PositionProfile,
+)
+from shared_core.placement import Sequential, UShape
+
+from .checks import facts, ids
+from .doubles import QUERY, TEXTS, WordEmbedding, corpus
+
+
+class Chapter(TextNode):
+    """A node class of the user's own."""
+
+    number: int = 0
+
+    @classmethod
+    def class_name(cls) -> str:
+        return "Chapter"
+
+
+class Unnamed(TextNode):
+    """One that does not override class_name."""
+
+
+NODES: list[BaseNode] = [
+    TextNode(text="text", metadata={"a": 1, "b": [1.5, None], "c": {"d": True}, "e": math.nan}),
+    TextNode(text="with offsets", start_char_idx=3, end_char_idx=15),
+    ImageNode(text="image", image="aGVsbG8=", image_path="pictures/a.png"),
+    IndexNode(text="index", index_id="somewhere"),
+    Document(text="document", metadata={"title": "t"}),
+    Node(
+        text_resource=MediaResource(text="all of it"),
+        image_resource=MediaResource(data=b"\x89PNG not really", mimetype="image/png"),
+        audio_resource=MediaResource(url="https://example.org/a.mp3"),
+        video_resource=MediaResource(path=Path("films/a.mp4")),
+    ),
+    Chapter(text="chapter", number=7),
+    Unnamed(text="unnamed"),
+]
+
+
+@pytest.mark.parametrize("node", NODES, ids=lambda node: type(node).__name__)
+def test_a_node_survives_json(node: BaseNode) -> None:
+    node.relationships = {
+        NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d", metadata={"x": 1}, hash="h"),
+        NodeRelationship.CHILD: [RelatedNodeInfo(node_id="c1"), RelatedNodeInfo(node_id="c2")],
+    }
+    node.excluded_llm_metadata_keys = ["a"]
+    again = decode_node(json.loads(json.dumps(encode_node(node))))
+    assert type(again) is type(node)
+    assert again.hash == node.hash
+    assert repr(again) == repr(node)
+
+
+@pytest.mark.parametrize(
+    "value", [datetime.date(2024, 1, 1), ("a", "tuple"), {1: "a key"}, {"a set"}, b"bytes"]
+)
+def test_metadata_that_json_would_change_is_refused(tmp_path: Path, value: Any) -> None:
+    node = TextNode(id_="the one", text="text", metadata={"value": value})
+    retriever = CAUSRetriever.from_nodes([node], WordEmbedding())
+    with pytest.raises(ValueError, match="the one"):
+        retriever.save(tmp_path / "index")
+
+
+def test_nothing_is_imported_because_a_file_says_so() -> None:
+    data = {"class": "antigravity.Node", "node": {}}
+    with pytest.raises(IndexFormatError, match="antigravity"):
+        decode_node(data)
+
+
+@pytest.mark.parametrize("data", [None, [], "text", {"id": "1"}])
+def test_what_is_not_a_node_is_refused(data: Any) -> None:
+    with pytest.raises(IndexFormatError):
+        decode_node(data)
+
+
+def test_the_results_survive(tmp_path: Path) -> None:
+    retriever = CAUSRetriever.from_nodes(
+        corpus(),
+        WordEmbedding(),
+        k=4,
+        alpha=0.6,
+        fetch_k=7,
+        fusion="rrf",
+        placement=UShape(best_at="end"),
+        psi="always",
+        filters=MetadataFilters(filters=[MetadataFilter(key="lang", value="en")]),
+    )
+    retriever.delete_nodes(["n0"])
+    retriever.save(tmp_path / "index")
+    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding())
+    assert loaded.caus == retriever.caus
+    for query in TEXTS:
+        assert facts(loaded.retrieve(query)) == facts(retriever.retrieve(query))
+        for hit, other in zip(loaded.retrieve(query), retriever.retrieve(query), strict=True):
+            assert hit.model_dump_json() == other.model_dump_json()
+    loaded.add_nodes([TextNode(id_="new", text=QUERY, metadata={"lang": "en"})])
+    assert "new" in ids(loaded.retrieve(QUERY))
+    assert not list((tmp_path / "index").rglob("*.pkl"))
+
+
+def test_a_profile_survives(tmp_path: Path) -> None:
+    profile = PositionProfile(
+        model="m", accuracy=(0.9, 0.5, 0.8), distraction=(0.1, 0.2, 0.3), interval=(1.1, 1.9)
+    )
+    retriever = CAUSRetriever.from_nodes(
+        corpus(), WordEmbedding(), placement="max_relevance", psi=profile, evidence="interval"
+    )
+    retriever.save(tmp_path / "index")
+    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding())
+    assert loaded.caus.psi == profile
+    assert ids(loaded.retrieve(QUERY)) == ids(retriever.retrieve(QUERY))
+
+
+def test_options_given_when_loading_win(tmp_path: Path) -> None:
+    CAUSRetriever.from_nodes(corpus(), WordEmbedding(), k=3).save(tmp_path / "index")
+    filters = MetadataFilters(filters=[MetadataFilter(key="page", value=2)])
+    loaded = CAUSRetriever.load(
+        tmp_path / "index", WordEmbedding(), caus=CAUS(k=7), filters=filters
+    )
+    assert loaded.caus.k == 7
+    assert ids(loaded.retrieve(QUERY)) == ["n2"]
+
+
+class Mine(Sequential):
+    """A placement of the user's own."""
+
+    name = "mine"
+
+
+def test_a_placement_of_ones_own_is_given_again(tmp_path: Path) -> None:
+    retriever = CAUSRetriever.from_nodes(corpus(), WordEmbedding(), placement=Mine(), psi="always")
+    retriever.save(tmp_path / "index")
+    with pytest.raises(ValueError, match="mine"):
+        CAUSRetriever.load(tmp_path / "index", WordEmbedding())
+    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding(), caus=retriever.caus)
+    assert facts(loaded.retrieve(QUERY)) == facts(retriever.retrieve(QUERY))
+
+
+def words(text: str) -> list[str]:
+    """Split at spaces."""
+    return text.split()
+
+
+def test_a_tokenizer_of_ones_own_is_given_again(tmp_path: Path) -> None:
+    retriever = CAUSRetriever.from_nodes(corpus(), WordEmbedding(), tokenizer=words)
+    retriever.save(tmp_path / "index")
+    with pytest.raises(ValueError, match="tokenizer"):
+        CAUSRetriever.load(tmp_path / "index", WordEmbedding())
+    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding(), tokenizer=words)
+    assert facts(loaded.retrieve(QUERY)) == facts(retriever.retrieve(QUERY))
+
+
+def test_an_empty_index_survives(tmp_path: Path) -> None:
+    CAUSRetriever.from_nodes([], WordEmbedding()).save(tmp_path / "index")
+    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding())
+    assert loaded.retrieve(QUERY) == []
+    loaded.add_nodes(corpus())
+    assert loaded.retrieve(QUERY)
+
+
+def test_another_embedding_model_is_noticed(tmp_path: Path) -> None:
+    CAUSRetriever.from_nodes(corpus(), WordEmbedding()).save(tmp_path / "index")
+    for other in (WordEmbedding(salt="another model"), WordEmbedding(dim=32)):
+        with pytest.raises(EmbeddingMismatchError):
+            CAUSRetriever.load(tmp_path / "index", other)
+    unchecked = CAUSRetriever.load(
+        tmp_path / "index", WordEmbedding(salt="another model"), verify=False
+    )
+    assert len(unchecked.retrieve(QUERY)) == 10
+
+
+@pytest.mark.parametrize("damage", ["truncated", "missing", "altered"])
+def test_a_damaged_folder_is_noticed(tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "index"
+    CAUSRetriever.from_nodes(corpus(), WordEmbedding()).save(folder)
+    target = max(folder.rglob("*.npy"), key=lambda file: file.stat().st_size)
+    content = target.read_bytes()
+    if damage == "missing":
+        target.unlink()
+    else:
+        target.write_bytes(content[:-8] if damage == "truncated" else content[:-8] + b"\1" * 8)
+    with pytest.raises(CorruptIndexError, match=target.name):
+        CAUSRetriever.load(folder, WordEmbedding())
+
+
+def test_a_folder_that_is_no_index_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(IndexFormatError):
+        CAUSRetriever.load(tmp_path, WordEmbedding())
+    with pytest.raises(IndexFormatError):
+        CAUSRetriever.load(tmp_path / "nowhere", WordEmbedding())
+    with pytest.raises(IndexFormatError):
+        CAUSRetriever.from_nodes(corpus(), WordEmbedding()).save(tmp_path)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_an_index_of_another_adapter_is_refused(tmp_path: Path) -> None:
+    index = HybridIndex()
+    index.add([Passage("a", "text")], [[1.0] * 64])
+    index.save(tmp_path / "index", extra={"adapter": "another"})
+    with pytest.raises(IndexFormatError, match="llamaindex_posrag"):
+        CAUSRetriever.load(tmp_path / "index", WordEmbedding())
+
+
+def test_a_save_that_fails_leaves_the_old_index(tmp_path: Path) -> None:
+    retriever = CAUSRetriever.from_nodes(corpus(), WordEmbedding())
+    retriever.save(tmp_path / "index")
+    before = facts(retriever.retrieve(QUERY))
+    retriever.add_nodes([TextNode(text=QUERY, metadata={"model": MockLLM()})])
+    with pytest.raises(ValueError):
+        retriever.save(tmp_path / "index")
+    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding())
+    assert facts(loaded.retrieve(QUERY)) == before

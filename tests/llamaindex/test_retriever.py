@@ -1,0 +1,314 @@
+"""CAUSRetriever: options, queries, adding and deleting, bad input."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from llama_index.core import MockEmbedding
+from llama_index.core.bridge.pydantic import Field
+from llama_index.core.instrumentation.events.retrieval import (
+    RetrievalEndEvent,
+    RetrievalStartEvent,
+)
+from llama_index.core.llms import MockLLM
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import (
+    BaseNode,
+    IndexNode,
+    MetadataMode,
+    NodeRelationship,
+    NodeWithScore,
+    QueryBundle,
+    RelatedNodeInfo,
+    TextNode,
+)
+from llama_index.core.tools import RetrieverTool
+
+import llamaindex_posrag
+from llamaindex_posrag import CAUSRetriever
+from llamaindex_posrag.nodes import ExplainedNode
+from shared_core import CAUS, PLACEMENTS, HybridIndex, Passage, u_shape_order
+from shared_core.placement import UShape
+
+from .checks import facts, ids
+from .doubles import QUERY, TEXTS, WordEmbedding, corpus, traced
+
+
+class CountingEmbedding(WordEmbedding):
+    """WordEmbedding that counts texts, and raises at one it is told of."""
+
+    texts: list[str] = Field(default_factory=list)
+    fails_at: str = "nothing"
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        if self.fails_at in text:
+            raise ConnectionError("the embedding service is gone")
+        self.texts.append(text)
+        return super()._get_text_embedding(text)
+
+
+@pytest.fixture
+def retriever() -> CAUSRetriever:
+    return CAUSRetriever.from_nodes(corpus(), WordEmbedding(), k=5, psi="always")
+
+
+def test_the_public_names_are_fixed() -> None:
+    assert llamaindex_posrag.__all__ == [
+        "CAUSPostprocessor",
+        "CAUSRetriever",
+        "PlacementPostprocessor",
+    ]
+
+
+def test_it_gives_the_cores_own_order_and_explanation() -> None:
+    model, nodes = WordEmbedding(), corpus()
+    texts = [node.get_content(MetadataMode.EMBED) for node in nodes]
+    index = HybridIndex()
+    index.add(
+        [Passage(node.node_id, text) for node, text in zip(nodes, texts, strict=True)],
+        [model.get_text_embedding(text) for text in texts],
+    )
+    for placement in ("sequential", "inverse", "u_shape"):
+        for k in range(1, 13):
+            caus = CAUS(k=k, alpha=0.4, placement=placement, psi="always")
+            expected = caus.search(index, QUERY, model.get_query_embedding(QUERY))
+            found = CAUSRetriever.from_nodes(
+                nodes, model, k=k, alpha=0.4, placement=placement, psi="always"
+            ).retrieve(QUERY)
+            assert ids(found) == [passage.id for passage in expected.passages]
+            assert [hit.score for hit in found] == expected.scores
+            assert [explanation(hit) for hit in found] == expected.explain()
+
+
+def explanation(hit: NodeWithScore) -> dict[str, Any]:
+    assert isinstance(hit, ExplainedNode)
+    return hit.posrag
+
+
+def test_the_gate_decides_about_the_placement() -> None:
+    shut = CAUSRetriever.from_nodes(corpus(), WordEmbedding(), k=5)
+    opened = CAUSRetriever(shut.index, shut.embed_model, caus=replace(shut.caus, psi=1.3))
+    ranked, placed = ids(shut.retrieve(QUERY)), ids(opened.retrieve(QUERY))
+    assert placed == [ranked[rank] for rank in u_shape_order(5)]
+    assert explanation(shut.retrieve(QUERY)[0])["gate"] == "shut"
+    assert explanation(opened.retrieve(QUERY)[0])["psi"] == 1.3
+
+
+def test_both_legs_see_the_text_for_embedding() -> None:
+    model = CountingEmbedding()
+    node = TextNode(
+        text="plain words",
+        metadata={"seen": "visible", "hidden": "invisible"},
+        excluded_embed_metadata_keys=["hidden"],
+    )
+    retriever = CAUSRetriever.from_nodes([node, TextNode(text="other")], model, alpha=0.0)
+    assert model.texts[0] == node.get_content(MetadataMode.EMBED)
+    by_visible, by_hidden = retriever.retrieve("visible"), retriever.retrieve("invisible")
+    assert by_visible[0].node.node_id == node.node_id
+    assert explanation(by_visible[0])["sparse"] > 0
+    assert all(explanation(hit)["sparse"] == 0 for hit in by_hidden)
+
+
+def test_a_node_with_an_embedding_keeps_it() -> None:
+    model = CountingEmbedding()
+    nodes = corpus()[:3]
+    nodes[1].embedding = model.get_text_embedding("somewhere else entirely")
+    model.texts.clear()
+    retriever = CAUSRetriever.from_nodes(nodes, model, alpha=1.0)
+    assert len(model.texts) == 2
+    hit = retriever.retrieve("somewhere else entirely")[0]
+    assert hit.node.node_id == "n1"
+    assert explanation(hit)["dense"] == pytest.approx(1.0, abs=1e-5)
+    assert nodes[1].embedding is not None
+    assert hit.node.embedding is None
+
+
+def test_a_bundle_brings_its_own_embedding(retriever: CAUSRetriever) -> None:
+    dense_only = CAUSRetriever(
+        retriever.index, MockEmbedding(embed_dim=64), caus=CAUS(k=5, alpha=1.0)
+    )
+    vector = WordEmbedding().get_query_embedding(TEXTS[7])
+    assert ids(dense_only.retrieve(QueryBundle("x", embedding=vector)))[0] == "n7"
+
+
+def test_a_bundle_brings_its_own_embedding_strings(retriever: CAUSRetriever) -> None:
+    dense_only = CAUSRetriever(retriever.index, WordEmbedding(), caus=CAUS(k=5, alpha=1.0))
+    bundle = QueryBundle("x", custom_embedding_strs=[TEXTS[4], TEXTS[4]])
+    assert ids(dense_only.retrieve(bundle))[0] == "n4"
+    assert ids(asyncio.run(dense_only.aretrieve(bundle)))[0] == "n4"
+
+
+def test_a_retriever_tool_asks_the_question_itself(retriever: CAUSRetriever) -> None:
+    tool = RetrieverTool.from_defaults(retriever)
+    assert ids(tool.call(input=QUERY).raw_output) == ids(retriever.retrieve(QUERY))
+    assert ids(tool.call(QUERY).raw_output) == ids(retriever.retrieve(QUERY))
+    wrapped, plain = retriever.retrieve(f"\ninput is {QUERY}\n"), retriever.retrieve(QUERY)
+    assert facts(wrapped) == facts(plain)
+    assert facts(retriever.retrieve("input is a word")) != facts(retriever.retrieve("a word"))
+
+
+@pytest.mark.parametrize("query", ["", "  \n\t"])
+def test_a_blank_query_is_answered_by_the_dense_leg(retriever: CAUSRetriever, query: str) -> None:
+    found = retriever.retrieve(query)
+    assert len(found) == 5
+    assert {explanation(hit)["sparse_norm"] for hit in found} == {0.0}
+
+
+def test_more_than_there_is_gives_all_there_is() -> None:
+    retriever = CAUSRetriever.from_nodes(corpus(), WordEmbedding(), k=100)
+    assert sorted(ids(retriever.retrieve(QUERY))) == sorted(n.node_id for n in corpus())
+
+
+def test_a_batch_gives_what_single_queries_give(retriever: CAUSRetriever) -> None:
+    queries: list[Any] = [*TEXTS, "", QUERY, QueryBundle("x", embedding=[1.0] * 64)]
+    with traced() as trace:
+        batch = retriever.retrieve_batch(queries)
+    assert [ids(found) for found in batch] == [ids(retriever.retrieve(q)) for q in queries]
+    for found, query in zip(batch, queries, strict=True):
+        single = retriever.retrieve(query)
+        assert [hit.score for hit in found] == pytest.approx([hit.score for hit in single])
+    assert len(trace.of(RetrievalStartEvent)) == len(queries)
+    assert len(trace.of(RetrievalEndEvent)) == len(queries)
+    assert not trace.spans.open_spans
+    assert retriever.retrieve_batch([]) == []
+    empty = CAUSRetriever.from_nodes([], WordEmbedding())
+    assert empty.retrieve_batch(["a", "b"]) == [[], []]
+
+
+def test_an_index_node_leads_to_its_object(retriever: CAUSRetriever) -> None:
+    target = TextNode(id_="behind", text="What stands behind the sign.")
+    sign = IndexNode(id_="sign", text="unmistakable signpost", index_id="s", obj=target)
+    retriever.add_nodes([sign])
+    assert "behind" in ids(retriever.retrieve("unmistakable signpost"))
+    assert ids(retriever.retrieve_batch(["unmistakable signpost"])[0]) == ids(
+        retriever.retrieve("unmistakable signpost")
+    )
+
+
+def test_adding_and_deleting(retriever: CAUSRetriever) -> None:
+    before = facts(retriever.retrieve(QUERY))
+    extra = TextNode(
+        id_="extra",
+        text=QUERY,
+        relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id="a source")},
+    )
+    assert retriever.add_nodes([extra]) == ["extra"]
+    assert ids(retriever.retrieve(QUERY))[0] == "extra"
+    assert retriever.delete("a source") == ["extra"]
+    assert facts(retriever.retrieve(QUERY)) == before
+    assert retriever.delete_nodes(["n0", "no such id"]) == ["n0"]
+    assert "n0" not in ids(retriever.retrieve(QUERY))
+    assert sorted(retriever.delete("d0")) == ["n10", "n2", "n4", "n6", "n8"]
+    assert len(retriever.index) == 6
+    assert retriever.delete("no such source") == []
+    assert retriever.add_nodes([]) == []
+
+
+def test_adding_an_id_again_replaces_its_node(retriever: CAUSRetriever) -> None:
+    retriever.add_nodes([TextNode(id_="n3", text="wholly unrelated zebra")])
+    assert len(retriever.index) == 12
+    hit = retriever.retrieve("zebra")[0]
+    assert (hit.node.node_id, hit.node.get_content()) == ("n3", "wholly unrelated zebra")
+
+
+def test_it_answers_end_to_end_without_empty_response(retriever: CAUSRetriever) -> None:
+    engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
+    assert TEXTS[0] in str(engine.query(QUERY))
+    assert TEXTS[0] in str(asyncio.run(engine.aquery(QUERY)))
+
+
+# What is refused, and what is left behind then.
+
+
+@pytest.mark.parametrize(
+    ("options", "value"),
+    [
+        ({"k": 0}, "0"),
+        ({"k": -3}, "-3"),
+        ({"fetch_k": 0}, "0"),
+        ({"alpha": 1.5}, "1.5"),
+        ({"alpha": math.nan}, "nan"),
+        ({"placement": "v_shape"}, "v_shape"),
+        ({"placement": "v_shape", "psi": "always"}, "v_shape"),
+        ({"psi": -1.0}, "-1.0"),
+        ({"fusion": "max"}, "max"),
+        ({"evidence": "none"}, "none"),
+        ({"dense": "annoy"}, "annoy"),
+        ({"metric": "l1"}, "l1"),
+        ({"variant": "plus"}, "plus"),
+    ],
+)
+def test_bad_options_are_named(options: dict[str, Any], value: str) -> None:
+    with pytest.raises(ValueError, match=value):
+        CAUSRetriever.from_nodes(corpus(), WordEmbedding(), **options)
+
+
+def test_an_unknown_option_is_refused() -> None:
+    options: dict[str, Any] = {"kk": 9}
+    with pytest.raises(TypeError, match="kk"):
+        CAUSRetriever.from_nodes(corpus(), WordEmbedding(), **options)
+
+
+def test_an_unknown_placement_lists_the_known_ones() -> None:
+    with pytest.raises(ValueError) as error:
+        CAUSRetriever.from_nodes([], WordEmbedding(), placement="v_shape", psi="always")
+    assert all(name in str(error.value) for name in PLACEMENTS)
+
+
+def test_an_embedding_model_that_raises_leaves_nothing_half_added(
+    retriever: CAUSRetriever,
+) -> None:
+    before = facts(retriever.retrieve(QUERY))
+    retriever.embed_model = CountingEmbedding(fails_at="third", embed_batch_size=1)
+    new: list[BaseNode] = [TextNode(id_=f"x{i}", text=f"{i} {QUERY}") for i in range(2)]
+    with pytest.raises(ConnectionError):
+        retriever.add_nodes([*new, TextNode(id_="x2", text="the third")])
+    retriever.embed_model = WordEmbedding()
+    assert len(retriever.index) == 12
+    assert facts(retriever.retrieve(QUERY)) == before
+
+
+@pytest.mark.parametrize(
+    "embedding",
+    [[math.nan] * 64, [math.inf] + [0.0] * 63, [1.0] * 63, []],
+    ids=["nan", "inf", "dimension", "empty"],
+)
+def test_bad_embeddings_leave_nothing_half_added(
+    retriever: CAUSRetriever, embedding: list[float]
+) -> None:
+    before = facts(retriever.retrieve(QUERY))
+    good = TextNode(id_="good", text=QUERY)
+    with pytest.raises(ValueError):
+        retriever.add_nodes([good, TextNode(id_="bad", text="bad", embedding=embedding)])
+    with pytest.raises(ValueError):
+        retriever.retrieve(QueryBundle(QUERY, embedding=embedding))
+    assert facts(retriever.retrieve(QUERY)) == before
+
+
+def test_two_nodes_of_one_id_are_refused(retriever: CAUSRetriever) -> None:
+    twins = [TextNode(id_="twin", text=text) for text in ("one", "other")]
+    with pytest.raises(ValueError, match="twin"):
+        retriever.add_nodes(twins)
+    assert "twin" not in retriever.index
+
+
+def test_a_model_that_loses_a_text_is_refused() -> None:
+    class Losing(WordEmbedding):
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            return super()._get_text_embeddings(texts)[1:]
+
+    with pytest.raises(ValueError, match="11 vectors of 12 texts"):
+        CAUSRetriever.from_nodes(corpus(), Losing(embed_batch_size=100))
+
+
+def test_a_placement_object_is_taken(retriever: CAUSRetriever) -> None:
+    best_last = CAUSRetriever(
+        retriever.index,
+        retriever.embed_model,
+        caus=replace(retriever.caus, placement=UShape(best_at="end")),
+    )
+    assert ids(best_last.retrieve(QUERY)) == ids(retriever.retrieve(QUERY))[::-1]
