@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Rows
+from shared_core.arrays import Bools
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.index.bm25 import BM25Options, Variant
 from shared_core.index.dense import Dense, DenseView, Metric
 from shared_core.index.dense_query import DenseQuery
 from shared_core.index.lexicon import Lexicon
 from shared_core.index.metadata import Where
+from shared_core.index.select import distinct
 from shared_core.index.sparse_query import SparseQuery
 from shared_core.index.sparse_view import SparseView
 from shared_core.index.state import State
@@ -433,16 +434,6 @@ def _ranking(
     fusion: Fusion,
 ) -> Ranking:
     """Pool what both legs find, score the pool by both, fuse, and keep the best `k`."""
-    rows = _union(dense.top(depth), sparse.top(depth, allowed))
+    rows = distinct(np.concatenate([dense.top(depth), sparse.top(depth, allowed)]))
     fused = fuse_pool(dense.at(rows), sparse.at(rows), alpha=alpha, fusion=fusion)
     return top(fused, k, rows, state.passages)
-
-
-def _union(one: Rows, other: Rows) -> Rows:
-    """Return the distinct rows of both, ascending."""
-    rows = np.concatenate([one, other])
-    rows.sort()
-    first = np.empty(rows.size, np.bool_)
-    first[:1] = True
-    np.not_equal(rows[1:], rows[:-1], out=first[1:])
-    return rows[first]

@@ -89,10 +89,12 @@ class Segment:
         """Yield (position in `terms`, rows, counts) for those of `terms` that occur here."""
         if not self.size:
             return
-        places = self.terms.searchsorted(terms)
-        here = self.terms.take(places, mode="clip")
-        starts, ends = self.starts.take([places, places + 1], mode="clip").tolist()
-        for position in (here == terms).nonzero()[0].tolist():
+        wanted = np.array(terms, np.int32)
+        places = self.terms.searchsorted(wanted)
+        here = self.terms.take(places, mode="clip") == wanted
+        starts = self.starts.take(places, mode="clip").tolist()
+        ends = self.starts.take(places + 1, mode="clip").tolist()
+        for position in here.nonzero()[0].tolist():
             span = slice(starts[position], ends[position])
             yield position, self.rows[span], self.counts[span]
 

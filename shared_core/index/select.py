@@ -1,4 +1,4 @@
-"""The rows with the best scores, without sorting all of them."""
+"""Few rows out of many: those with the best scores, and the distinct ones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from shared_core.arrays import Rows
 
 STRIPES = 64
+"""Parts at most, of which the maxima are taken."""
 
 
 def reaching(scores: npt.NDArray[Any], k: int, slack: float = 0.0) -> Rows:
@@ -30,13 +31,23 @@ def reaching(scores: npt.NDArray[Any], k: int, slack: float = 0.0) -> Rows:
     n = scores.size
     if n <= k:
         return np.arange(n)
-    width = n // STRIPES
-    if width <= k:
+    stripes = min(STRIPES, n // (4 * k))
+    if stripes < 2:
         return _at_least(scores, _kth(scores, k) - slack)
-    maxima = scores[: width * STRIPES].reshape(STRIPES, width).max(axis=0)
+    width = n // stripes
+    maxima = scores[: width * stripes].reshape(stripes, width).max(axis=0)
     rows = _at_least(scores, _kth(maxima, k) - slack)
     close = scores[rows]
     return rows[_at_least(close, _kth(close, k) - slack)]
+
+
+def distinct(rows: Rows) -> Rows:
+    """Sort `rows` in place and return the distinct ones, ascending."""
+    rows.sort()
+    first = np.empty(rows.size, np.bool_)
+    first[:1] = True
+    np.not_equal(rows[1:], rows[:-1], out=first[1:])
+    return rows[first]
 
 
 def _at_least(scores: npt.NDArray[Any], bound: float) -> Rows:

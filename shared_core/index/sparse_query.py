@@ -8,17 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Rows, Scores
-from shared_core.index.select import reaching
+from shared_core.index.select import distinct, reaching
 from shared_core.index.sparse_view import SparseView
 
 DIRECT = 4096
 """Postings that are cheaper to score all than to prune."""
 
-SPARE = 16
+SPARE = 4
 """Rare terms are those whose postings together stay below one in so many rows."""
-
-DENSE = 4
-"""Where a posting comes on so many rows or fewer, all rows are given a score at once."""
 
 
 class SparseQuery:
@@ -49,7 +46,7 @@ class SparseQuery:
             for df, term in zip(self._df, self._terms, strict=True)
         ]
         self._rare = self._split()
-        self._scored = _Scored.of(view, self._terms[: self._rare], self._weights[: self._rare])
+        self._scored = _Scored(view, self._terms[: self._rare], self._weights[: self._rare])
 
     def top(self, k: int, allowed: Bools | None = None) -> Rows:
         """Return the best `k` rows that share a term with the query, best first.
@@ -60,12 +57,12 @@ class SparseQuery:
         alive = self._view.alive
         if alive is not None:
             allowed = alive if allowed is None else allowed & alive
-        rows, scores = self._reaching(k, allowed)
-        return rows[(-scores).argsort(kind="stable")[:k]]
+        rows = self._near(k, allowed)
+        return rows[(-self.at(rows)).argsort(kind="stable")[:k]]
 
     def at(self, rows: Rows) -> Scores:
         """Return the exact scores of `rows`, shape (len(rows),); 0 for rows that do not match."""
-        scores = self._scored.at(rows)
+        scores = self._scored.everywhere[rows]
         frequent = self._terms[self._rare :]
         if frequent:
             view = self._view
@@ -101,80 +98,57 @@ class SparseQuery:
             rare += 1
         return rare
 
-    def _reaching(self, k: int, allowed: Bools | None) -> tuple[Rows, Scores]:
-        """Return matching rows that can be among the best `k`, ascending, and their scores."""
-        while True:
-            rows, sums = self._scored.matching(allowed)
-            bound = sum(self._weights[self._rare :])
-            near = reaching(sums, k, bound)
-            if bound == 0:
-                return rows[near], sums[near]
-            if np.count_nonzero(sums > bound) >= k:
-                rows = rows[near]
-                return rows, self.at(rows)
+    def _near(self, k: int, allowed: Bools | None) -> Rows:
+        """Return matching rows, ascending, among which the best `k` are."""
+        slack = sum(self._weights[self._rare :])
+        rows = self._scored.near(k, slack, allowed)
+        if slack == 0:
+            return rows
+        sums = self._scored.everywhere[rows]
+        kth = float(np.partition(sums, -k)[-k]) if sums.size >= k else 0.0
+        if kth > slack:  # no row that only the frequent terms find can come among the best
+            return rows
+        while self._rare < len(self._terms) and sum(self._weights[self._rare :]) >= kth:
             self._rare += 1
-            rare = slice(self._rare)
-            self._scored = _Scored.of(self._view, self._terms[rare], self._weights[rare])
+        rare = slice(self._rare)
+        self._scored = _Scored(self._view, self._terms[rare], self._weights[rare])
+        return self._near(k, allowed)
 
 
 class _Scored:
-    """Scores of the rows that hold certain terms; those of all rows where there are few."""
+    """The scores that some terms give to all rows.
 
-    def __init__(self, rows: Rows, sums: Scores, everywhere: Scores | None) -> None:
-        self._rows = rows
-        self._sums = sums
-        self._everywhere = everywhere
+    Attributes
+    ----------
+    everywhere
+        Score by row, shape (rows,); 0 where none of the terms occurs.
+    """
 
-    @classmethod
-    def of(cls, view: SparseView, terms: list[int], weights: list[float]) -> _Scored:
-        """Score all postings of `terms`."""
+    def __init__(self, view: SparseView, terms: list[int], weights: list[float]) -> None:
         found = [hit for segment in view.segments for hit in segment.find(terms)]
         if not found:
-            return cls(np.zeros(0, np.intp), np.zeros(0), None)
+            self._rows, self._lists = np.zeros(0, np.intp), 0
+            self.everywhere: Scores = np.zeros(view.size)
+            return
         rows = np.concatenate([rows for _, rows, _ in found], dtype=np.intp)
         counts = np.concatenate([counts for _, _, counts in found])
         weight = np.repeat([weights[term] for term, _, _ in found], [r.size for _, r, _ in found])
-        values: Scores = weight / (view.norms.take(rows) / counts + 1.0)
-        if DENSE * rows.size < view.size:
-            distinct, sums = _sum_by_row(rows, values)
-            return cls(distinct, sums, None)
-        everywhere = np.bincount(rows, values, view.size).astype(float, copy=False)
-        if min(weights) > 0:
-            distinct = everywhere.nonzero()[0]
-        else:
-            distinct = np.bincount(rows, minlength=view.size).nonzero()[0]
-        return cls(distinct, everywhere[distinct], everywhere)
+        values = weight / (view.norms.take(rows) / counts + 1.0)
+        self._rows, self._lists = rows, len(terms)
+        self.everywhere = np.bincount(rows, values, view.size).astype(np.float64, copy=False)
 
-    def matching(self, allowed: Bools | None) -> tuple[Rows, Scores]:
-        """Return the rows that are allowed, ascending, and their scores."""
-        if allowed is None:
-            return self._rows, self._sums
-        kept = allowed[self._rows]
-        return self._rows[kept], self._sums[kept]
+    def near(self, k: int, slack: float, allowed: Bools | None) -> Rows:
+        """Return rows that hold one of the terms, ascending: those within `slack` of the best `k`.
 
-    def at(self, rows: Rows) -> Scores:
-        """Return the scores of `rows`; 0 for those that hold none of the terms."""
-        if self._everywhere is not None:
-            return self._everywhere[rows]
-        if self._rows.size == 0:
-            return np.zeros(len(rows))
-        place = self._rows.searchsorted(rows)
-        place[place == self._rows.size] = 0
-        return np.where(self._rows[place] == rows, self._sums[place], 0.0)
+        And some more: a row comes once for each of its terms, so the k-th best row is at least
+        as good as the one in place k times the number of terms.
+        """
+        rows = self._rows if allowed is None else self._rows[allowed[self._rows]]
+        near = rows[reaching(self.everywhere.take(rows), k * max(self._lists, 1), slack)]
+        return distinct(near)
 
 
 def _saturate(counts: npt.NDArray[np.number], norms: Scores, weights: Sequence[float]) -> Scores:
     """Sum ``weight * count / (count + norm)`` over terms; counts (t, n), norms (n,)."""
     saturated = counts / (counts + norms)
     return np.asarray(np.dot(weights, saturated))
-
-
-def _sum_by_row(rows: Rows, values: Scores) -> tuple[Rows, Scores]:
-    """Sum the values of equal rows; return the distinct rows, ascending, and their sums."""
-    order = rows.argsort(kind="stable")
-    rows = rows[order]
-    first = np.empty(rows.size, np.bool_)
-    first[0] = True
-    np.not_equal(rows[1:], rows[:-1], out=first[1:])
-    starts = first.nonzero()[0]
-    return rows[starts], np.add.reduceat(values[order], starts)
