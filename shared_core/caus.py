@@ -17,7 +17,7 @@ from shared_core.index.hybrid import HybridIndex
 from shared_core.index.metadata import Where
 from shared_core.placement import Placement, Sequential, resolve_placement
 from shared_core.scoring import rank
-from shared_core.scoring.fusion import Alpha, check_alpha
+from shared_core.scoring.fusion import Alpha, check_alpha, check_fusion
 from shared_core.scoring.ranking import check_k
 from shared_core.sensitivity import PositionProfile, Psi, decide, profile_of
 from shared_core.types import Arrangement, Evidence, Fusion, GateDecision, Ranking
@@ -65,8 +65,7 @@ class CAUS:
         check_k(self.k)
         check_k(self.fetch_k, "fetch_k")
         check_alpha(self.alpha)
-        if self.fusion not in ("min_max", "rrf"):
-            raise ValueError(f"fusion must be 'min_max' or 'rrf', got {self.fusion!r}")
+        check_fusion(self.fusion)
         resolve_placement(self.placement)
         self.applied(1, self.profile)
 

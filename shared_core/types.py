@@ -134,27 +134,29 @@ class Arrangement:
 
     def explain(self) -> list[dict[str, Any]]:
         """Return, slot by slot, all that led to the order, as JSON-able dictionaries."""
-        ranking, gate = self.ranking, self.gate
-        shared = {
-            "alpha": ranking.alpha,
-            "fusion": ranking.fusion,
-            "placement": self.placement,
-            "psi": gate.psi,
-            "gate": "open" if gate.opened else "shut",
-            "reason": gate.reason,
-        }
+        ranking, gate, psi, reason = self.ranking, self.gate, self.gate.psi, self.gate.reason
+        alpha, fusion, placement = ranking.alpha, ranking.fusion, self.placement
+        opened = "open" if gate.opened else "shut"
+        scores, dense, sparse = ranking.scores, ranking.dense, ranking.sparse
+        dense_norm, sparse_norm = ranking.dense_norm, ranking.sparse_norm
+        dense_rank, sparse_rank = ranking.dense_rank, ranking.sparse_rank
         return [
             {
-                "score": ranking.scores[rank],
-                "dense": ranking.dense[rank],
-                "sparse": ranking.sparse[rank],
-                "dense_norm": ranking.dense_norm[rank],
-                "sparse_norm": ranking.sparse_norm[rank],
-                "dense_rank": ranking.dense_rank[rank],
-                "sparse_rank": ranking.sparse_rank[rank],
+                "score": scores[rank],
+                "dense": dense[rank],
+                "sparse": sparse[rank],
+                "dense_norm": dense_norm[rank],
+                "sparse_norm": sparse_norm[rank],
+                "dense_rank": dense_rank[rank],
+                "sparse_rank": sparse_rank[rank],
                 "rank": rank,
                 "slot": slot,
-                **shared,
+                "alpha": alpha,
+                "fusion": fusion,
+                "placement": placement,
+                "psi": psi,
+                "gate": opened,
+                "reason": reason,
             }
             for slot, rank in enumerate(self.slots)
         ]

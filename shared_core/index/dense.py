@@ -133,7 +133,10 @@ class DenseView:
         if self.approximate is None:
             return ScannedQuery(np.vecdot(self.vectors, vector), allowed)
         first = self.approximate.size
-        rows = self.approximate.search(vector, depth, None if allowed is None else allowed[:first])
+        covered = None if allowed is None else allowed[:first]
+        rows = self.approximate.search(vector, depth, covered)
+        if rows.size < min(depth, first if covered is None else np.count_nonzero(covered)):
+            return ScannedQuery(np.vecdot(self.vectors, vector), allowed)
         waiting = np.arange(first, self.size)
         if allowed is not None:
             waiting = waiting[allowed[first:]]
@@ -183,7 +186,8 @@ class DenseView:
     def compacted(self, keep: Bools) -> DenseView:
         """Return a view of the rows in `keep` alone, numbered anew in their order."""
         empty = DenseView(self.metric, self.kind)
-        return empty.extended(self.vectors[keep]) if keep.any() else empty
+        kept = self.vectors[keep]
+        return empty.extended(kept) if len(kept) else empty.stored(kept, None)
 
 
 def _roomy(dim: int, rows: int) -> faiss.IndexFlatIP:
@@ -194,5 +198,18 @@ def _roomy(dim: int, rows: int) -> faiss.IndexFlatIP:
 
 
 def _memory(store: faiss.IndexFlatIP) -> Vectors:
-    values: Vectors = faiss.rev_swig_ptr(store.get_xb(), store.codes.size() // 4)
-    return values.reshape(-1, store.d)
+    return np.asarray(_Memory(store))
+
+
+class _Memory:
+    """FAISS's memory as an array that keeps the FAISS index alive."""
+
+    def __init__(self, store: faiss.IndexFlatIP) -> None:
+        self._store = store
+        rows = store.codes.size() // (4 * store.d)
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": "<f4",
+            "shape": (rows, store.d),
+            "data": (int(store.get_xb()) if rows else 0, False),
+        }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +25,7 @@ from shared_core.index.sparse_view import SparseView
 from shared_core.index.state import State
 from shared_core.index.storage import load_state, save_state
 from shared_core.index.tokenize import Tokenizer
-from shared_core.scoring.fusion import Alpha, check_alpha, fuse_pool
+from shared_core.scoring.fusion import Alpha, check_alpha, check_fusion, fuse_pool
 from shared_core.scoring.ranking import check_k, top
 from shared_core.types import Fusion, Passage, Ranking
 
@@ -38,6 +39,16 @@ SAME_MODEL = 0.99
 """Cosine from which two embeddings of one text count as made by the same model."""
 
 _beside = ThreadPoolExecutor(thread_name_prefix="posrag")
+
+
+def _renew_threads() -> None:
+    """Replace the pool in a forked process, where its threads do not exist."""
+    global _beside
+    _beside = ThreadPoolExecutor(thread_name_prefix="posrag")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_threads)
 
 
 class HybridIndex:
@@ -86,13 +97,12 @@ class HybridIndex:
         self._lexicon = Lexicon(tokenizer)
         self._writing = threading.Lock()
         self._state = State(DenseView(metric, dense), SparseView.empty(options))
-        self._rows: dict[str, int] = {}
 
     def __len__(self) -> int:
         return self._state.sparse.alive_count
 
     def __contains__(self, id: object) -> bool:
-        return self._row(self._state, id) is not None
+        return self._state.row(id) is not None
 
     def __repr__(self) -> str:
         state = self._state
@@ -110,7 +120,7 @@ class HybridIndex:
     def passages(self) -> list[Passage]:
         """The passages, in insertion order."""
         state = self._state
-        return [state.passages[row] for row in state.alive_rows()]
+        return [state.passages[row] for row in state.alive_rows]
 
     @property
     def ids(self) -> list[str]:
@@ -120,7 +130,7 @@ class HybridIndex:
     def get(self, ids: Iterable[str]) -> list[Passage]:
         """Return the passages of `ids`, in that order, without those that are not there."""
         state = self._state
-        rows = (self._row(state, id) for id in ids)
+        rows = map(state.row, ids)
         return [state.passages[row] for row in rows if row is not None]
 
     def add(self, passages: Sequence[Passage], vectors: npt.ArrayLike) -> list[str]:
@@ -152,51 +162,30 @@ class HybridIndex:
             state = self._state
             matrix = state.dense.checked(vectors, [f"passage {id!r}" for id in ids])
             documents = [self._lexicon.learn(passage.text) for passage in passages]
-            replaced = [row for id in ids if (row := self._row(state, id)) is not None]
+            replaced = [row for row in map(state.row, ids) if row is not None]
             sparse = state.sparse.without(np.array(replaced, np.intp))
             sparse = sparse.extended(documents, len(self._lexicon))
             dense = state.dense.extended(matrix)
-            del state.passages[state.size :]
-            state.passages.extend(passages)
-            self._publish(State(dense, sparse, state.passages), state.size)
+            self._publish(state.extended(dense, sparse, passages))
         return ids
 
     def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete passages and return the ids that were there; unknown ids are ignored."""
         with self._writing:
             state = self._state
-            rows = {id: row for id in ids if (row := self._row(state, id)) is not None}
+            rows = {id: row for id in ids if (row := state.row(id)) is not None}
             sparse = state.sparse.without(np.fromiter(rows.values(), np.intp))
-            self._publish(State(state.dense, sparse, state.passages), state.size)
+            self._publish(state.without(sparse))
         return list(rows)
 
     def compact(self) -> None:
         """Free the memory of deleted passages; happens by itself once they are the most."""
         with self._writing:
-            self._compact()
+            self._state = self._state.compacted()
 
-    def _publish(self, state: State, first_new: int) -> None:
-        self._state = state
-        for row in range(first_new, state.size):
-            self._rows[state.passages[row].id] = row
-        if state.size >= COMPACT and 2 * state.sparse.alive_count < state.size:
-            self._compact()
-
-    def _compact(self) -> None:
-        state = self._state
-        alive = state.sparse.alive
-        if alive is None:
-            return
-        passages = [state.passages[row] for row in state.alive_rows()]
-        self._rows = {passage.id: row for row, passage in enumerate(passages)}
-        self._state = State(state.dense.compacted(alive), state.sparse.compacted(), passages)
-
-    def _row(self, state: State, id: object) -> int | None:
-        row = self._rows.get(id)  # type: ignore[call-overload]
-        if row is None or row >= state.size or state.passages[row].id != id:
-            return None
-        alive = state.sparse.alive
-        return row if alive is None or alive[row] else None
+    def _publish(self, state: State) -> None:
+        mostly_deleted = state.size >= COMPACT and 2 * state.sparse.alive_count < state.size
+        self._state = state.compacted() if mostly_deleted else state
 
     def search(
         self,
@@ -239,7 +228,7 @@ class HybridIndex:
         ValueError
             If an argument is out of range or the vector does not fit.
         """
-        k, depth, alpha = _checked(k, fetch_k, alpha)
+        k, depth, alpha = _checked(k, fetch_k, alpha, fusion)
         state = self._state
         allowed = state.allowed(where)
         if _nothing_in(state, allowed):
@@ -276,7 +265,7 @@ class HybridIndex:
         k, fetch_k, alpha, fusion, where
             As in `search`.
         """
-        k, depth, alpha = _checked(k, fetch_k, alpha)
+        k, depth, alpha = _checked(k, fetch_k, alpha, fusion)
         if len(texts) != len(vectors):
             raise ValueError(f"got {len(texts)} texts and {len(vectors)} vectors")
         state = self._state
@@ -306,25 +295,25 @@ class HybridIndex:
             If the vector has another dimension or points elsewhere than the stored one.
         """
         state = self._state
-        rows = state.alive_rows()
-        if not rows:
+        vectors, passages = state.dense.vectors, state.passages
+        telling = [row for row in state.alive_rows if vectors[row].any()]
+        if not telling:
             return
         row = min(
-            rows, key=lambda row: (not state.passages[row].text, len(state.passages[row].text))
+            telling, key=lambda row: (not passages[row].text.strip(), len(passages[row].text))
         )
-        passage, stored = state.passages[row], state.dense.vectors[row]
-        vector = np.asarray(embed(passage.text), dtype=np.float32)
-        if vector.shape != stored.shape:
+        stored, again = vectors[row], np.asarray(embed(passages[row].text), dtype=np.float32)
+        if again.shape != stored.shape:
             raise EmbeddingMismatchError(
                 f"the index holds vectors of dimension {stored.size}, the embedding model gives "
-                f"dimension {vector.size}: load it with the model it was built with"
+                f"dimension {again.size}: load it with the model it was built with"
             )
-        lengths = float(np.linalg.norm(vector)) * float(np.linalg.norm(stored))
-        cosine = float(vector @ stored) / lengths if lengths > 0 else float(lengths == 0)
+        lengths = float(np.linalg.norm(again)) * float(np.linalg.norm(stored))
+        cosine = float(again @ stored) / lengths if lengths > 0 else 0.0
         if not cosine >= SAME_MODEL:
             raise EmbeddingMismatchError(
                 f"the embedding model is not the one the index was built with: passage "
-                f"{passage.id!r} now has cosine {cosine:.3f} with its stored vector"
+                f"{passages[row].id!r} now has cosine {cosine:.3f} with its stored vector"
             )
 
     def save(
@@ -350,12 +339,13 @@ class HybridIndex:
         Raises
         ------
         ValueError
-            If metadata of a passage is not JSON-able.
+            If metadata of a passage, what `encode_source` makes of it, or `extra` would not come
+            back from JSON as it is.
         IndexFormatError
             If the folder holds other things than an index.
         """
         with self._writing:
-            self._compact()
+            self._state = self._state.compacted()
             save_state(
                 Path(path),
                 self._state,
@@ -397,7 +387,7 @@ class HybridIndex:
         index = cls(tokenizer=tokenizer)
         index.extra = loaded.extra
         index._lexicon = loaded.lexicon
-        index._publish(loaded.state, 0)
+        index._state = loaded.state
         return index
 
 
@@ -410,8 +400,9 @@ def _check_ids(ids: Sequence[str]) -> None:
             raise ValueError(f"id {id!r} occurs twice, at positions {seen[id]} and {position}")
 
 
-def _checked(k: int, fetch_k: int, alpha: Alpha) -> tuple[int, int, Alpha]:
+def _checked(k: int, fetch_k: int, alpha: Alpha, fusion: Fusion) -> tuple[int, int, Alpha]:
     k = check_k(k)
+    check_fusion(fusion)
     return k, max(k, check_k(fetch_k, "fetch_k")), check_alpha(alpha)
 
 

@@ -20,7 +20,7 @@ class Lexicon:
     """
 
     def __init__(self, tokenizer: Tokenizer | None = None) -> None:
-        self.tokenizer = tokenizer or tokenize
+        self.tokenizer = tokenize if tokenizer is None else tokenizer
         self.ids: dict[str, int] = {}
         self._known: dict[str, list[int]] = {}
 

@@ -20,37 +20,52 @@ class MetadataColumns:
     """Answers filters over the metadata of one snapshot of passages.
 
     A column is read once, when a filter first names its key.
+
+    Parameters
+    ----------
+    passages
+        By row.
+    size
+        Number of rows.
+    rows
+        Rows that are not deleted, all by default; no filter passes the others, or looks at them.
     """
 
-    def __init__(self, passages: Sequence[Passage], size: int) -> None:
+    def __init__(
+        self, passages: Sequence[Passage], size: int, rows: Sequence[int] | None = None
+    ) -> None:
         self._passages = passages
         self._size = size
+        self._rows = range(size) if rows is None else rows
         self._columns: dict[str, dict[Any, Rows]] = {}
 
     def allowed(self, where: Where) -> Bools | None:
-        """Return which rows pass, shape (rows,); None if there is no filter.
+        """Return which rows pass a filter, shape (rows,); None if there is no filter.
 
         Raises
         ------
         ValueError
-            If the filter is of another form, or uses operators.
+            If the filter is of another form.
         """
         if where is None:
             return None
         if callable(where):
-            passed = (bool(where(self._passages[row].metadata)) for row in range(self._size))
-            return np.fromiter(passed, np.bool_, self._size)
+            allowed = np.zeros(self._size, np.bool_)
+            allowed[[row for row in self._rows if where(self._passages[row].metadata)]] = True
+            return allowed
         if not isinstance(where, Mapping):
             raise ValueError(f"a filter is a mapping or a function of the metadata, got {where!r}")
-        allowed = np.ones(self._size, np.bool_)
+        allowed = np.zeros(self._size, np.bool_)
+        allowed[self._rows] = True
         for key, wanted in where.items():
             allowed &= self._equal(key, wanted)
         return allowed
 
     def _equal(self, key: str, wanted: Any) -> Bools:
-        if key.startswith("$") or isinstance(wanted, Mapping):
+        if not isinstance(key, str) or key.startswith("$") or isinstance(wanted, Mapping):
             raise ValueError(
-                f"filter {key!r}: {wanted!r} uses operators; give a function of the metadata"
+                f"filter {key!r}: {wanted!r} uses operators; "
+                "give a function of the metadata instead"
             )
         column = self._column(key)
         matching = np.zeros(self._size, np.bool_)
@@ -64,7 +79,7 @@ class MetadataColumns:
         column = self._columns.get(key)
         if column is None:
             rows: dict[Any, list[int]] = {}
-            for row in range(self._size):
+            for row in self._rows:
                 value = self._passages[row].metadata.get(key, _ABSENT)
                 if value is not _ABSENT:
                     rows.setdefault(_hashable(value), []).append(row)

@@ -15,6 +15,7 @@ from shared_core.index.lexicon import Lexicon
 from shared_core.index.sparse_query import SparseQuery
 from shared_core.index.sparse_view import SparseView
 from shared_core.index.tokenize import Tokenizer
+from shared_core.scoring.ranking import check_k
 
 
 class BM25Index:
@@ -166,14 +167,21 @@ class BM25Index:
         -------
         rows, scores
             Only rows that share a token with the query, shape (<= k,).
+
+        Raises
+        ------
+        ValueError
+            If `k` is below 1.
         """
         prepared = self.query(query)
-        rows = prepared.top(k, allowed)
+        rows = prepared.top(check_k(k), allowed)
         return rows, prepared.at(rows)
 
     def scores(self, query: str) -> Scores:
         """Return the score of every row, shape (rows,), higher is better; 0 for deleted rows."""
-        return self.query(query).at(np.arange(self._view.size))
+        view = self._view
+        scores = SparseQuery(view, self.lexicon.lookup(query)).at(np.arange(view.size))
+        return scores if view.alive is None else np.where(view.alive, scores, 0.0)
 
     def scores_at(self, query: str, rows: npt.ArrayLike) -> Scores:
         """Return the exact scores of `rows`, shape (len(rows),)."""

@@ -102,7 +102,7 @@ class SparseQuery:
         """Return matching rows, ascending, among which the best `k` are."""
         slack = sum(self._weights[self._rare :])
         rows = self._scored.near(k, slack, allowed)
-        if slack == 0:
+        if self._rare == len(self._terms):
             return rows
         sums = self._scored.everywhere[rows]
         kth = float(np.partition(sums, -k)[-k]) if sums.size >= k else 0.0
@@ -149,6 +149,11 @@ class _Scored:
 
 
 def _saturate(counts: npt.NDArray[np.number], norms: Scores, weights: Sequence[float]) -> Scores:
-    """Sum ``weight * count / (count + norm)`` over terms; counts (t, n), norms (n,)."""
-    saturated = counts / (counts + norms)
-    return np.asarray(np.dot(weights, saturated))
+    """Sum ``weight * count / (count + norm)`` over terms; counts (t, n), norms (n,).
+
+    Term by term, so that equal passages have equal scores to the last bit.
+    """
+    scores = np.zeros(norms.size)
+    for weight, count in zip(weights, counts, strict=True):
+        scores += weight * (count / (count + norms))
+    return scores

@@ -124,7 +124,7 @@ class SparseView:
             column = np.zeros(self.size, max((c.dtype for _, _, c in found), default=np.uint16))
             for _, rows, counts in found:
                 column[rows] = counts
-            for oldest in list(self.columns)[: len(self.columns) - COLUMNS + 1]:
+            for oldest in list(self.columns)[: max(0, len(self.columns) - COLUMNS + 1)]:
                 self.columns.pop(oldest, None)
             self.columns[term] = column
         return column

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -14,31 +15,76 @@ from shared_core.types import Passage
 
 @dataclass(frozen=True)
 class State:
-    """One immutable state of an index: its two legs and the passages, row by row."""
+    """The two legs and the passages, row by row.
+
+    What is shared between states is only ever appended to, and each state looks at its own rows
+    alone: so a reader of one state need not know that a writer prepares the next.
+
+    Attributes
+    ----------
+    dense, sparse
+        The legs.
+    passages
+        Row -> passage. Shared.
+    rows
+        Id -> the rows it has stood in, ascending. Shared.
+    """
 
     dense: DenseView
     sparse: SparseView
     passages: list[Passage] = field(default_factory=list)
-    """Shared between states and only ever appended to; a state sees its first `size`."""
+    rows: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, dense: DenseView, sparse: SparseView, passages: Sequence[Passage]) -> State:
+        """Return a state that shares nothing with others."""
+        rows: dict[str, tuple[int, ...]] = {p.id: (row,) for row, p in enumerate(passages)}
+        return cls(dense, sparse, list(passages), rows)
 
     @property
     def size(self) -> int:
         """Number of rows, deleted ones included."""
         return self.sparse.size
 
+    def row(self, id: object) -> int | None:
+        """Return the row of the passage of that id; None if there is none."""
+        alive = self.sparse.alive
+        for row in reversed(self.rows.get(id, ())):  # type: ignore[call-overload]
+            if row < self.size and self.passages[row].id == id:
+                return row if alive is None or alive[row] else None
+        return None
+
+    def extended(self, dense: DenseView, sparse: SparseView, passages: Sequence[Passage]) -> State:
+        """Return a state with `passages` in new rows, given its legs."""
+        del self.passages[self.size :]  # of an attempt that was interrupted
+        self.passages.extend(passages)
+        for row, passage in enumerate(passages, self.size):
+            self.rows[passage.id] = (*self.rows.get(passage.id, ()), row)
+        return State(dense, sparse, self.passages, self.rows)
+
+    def without(self, sparse: SparseView) -> State:
+        """Return a state with rows deleted, given its sparse leg."""
+        return State(self.dense, sparse, self.passages, self.rows)
+
+    def compacted(self) -> State:
+        """Return a state of the rows that are not deleted, numbered anew in their order."""
+        alive = self.sparse.alive
+        if alive is None:
+            return self
+        passages = [self.passages[row] for row in self.alive_rows]
+        return State.of(self.dense.compacted(alive), self.sparse.compacted(), passages)
+
     @cached_property
     def columns(self) -> MetadataColumns:
         """Metadata by key, for filters."""
-        return MetadataColumns(self.passages, self.size)
+        return MetadataColumns(self.passages, self.size, self.alive_rows)
 
     def allowed(self, where: Where) -> Bools | None:
         """Return the rows that are alive and pass the filter; None if all do."""
-        passing, alive = self.columns.allowed(where), self.sparse.alive
-        if passing is None or alive is None:
-            return alive if passing is None else passing
-        return passing & alive
+        return self.sparse.alive if where is None else self.columns.allowed(where)
 
-    def alive_rows(self) -> list[int]:
-        """Return the rows that are not deleted, ascending."""
+    @cached_property
+    def alive_rows(self) -> Sequence[int]:
+        """Rows that are not deleted, ascending."""
         alive = self.sparse.alive
-        return list(range(self.size)) if alive is None else alive.nonzero()[0].tolist()
+        return range(self.size) if alive is None else alive.nonzero()[0].tolist()

@@ -15,9 +15,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +27,11 @@ from typing import Any
 
 import faiss
 import numpy as np
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 from shared_core.errors import CorruptIndexError, IndexFormatError
 from shared_core.index.approximate import Approximate
@@ -40,6 +47,7 @@ from shared_core.types import Passage
 KIND = "posrag-hybrid-index"
 FORMAT = 1
 MANIFEST = "manifest.json"
+_DATA = re.compile("data-[0-9a-f]{16}")
 POSTINGS = ("terms", "starts", "rows", "counts")
 
 Coder = Callable[[Any], Any]
@@ -58,68 +66,106 @@ def save_state(
     folder: Path, state: State, lexicon: Lexicon, encode: Coder | None, extra: Mapping[str, Any]
 ) -> None:
     """Write a state without deleted rows into `folder`; see `HybridIndex.save`."""
-    _check_target(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    data = folder / f"data-{secrets.token_hex(8)}"
-    data.mkdir()
     try:
-        _write_files(data, state, lexicon, encode)
-        manifest = {
-            "kind": KIND,
-            "format": FORMAT,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "versions": {"numpy": np.__version__, "faiss": faiss.__version__},
-            "passages": state.size,
-            "dim": state.dense.dim,
-            "tokenizer": _name_of(lexicon.tokenizer),
-            "dense": _describe_dense(state.dense),
-            "bm25": asdict(state.sparse.options),
-            "extra": dict(extra),
-            "data": data.name,
-            "files": {file.name: _sealed(file) for file in sorted(data.iterdir())},
-        }
-        _replace(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
-    except BaseException:
-        shutil.rmtree(data, ignore_errors=True)
-        raise
-    for other in folder.glob("data-*"):
-        if other != data:
-            shutil.rmtree(other, ignore_errors=True)
+        json.dumps(extra)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"extra cannot be saved as JSON: {error}") from error
+    if folder.exists() and not folder.is_dir():
+        raise IndexFormatError(f"{folder} is a file; give a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder, exclusive=True):
+        _check_target(folder)
+        data = folder / f"data-{secrets.token_hex(8)}"
+        data.mkdir()
+        try:
+            _write_files(data, state, lexicon, encode)
+            files = {file.name: _sealed(file) for file in sorted(data.iterdir())}
+            manifest = _describe(state, lexicon) | {"extra": dict(extra), "data": data.name}
+            _write_json(data / MANIFEST, _signed(manifest | {"files": files}))
+        except BaseException:
+            shutil.rmtree(data, ignore_errors=True)
+            raise
+        (data / MANIFEST).replace(folder / MANIFEST)
+        for other in _data_folders(folder):
+            if other != data:
+                shutil.rmtree(other, ignore_errors=True)
+
+
+def _describe(state: State, lexicon: Lexicon) -> dict[str, Any]:
+    return {
+        "kind": KIND,
+        "format": FORMAT,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"numpy": np.__version__, "faiss": faiss.__version__},
+        "passages": state.size,
+        "dim": state.dense.dim,
+        "tokenizer": _name_of(lexicon.tokenizer),
+        "dense": _describe_dense(state.dense),
+        "bm25": asdict(state.sparse.options),
+    }
 
 
 def load_state(folder: Path, tokenizer: Tokenizer | None, decode: Coder | None) -> Loaded:
     """Read what `save_state` wrote; see `HybridIndex.load`."""
-    manifest = _read_manifest(folder)
-    own = manifest["tokenizer"] == _name_of(tokenize)
-    if own and tokenizer is not None:
-        raise ValueError(f"{folder} was built with the default tokenizer; load it without one")
-    if not own and tokenizer is None:
-        raise ValueError(
-            f"{folder} was built with the tokenizer {manifest['tokenizer']}; give it as tokenizer="
-        )
-    data = folder / manifest["data"]
-    for name, sealed in manifest["files"].items():
-        _check_file(data / name, sealed)
-    try:
+    if not (folder / MANIFEST).is_file():
+        raise IndexFormatError(f"{folder} is not an index: it has no {MANIFEST}")
+    with _locked(folder, exclusive=False):
+        manifest = _read_manifest(folder / MANIFEST)
+        own = manifest["tokenizer"] == _name_of(tokenize)
+        if own and tokenizer is not None:
+            raise ValueError(f"{folder} was built with the default tokenizer; load it without one")
+        if not own and tokenizer is None:
+            raise ValueError(
+                f"{folder} was built with the tokenizer {manifest['tokenizer']}; "
+                "give it as tokenizer="
+            )
+        data = folder / manifest["data"]
+        for name, sealed in manifest["files"].items():
+            _check_file(data / name, sealed)
         lexicon = Lexicon(tokenizer)
         terms = json.loads((data / "terms.json").read_text(encoding="utf-8"))
         lexicon.ids.update((term, number) for number, term in enumerate(terms))
-        state = State(
+        state = State.of(
             _read_dense(data, manifest["dense"]),
             _read_sparse(data, BM25Options(**manifest["bm25"])),
             list(_read_passages(data, decode)),
         )
         return Loaded(state, lexicon, manifest["extra"])
-    except (KeyError, TypeError, OSError, EOFError, json.JSONDecodeError) as error:
-        raise CorruptIndexError(f"{folder} cannot be read: {error!r}") from error
+
+
+@contextmanager
+def _locked(folder: Path, *, exclusive: bool) -> Iterator[None]:
+    """Keep other savers out, and savers out while one loads, where the system can."""
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _data_folders(folder: Path) -> list[Path]:
+    return [entry for entry in folder.iterdir() if _DATA.fullmatch(entry.name)]
 
 
 def _check_target(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise IndexFormatError(f"{folder} is a file; give a folder")
-    if not folder.is_dir() or (folder / MANIFEST).is_file():
+    """Refuse to write where other things than an index are."""
+    ours = _data_folders(folder)
+    if (folder / MANIFEST).is_file():
+        try:
+            _read_manifest(folder / MANIFEST)
+        except CorruptIndexError:
+            if ours:
+                return
+            raise
+        except IndexFormatError as error:
+            raise IndexFormatError(f"{error}; give a new or empty folder") from error
         return
-    foreign = [entry.name for entry in folder.iterdir() if not entry.name.startswith("data-")]
+    foreign = [entry.name for entry in folder.iterdir() if entry not in ours]
     if foreign:
         raise IndexFormatError(
             f"{folder} is not empty and not an index (it holds {foreign[0]!r}); "
@@ -147,13 +193,24 @@ def _dump(passage: Passage, encode: Coder | None) -> str:
     record = {"id": passage.id, "text": passage.text, "metadata": dict(passage.metadata)}
     if encode is not None:
         record["source"] = encode(passage.source)
-    try:
-        return json.dumps(record)
-    except (TypeError, ValueError) as error:
+    _check_json(record, f"passage {passage.id!r}")
+    return json.dumps(record)
+
+
+def _check_json(value: Any, owner: str) -> None:
+    """Raise ValueError if `value` would not come back from JSON as it is."""
+    if isinstance(value, Mapping):
+        for key, held in value.items():
+            if not isinstance(key, str):
+                raise ValueError(f"{owner} cannot be saved as JSON: its key {key!r} is not a text")
+            _check_json(held, owner)
+    elif isinstance(value, list):
+        for held in value:
+            _check_json(held, owner)
+    elif value is not None and not isinstance(value, str | int | float):
         raise ValueError(
-            f"passage {passage.id!r} cannot be saved as JSON: {error}; "
-            "keep such values out of its metadata"
-        ) from error
+            f"{owner} cannot be saved as JSON: it holds {value!r} of type {type(value).__name__}"
+        )
 
 
 def _read_passages(data: Path, decode: Coder | None) -> Iterator[Passage]:
@@ -186,7 +243,7 @@ def _read_dense(data: Path, about: Mapping[str, Any]) -> DenseView:
     if "approximate" in about:
         index = faiss.read_index(str(data / "approximate.faiss"))
         approximate = Approximate(about["kind"], index, **about["approximate"])
-    return view.stored(vectors, approximate) if vectors.size else view
+    return view.stored(vectors, approximate) if vectors.shape[1] else view
 
 
 def _read_sparse(data: Path, options: BM25Options) -> SparseView:
@@ -200,10 +257,7 @@ def _read_sparse(data: Path, options: BM25Options) -> SparseView:
     return SparseView(options, tuple(segments), read("lengths"), read("df"))
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    path = folder / MANIFEST
-    if not path.is_file():
-        raise IndexFormatError(f"{folder} is not an index: it has no {MANIFEST}")
+def _read_manifest(path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -212,12 +266,18 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         raise IndexFormatError(f"{path} does not describe a posrag index")
     if manifest.get("format") != FORMAT:
         raise IndexFormatError(
-            f"{folder} has format {manifest.get('format')}, this version reads format {FORMAT}"
+            f"{path} has format {manifest.get('format')}, this version reads format {FORMAT}"
         )
-    missing = {"data", "files", "tokenizer", "dense", "bm25", "extra"} - manifest.keys()
-    if missing:
-        raise CorruptIndexError(f"{path} lacks {sorted(missing)}")
+    if manifest != _signed(manifest):
+        raise CorruptIndexError(f"{path} is not what was saved: its checksum differs")
     return manifest
+
+
+def _signed(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the manifest with the checksum of its other values."""
+    values = {key: value for key, value in manifest.items() if key != "checksum"}
+    text = json.dumps(values, sort_keys=True)
+    return values | {"checksum": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def _check_file(path: Path, sealed: Mapping[str, Any]) -> None:
@@ -241,13 +301,11 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _replace(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    with partial.open("w", encoding="utf-8") as file:
-        file.write(text)
+def _write_json(path: Path, value: Mapping[str, Any]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        json.dump(value, file, indent=2)
         file.flush()
         os.fsync(file.fileno())
-    partial.replace(path)
 
 
 def _name_of(tokenizer: Tokenizer) -> str:

@@ -93,16 +93,25 @@ def fuse(
             f"dense and sparse must score the same passages, got shapes "
             f"{dense_scores.shape} and {sparse_scores.shape}"
         )
-    return fuse_pool(dense_scores, sparse_scores, alpha=check_alpha(alpha), fusion=fusion)
+    return fuse_pool(
+        dense_scores, sparse_scores, alpha=check_alpha(alpha), fusion=check_fusion(fusion)
+    )
 
 
 def check_alpha(alpha: Alpha) -> Alpha:
     """Return `alpha` if it is ``"auto"`` or lies in [0, 1]; raise ValueError otherwise."""
-    if alpha == "auto":
+    if isinstance(alpha, str) and alpha == "auto":
         return alpha
-    if isinstance(alpha, str) or not 0 <= alpha <= 1:
+    if not isinstance(alpha, int | float | np.number) or not 0 <= alpha <= 1:
         raise ValueError(f"alpha must be a number in [0, 1] or 'auto', got {alpha!r}")
     return float(alpha)
+
+
+def check_fusion(fusion: Fusion) -> Fusion:
+    """Return `fusion` if it is known; raise ValueError otherwise."""
+    if fusion not in ("min_max", "rrf"):
+        raise ValueError(f"fusion must be 'min_max' or 'rrf', got {fusion!r}")
+    return fusion
 
 
 def _leg(scores: npt.ArrayLike, name: str) -> Scores:
@@ -125,12 +134,10 @@ def fuse_pool(dense: Scores, sparse: Scores, *, alpha: Alpha, fusion: Fusion) ->
     weight = auto_alpha(dense, sparse) if alpha == "auto" else float(alpha)
     if fusion == "min_max":
         dense_part, sparse_part = _scaled(dense, dense_order), _scaled(sparse, sparse_order)
-    elif fusion == "rrf":
+    else:
         dense_part = (RRF_K + 1) / (RRF_K + 1 + dense_rank)
         ranked = sparse > sparse.min(initial=np.inf)
         sparse_part = np.where(ranked, (RRF_K + 1) / (RRF_K + 1 + sparse_rank), 0.0)
-    else:
-        raise ValueError(f"fusion must be 'min_max' or 'rrf', got {fusion!r}")
     scores = weight * dense_part + (1 - weight) * sparse_part
     order = dense_order[(-scores[dense_order]).argsort(kind="stable")]
     return Fused(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote, unquote
 
 import numpy as np
 
@@ -174,8 +175,9 @@ class PositionProfile:
             If the file is not a position profile.
         """
         for path in (Path(name), _path_of(str(name))):
-            if path.is_file():
-                return _parse(cls, path)
+            with suppress(OSError):  # a name that no file can have
+                if path.is_file():
+                    return _parse(cls, path)
         raise ProfileNotFoundError(
             f"no position profile {str(name)!r}: neither a file nor a name saved in "
             f"{profile_folder()} ({_saved_names()})"
@@ -190,11 +192,11 @@ def _resample(values: Sequence[float], k: int) -> list[float]:
 
 
 def _path_of(model: str) -> Path:
-    return profile_folder() / (re.sub(r"[^\w.-]+", "__", model) + ".json")
+    return profile_folder() / (quote(model, safe="") + ".json")
 
 
 def _saved_names() -> str:
-    names = sorted(path.stem for path in profile_folder().glob("*.json"))
+    names = sorted(unquote(path.stem) for path in profile_folder().glob("*.json"))
     return "saved: " + ", ".join(names) if names else "none is saved yet"
 
 

@@ -1,0 +1,95 @@
+"""The documents of a retriever: added, replaced, deleted and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.indexing import UpsertResponse
+from langchain_core.indexing.base import DeleteResponse, DocumentIndex
+from pydantic import ConfigDict, Field, InstanceOf, model_validator
+from typing_extensions import override
+
+from langchain_posrag.legs import EmbeddingLegs, Legs
+from langchain_posrag.options import CAUSOptions
+from langchain_posrag.vector_store_legs import VectorStoreLegs
+from shared_core import HybridIndex
+
+
+class IndexedDocuments(CAUSOptions, DocumentIndex):
+    """The half of `CAUSRetriever` that changes its index; see there.
+
+    Adding is all or nothing: a model that raises midway leaves both legs as they were. Over a
+    vector store that holds as far as the store's own ``add_documents`` goes.
+    """
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    index: HybridIndex | InstanceOf[VectorStoreLegs] = Field(default_factory=HybridIndex)
+    embeddings: Embeddings | None = Field(default=None, repr=False)
+    fetch_k: int = Field(default=50, ge=1)
+
+    _method: ClassVar[tuple[str, ...]] = (*CAUSOptions._method, "fetch_k")
+
+    @model_validator(mode="after")
+    def _check_legs(self) -> Self:
+        self._legs  # noqa: B018 - the property is the check
+        return self
+
+    @property
+    def _legs(self) -> Legs:
+        index, embeddings = self.index, self.embeddings
+        if isinstance(index, HybridIndex) and embeddings is not None:
+            return EmbeddingLegs(index, embeddings)
+        if isinstance(index, VectorStoreLegs) and embeddings is None:
+            return index
+        raise ValueError(
+            "a HybridIndex needs embeddings=, a vector store brings its own; "
+            f"got index={index!r} and embeddings={embeddings!r}"
+        )
+
+    def add_documents(self, documents: Sequence[Document]) -> list[str]:
+        """Add documents, or replace those whose id is there, and return their ids.
+
+        Raises
+        ------
+        ValueError
+            If an id occurs twice, an embedding is NaN, infinite or of another dimension, or the
+            vector store would have to replace a document and cannot.
+        """
+        return self._legs.add(documents)
+
+    async def aadd_documents(self, documents: Sequence[Document]) -> list[str]:
+        """Do what `add_documents` does, with the embedding awaited."""
+        return await self._legs.aadd(documents)
+
+    @override
+    def upsert(self, items: Sequence[Document], /) -> UpsertResponse:  # type: ignore[override]
+        """Do what `add_documents` does, and answer as LangChain's indexing does."""
+        return UpsertResponse(succeeded=self.add_documents(items), failed=[])
+
+    @override
+    async def aupsert(self, items: Sequence[Document], /) -> UpsertResponse:  # type: ignore[override]
+        """Do what `upsert` does, with the embedding awaited."""
+        return UpsertResponse(succeeded=await self.aadd_documents(items), failed=[])
+
+    @override
+    def delete(self, ids: list[str] | None = None) -> DeleteResponse:  # type: ignore[override]
+        """Delete documents by id; unknown ids are ignored.
+
+        Raises
+        ------
+        ValueError
+            If there are no `ids`: nothing is deleted by omission.
+        """
+        if ids is None:
+            raise ValueError("delete() needs ids=, got None")
+        deleted = self._legs.delete(ids)
+        return DeleteResponse(num_deleted=len(deleted), succeeded=deleted, num_failed=0, failed=[])
+
+    @override
+    def get(self, ids: Sequence[str], /) -> list[Document]:  # type: ignore[override]
+        """Return copies of the documents of `ids`, without those that are not there."""
+        return self._legs.get(ids)

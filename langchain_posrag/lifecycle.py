@@ -1,0 +1,203 @@
+"""Where a retriever comes from, and how it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from pathlib import Path
+from typing import Any, Self, Unpack
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import VectorStore
+from pydantic import ConfigDict
+
+from langchain_posrag.indexing import IndexedDocuments
+from langchain_posrag.options import CAUSArguments
+from langchain_posrag.saved_options import KEY, decode_options, encode_options
+from langchain_posrag.sparse_leg import as_sparse_leg
+from langchain_posrag.vector_store_legs import VectorStoreLegs
+from langchain_posrag.vector_stores import higher_is_better as known_direction
+from shared_core import HybridIndex
+from shared_core.index import Tokenizer
+from shared_core.index.bm25 import Variant
+from shared_core.index.dense import Dense, Metric
+
+
+class RetrieverArguments(CAUSArguments, total=False):
+    """Keyword arguments of `CAUSRetriever` besides its legs."""
+
+    fetch_k: int
+    name: str | None
+    tags: list[str] | None
+    metadata: dict[str, Any] | None
+
+
+class RetrieverLifecycle(IndexedDocuments):
+    """The half of `CAUSRetriever` that builds, saves and loads one; see there."""
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    @classmethod
+    def from_documents(
+        cls,
+        documents: Iterable[Document],
+        embeddings: Embeddings,
+        *,
+        metric: Metric = "cosine",
+        dense: Dense = "flat",
+        variant: Variant = "lucene",
+        tokenizer: Tokenizer | None = None,
+        **options: Unpack[RetrieverArguments],
+    ) -> Self:
+        """Embed and index documents; none makes an empty retriever to add to.
+
+        Parameters
+        ----------
+        documents
+            Ids unique among them.
+        embeddings
+            Embeds them, and the queries.
+        metric, dense, variant, tokenizer
+            As in `shared_core.HybridIndex`.
+        **options
+            Attributes of the class.
+
+        Raises
+        ------
+        ValueError
+            If an option is unknown or out of range, an id occurs twice, or an embedding is NaN,
+            infinite or of another dimension.
+        """
+        index = HybridIndex(metric=metric, dense=dense, variant=variant, tokenizer=tokenizer)
+        retriever = cls(index=index, embeddings=embeddings, **options)
+        retriever.add_documents(list(documents))
+        return retriever
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Sequence[str],
+        embeddings: Embeddings,
+        *,
+        metadatas: Sequence[dict[str, Any]] | None = None,
+        ids: Sequence[str] | None = None,
+        **options: Unpack[RetrieverArguments],
+    ) -> Self:
+        """Do what `from_documents` does with texts, and the metadata and id of each if given."""
+        rows = zip(
+            texts,
+            metadatas or repeat({}, len(texts)),
+            ids or repeat(None, len(texts)),
+            strict=True,
+        )
+        documents = [
+            Document(page_content=text, metadata=metadata, id=id_) for text, metadata, id_ in rows
+        ]
+        return cls.from_documents(documents, embeddings, **options)
+
+    @classmethod
+    def from_vectorstore(
+        cls,
+        store: VectorStore,
+        sparse: object,
+        *,
+        higher_is_better: bool | None = None,
+        variant: Variant = "lucene",
+        tokenizer: Tokenizer | None = None,
+        **options: Unpack[RetrieverArguments],
+    ) -> Self:
+        """Search any LangChain vector store as the dense leg, with BM25 beside it.
+
+        The store's raw scores are used. What only the sparse leg finds has none, and stands at
+        the lowest that the store gave; the sparse score is exact for every document. A filter
+        goes to the store as it is given, except that InMemoryVectorStore and FAISS get it as a
+        function; what the store lets through nevertheless is dropped.
+
+        Parameters
+        ----------
+        store
+            Needs ``similarity_search_with_score``.
+        sparse
+            The store's documents, which are indexed here; or LangChain's BM25Retriever, which
+            is converted; or a `langchain_posrag.sparse_leg.SparseLeg`.
+        higher_is_better
+            True if the store returns similarities, False if it returns distances. None: as is
+            known of InMemoryVectorStore, FAISS, Chroma and PGVector.
+        variant, tokenizer
+            As in `shared_core.BM25Index`; only where `sparse` are documents.
+        **options
+            Attributes of the class.
+
+        Raises
+        ------
+        ValueError
+            If the direction of the scores is not known, `sparse` is something else, or an
+            option is unknown or out of range.
+        """
+        if higher_is_better is None:
+            higher_is_better = known_direction(store)
+        leg = as_sparse_leg(sparse, variant=variant, tokenizer=tokenizer)
+        return cls(index=VectorStoreLegs(store, leg, higher_is_better), **options)
+
+    def save(self, path: str | Path) -> None:
+        """Write passages, vectors and options to a folder, at once or not at all; no pickle.
+
+        Raises
+        ------
+        ValueError
+            If the retriever searches a vector store, which keeps its own documents, or a
+            document's metadata is not JSON.
+        IndexFormatError
+            If the folder holds other things than an index.
+        """
+        if not isinstance(self.index, HybridIndex):
+            raise ValueError(
+                f"{type(self.index.store).__name__} keeps its own documents: persist the store, "
+                "and call from_vectorstore again"
+            )
+        names = (*self._method, "include_scores")
+        self.index.save(path, extra={KEY: encode_options(self, names)})
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        embeddings: Embeddings,
+        *,
+        verify: bool = True,
+        tokenizer: Tokenizer | None = None,
+        **options: Unpack[RetrieverArguments],
+    ) -> Self:
+        """Read what `save` wrote, or any folder of `shared_core.HybridIndex.save`.
+
+        Parameters
+        ----------
+        path
+            The folder.
+        embeddings
+            The model the documents were embedded with.
+        verify
+            Embed one stored document again and compare; catches another model of equal dimension.
+        tokenizer
+            The one the index was built with, if it was not the default.
+        **options
+            Attributes of the class, in place of those that were saved.
+
+        Raises
+        ------
+        IndexFormatError
+            If the folder is not an index.
+        CorruptIndexError
+            If a file is missing, truncated or altered.
+        EmbeddingMismatchError
+            If `embeddings` is not the model the documents were embedded with.
+        """
+        index = HybridIndex.load(path, tokenizer=tokenizer)
+        if verify:
+            index.verify_embeddings(lambda text: embeddings.embed_documents([text])[0])
+        return cls(
+            index=index,
+            embeddings=embeddings,
+            **decode_options(index.extra.get(KEY, {}), options),
+        )

@@ -1,0 +1,110 @@
+"""The options that retriever, compressor and transformer share."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
+
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr, model_validator
+
+from shared_core import CAUS, Placement, PositionProfile
+from shared_core.types import Evidence, Fusion
+
+Alpha = Annotated[float, Field(ge=0, le=1)] | Literal["auto"]
+Psi = float | str | Path | InstanceOf[PositionProfile] | None
+
+
+class PlacementOptions(BaseModel):
+    """Whether and how passages are put into the slots of a prompt.
+
+    Attributes
+    ----------
+    placement
+        Name in `shared_core.PLACEMENTS`, a placement, or a `PlacementTransformer`, whose `psi`
+        and `evidence` are then taken over as well, where none are given.
+    psi
+        What the gate knows of the model: a number, a `PositionProfile`, the path or name of a
+        saved one, ``"always"`` or ``"never"``. None keeps the ranked order and says so.
+    evidence
+        ``"point"`` or ``"interval"``; see `shared_core.decide`.
+    include_scores
+        Whether the documents explain themselves in their metadata.
+    """
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    placement: str | InstanceOf[Placement] = "u_shape"
+    psi: Psi = None
+    evidence: Evidence = "point"
+    include_scores: bool = True
+
+    _method: ClassVar[tuple[str, ...]] = ("placement", "psi", "evidence")
+    _read: ClassVar[attrgetter[tuple[object, ...]]]
+    _built: tuple[tuple[object, ...], CAUS] | None = PrivateAttr(default=None)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        cls._read = attrgetter(*cls._method)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _unwrap_placement(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(given := data.get("placement"), PlacementOptions):
+            taken = {"psi": given.psi, "evidence": given.evidence}
+            return {**taken, **data, "placement": given.placement}
+        return data
+
+    @model_validator(mode="after")
+    def _check_method(self) -> Self:
+        self.caus  # noqa: B018 - building it is the check
+        return self
+
+    @property
+    def caus(self) -> CAUS:
+        """The core's method with the present options; built anew only when one has changed."""
+        values = self._read(self)
+        private = self.__pydantic_private__ or {}  # as an attribute it takes 30 times as long
+        built = private.get("_built")
+        if built is None or built[0] != values:
+            options: dict[str, Any] = dict(zip(self._method, values, strict=True))
+            built = self._built = (values, CAUS(**options))
+        return built[1]
+
+
+class CAUSOptions(PlacementOptions):
+    """How two legs are fused into one score, and what is done with the best.
+
+    Attributes
+    ----------
+    k
+        Number of documents to return, >= 1; fewer are returned where there are no more.
+    alpha
+        Weight of the dense leg in [0, 1] (the sparse leg weighs ``1 - alpha``), or ``"auto"``.
+    fusion
+        ``"min_max"`` (CAUS eq. 2) or ``"rrf"``.
+    """
+
+    k: int = Field(default=10, ge=1)
+    alpha: Alpha = 0.3
+    fusion: Fusion = "min_max"
+
+    _method: ClassVar[tuple[str, ...]] = (*PlacementOptions._method, "k", "alpha", "fusion")
+
+
+class PlacementArguments(TypedDict, total=False):
+    """Keyword arguments of `PlacementOptions`."""
+
+    psi: Psi
+    evidence: Evidence
+    include_scores: bool
+
+
+class CAUSArguments(PlacementArguments, total=False):
+    """Keyword arguments of `CAUSOptions`."""
+
+    placement: str | Placement | PlacementOptions
+    k: int
+    alpha: float | Literal["auto"]
+    fusion: Fusion

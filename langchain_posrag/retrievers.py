@@ -1,0 +1,185 @@
+"""The CAUS retriever."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    CallbackManagerForRetrieverRun,
+)
+from langchain_core.documents import Document
+from langchain_core.retrievers import LangSmithRetrieverParams
+from langchain_core.runnables import RunnableConfig, run_in_executor
+from langchain_core.runnables.config import get_config_list, get_executor_for_config
+from langchain_core.runnables.utils import gather_with_concurrency
+from pydantic import ConfigDict
+from typing_extensions import override
+
+from langchain_posrag.documents import documents_of
+from langchain_posrag.legs import CallOptions, EmbeddingLegs, aattempt, attempt
+from langchain_posrag.lifecycle import RetrieverLifecycle
+from langchain_posrag.tracing import atraced, traced
+from langchain_posrag.vector_store_legs import VectorStoreLegs
+from shared_core import Arrangement
+from shared_core.index.metadata import Where
+from shared_core.scoring.fusion import Alpha
+
+
+class CAUSRetriever(RetrieverLifecycle):
+    """Dense and BM25 search side by side, fused, and placed in the prompt if the gate opens.
+
+    Every call may set `k`, `fetch_k`, `alpha` and a metadata `filter` for itself:
+    ``retriever.invoke("query", k=3, filter={"lang": "en"})``. A filter is a mapping (equal
+    values; a list means any of them) or a function of the metadata, and holds in both legs.
+
+    Documents come back as copies with their id. Unless `include_scores` is False they carry the
+    fused score, in [0, 1] and higher is better, under ``metadata["score"]`` (a key of that name
+    of the user's own stays) and its explanation under ``metadata["posrag"]``. A document that
+    comes without an id gets a random one.
+
+    Attributes
+    ----------
+    index
+        The passages: a `shared_core.HybridIndex`, or a vector store with a sparse leg beside it,
+        from `from_vectorstore`. It is held, never copied or rebuilt.
+    embeddings
+        Embeds queries and documents for a `HybridIndex`; a vector store has its own.
+    fetch_k
+        Depth of each leg's search before fusion, >= 1; at least `k` is always fetched.
+    k, alpha, fusion, placement, psi, evidence, include_scores
+        As in `CAUSOptions`.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown or out of range (pydantic's ``ValidationError`` is one).
+    ProfileNotFoundError
+        If `psi` names a profile that is not there.
+    """
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    @override
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        k: int | None = None,
+        fetch_k: int | None = None,
+        alpha: Alpha | None = None,
+        filter: Where = None,
+        found: Arrangement | Exception | None = None,
+    ) -> list[Document]:
+        if found is None:
+            options = CallOptions(k=k, fetch_k=fetch_k, alpha=alpha, where=filter)
+            found = traced(self._legs.search, run_manager, self.caus, query, options)
+        return self._answer(found)
+
+    @override
+    async def _aget_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        k: int | None = None,
+        fetch_k: int | None = None,
+        alpha: Alpha | None = None,
+        filter: Where = None,
+        found: Arrangement | Exception | None = None,
+    ) -> list[Document]:
+        if found is None:
+            options = CallOptions(k=k, fetch_k=fetch_k, alpha=alpha, where=filter)
+            found = await atraced(self._legs.asearch, run_manager, self.caus, query, options)
+        return self._answer(found)
+
+    def _answer(self, found: Arrangement | Exception) -> list[Document]:
+        """Return what was found; `batch` finds first, and hands it to each run as `found`."""
+        if isinstance(found, Exception):
+            raise found
+        return documents_of(found, include_scores=self.include_scores)
+
+    @override
+    def batch(
+        self,
+        inputs: list[str],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any,
+    ) -> list[list[Document]]:
+        """Answer many queries with one matrix product; the results are those of `invoke`.
+
+        Queries are embedded one by one, up to ``max_concurrency`` at a time. Then each is a run
+        of its own, that reports what the common search found for it.
+        """
+        legs = self._legs
+        if len(inputs) < 2 or not isinstance(legs, EmbeddingLegs):
+            return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
+        configs = get_config_list(config, len(inputs))
+        with get_executor_for_config(configs[0]) as executor:
+            vectors = list(executor.map(attempt(legs.embeddings.embed_query), inputs))
+        found = legs.search_many(self.caus, inputs, vectors, _call_options(kwargs))
+
+        def answer(item: tuple[str, RunnableConfig, Arrangement | Exception]) -> list[Document]:
+            query, config, found = item
+            return self.invoke(query, config, found=found, **kwargs)
+
+        items = zip(inputs, configs, found, strict=True)
+        report = attempt(answer) if return_exceptions else answer
+        return cast("list[list[Document]]", list(map(report, items)))
+
+    @override
+    async def abatch(
+        self,
+        inputs: list[str],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any,
+    ) -> list[list[Document]]:
+        """Do what `batch` does, with the embeddings awaited."""
+        legs = self._legs
+        if len(inputs) < 2 or not isinstance(legs, EmbeddingLegs):
+            return await super().abatch(
+                inputs, config, return_exceptions=return_exceptions, **kwargs
+            )
+        configs = get_config_list(config, len(inputs))
+        embed, limit = aattempt(legs.embeddings.aembed_query), configs[0].get("max_concurrency")
+        vectors = await gather_with_concurrency(limit, *map(embed, inputs))
+        options = _call_options(kwargs)
+        found = await run_in_executor(None, legs.search_many, self.caus, inputs, vectors, options)
+
+        async def answer(
+            item: tuple[str, RunnableConfig, Arrangement | Exception],
+        ) -> list[Document]:
+            query, config, found = item
+            return await self.ainvoke(query, config, found=found, **kwargs)
+
+        items = zip(inputs, configs, found, strict=True)
+        report = aattempt(answer) if return_exceptions else answer
+        return await gather_with_concurrency(limit, *map(report, items))
+
+    @override
+    def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
+        params = LangSmithRetrieverParams(ls_retriever_name="caus")
+        if isinstance(self.index, VectorStoreLegs):
+            params["ls_vector_store_provider"] = type(self.index.store).__name__
+            embeddings = self.index.store.embeddings
+        else:
+            embeddings = self.embeddings
+        if embeddings is not None:
+            params["ls_embedding_provider"] = type(embeddings).__name__
+        return params
+
+
+def _call_options(kwargs: Mapping[str, Any]) -> CallOptions:
+    """Return what the keyword arguments of a batch set; `invoke` refuses the unknown ones."""
+    return CallOptions(
+        k=kwargs.get("k"),
+        fetch_k=kwargs.get("fetch_k"),
+        alpha=kwargs.get("alpha"),
+        where=kwargs.get("filter"),
+    )

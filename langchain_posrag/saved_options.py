@@ -1,0 +1,55 @@
+"""A retriever's options as JSON and back, so that an index is loaded as it was used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from langchain_posrag.options import PlacementOptions
+from shared_core import PLACEMENTS, PositionProfile, resolve_placement
+
+KEY = "langchain_posrag"
+"""Key of the options in what an index keeps beside its passages."""
+
+
+def encode_options(options: PlacementOptions, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the named options as JSON.
+
+    A placement is kept by name and settings, a profile whole. A placement class of one's own is
+    kept by its name too, and has to be given to `load` again.
+    """
+    values = {name: getattr(options, name) for name in names}
+    placement, psi = values["placement"], values["psi"]
+    if not isinstance(placement, str):
+        values["placement"] = {"name": placement.name, **asdict(placement)}
+    if isinstance(psi, PositionProfile):
+        values["psi"] = asdict(psi)
+    elif isinstance(psi, Path):
+        values["psi"] = str(psi)
+    return json.loads(json.dumps(values))  # type: ignore[no-any-return]
+
+
+def decode_options(saved: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the saved options with the given ones in their stead.
+
+    A `PlacementTransformer` that is given replaces the saved gate too.
+
+    Raises
+    ------
+    ValueError
+        If the saved placement is not one of `shared_core.PLACEMENTS`, and none is given.
+    """
+    taken = ("psi", "evidence") if isinstance(given.get("placement"), PlacementOptions) else ()
+    options = {**{key: value for key, value in saved.items() if key not in taken}, **given}
+    placement, psi = options.get("placement"), options.get("psi")
+    if isinstance(placement, Mapping):
+        settings = {key: value for key, value in placement.items() if key != "name"}
+        name = str(placement["name"])
+        resolve_placement(name)
+        options["placement"] = PLACEMENTS[name](**settings)
+    if isinstance(psi, Mapping):
+        options["psi"] = PositionProfile(**psi)
+    return options

@@ -1,0 +1,216 @@
+"""The sparse leg beside somebody else's vector store: BM25, and the documents it ranks."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+
+from langchain_posrag.documents import passage_of
+from shared_core import BM25Index, Passage
+from shared_core.index import Tokenizer
+from shared_core.index.bm25 import Variant
+from shared_core.index.metadata import MetadataColumns, Where
+
+COMPACT = 1000
+"""Rows from which deleted ones are dropped once they are the greater part."""
+
+
+class SparseLeg:
+    """A BM25 index and its documents, row by row. Safe to use from many threads.
+
+    Two documents are the same if their ids are equal. Where one of them has no id, they are the
+    same if content and metadata are.
+
+    Parameters
+    ----------
+    bm25
+        `shared_core.BM25Index`.
+    documents
+        The documents of its rows, in order.
+
+    Raises
+    ------
+    ValueError
+        If the numbers differ, or two documents have the same id.
+    """
+
+    def __init__(self, bm25: BM25Index, documents: Iterable[Document]) -> None:
+        self._bm25 = bm25
+        self._lock = threading.RLock()
+        self._passages: list[Passage] = []
+        self._by_id: dict[str, int] = {}
+        self._by_content: dict[str, list[int]] = {}
+        self._columns: MetadataColumns | None = None
+        passages = [_passage(document) for document in documents]
+        if len(passages) != len(bm25):
+            raise ValueError(f"the BM25 index has {len(bm25)} rows, got {len(passages)} documents")
+        _check_distinct(passages)
+        self._record(passages)
+
+    @classmethod
+    def from_documents(
+        cls,
+        documents: Iterable[Document],
+        *,
+        variant: Variant = "lucene",
+        tokenizer: Tokenizer | None = None,
+    ) -> Self:
+        """Index documents; options as in `shared_core.BM25Index`."""
+        documents = list(documents)
+        texts = (document.page_content for document in documents)
+        return cls(BM25Index.from_texts(texts, variant=variant, tokenizer=tokenizer), documents)
+
+    @classmethod
+    def from_rank_bm25(
+        cls, bm25: Any, documents: Iterable[Document], *, tokenizer: Tokenizer
+    ) -> Self:
+        """Convert a ``rank_bm25.BM25Okapi``; see `shared_core.BM25Index.from_rank_bm25`."""
+        return cls(BM25Index.from_rank_bm25(bm25, tokenizer=tokenizer), documents)
+
+    def check(self, documents: Iterable[Document]) -> None:
+        """Raise what `add` would raise, without adding."""
+        passages = [_passage(document) for document in documents]
+        _check_distinct(passages)
+        BM25Index(tokenizer=self._bm25.lexicon.tokenizer).add(p.text for p in passages)
+
+    def add(self, documents: Iterable[Document]) -> None:
+        """Add documents; those whose id is there already are replaced. All, or none."""
+        passages = [_passage(document) for document in documents]
+        _check_distinct(passages)
+        with self._lock:
+            replaced = [self._by_id[p.id] for p in passages if p.id in self._by_id]
+            self._bm25.add(passage.text for passage in passages)
+            self._remove(replaced)
+            self._record(passages)
+
+    def delete(self, documents: Iterable[Document]) -> None:
+        """Delete documents; those that are not there are ignored."""
+        with self._lock:
+            rows = {self.row_of(_passage(document)) for document in documents}
+            self._remove([row for row in rows if row is not None])
+
+    def get(self, id_: str) -> Passage | None:
+        """Return the passage of that id, if there is one."""
+        with self._lock:
+            row = self._by_id.get(id_)
+            return None if row is None else self._passages[row]
+
+    def row_of(self, passage: Passage) -> int | None:
+        """Return the row of what is the same document, if there is one."""
+        with self._lock:
+            row = self._by_id.get(passage.id)
+            if row is not None:
+                return row
+            for row in self._by_content.get(content_of(passage), ()):
+                if not (passage.id and self._passages[row].id):
+                    return row
+            return None
+
+    def named(self, passage: Passage) -> Passage:
+        """Return the passage under the id by which it is known here, if it has none itself."""
+        with self._lock:
+            row = None if passage.id else self.row_of(passage)
+            return passage if row is None else replace(passage, id=self._passages[row].id)
+
+    def search(self, query: str, k: int, where: Where) -> list[Passage]:
+        """Return the best `k` passages that share a token with the query, best first."""
+        with self._lock:
+            allowed = None if where is None else self._metadata().allowed(where)
+            rows, _ = self._bm25.search(query, k, allowed=allowed)
+            return [self._passages[row] for row in rows.tolist()]
+
+    def scores(self, query: str, passages: Sequence[Passage]) -> npt.NDArray[np.float64]:
+        """Return the exact BM25 score of any passages, shape (len(passages),)."""
+        with self._lock:
+            rows = [self.row_of(passage) for passage in passages]
+            foreign = [p.text for p, row in zip(passages, rows, strict=True) if row is None]
+            scores = np.empty(len(passages))
+            known = np.array([row is not None for row in rows], np.bool_)
+            scores[known] = self._bm25.scores_at(query, [row for row in rows if row is not None])
+            if foreign:
+                scores[~known] = self._bm25.score_texts(query, foreign)
+            return scores
+
+    def _metadata(self) -> MetadataColumns:
+        if self._columns is None:
+            self._columns = MetadataColumns(self._passages, len(self._passages), self._alive())
+        return self._columns
+
+    def _alive(self) -> list[int]:
+        return sorted(row for rows in self._by_content.values() for row in rows)
+
+    def _record(self, passages: Sequence[Passage]) -> None:
+        for row, passage in enumerate(passages, len(self._passages)):
+            if passage.id:
+                self._by_id[passage.id] = row
+            self._by_content.setdefault(content_of(passage), []).append(row)
+        self._passages += passages
+
+    def _remove(self, rows: Sequence[int]) -> None:
+        self._bm25.delete(rows)
+        for row in rows:
+            passage = self._passages[row]
+            self._by_id.pop(passage.id, None)
+            self._by_content[content_of(passage)].remove(row)
+        self._columns = None
+        if len(self._passages) >= COMPACT and 2 * len(self._bm25) < len(self._passages):
+            self._compact()
+
+    def _compact(self) -> None:
+        passages = [self._passages[row] for row in self._alive()]
+        self._bm25.compact()
+        self._passages, self._by_id, self._by_content = [], {}, {}
+        self._record(passages)
+
+
+def as_sparse_leg(given: object, *, variant: Variant, tokenizer: Tokenizer | None) -> SparseLeg:
+    """Return the sparse leg that documents, a BM25Retriever or a `SparseLeg` make.
+
+    Raises
+    ------
+    ValueError
+        If it is something else, or options are given for what is an index already.
+    """
+    if isinstance(given, Iterable) and not isinstance(given, str | BaseRetriever):
+        return SparseLeg.from_documents(given, variant=variant, tokenizer=tokenizer)
+    if tokenizer is not None or variant != "lucene":
+        raise ValueError("variant= and tokenizer= are for documents; sparse= is an index already")
+    if isinstance(given, SparseLeg):
+        return given
+    bm25, documents = getattr(given, "vectorizer", None), getattr(given, "docs", None)
+    if bm25 is None or documents is None:
+        raise ValueError(
+            f"sparse= takes documents, a BM25Retriever or a SparseLeg, got {given!r}; "
+            "an index without its documents goes through SparseLeg(bm25, documents) or "
+            "SparseLeg.from_rank_bm25(bm25, documents, tokenizer=...)"
+        )
+    tokenizer = given.preprocess_func  # type: ignore[attr-defined]
+    return SparseLeg.from_rank_bm25(bm25, documents, tokenizer=tokenizer)
+
+
+def _passage(document: Document) -> Passage:
+    return passage_of(document, document.id or "")
+
+
+def _check_distinct(passages: Sequence[Passage]) -> None:
+    seen: set[str] = set()
+    for passage in passages:
+        if passage.id and passage.id in seen:
+            raise ValueError(f"two documents have the id {passage.id!r}")
+        seen.add(passage.id)
+
+
+def content_of(passage: Passage) -> str:
+    """Return text and metadata as one string, to compare passages without an id by."""
+    try:
+        return json.dumps([passage.text, passage.metadata], sort_keys=True, default=repr)
+    except TypeError:  # keys that JSON does not know, or that have no order
+        return repr((passage.text, passage.metadata))

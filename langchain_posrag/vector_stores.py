@@ -1,0 +1,100 @@
+"""What has to be known of a vector store to use its scores. Each entry was read in its source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+
+from shared_core.index.metadata import MetadataColumns, Where
+
+FAISS = "langchain_community.vectorstores.faiss.FAISS"
+
+HIGHER_IS_BETTER = {
+    "langchain_core.vectorstores.in_memory.InMemoryVectorStore": True,
+    "langchain_chroma.vectorstores.Chroma": False,
+    "langchain_community.vectorstores.chroma.Chroma": False,
+    "langchain_community.vectorstores.pgvector.PGVector": False,
+    "langchain_postgres.vectorstores.PGVector": False,
+}
+"""Direction of the scores of ``similarity_search_with_score``, by the name of the store's class."""
+
+_INNER_PRODUCT = 0
+"""``faiss.METRIC_INNER_PRODUCT``."""
+
+
+def higher_is_better(store: VectorStore) -> bool:
+    """Return the direction of a store's raw scores.
+
+    Raises
+    ------
+    ValueError
+        If the store is not known.
+    """
+    names = _class_names(store)
+    if FAISS in names:
+        return store.index.metric_type == _INNER_PRODUCT  # type: ignore[attr-defined, no-any-return]
+    for name in names:
+        if name in HIGHER_IS_BETTER:
+            return HIGHER_IS_BETTER[name]
+    raise ValueError(
+        f"whether a higher score of {type(store).__name__} is better is not known: pass "
+        "higher_is_better=True if it returns similarities, False if it returns distances"
+    )
+
+
+def filter_arguments(store: VectorStore, where: Where) -> dict[str, Any]:
+    """Return the keyword arguments that make a store's search keep to a filter.
+
+    InMemoryVectorStore and FAISS get a function that means what the sparse leg means; other
+    stores get the filter as it is.
+    """
+    if where is None:
+        return {}
+    passes = predicate(where)
+    if isinstance(store, InMemoryVectorStore):
+
+        def keep(document: Document) -> bool:
+            return passes(document.metadata)
+
+        return {"filter": keep}
+    if FAISS in _class_names(store):
+        everything = store.index.ntotal  # type: ignore[attr-defined]
+        return {"filter": passes, "fetch_k": everything}
+    return {"filter": where}
+
+
+def replaces_documents(store: VectorStore) -> bool:
+    """Return whether adding a document under an id that is there replaces it.
+
+    FAISS raises instead, and only after it has added the vector.
+    """
+    return FAISS not in _class_names(store)
+
+
+def predicate(where: Where) -> Callable[[Mapping[str, Any]], bool]:
+    """Return a filter as a function of the metadata.
+
+    Raises
+    ------
+    ValueError
+        If the filter is one that the sparse leg could not keep to.
+    """
+    if where is None:
+        return lambda metadata: True
+    MetadataColumns((), 0).allowed(where)
+    if callable(where):
+        return where
+    wanted = {
+        key: list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+        for key, value in where.items()
+    }
+    return lambda metadata: all(
+        key in metadata and metadata[key] in values for key, values in wanted.items()
+    )
+
+
+def _class_names(store: VectorStore) -> list[str]:
+    return [f"{cls.__module__}.{cls.__qualname__}" for cls in type(store).__mro__]

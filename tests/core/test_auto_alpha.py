@@ -1,0 +1,96 @@
+"""The query-adaptive weight of the dense leg."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared_core import auto_alpha, fuse
+
+NEITHER = math.e / (1 + math.e)
+"""Weight where both legs stand out equally: odds of e."""
+
+legs = st.lists(st.integers(-1000, 1000), max_size=60).map(lambda values: np.array(values, float))
+
+
+@given(legs, legs)
+def test_it_lies_in_the_unit_interval(dense: np.ndarray, sparse: np.ndarray) -> None:
+    """For any scores, empty and equal ones included; a plain float."""
+    alpha = auto_alpha(dense, sparse)
+    assert 0 <= alpha <= 1
+    assert type(alpha) is float
+
+
+@given(legs, legs, st.sampled_from([0.25, 1.0, 8.0, 3.7]), st.integers(-500, 500))
+def test_shifting_and_stretching_a_leg_changes_nothing(
+    dense: np.ndarray, sparse: np.ndarray, stretch: float, shift: int
+) -> None:
+    """Each leg by itself: the weight does not depend on a leg's scale."""
+    alpha = auto_alpha(dense, sparse)
+    assert auto_alpha(stretch * dense + shift, sparse) == pytest.approx(alpha, abs=1e-9)
+    assert auto_alpha(dense, stretch * sparse + shift) == pytest.approx(alpha, abs=1e-9)
+
+
+@given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9)), min_size=1), st.randoms())
+def test_the_order_of_the_passages_does_not_matter(
+    pool: list[tuple[float, float]], random: object
+) -> None:
+    """A permutation of the pool gives the same weight."""
+    shuffled = pool.copy()
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    one, other = np.array(pool).T, np.array(shuffled).T
+    assert auto_alpha(*one) == pytest.approx(auto_alpha(*other), abs=1e-9)
+
+
+def test_by_hand() -> None:
+    """Dense 1 .9 .8 0: (1 - .675) / 1. Sparse 8 0 0 0: (8 - 2) / 8. Odds e * .325 to .75."""
+    alpha = auto_alpha(np.array([1, 0.9, 0.8, 0]), np.array([8.0, 0, 0, 0]))
+    odds = math.e * 0.325
+    assert alpha == pytest.approx(odds / (odds + 0.75))
+
+
+def test_only_the_twenty_best_are_compared() -> None:
+    """What lies below them moves the mean of none, only the spread."""
+    best = np.linspace(1, 2, 20)
+    one = np.concatenate([best, [0.0], np.full(30, 0.5)])
+    other = np.concatenate([best, [0.0], np.full(300, 0.9)])
+    sparse = np.linspace(0, 1, one.size)
+    expected = (2 - best.mean()) / 2
+    ours, theirs = auto_alpha(one, sparse), auto_alpha(other, np.linspace(0, 1, other.size))
+    stands_out = (1 - sparse[-20:].mean()) / 1
+    assert ours == pytest.approx(math.e * expected / (math.e * expected + stands_out))
+    assert theirs > ours  # the sparse leg's twenty best lie closer together among 321
+
+
+@pytest.mark.parametrize("equal", [[], [3.0], [2.0, 2.0, 2.0]])
+def test_a_leg_of_equal_scores_weighs_nothing(equal: list[float]) -> None:
+    """It says nothing, so the other leg decides; where neither says anything, the prior."""
+    telling, silent = np.array([1.0, 0.0, 0.2]), np.array(equal)
+    assert auto_alpha(telling, silent) == 1
+    assert auto_alpha(silent, telling) == 0
+    assert auto_alpha(silent, silent) == pytest.approx(NEITHER)
+
+
+def test_legs_that_stand_out_equally_get_the_prior() -> None:
+    """Odds of e for the dense leg."""
+    scores = np.array([5.0, 1.0, 0.0])
+    assert auto_alpha(scores, scores) == pytest.approx(NEITHER)
+
+
+def test_the_leg_that_stands_out_more_weighs_more() -> None:
+    """One clear hit against many near misses."""
+    clear, vague = np.array([9.0, 1, 1, 1, 0]), np.array([9.0, 8.9, 8.8, 8.7, 0])
+    assert auto_alpha(clear, vague) > NEITHER > auto_alpha(vague, clear)
+
+
+def test_fusion_uses_and_reports_it() -> None:
+    """`alpha="auto"` is this weight, and the result says which it was."""
+    dense, sparse = np.array([0.9, 0.2, 0.1]), np.array([3.0, 9.0, 1.0])
+    alpha = auto_alpha(dense, sparse)
+    auto, fixed = fuse(dense, sparse, alpha="auto"), fuse(dense, sparse, alpha=alpha)
+    assert auto.alpha == alpha
+    assert auto.scores.tolist() == fixed.scores.tolist()

@@ -1,0 +1,319 @@
+"""BM25: both variants against other libraries, and after every kind of change."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import bm25s
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rank_bm25 import BM25Okapi, BM25Plus
+
+from shared_core import BM25Index
+from shared_core.index.bm25 import BM25Options
+from shared_core.index.sparse_view import COLUMNS
+
+from .making import brute_bm25, zipf_texts
+
+QUERIES = ["w0", "w3 w1", "w1 w1 w1 w7", "w0 w2 w59 w40", "unknown", "unknown w5", ""]
+
+words = st.sampled_from("abcdefg")
+documents = st.lists(st.lists(words, max_size=8), min_size=1, max_size=10)
+
+
+def okapi_scores(texts: list[str], query: str, **options: float) -> np.ndarray:
+    return np.asarray(
+        BM25Okapi([text.split() for text in texts], **options).get_scores(query.split())
+    )
+
+
+def okapi(texts: list[str], **options: float) -> BM25Index:
+    return BM25Index.from_texts(texts, variant="okapi", tokenizer=str.split, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_okapi_is_rank_bm25(query: str) -> None:
+    """Zipf words: w0 is in most texts, so its idf is negative and floored by epsilon."""
+    texts = zipf_texts(200)
+    df = sum("w0" in text.split() for text in texts)
+    assert df > len(texts) / 2
+    np.testing.assert_allclose(okapi(texts).scores(query), okapi_scores(texts, query), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"k1": 0.5}, {"k1": 3.0, "b": 0.0}, {"b": 1.0}, {"epsilon": 0.0}, {"epsilon": 2.0}],
+)
+def test_okapi_options_are_those_of_rank_bm25(options: dict[str, float]) -> None:
+    """Each option does what it does there."""
+    texts = zipf_texts(80, seed=2)
+    for query in QUERIES:
+        np.testing.assert_allclose(
+            okapi(texts, **options).scores(query), okapi_scores(texts, query, **options), atol=1e-9
+        )
+
+
+@given(documents.filter(any), st.lists(words, max_size=6))
+def test_okapi_is_rank_bm25_on_tiny_corpora(corpus: list[list[str]], query: list[str]) -> None:
+    """One text, equal texts, negative mean idf, repeated query terms: to 1e-9."""
+    texts = [" ".join(document) for document in corpus]
+    np.testing.assert_allclose(
+        okapi(texts).scores(" ".join(query)), BM25Okapi(corpus).get_scores(query), atol=1e-9
+    )
+
+
+@given(documents, documents, st.sets(st.integers(0, 19)), st.lists(words, max_size=5))
+def test_after_adding_and_deleting_okapi_is_rank_bm25_of_the_rest(
+    first: list[list[str]], second: list[list[str]], deleted: set[int], query: list[str]
+) -> None:
+    """No statistic remembers what was deleted."""
+    index = okapi([" ".join(document) for document in first])
+    index.add(" ".join(document) for document in second)
+    corpus = first + second
+    deleted = {row for row in deleted if row < len(corpus)}
+    index.delete(deleted)
+    remaining = [row for row in range(len(corpus)) if row not in deleted]
+    rest = [corpus[row] for row in remaining]
+    if not any(rest):  # rank_bm25 divides by zero
+        assert not index.search(" ".join(query), 5)[0].size
+        return
+    expected = BM25Okapi(rest).get_scores(query)
+    np.testing.assert_allclose(index.scores_at(" ".join(query), remaining), expected, atol=1e-9)
+    index.compact()
+    np.testing.assert_allclose(index.scores(" ".join(query)), expected, atol=1e-9)
+
+
+def test_an_existing_bm25okapi_converts() -> None:
+    """Its parameters come along, and so do scores of texts that are added afterwards."""
+    texts = zipf_texts(120, seed=3)
+    corpus = [text.split() for text in texts]
+    options = {"k1": 1.2, "b": 0.6, "epsilon": 0.1}
+    index = BM25Index.from_rank_bm25(BM25Okapi(corpus[:100], **options), tokenizer=str.split)
+    for query in QUERIES:
+        expected = BM25Okapi(corpus[:100], **options).get_scores(query.split())
+        np.testing.assert_allclose(index.scores(query), expected, atol=1e-9)
+    index.add(texts[100:])
+    for query in QUERIES:
+        expected = BM25Okapi(corpus, **options).get_scores(query.split())
+        np.testing.assert_allclose(index.scores(query), expected, atol=1e-9)
+
+
+def test_only_bm25okapi_converts() -> None:
+    """BM25Plus has another formula; pretending would change the scores."""
+    with pytest.raises(ValueError, match="BM25Plus"):
+        BM25Index.from_rank_bm25(BM25Plus([["a"]]), tokenizer=str.split)
+
+
+@pytest.mark.parametrize("query", ["w0", "w3 w1", "w0 w2 w40"])
+def test_lucene_is_bm25s(query: str) -> None:
+    """The formula of bm25s's method "lucene"; it computes in float32."""
+    texts = zipf_texts(150, seed=4)
+    peer = bm25s.BM25(method="lucene", k1=0.9, b=0.4)
+    peer.index([text.split() for text in texts], show_progress=False)
+    ours = BM25Index.from_texts(texts, k1=0.9, b=0.4, tokenizer=str.split)
+    np.testing.assert_allclose(
+        ours.scores(query), peer.get_scores(query.split()), rtol=1e-5, atol=1e-6
+    )
+
+
+@given(documents, st.lists(words, max_size=6))
+def test_lucene_is_its_definition(corpus: list[list[str]], query: list[str]) -> None:
+    """Term by term from the formula; a term said twice in the query counts twice."""
+    index = BM25Index.from_texts(map(" ".join, corpus), tokenizer=str.split)
+    np.testing.assert_allclose(index.scores(" ".join(query)), brute_bm25(query, corpus), atol=1e-12)
+
+
+def test_each_variant_has_its_usual_defaults() -> None:
+    """Lucene's k1 is 1.2, rank-bm25's 1.5; b is 0.75 in both. A k1 of one's own is kept."""
+    assert (BM25Index().options.variant, BM25Index().options.k1) == ("lucene", 1.2)
+    okapi_options = BM25Index(variant="okapi").options
+    rank_bm25 = BM25Okapi([["a"]])
+    assert (okapi_options.k1, okapi_options.b) == (rank_bm25.k1, rank_bm25.b) == (1.5, 0.75)
+    assert okapi_options.epsilon == rank_bm25.epsilon
+    assert BM25Index(k1=0.0).options.k1 == 0
+
+
+def test_a_copy_by_pickle_gives_the_same_and_lives_on() -> None:
+    """It travels to worker processes; its lock is made anew."""
+    index = BM25Index.from_texts(zipf_texts(30))
+    copy = pickle.loads(pickle.dumps(index))
+    np.testing.assert_array_equal(copy.scores("w1 w3"), index.scores("w1 w3"))
+    copy.add(["w1"])
+    assert (len(copy), len(index)) == (31, 30)
+
+
+def test_lucene_has_no_zero_or_negative_idf() -> None:
+    """A word of every text still tells how much a text is about it."""
+    scores = BM25Index.from_texts(["a a a b", "a b b b", "a"]).scores("a")
+    assert (scores > 0).all()
+
+
+def test_deleted_rows_score_zero() -> None:
+    """`scores` covers every row, so a deleted one must not look like a hit."""
+    index = BM25Index.from_texts(["a b", "a c", "d"])
+    index.delete([0])
+    assert index.scores("a b")[0] == 0
+    assert index.scores("a b")[1] > 0
+
+
+def test_search_finds_only_rows_that_share_a_token() -> None:
+    """BM25Retriever fills its answer with texts that score 0; ours does not."""
+    index = BM25Index.from_texts(["a", "b", "a b", "c", ""])
+    assert sorted(index.search("a", 10)[0].tolist()) == [0, 2]
+    assert index.search("unknown", 10)[0].size == 0
+    assert index.search("", 10)[0].size == 0
+    assert BM25Index().search("a", 10)[0].size == 0
+
+
+@pytest.mark.parametrize("variant", ["lucene", "okapi"])
+def test_equal_texts_come_in_row_order(variant: str) -> None:
+    """Ties are stable."""
+    index = BM25Index.from_texts(["x y", "y", "y x", "x y"], variant=variant)  # type: ignore[arg-type]
+    assert index.search("x", 10)[0].tolist() == [0, 2, 3]
+    assert index.search("x", 2)[0].tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5])
+def test_search_refuses_a_k_below_one(k: int) -> None:
+    """The message names the value."""
+    with pytest.raises(ValueError, match=f"k must be an integer >= 1, got {k}"):
+        BM25Index.from_texts(["a", "b a"]).search("a", k)
+
+
+def test_allowed_rows_hold() -> None:
+    """The best k among the allowed ones, not the allowed ones among the best k."""
+    texts = zipf_texts(100, seed=5)
+    index = BM25Index.from_texts(texts)
+    allowed = np.arange(100) % 7 == 0
+    rows, scores = index.search("w3 w5", 5, allowed=allowed)
+    everything = index.scores("w3 w5")
+    best = sorted((row for row in range(0, 100, 7)), key=lambda row: (-everything[row], row))[:5]
+    assert rows.tolist() == best
+    np.testing.assert_array_equal(scores, everything[best])
+
+
+@pytest.mark.parametrize("variant", ["lucene", "okapi"])
+def test_texts_from_outside_are_scored_like_rows(variant: str) -> None:
+    """The very texts of the index get their row's score, by the index's statistics."""
+    texts = zipf_texts(60, seed=6)
+    index = BM25Index.from_texts(texts, variant=variant)  # type: ignore[arg-type]
+    index.delete(range(0, 60, 4))
+    remaining = [row for row in range(60) if row % 4]
+    for query in QUERIES:
+        outside = index.score_texts(query, [texts[row] for row in remaining])
+        np.testing.assert_allclose(outside, index.scores_at(query, remaining), atol=1e-12)
+
+
+def test_words_the_index_does_not_know_lengthen_a_text_from_outside() -> None:
+    """They take part in its length, as they would if it were added."""
+    index = BM25Index.from_texts(["a b", "b c"])
+    short, long = index.score_texts("a", ["a", "a z z z z"])
+    assert short > long > 0
+
+
+def test_scoring_no_texts_gives_no_scores() -> None:
+    """An empty candidate list is not an error; nor is an empty index, or an empty text."""
+    assert BM25Index.from_texts(["a"]).score_texts("a", []).shape == (0,)
+    assert BM25Index.from_texts(["a"]).score_texts("b", []).shape == (0,)
+    assert BM25Index().score_texts("a", ["a", ""]).tolist() == [0, 0]
+
+
+def test_a_tokeniser_that_raises_midway_adds_nothing() -> None:
+    """All of the texts or none; the index goes on as before."""
+
+    def fragile(text: str) -> list[str]:
+        if text == "boom":
+            raise RuntimeError("tokenizer broke")
+        return text.split()
+
+    index = BM25Index.from_texts(["a", "a b"], tokenizer=fragile)
+    before = index.scores("a b")
+    with pytest.raises(RuntimeError, match="tokenizer broke"):
+        index.add(["new b", "boom", "b"])
+    assert len(index) == 2
+    np.testing.assert_array_equal(index.scores("a b"), before)
+    assert list(index.add(["new b"])) == [2]
+    np.testing.assert_allclose(
+        index.scores("new b"), brute_bm25(["new", "b"], [["a"], ["a", "b"], ["new", "b"]])
+    )
+
+
+def test_a_prepared_query_sees_the_snapshot_it_was_made_on() -> None:
+    """What is added or deleted afterwards neither changes it nor breaks it."""
+    index = BM25Index.from_texts(zipf_texts(50, seed=7))
+    prepared, rows = index.query("w1 w2"), np.arange(50)
+    before, best = prepared.at(rows), prepared.top(10)
+    view = index.view
+    index.add(zipf_texts(50, seed=8))
+    index.delete(range(25))
+    np.testing.assert_array_equal(prepared.at(rows), before)
+    np.testing.assert_array_equal(prepared.top(10), best)
+    assert view.size == 50
+
+
+@pytest.mark.parametrize("rows", [[3], [-1], [0, 99]])
+def test_deleting_a_row_that_is_not_there_is_refused(rows: list[int]) -> None:
+    """Nothing is deleted, not even the row that was there."""
+    index = BM25Index.from_texts(["a", "b", "c"])
+    with pytest.raises(ValueError, match=r"rows must lie in \[0, 3\)"):
+        index.delete(rows)
+    assert len(index) == 3
+
+
+def test_segments_stay_few_while_texts_come_one_by_one() -> None:
+    """A search visits every segment, so their number must grow slowly: by doubling."""
+    index = BM25Index()
+    for text in zipf_texts(300, seed=9):
+        index.add([text])
+    assert len(index.view.segments) <= math.log2(300) + 2
+    together = BM25Index.from_texts(zipf_texts(300, seed=9))
+    for query in QUERIES:
+        np.testing.assert_allclose(index.scores(query), together.scores(query), atol=1e-12)
+
+
+def test_counts_beyond_16_bits_are_kept() -> None:
+    """A word may occur 70,000 times in one text."""
+    index = BM25Index.from_texts(["a " * 70_000, "a b"], tokenizer=str.split)
+    expected = brute_bm25(["a"], [["a"] * 70_000, ["a", "b"]])
+    np.testing.assert_allclose(index.scores("a"), expected)
+
+
+def test_as_many_columns_are_kept_as_promised() -> None:
+    """Columns of frequent terms cost a pass over their postings; dropping them early wastes it."""
+    index = BM25Index.from_texts([" ".join(f"t{n}" for n in range(COLUMNS + 10))])
+    view = index.view
+    for term in range(COLUMNS):
+        view.column(term)
+    assert sorted(view.columns) == list(range(COLUMNS))
+    for term in range(COLUMNS, COLUMNS + 10):
+        view.column(term)
+    assert sorted(view.columns) == list(range(10, COLUMNS + 10))
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("variant", "plus"),
+        ("k1", -0.1),
+        ("k1", math.inf),
+        ("k1", math.nan),
+        ("b", -0.1),
+        ("b", 1.1),
+        ("epsilon", -1),
+        ("epsilon", math.nan),
+    ],
+)
+def test_options_out_of_range_are_refused(option: str, value: object) -> None:
+    """The message names option and value."""
+    with pytest.raises(ValueError, match=f"{option} must .*{value}"):
+        BM25Options(**{option: value})  # type: ignore[arg-type]
+
+
+def test_an_absent_term_weighs_nothing_where_k1_is_zero() -> None:
+    """k1 = 0 makes a term count once however often it occurs; absent must not be 0 / 0."""
+    scores = BM25Index.from_texts(["a a a", "a b", "b"], k1=0.0).scores("a")
+    assert scores[0] == scores[1] > 0
+    assert scores[2] == 0

@@ -1,0 +1,200 @@
+"""The CAUS object: options, the gate it holds, and what an arrangement says of itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shared_core import CAUS, HybridIndex, PositionProfile, ProfileNotFoundError, decide
+from shared_core.placement import Shuffle, UShape
+
+from .making import make_index, random_vectors
+
+QUERY = random_vectors(1, seed=99)[0]
+PROFILE = PositionProfile(model="m", accuracy=(0.6, 0.5, 0.9), distraction=(0.3, 0.2, 0.1))
+FLAT = PositionProfile(model="flat", accuracy=(0.5, 0.5, 0.5))
+
+
+@pytest.fixture(autouse=True)
+def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the user's own profiles out of the tests."""
+    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 0}, "k must be an integer >= 1, got 0"),
+        ({"k": -1}, "k must be an integer >= 1, got -1"),
+        ({"k": 2.5}, "k must be an integer >= 1, got 2.5"),
+        ({"k": "3"}, "k must be an integer >= 1, got '3'"),
+        ({"k": True}, "k must be an integer >= 1, got True"),
+        ({"fetch_k": 0}, "fetch_k must be an integer >= 1, got 0"),
+        ({"alpha": 1.5}, r"alpha must be a number in \[0, 1\] or 'auto', got 1.5"),
+        ({"alpha": -0.5}, "alpha must .* got -0.5"),
+        ({"alpha": float("nan")}, "alpha must .* got nan"),
+        ({"alpha": "automatic"}, "alpha must .* got 'automatic'"),
+        ({"alpha": None}, "alpha must .* got None"),
+        ({"fusion": "max"}, "fusion must be 'min_max' or 'rrf', got 'max'"),
+        ({"placement": "v_shape"}, "unknown placement 'v_shape'; known: sequential"),
+        ({"placement": None}, "unknown placement None"),
+        ({"evidence": "strong"}, "evidence must be 'point' or 'interval', got 'strong'"),
+        ({"psi": -0.1}, "psi must be finite and >= 0, got -0.1"),
+        ({"psi": float("nan")}, "psi must be finite and >= 0, got nan"),
+        ({"psi": float("inf")}, "psi must be finite and >= 0, got inf"),
+        ({"psi": "always", "placement": "max_relevance"}, "'max_relevance' is made from .*psi="),
+        ({"psi": 1.3, "placement": "min_distraction"}, "'min_distraction' is made from .*psi="),
+    ],
+)
+def test_bad_options_are_refused_when_it_is_made(options: dict[str, object], message: str) -> None:
+    """Not at the first query; the message names option and value."""
+    with pytest.raises(ValueError, match=message):
+        CAUS(**options)  # type: ignore[arg-type]
+
+
+def test_an_unknown_option_is_refused() -> None:
+    """A misspelt one does not pass in silence."""
+    with pytest.raises(TypeError, match="aplha"):
+        CAUS(aplha=0.3)  # type: ignore[call-arg]
+
+
+def test_a_profile_that_is_not_there_is_heard_of_when_it_is_made() -> None:
+    """Not at the first query."""
+    with pytest.raises(ProfileNotFoundError, match="gpt-0"):
+        CAUS(psi="gpt-0")
+
+
+@pytest.mark.parametrize(
+    ("psi", "opened", "value", "reason"),
+    [
+        ("always", True, None, "psi='always'"),
+        ("never", False, None, "psi='never'"),
+        (None, False, None, "no position profile given"),
+        (1.3, True, 1.3, "psi 1.300 exceeds 1.0"),
+        (1, False, 1, "psi 1.000 does not exceed 1.0"),
+        (np.float32(2), True, 2, "psi 2.000 exceeds 1.0"),
+        (PROFILE, True, 1.5, "psi 1.500 of m exceeds 1.0"),
+        (FLAT, False, 1.0, "of flat does not exceed"),
+    ],
+)
+def test_what_the_gate_makes_of_psi(
+    psi: object, opened: bool, value: float | None, reason: str
+) -> None:
+    """The decision, the number it rests on, and a sentence."""
+    gate = CAUS(psi=psi).gate  # type: ignore[arg-type]
+    assert gate == decide(psi)  # type: ignore[arg-type]
+    assert gate.opened is opened
+    assert gate.psi == (None if value is None else pytest.approx(value, rel=1e-6))
+    assert reason in gate.reason
+
+
+def test_a_profile_is_given_by_name_or_path(tmp_path: Path) -> None:
+    """The same decision and the same placement as by the profile itself."""
+    path = PROFILE.save()
+    by_value = CAUS(k=3, placement="max_relevance", psi=PROFILE)
+    ranking = by_value.rank([3, 2, 1], [0, 0, 0])
+    for psi in ("m", path, str(path)):
+        caus = CAUS(k=3, placement="max_relevance", psi=psi)
+        assert caus.gate == by_value.gate
+        assert caus.place(ranking).slots == by_value.place(ranking).slots == (1, 2, 0)
+
+
+def test_a_shut_gate_asks_for_no_profile() -> None:
+    """Without reordering there is nothing to place by."""
+    caus = CAUS(placement="max_relevance", psi="never")
+    arrangement = caus.place(caus.rank([1, 2], [0, 0]))
+    assert arrangement.placement == "sequential"
+    assert arrangement.slots == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "slots"),
+    [
+        ({"psi": "always"}, (0, 2, 4, 3, 1)),
+        ({"psi": "always", "placement": UShape(best_at="end")}, (1, 3, 4, 2, 0)),
+        ({"psi": "always", "placement": "inverse"}, (4, 3, 2, 1, 0)),
+        ({"psi": "always", "placement": Shuffle(3)}, Shuffle(3)(5)),
+        ({"psi": "never"}, (0, 1, 2, 3, 4)),
+        ({}, (0, 1, 2, 3, 4)),
+    ],
+)
+def test_search_places_what_the_index_finds(
+    options: dict[str, object], slots: tuple[int, ...]
+) -> None:
+    """The ranking is the index's own; the gate decides on the slots."""
+    index = make_index(30)
+    caus = CAUS(k=5, alpha=0.4, fetch_k=7, fusion="rrf", **options)  # type: ignore[arg-type]
+    arrangement = caus.search(index, "w1 w5", QUERY, where={"lang": ["en", "de"]})
+    ranking = index.search(
+        "w1 w5", QUERY, k=5, alpha=0.4, fetch_k=7, fusion="rrf", where={"lang": ["en", "de"]}
+    )
+    assert arrangement.ranking == ranking
+    assert arrangement.slots == slots
+    assert len(arrangement) == 5
+    assert arrangement.indices == [ranking.indices[rank] for rank in slots]
+    assert arrangement.passages == [ranking.passages[rank] for rank in slots]
+    assert arrangement.scores == [ranking.scores[rank] for rank in slots]
+
+
+def test_options_of_one_call_stand_in_for_its_own() -> None:
+    """k, fetch_k and alpha by query; a bad one is refused as ever."""
+    index, caus = make_index(30), CAUS(k=5, psi="always")
+    arrangement = caus.search(index, "w1 w5", QUERY, k=3, fetch_k=4, alpha=0.9)
+    assert arrangement.ranking == index.search("w1 w5", QUERY, k=3, fetch_k=4, alpha=0.9)
+    assert arrangement.slots == (0, 2, 1)
+    assert caus.search(index, "w1", QUERY, alpha=0.0).ranking.alpha == 0
+    for options in ({"k": 0}, {"fetch_k": 0}, {"alpha": 2.0}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            caus.search(index, "w1", QUERY, **options)  # type: ignore[arg-type]
+
+
+def test_a_batch_is_what_single_searches_give() -> None:
+    """Rankings and slots."""
+    index, caus = make_index(100), CAUS(k=4, psi="always", alpha="auto")
+    texts, vectors = ["w1", "", "w4 w5"], random_vectors(3, seed=3)
+    together = caus.search_batch(index, texts, vectors, where={"lang": "en"})
+    assert together == [
+        caus.search(index, text, vector, where={"lang": "en"})
+        for text, vector in zip(texts, vectors, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("psi", ["always", "never", None, 1.3, PROFILE])
+def test_an_empty_index_gives_an_empty_arrangement(psi: object) -> None:
+    """For every state of the gate."""
+    arrangement = CAUS(psi=psi).search(HybridIndex(), "x", [1.0])  # type: ignore[arg-type]
+    assert len(arrangement) == 0
+    assert arrangement.passages == arrangement.explain() == []
+
+
+def test_every_passage_explains_its_slot() -> None:
+    """Scores, parts, ranks, gate: JSON-able, by slot, and adding up."""
+    index = make_index(40)
+    arrangement = CAUS(k=5, alpha=0.4, psi=1.3).search(index, "w1 w5", QUERY)
+    explained = arrangement.explain()
+    assert json.loads(json.dumps(explained)) == explained
+    for slot, why in enumerate(explained):
+        rank = arrangement.slots[slot]
+        assert (why["slot"], why["rank"]) == (slot, rank)
+        parts = 0.4 * why["dense_norm"] + 0.6 * why["sparse_norm"]
+        assert why["score"] == pytest.approx(parts) == arrangement.scores[slot]
+        assert why["dense"] == arrangement.ranking.dense[rank]
+        assert why["sparse_rank"] == arrangement.ranking.sparse_rank[rank]
+    assert {
+        "alpha": 0.4,
+        "fusion": "min_max",
+        "placement": "u_shape",
+        "psi": 1.3,
+        "gate": "open",
+        "reason": "psi 1.300 exceeds 1.0",
+    }.items() <= explained[0].items()
+
+
+def test_it_is_a_value() -> None:
+    """Equal if its options are, and not changeable: safe to share between threads."""
+    assert CAUS(k=3, psi=PROFILE) == CAUS(k=3, psi=PROFILE) != CAUS(k=4, psi=PROFILE)
+    with pytest.raises(AttributeError):
+        CAUS().k = 3  # type: ignore[misc]

@@ -1,0 +1,211 @@
+"""Many threads on one index: every search sees one whole state."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from shared_core import HybridIndex, Passage
+from shared_core.index import hybrid
+from shared_core.index.dense import DenseView
+
+from .making import content, make_index, random_vectors, zipf_texts
+
+
+@pytest.fixture(autouse=True)
+def switch_often() -> object:
+    """Let threads take turns a hundred times as often as usual."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(5e-5)
+    yield
+    sys.setswitchinterval(usual)
+
+
+def run_while(work: Callable[[], None], seconds: float, *writers: Callable[[], None]) -> None:
+    """Run `work` in four threads, and each of `writers` in one, over and over."""
+    until = time.monotonic() + seconds
+
+    def repeat(call: Callable[[], None]) -> None:
+        while time.monotonic() < until:
+            call()
+
+    with ThreadPoolExecutor(4 + len(writers)) as pool:
+        for done in [pool.submit(repeat, call) for call in (*[work] * 4, *writers)]:
+            done.result()
+
+
+@pytest.mark.parametrize("worth_a_thread", [1, 50_000])
+def test_sixteen_threads_get_what_one_gets(
+    worth_a_thread: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every number of every ranking, with legs side by side and one after the other."""
+    monkeypatch.setattr(hybrid, "WORTH_A_THREAD", worth_a_thread)
+    index = make_index(300)
+    queries = [*zip(zipf_texts(60, seed=5, longest=6), random_vectors(60, seed=6), strict=True)] * 4
+    serial = [index.search(text, vector, where={"lang": "en"}) for text, vector in queries]
+    with ThreadPoolExecutor(16) as pool:
+        threaded = pool.map(lambda query: index.search(*query, where={"lang": "en"}), queries)
+        assert [*threaded] == serial
+
+
+def test_a_search_under_way_is_not_touched_by_what_happens_meanwhile() -> None:
+    """Its tokenizer deletes, adds, replaces and compacts between its two legs."""
+    meanwhile: list[Callable[[], object]] = []
+
+    def split(text: str) -> list[str]:
+        due = meanwhile.copy()
+        meanwhile.clear()
+        for call in due:
+            call()
+        return text.split()
+
+    index = HybridIndex(tokenizer=split)
+    texts, vectors = zipf_texts(60), random_vectors(60)
+    index.add([Passage(f"p{n}", text) for n, text in enumerate(texts)], vectors)
+    query = random_vectors(1, seed=9)[0]
+    before = content(index.search("w1 w2 w5", query))
+    meanwhile += [
+        lambda: index.delete([f"p{n}" for n in range(0, 60, 2)]),
+        lambda: index.add([Passage("p5", "w1 w1"), Passage("new", "w1")], vectors[:2]),
+        index.compact,
+    ]
+    assert content(index.search("w1 w2 w5", query)) == before
+    assert not meanwhile
+    assert content(index.search("w1 w2 w5", query)) != before
+
+
+def test_searches_see_a_batch_of_replacements_whole_or_not_at_all() -> None:
+    """Ten passages are replaced together, again and again: never two versions, never nine."""
+    index = make_index(60)
+    vectors = random_vectors(10, seed=1)
+    version = 0
+
+    def replace() -> None:
+        nonlocal version
+        version += 1
+        new = [Passage(f"x{n}", f"mark w{n}", {"version": version}) for n in range(10)]
+        index.add(new, vectors)
+
+    def search() -> None:
+        ranking = index.search("mark", vectors[0], k=10, alpha=0.0, where=lambda m: "version" in m)
+        assert sorted(passage.id for passage in ranking.passages) == [f"x{n}" for n in range(10)]
+        assert len({passage.metadata["version"] for passage in ranking.passages}) == 1
+
+    replace()
+    run_while(search, 0.8, replace)
+    assert version > 20
+
+
+def test_searches_stay_consistent_while_passages_come_and_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Scores belong to the passages they stand with, through growth and compactions."""
+    monkeypatch.setattr(hybrid, "COMPACT", 50)
+    monkeypatch.setattr(hybrid, "WORTH_A_THREAD", 1)
+    index = make_index(40)
+    vectors = {f"p{n}": vector for n, vector in enumerate(random_vectors(40))}
+    comers = random_vectors(30, seed=2)
+    vectors |= {f"x{n}": vector for n, vector in enumerate(comers)}
+    query = random_vectors(1, seed=9)[0]
+    unit = query / np.linalg.norm(query)
+    cosine = {id: float(unit @ (v / np.linalg.norm(v))) for id, v in vectors.items()}
+
+    def come_and_go() -> None:
+        index.add([Passage(f"x{n}", f"w1 w{n}") for n in range(30)], comers)
+        index.delete(f"x{n}" for n in range(30))
+
+    def search() -> None:
+        ranking = index.search("w1 w2", query, k=70)
+        ids = [passage.id for passage in ranking.passages]
+        assert len(ids) in (40, 70)
+        assert len({*ids}) == len(ids)
+        np.testing.assert_allclose(ranking.dense, [cosine[id] for id in ids], atol=1e-5)
+
+    run_while(search, 0.8, come_and_go)
+
+
+def test_many_writers_lose_nothing() -> None:
+    """Eight threads add and delete their own passages; what should be there is there."""
+    index = HybridIndex()
+
+    def write(worker: int) -> None:
+        for n in range(20):
+            index.add([Passage(f"{worker}-{n}", f"w{n}")], [[1.0, worker]])
+            if n % 2:
+                assert index.delete([f"{worker}-{n}"]) == [f"{worker}-{n}"]
+
+    with ThreadPoolExecutor(8) as pool:
+        [*pool.map(write, range(8))]
+    assert {*index.ids} == {f"{worker}-{n}" for worker in range(8) for n in range(0, 20, 2)}
+    assert len(index.search("w0", [1.0, 0.0], k=1000)) == 80
+
+
+def test_what_is_there_is_found_by_id_during_compaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are numbered anew; a look-up between two steps of that must not miss."""
+    index = make_index(20)
+    index.delete(["p0"])
+    seen: list[bool] = []
+    compacted = DenseView.compacted
+
+    def look_up_meanwhile(view: DenseView, keep: np.ndarray) -> DenseView:
+        reader = threading.Thread(
+            target=lambda: seen.append("p7" in index and bool(index.get(["p7"])))
+        )
+        reader.start()
+        reader.join(0.5)  # one that waits for the end of the compaction is right too
+        readers.append(reader)
+        return compacted(view, keep)
+
+    readers: list[threading.Thread] = []
+    monkeypatch.setattr(DenseView, "compacted", look_up_meanwhile)
+    index.compact()
+    for reader in readers:
+        reader.join()
+    assert seen == [True]
+
+
+def test_what_is_replaced_is_there_all_the_time() -> None:
+    """Between the old row and the new one there is no moment without the id."""
+    index = HybridIndex()
+    index.add([Passage("a", "x")], [[1.0]])
+
+    def look_up() -> None:
+        assert "a" in index
+        assert index.get(["a"])
+
+    run_while(look_up, 0.4, lambda: index.add([Passage("a", "x")], [[1.0]]) and None)
+
+
+FORK = """
+import os, signal
+import numpy as np
+from shared_core import HybridIndex, Passage
+from shared_core.index import hybrid
+
+hybrid.WORTH_A_THREAD = 1
+index = HybridIndex()
+index.add([Passage("a", "x"), Passage("b", "y")], np.eye(2))
+expected = index.search("x", [0.0, 1.0])
+child = os.fork()
+if child == 0:
+    signal.alarm(10)
+    os._exit(index.search("x", [0.0, 1.0]) != expected)
+_, status = os.waitpid(child, 0)
+raise SystemExit(f"child ended with status {status}" if status else 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
+def test_a_forked_process_can_search() -> None:
+    """Threads do not survive a fork (a web server's workers, say); a pool of them must not hang."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,187 @@
+"""The exact dense leg, and the hand-over of its memory from snapshot to snapshot."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared_core.index import dense as dense_module
+from shared_core.index.dense import DenseView
+
+from .making import random_vectors
+
+
+def view_of(vectors: np.ndarray, metric: str = "cosine") -> DenseView:
+    view = DenseView(metric, "flat")  # type: ignore[arg-type]
+    return view.extended(view.checked(vectors, [str(row) for row in range(len(vectors))]))
+
+
+def few_valued(n: int, seed: int) -> np.ndarray:
+    """Vectors with three values a component: every score is exact in float32, ties are many."""
+    return np.random.default_rng(seed).integers(-1, 2, (n, 3)).astype(np.float32)
+
+
+def best(scores: np.ndarray, k: int, allowed: np.ndarray) -> list[int]:
+    rows = sorted(allowed.nonzero()[0].tolist(), key=lambda row: (-scores[row], row))
+    return sorted(rows[:k])
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(1, 400),
+    k=st.integers(1, 40),
+    keep=st.sampled_from([None, 0.9, 0.3, 0.02]),
+)
+def test_inner_product_finds_the_best_with_ties_by_row(
+    seed: int, n: int, k: int, keep: float | None
+) -> None:
+    """Against a full sort, with filters from loose to one in fifty; scores are exact."""
+    vectors, query = few_valued(n, seed), few_valued(1, seed + 1)[0]
+    view = view_of(vectors, "inner_product")
+    allowed = None if keep is None else np.random.default_rng(seed).random(n) < keep
+    prepared = view.query(view.unit(query), k, allowed)
+    scores = vectors @ query
+    expected = best(scores, k, np.ones(n, bool) if allowed is None else allowed)
+    assert prepared.top(k).tolist() == expected
+    assert prepared.at(np.arange(n)).tolist() == scores.tolist()
+
+
+def test_cosine_does_not_see_lengths() -> None:
+    """Vectors of one direction score the same, up to rounding, however long."""
+    direction = random_vectors(1, 16)[0]
+    view = view_of(direction * np.array([[0.01], [1], [300]]))
+    scores = view.query(view.unit(7 * direction), 3).at(np.arange(3))
+    np.testing.assert_allclose(scores, 1, atol=1e-6)
+
+
+def test_inner_product_sees_lengths() -> None:
+    """Neither vectors nor queries are scaled."""
+    view = view_of(np.array([[1.0, 0], [3, 0], [2, 0]]), "inner_product")
+    prepared = view.query(view.unit([2.0, 0]), 3)
+    assert prepared.at(np.arange(3)).tolist() == [2, 6, 4]
+    assert view.query(view.unit([2.0, 0]), 1).top(1).tolist() == [1]
+
+
+@pytest.mark.parametrize("metric", ["cosine", "inner_product"])
+def test_zero_vectors_score_zero(metric: str) -> None:
+    """A passage or query without direction is neither NaN nor refused."""
+    view = view_of(np.array([[0.0, 0], [1, 0], [-1, 0]]), metric)
+    assert view.query(view.unit([1.0, 0]), 3).at(np.arange(3)).tolist() == [0, 1, -1]
+    zero = view.query(view.unit([0.0, 0]), 2)
+    assert zero.at(np.arange(3)).tolist() == [0, 0, 0]
+    assert zero.top(2).tolist() == [0, 1]
+
+
+def test_duplicate_vectors_come_in_row_order() -> None:
+    """500 equal vectors among others: the first ones are found, whatever the depth."""
+    vectors = random_vectors(1000, seed=3)
+    vectors[250:750] = vectors[250]
+    view = view_of(vectors)
+    for k in (1, 10, 400):
+        found = view.query(view.unit(vectors[250]), k).top(k)
+        assert found.tolist() == list(range(250, 250 + k))
+
+
+@pytest.mark.parametrize("keep", [None, 0.5, 0.02])
+def test_a_batch_gives_the_same_rows_and_scores_bit_for_bit(keep: float | None) -> None:
+    """A matrix product only preselects; near-equal vectors are what it could get wrong."""
+    base = random_vectors(1, 96, seed=5)
+    vectors = base + 1e-5 * random_vectors(3000, 96, seed=6)
+    queries = base + 1e-5 * random_vectors(20, 96, seed=7)
+    allowed = None if keep is None else np.random.default_rng(0).random(3000) < keep
+    for metric in ("cosine", "inner_product"):
+        view = view_of(vectors, metric)
+        units = np.stack([view.unit(query) for query in queries])
+        for unit, batched in zip(units, view.queries(units, 10, allowed), strict=True):
+            single = view.query(unit, 10, allowed)
+            rows = single.top(10)
+            assert batched.top(10).tolist() == rows.tolist()
+            assert batched.at(rows).tolist() == single.at(rows).tolist()
+
+
+def test_a_batch_is_worked_through_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch larger than its memory allows gives the same."""
+    view = view_of(random_vectors(200, seed=8))
+    units = np.stack([view.unit(query) for query in random_vectors(30, seed=9)])
+    whole = [prepared.top(7).tolist() for prepared in view.queries(units, 7)]
+    monkeypatch.setattr(dense_module, "BATCH_BYTES", 4 * 200 * 8)
+    assert [prepared.top(7).tolist() for prepared in view.queries(units, 7)] == whole
+
+
+def test_a_snapshot_outlives_growth() -> None:
+    """Rows come one by one, through several moves of the memory; old views stay as they were."""
+    vectors = random_vectors(100, 4, seed=1)
+    view, older = DenseView("cosine", "flat"), []
+    for row in range(100):
+        view = view.extended(view.checked(vectors[row : row + 1], ["x"]))
+        older.append((view, view.vectors.copy()))
+    for size, (snapshot, copy) in enumerate(older, start=1):
+        assert snapshot.size == size
+        np.testing.assert_array_equal(snapshot.vectors, copy)
+    together = view_of(vectors)
+    np.testing.assert_array_equal(view.vectors, together.vectors)
+
+
+def test_vectors_keep_their_memory_alive() -> None:
+    """FAISS owns it: an array that outlives its view must not point into freed memory."""
+    view = view_of(random_vectors(10))
+    store = weakref.ref(view.store)
+    vectors = view.vectors
+    del view
+    gc.collect()
+    assert vectors.shape == (10, 8)
+    assert store() is not None
+
+
+def test_the_callers_vectors_are_copied_and_left_alone() -> None:
+    """Scaling to unit length happens on a copy; changing the original later does nothing."""
+    vectors = np.array([[3.0, 4.0]], np.float32)
+    view = view_of(vectors)
+    assert vectors.tolist() == [[3, 4]]
+    vectors[:] = 0
+    np.testing.assert_allclose(view.vectors, [[0.6, 0.8]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        ([[1.0, np.nan], [1, 2]], "embedding of a holds NaN"),
+        ([[1.0, 2], [np.inf, 2]], "embedding of b holds NaN, infinite"),
+        ([[1e30, 2], [1, 2]], "huge"),
+        ([[1.0, 2, 3], [1, 2, 3]], "dimension 2, got dimension 3"),
+        ([[1.0, 2]], r"expected 2 embeddings, got shape \(1, 2\)"),
+        ([1.0, 2], r"expected 2 embeddings, got shape \(2,\)"),
+        ([[1.0, 2], [1]], "not numbers of one shape"),
+        ([["a", "b"], ["c", "d"]], "not numbers of one shape"),
+        ([[], []], r"shape \(2, 0\)"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_embeddings_that_do_not_fit_are_refused(vectors: object, message: str) -> None:
+    """The message says which passage, or which shape."""
+    view = view_of(np.eye(2))
+    with pytest.raises(ValueError, match=message):
+        view.checked(vectors, ["a", "b"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "vector", [[1.0, np.nan], [1.0, np.inf], [1.0], [1.0, 2, 3], [[1.0, 2]], 5.0, "ab"]
+)
+def test_a_query_vector_that_does_not_fit_is_refused(vector: object) -> None:
+    """Also a scalar, and a matrix of one row."""
+    with pytest.raises(ValueError):
+        view_of(np.eye(2)).unit(vector)  # type: ignore[arg-type]
+
+
+def test_compacting_keeps_the_order() -> None:
+    """Rows are numbered anew; none left makes an empty view."""
+    view = view_of(random_vectors(20, seed=2))
+    keep = np.arange(20) % 3 == 0
+    compacted = view.compacted(keep)
+    np.testing.assert_allclose(compacted.vectors, view.vectors[keep], rtol=1e-6)
+    assert view.compacted(np.zeros(20, bool)).size == 0

@@ -1,0 +1,129 @@
+"""Metadata filters: what they mean, that both legs obey them, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared_core import HybridIndex, Passage
+from shared_core.index import dense, sparse_query
+
+from .making import found_ids, make_index, random_vectors
+
+QUERY = random_vectors(1, seed=99)[0]
+
+METADATA: list[dict[str, Any]] = [
+    {"lang": "en", "year": 2020, "tags": ["a", "b"]},
+    {"lang": "de", "year": 2021},
+    {"lang": "en", "year": 2021, "flag": None},
+    {},
+]
+
+
+@pytest.fixture
+def index() -> HybridIndex:
+    index = HybridIndex()
+    index.add([Passage(str(n), "word", m) for n, m in enumerate(METADATA)], np.eye(4))
+    return index
+
+
+def found(index: HybridIndex, where: Any) -> set[str]:
+    return {*found_ids(index.search("word", [1.0, 1, 1, 1], where=where))}
+
+
+@pytest.mark.parametrize(
+    ("where", "ids"),
+    [
+        (None, "0123"),
+        ({}, "0123"),
+        ({"lang": "en"}, "02"),
+        ({"lang": "en", "year": 2021}, "2"),
+        ({"lang": ["en", "de"]}, "012"),
+        ({"lang": ("de",)}, "1"),
+        ({"lang": {"de", "fr"}}, "1"),
+        ({"lang": frozenset({"fr"})}, ""),
+        ({"lang": []}, ""),
+        ({"year": [2020, 2021], "lang": "de"}, "1"),
+        ({"tags": [["a", "b"]]}, "0"),
+        ({"flag": None}, "2"),
+        ({"nowhere": "x"}, ""),
+        (lambda metadata: metadata.get("year", 0) > 2020, "12"),
+        (lambda metadata: "tags" in metadata, "0"),
+    ],
+)
+def test_what_filters_mean(index: HybridIndex, where: Any, ids: str) -> None:
+    """Equal, any of, all keys together, a key that is absent, a function."""
+    assert found(index, where) == {*ids}
+
+
+@pytest.mark.parametrize("n", [60, 400])
+@pytest.mark.parametrize("modulus", [2, 5, 97])
+def test_a_filter_holds_in_both_legs(n: int, modulus: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loose and strict, with pruning and few-row scans forced: only allowed ones, k of them."""
+    monkeypatch.setattr(sparse_query, "DIRECT", 8)
+    monkeypatch.setattr(dense, "FEW", 4)
+    index = make_index(n)
+    allowed = {f"p{row}" for row in range(n) if row % modulus == 0}
+    for alpha in (0.0, 0.5, 1.0):
+        ids = found_ids(
+            index.search(
+                "w0 w1 w40", QUERY, k=8, alpha=alpha, where=lambda m: m["n"] % modulus == 0
+            )
+        )
+        assert {*ids} <= allowed
+        assert len(ids) == min(8, len(allowed))
+
+
+def test_a_filter_acts_before_the_search_and_not_after() -> None:
+    """The best allowed passage is found even where it is nobody's best."""
+    index = make_index(300)
+    last = index.search("w1 w2", QUERY, k=300).indices[-1]
+    ranking = index.search("w1 w2", QUERY, k=3, fetch_k=3, where={"n": last})
+    assert ranking.indices == [last]
+
+
+def test_filter_columns_follow_changes(index: HybridIndex) -> None:
+    """A column is remembered for a snapshot, not for the index."""
+    assert found(index, {"lang": "de"}) == {"1"}
+    index.add([Passage("4", "word", {"lang": "de"})], [[1.0, 0, 0, 0]])
+    assert found(index, {"lang": "de"}) == {"1", "4"}
+    index.add([Passage("1", "word", {"lang": "fr"})], [[1.0, 0, 0, 0]])
+    assert found(index, {"lang": "de"}) == {"4"}
+    index.delete(["4"])
+    assert found(index, {"lang": "de"}) == set()
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({"year": {"$gt": 2020}}, r"'year': \{'\$gt': 2020\} uses operators"),
+        ({"$and": [{"lang": "en"}]}, r"'\$and'"),
+        ("lang", "got 'lang'"),
+        ([("lang", "en")], "got "),
+        (7, "got 7"),
+        ({7: "x"}, "7"),
+    ],
+)
+def test_filters_of_another_form_are_refused(index: HybridIndex, where: Any, message: str) -> None:
+    """A ValueError that shows the filter, rather than an answer that ignores it."""
+    with pytest.raises(ValueError, match=message):
+        found(index, where)
+
+
+def test_a_filter_function_that_raises_is_heard(index: HybridIndex) -> None:
+    """Its error is not swallowed into an empty answer."""
+
+    def demanding(metadata: Mapping[str, Any]) -> bool:
+        return bool(metadata["lang"] == "en")
+
+    with pytest.raises(KeyError, match="lang"):
+        found(index, demanding)
+
+
+def test_a_filter_function_does_not_see_deleted_passages(index: HybridIndex) -> None:
+    """What was deleted is gone: its metadata can break nothing."""
+    index.delete(["3"])
+    assert found(index, lambda metadata: metadata["lang"] == "en") == {"0", "2"}

@@ -1,0 +1,228 @@
+"""Position profiles: values, files, names, and the index drawn from them."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared_core import PositionProfile, ProfileNotFoundError, position_sensitivity_index
+from shared_core.sensitivity import profile_folder
+
+FULL = PositionProfile(
+    model="org/Model-7B (q4)",
+    accuracy=(0.8, 0.5, 0.6),
+    distraction=(0.1, 0.3, 0.2),
+    interval=(1.1, 1.7),
+    n=50,
+    source="posrag probe",
+)
+
+accuracies = st.lists(st.floats(0, 1), min_size=1, max_size=15)
+
+
+@pytest.fixture(autouse=True)
+def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the user's own profiles out of the tests."""
+    folder = tmp_path / "profiles"
+    monkeypatch.setenv("POSRAG_PROFILES", str(folder))
+    return folder
+
+
+def test_a_saved_profile_comes_back_equal(tmp_path: Path) -> None:
+    """By path, with every field; str and Path alike."""
+    path = FULL.save(tmp_path / "deep" / "profile.json")
+    assert path == tmp_path / "deep" / "profile.json"
+    assert PositionProfile.load(path) == PositionProfile.load(str(path)) == FULL
+    assert [file.name for file in path.parent.iterdir()] == ["profile.json"]
+
+
+def test_a_profile_is_found_by_the_name_of_its_model(profiles: Path) -> None:
+    """Saved without a path it lies in $POSRAG_PROFILES, where its name finds it."""
+    assert FULL.save().parent == profiles
+    assert PositionProfile.load(FULL.model) == FULL
+
+
+def test_saving_again_replaces() -> None:
+    """The last measurement counts."""
+    FULL.save()
+    newer = PositionProfile(model=FULL.model, accuracy=(0.1,))
+    newer.save()
+    assert PositionProfile.load(FULL.model) == newer
+
+
+def test_models_of_similar_names_do_not_share_a_profile() -> None:
+    """What is loaded by a name was saved under that very name, or nothing is."""
+    a = PositionProfile(model="org/model", accuracy=(0.1,))
+    b = PositionProfile(model="org model", accuracy=(0.9,))
+    a.save()
+    with pytest.raises(ProfileNotFoundError):
+        PositionProfile.load(b.model)
+    b.save()
+    assert PositionProfile.load("org/model") == a
+    assert PositionProfile.load("org model") == b
+
+
+def test_the_folder_is_the_users_own_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the variable, or with an empty one."""
+    for unset in (
+        lambda: monkeypatch.delenv("POSRAG_PROFILES"),
+        lambda: monkeypatch.setenv("POSRAG_PROFILES", ""),
+    ):
+        unset()
+        assert profile_folder() == Path.home() / ".posrag" / "profiles"
+
+
+def test_an_unknown_name_says_where_it_looked_and_what_is_there(profiles: Path) -> None:
+    """With and without saved profiles."""
+    with pytest.raises(ProfileNotFoundError, match=r"'nope'.*none is saved yet") as caught:
+        PositionProfile.load("nope")
+    assert str(profiles) in str(caught.value)
+    FULL.save()
+    with pytest.raises(ProfileNotFoundError, match=r"saved: .*Model-7B"):
+        PositionProfile.load("nope")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param("x" * 5000, id="long"), pytest.param("nul\0byte", id="nul"), "a/b/c", "..", " "],
+)
+def test_odd_names_are_just_not_found(name: str) -> None:
+    """Too long for a file name, not allowed in one, or a folder."""
+    with pytest.raises(ProfileNotFoundError):
+        PositionProfile.load(name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not json",
+        "[]",
+        "{}",
+        '{"format": 2, "model": "m", "accuracy": [0.5]}',
+        '{"format": 1, "model": "m"}',
+        '{"format": 1, "accuracy": [0.5]}',
+        '{"format": 1, "model": "m", "accuracy": [7]}',
+        '{"format": 1, "model": "m", "accuracy": 5}',
+        '{"format": 1, "model": "m", "accuracy": [0.5], "interval": [1]}',
+    ],
+)
+def test_a_file_that_is_no_profile_is_refused_by_name(text: str, tmp_path: Path) -> None:
+    """A ValueError that names the file, whatever is wrong with it."""
+    path = tmp_path / "broken.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"broken\.json is not a position profile"):
+        PositionProfile.load(path)
+
+
+def test_a_profile_that_cannot_be_read_is_not_called_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system's own error comes through, rather than a hunt for a file that is there."""
+    path = FULL.save(tmp_path / "p.json")
+
+    def denied(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", denied)
+    with pytest.raises(PermissionError):
+        PositionProfile.load(path)
+
+
+def test_fields_of_a_later_version_are_ignored(tmp_path: Path) -> None:
+    """An added field does not make the file unreadable."""
+    path = FULL.save(tmp_path / "p.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "added": 1}))
+    assert PositionProfile.load(path) == FULL
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"accuracy": ()}, "accuracy by slot is empty"),
+        ({"accuracy": (0.5, 80.8)}, r"accuracy must lie in \[0, 1\], got 80.8 in slot 1"),
+        ({"accuracy": (-0.1,)}, "got -0.1 in slot 0"),
+        ({"accuracy": (math.nan,)}, "got nan in slot 0"),
+        ({"distraction": (0.1,)}, "distraction has 1 slots, accuracy has 2"),
+        ({"distraction": (0.1, 1.5)}, "distraction must .* got 1.5 in slot 1"),
+        ({"interval": (1.5, 1.1)}, r"interval must be \(lower, upper\), got \(1.5, 1.1\)"),
+        ({"interval": (math.nan, 1.1)}, "interval must be"),
+    ],
+)
+def test_bad_values_are_refused(fields: dict[str, Any], message: str) -> None:
+    """The message names value and slot."""
+    with pytest.raises(ValueError, match=message):
+        PositionProfile(**{"model": "m", "accuracy": (0.5, 0.6), **fields})
+
+
+def test_lists_become_tuples_of_floats() -> None:
+    """A profile is a value: hashable, whatever it was made from."""
+    profile = PositionProfile(model="m", accuracy=[1, 0], interval=[1, 2])  # type: ignore[arg-type]
+    assert profile.accuracy == (1.0, 0.0)
+    assert profile.interval == (1.0, 2.0)
+    assert len({profile, PositionProfile(model="m", accuracy=(1, 0), interval=(1, 2))}) == 1
+    assert profile.k == 2
+
+
+@given(accuracies)
+def test_the_slots_that_were_probed_are_given_as_measured(accuracy: list[float]) -> None:
+    """No interpolation where none is needed."""
+    profile = PositionProfile(model="m", accuracy=tuple(accuracy))
+    assert profile.accuracy_at(len(accuracy)) == accuracy
+
+
+@given(accuracies, st.integers(0, 40))
+def test_other_numbers_of_slots_are_interpolated(accuracy: list[float], k: int) -> None:
+    """Within the range of what was measured; the edges stay the edges."""
+    values = PositionProfile(model="m", accuracy=tuple(accuracy)).accuracy_at(k)
+    assert len(values) == k
+    assert all(min(accuracy) <= value <= max(accuracy) for value in values)
+    if k:
+        assert values[0] == accuracy[0]
+    if k > 1:
+        assert values[-1] == accuracy[-1]
+
+
+def test_interpolation_by_hand() -> None:
+    """Linear over the relative position: 3 slots seen as 5, and 5 as 3."""
+    three = PositionProfile(model="m", accuracy=(0.8, 0.4, 0.6), distraction=(0.2, 0.4, 0.0))
+    assert three.accuracy_at(5) == pytest.approx([0.8, 0.6, 0.4, 0.5, 0.6])
+    assert three.distraction_at(5) == pytest.approx([0.2, 0.3, 0.4, 0.2, 0.0])
+    five = PositionProfile(model="m", accuracy=(0.8, 0.6, 0.4, 0.5, 0.6))
+    assert five.accuracy_at(3) == pytest.approx([0.8, 0.4, 0.6])
+
+
+def test_distraction_that_was_not_measured_is_refused() -> None:
+    """Zeros would be an invention."""
+    with pytest.raises(ValueError, match="'m' holds no distracting effect"):
+        PositionProfile(model="m", accuracy=(0.5,)).distraction_at(3)
+
+
+@given(accuracies, st.sampled_from(["slots", "thirds"]))
+def test_the_index_is_positive_or_undefined(accuracy: list[float], bands: str) -> None:
+    """Never negative; NaN where everything looked at is zero, and nowhere else."""
+    index = position_sensitivity_index(accuracy, bands=bands)  # type: ignore[arg-type]
+    assert math.isnan(index) or index >= 0
+    if any(accuracy) and bands == "thirds":
+        assert not math.isnan(index)
+    if not any(accuracy):
+        assert math.isnan(index)
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "bands", "message"),
+    [
+        ([], "slots", "empty"),
+        ([0.5, 1.5], "slots", "got 1.5 in slot 1"),
+        ([0.5], "halves", "bands must be 'slots' or 'thirds', got 'halves'"),
+    ],
+)
+def test_the_index_refuses_bad_input(accuracy: list[float], bands: str, message: str) -> None:
+    """The message names the value."""
+    with pytest.raises(ValueError, match=message):
+        position_sensitivity_index(accuracy, bands=bands)  # type: ignore[arg-type]

@@ -1,0 +1,104 @@
+"""The default tokeniser, and the lexicon that remembers it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared_core import BM25Index, tokenize
+from shared_core.index.lexicon import Lexicon
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("Use torch.nn.Conv2d!", ["use", "torch.nn.conv2d", "torch", "nn", "conv2d"]),
+        ("snake_case_name", ["snake_case_name", "snake", "case", "name"]),
+        ("camelCase", ["camelcase", "camel", "case"]),
+        ("PascalCaseName", ["pascalcasename", "pascal", "case", "name"]),
+        ("HTTPServer", ["httpserver", "http", "server"]),
+        ("__init__", ["__init__", "init"]),
+        ("_", ["_"]),
+        ("Plain words, and more.", ["plain", "words", "and", "more"]),
+        ("end. Begin", ["end", "begin"]),
+        ("v1.5", ["v1.5", "v1", "5"]),
+        ("max_max", ["max_max", "max"]),
+        ("again again", ["again", "again"]),
+        ("", []),
+        (" \t\n", []),
+        ("!?-", []),
+    ],
+)
+def test_identifiers_are_kept_whole_and_in_parts(text: str, tokens: list[str]) -> None:
+    """Whole first, then the parts; a word said twice counts twice, a part of one word once."""
+    assert tokenize(text) == tokens
+
+
+def test_a_dotted_name_keeps_its_snake_case_part_whole() -> None:
+    """Whoever asks for ``max_pool2d`` means that name, and not any text with its two halves."""
+    text = "torch.nn.functional.max_pool2d"
+    assert {text, "functional", "max_pool2d", "max", "pool2d"} <= {*tokenize(text)}
+    index = BM25Index.from_texts([text, "pool2d of the max"])
+    assert index.search("max_pool2d", 1)[0].tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("Größe ÄNDERN", ["größe", "ändern"]),
+        ("Привет МИР", ["привет", "мир"]),
+        ("東京", ["東京"]),
+        ("ΑΒΓ", ["αβγ"]),
+    ],
+)
+def test_letters_of_any_script_are_words_and_lower_cased(text: str, tokens: list[str]) -> None:
+    """Nothing is assumed about the language but that words are separated."""
+    assert tokenize(text) == tokens
+
+
+@given(st.text(max_size=60))
+def test_tokens_are_lower_case_and_not_empty(text: str) -> None:
+    """Whatever comes in, a query in capitals finds what a query in small letters finds."""
+    for token in tokenize(text):
+        assert token
+        assert token == token.lower()
+
+
+@given(st.lists(st.text(st.characters(), max_size=20), max_size=6))
+def test_the_lexicon_counts_what_the_tokeniser_says(texts: list[str]) -> None:
+    """Learning word by word, with what was expanded before remembered, changes nothing."""
+    lexicon = Lexicon()
+    for text in texts:
+        learned = lexicon.learn(text)
+        names = list(lexicon.ids)
+        assert [names[number] for number in learned] == tokenize(text)
+
+
+def test_any_callable_serves_as_tokeniser() -> None:
+    """Character bigrams, say for a language without spaces."""
+
+    def bigrams(text: str) -> list[str]:
+        return [text[at : at + 2] for at in range(len(text) - 1)]
+
+    index = BM25Index.from_texts(["東京都庁", "京都大学", "大阪"], tokenizer=bigrams)
+    rows, scores = index.search("京都", 10)
+    assert sorted(rows.tolist()) == [0, 1]
+    assert (scores > 0).all()
+
+
+def test_a_callable_object_that_is_empty_is_still_a_tokeniser() -> None:
+    """What counts is whether one was given, not whether it is true."""
+
+    class Split(list[str]):
+        def __call__(self, text: str) -> list[str]:
+            return text.split("|")
+
+    index = BM25Index.from_texts(["a b|c d", "a|b"], tokenizer=Split())
+    assert index.search("a b", 5)[0].tolist() == [0]
+
+
+def test_a_tokeniser_that_returns_no_strings_is_refused() -> None:
+    """Numbers would be lost on saving; the message shows what came."""
+    with pytest.raises(TypeError, match="must return strings, got 7"):
+        BM25Index.from_texts(["x"], tokenizer=lambda _: [7])  # type: ignore[list-item]

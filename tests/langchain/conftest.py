@@ -1,0 +1,39 @@
+"""A small corpus, an embedding model that is a function of the text, and retrievers of both."""
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+
+from langchain_posrag import CAUSRetriever
+
+WORDS = [
+    "conv", "relu", "pool", "norm", "drop", "lstm", "gru", "attention", "loss", "sgd", "adam",
+    "embedding", "linear", "tanh",
+]  # fmt: skip
+
+
+def corpus() -> list[Document]:
+    """Fourteen documents with ids, texts that share words, and nested metadata."""
+    return [
+        Document(
+            f"the {word} layer of module number {i} beside {WORDS[i - 1]}",
+            id=f"d{i}",
+            metadata={"lang": "en" if i % 2 else "de", "page": i, "tags": {"kind": [word]}},
+        )
+        for i, word in enumerate(WORDS)
+    ]
+
+
+@pytest.fixture
+def documents() -> list[Document]:
+    return corpus()
+
+
+@pytest.fixture
+def embeddings() -> Embeddings:
+    return DeterministicFakeEmbedding(size=16)
+
+
+@pytest.fixture
+def retriever(documents: list[Document], embeddings: Embeddings) -> CAUSRetriever:
+    return CAUSRetriever.from_documents(documents, embeddings, k=5, psi="always")

@@ -1,0 +1,133 @@
+"""A clear error that names the value, or a harmless result that is documented."""
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from langchain_posrag import CAUSRetriever, HybridScoreCompressor, PlacementTransformer
+from shared_core import HybridIndex, ProfileNotFoundError
+
+OPTIONS = [
+    ({"k": 0}, "0"),
+    ({"k": -3}, "-3"),
+    ({"alpha": 1.5}, "1.5"),
+    ({"alpha": "most"}, "most"),
+    ({"fusion": "max"}, "max"),
+    ({"placement": "v_shape"}, "v_shape"),
+    ({"placement": "max_relevance", "psi": "always"}, "max_relevance"),
+    ({"psi": -1.0}, "-1.0"),
+    ({"psi": float("nan")}, "nan"),
+    ({"evidence": "feeling"}, "feeling"),
+    ({"kk": 9}, "kk"),
+]
+
+
+@pytest.mark.parametrize(("options", "named"), [*OPTIONS, ({"fetch_k": 0}, "0")])
+def test_a_retriever_refuses_what_it_cannot_mean(
+    embeddings: Embeddings, options: dict[str, object], named: str
+) -> None:
+    with pytest.raises(ValueError, match=named):
+        CAUSRetriever.from_documents([], embeddings, **options)
+
+
+@pytest.mark.parametrize(("options", "named"), OPTIONS)
+def test_a_compressor_refuses_what_it_cannot_mean(options: dict[str, object], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        HybridScoreCompressor(**options)
+
+
+@pytest.mark.parametrize(("options", "named"), OPTIONS[5:])
+def test_a_transformer_refuses_what_it_cannot_mean(options: dict[str, object], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        PlacementTransformer(**options)
+
+
+def test_a_profile_that_is_not_there(embeddings: Embeddings) -> None:
+    with pytest.raises(ProfileNotFoundError, match="nobodys-model"):
+        CAUSRetriever.from_documents([], embeddings, psi="nobodys-model")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"k": 0}, "k must be an integer >= 1, got 0"),
+        ({"fetch_k": 0}, "fetch_k must be an integer >= 1, got 0"),
+        ({"alpha": 1.5}, "1.5"),
+        ({"filter": {"$and": []}}, "and"),
+        ({"filter": {"page": {"$gt": 3}}}, "page"),
+        ({"filter": "lang"}, "lang"),
+    ],
+)
+async def test_a_call_refuses_what_it_cannot_mean(
+    retriever: CAUSRetriever, options: dict[str, object], named: str
+) -> None:
+    with pytest.raises(ValueError, match=named):
+        retriever.invoke("relu", **options)
+    with pytest.raises(ValueError, match=named):
+        await retriever.ainvoke("relu", **options)
+
+
+async def test_a_call_refuses_unknown_arguments(retriever: CAUSRetriever) -> None:
+    with pytest.raises(TypeError, match="kk"):
+        retriever.invoke("relu", kk=9)
+    with pytest.raises(TypeError, match="kk"):
+        await retriever.ainvoke("relu", kk=9)
+
+
+def test_the_index_settings_are_checked(embeddings: Embeddings) -> None:
+    for option in ({"metric": "l3"}, {"dense": "flatter"}, {"variant": "plus"}):
+        with pytest.raises(ValueError, match=next(iter(option.values()))):
+            CAUSRetriever.from_documents([], embeddings, **option)
+
+
+def test_an_index_and_its_embeddings_belong_together(
+    documents: list[Document], embeddings: Embeddings
+) -> None:
+    store = InMemoryVectorStore.from_documents(documents, embeddings)
+    over_store = CAUSRetriever.from_vectorstore(store, documents)
+
+    with pytest.raises(ValueError, match="needs embeddings"):
+        CAUSRetriever(index=HybridIndex())
+    with pytest.raises(ValueError, match="brings its own"):
+        CAUSRetriever(index=over_store.index, embeddings=embeddings)
+
+
+async def test_an_empty_corpus_answers_nothing(embeddings: Embeddings) -> None:
+    retriever = CAUSRetriever.from_documents([], embeddings, psi="always")
+
+    assert retriever.invoke("relu") == await retriever.ainvoke("relu") == []
+    assert retriever.batch(["relu", "pool"]) == [[], []]
+    assert retriever.get(["d1"]) == []
+
+
+def test_a_corpus_of_which_all_is_deleted_answers_nothing(retriever: CAUSRetriever) -> None:
+    retriever.delete(retriever.index.ids)
+
+    assert retriever.invoke("relu") == []
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\n", "zzz unheard of"])
+def test_a_query_without_a_known_word_is_answered_by_the_dense_leg(
+    retriever: CAUSRetriever, query: str
+) -> None:
+    details = [document.metadata["posrag"] for document in retriever.invoke(query)]
+
+    assert len(details) == 5
+    assert {detail["sparse_norm"] for detail in details} == {0.0}
+    assert sorted(detail["dense_rank"] for detail in details) == [0, 1, 2, 3, 4]
+
+
+def test_a_filter_that_nothing_passes(retriever: CAUSRetriever) -> None:
+    assert retriever.invoke("relu", filter={"lang": "fr"}) == []
+
+
+def test_a_query_embedding_that_does_not_fit(documents: list[Document]) -> None:
+    class Shrinking(DeterministicFakeEmbedding):
+        def embed_query(self, text: str) -> list[float]:
+            return super().embed_query(text)[:3]
+
+    retriever = CAUSRetriever.from_documents(documents, Shrinking(size=16))
+
+    with pytest.raises(ValueError, match="dimension 16, got dimension 3"):
+        retriever.invoke("relu")

@@ -1,0 +1,214 @@
+"""Batches, threads and coroutines give what one call after the other gives."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+
+from langchain_posrag import CAUSRetriever
+from shared_core import HybridIndex
+
+from .conftest import WORDS
+
+QUERIES = [f"{one} and {other} layer" for one in WORDS for other in WORDS]
+
+
+class FailsOn(DeterministicFakeEmbedding):
+    """Raises for one query, and gives NaN for another."""
+
+    def embed_query(self, text: str) -> list[float]:
+        if text == "raise":
+            raise ConnectionError("no model today")
+        vector = super().embed_query(text)
+        return [float("nan")] * len(vector) if text == "nan" else vector
+
+
+class Events(BaseCallbackHandler):
+    """Notes which event came for which query."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, object]] = []
+
+    def on_retriever_start(self, serialized, query, *, name, tags, metadata, **kwargs) -> None:
+        if name not in ("dense", "sparse"):
+            self.seen.append(("start", (name, query, tuple(tags), metadata.get("user"))))
+
+    def on_retriever_end(self, documents, *, parent_run_id, **kwargs) -> None:
+        if parent_run_id is None:
+            self.seen.append(("end", [document.id for document in documents]))
+
+    def on_retriever_error(self, error, *, parent_run_id, **kwargs) -> None:
+        if parent_run_id is None:
+            self.seen.append(("error", str(error)))
+
+
+@pytest.fixture
+def serial(retriever: CAUSRetriever) -> dict[str, list[Document]]:
+    return {query: retriever.invoke(query) for query in QUERIES}
+
+
+def test_batch_is_invoke(
+    retriever: CAUSRetriever, serial: dict[str, list[Document]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = []
+    search_batch = HybridIndex.search_batch
+
+    def counting(index, texts, *args, **kwargs):
+        batches.append(len(texts))
+        return search_batch(index, texts, *args, **kwargs)
+
+    monkeypatch.setattr(HybridIndex, "search_batch", counting)
+
+    assert retriever.batch(QUERIES) == [serial[query] for query in QUERIES]
+    assert batches == [len(QUERIES)]
+
+
+async def test_abatch_is_invoke(
+    retriever: CAUSRetriever, serial: dict[str, list[Document]]
+) -> None:
+    assert await retriever.abatch(QUERIES) == [serial[query] for query in QUERIES]
+
+
+async def test_a_batch_of_none_and_of_one(retriever: CAUSRetriever) -> None:
+    expected = [retriever.invoke("relu")]
+
+    assert retriever.batch([]) == await retriever.abatch([]) == []
+    assert retriever.batch(["relu"]) == await retriever.abatch(["relu"]) == expected
+
+
+async def test_batch_takes_the_arguments_of_invoke(retriever: CAUSRetriever) -> None:
+    arguments = {"k": 3, "fetch_k": 4, "alpha": 0.9, "filter": {"lang": "en"}}
+    expected = [retriever.invoke(query, **arguments) for query in QUERIES[:5]]
+
+    assert retriever.batch(QUERIES[:5], **arguments) == expected
+    assert await retriever.abatch(QUERIES[:5], **arguments) == expected
+    with pytest.raises(TypeError, match="kk"):
+        retriever.batch(QUERIES[:5], kk=9)
+    with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
+        await retriever.abatch(QUERIES[:5], k=0)
+
+
+@pytest.mark.parametrize("bad", [{"k": 0}, {"kk": 9}])
+async def test_bad_arguments_are_returned_as_exceptions(
+    retriever: CAUSRetriever, bad: dict[str, int]
+) -> None:
+    found = retriever.batch(["a", "b"], return_exceptions=True, **bad)
+    afound = await retriever.abatch(["a", "b"], return_exceptions=True, **bad)
+
+    assert [type(error) for error in found] == [type(error) for error in afound]
+    assert all(isinstance(error, ValueError | TypeError) for error in found)
+
+
+async def test_one_bad_query_fails_alone(documents: list[Document]) -> None:
+    retriever = CAUSRetriever.from_documents(documents, FailsOn(size=16))
+    queries = ["relu", "raise", "nan", "pool"]
+
+    found = retriever.batch(queries, return_exceptions=True)
+    afound = await retriever.abatch(queries, return_exceptions=True)
+
+    for results in (found, afound):
+        assert (results[0], results[3]) == (retriever.invoke("relu"), retriever.invoke("pool"))
+        assert isinstance(results[1], ConnectionError)
+        assert isinstance(results[2], ValueError)
+    with pytest.raises(ConnectionError, match="no model today"):
+        retriever.batch(queries)
+    with pytest.raises(ConnectionError, match="no model today"):
+        await retriever.abatch(queries)
+
+
+async def test_each_query_of_a_batch_is_a_run_of_its_own(documents: list[Document]) -> None:
+    retriever = CAUSRetriever.from_documents(documents, FailsOn(size=16), k=2, tags=["mine"])
+    queries = ["relu", "raise", "pool"]
+
+    def run(events: Events, user: int) -> dict[str, object]:
+        return {"callbacks": [events], "run_name": f"r{user}", "metadata": {"user": user}}
+
+    expected = Events()
+    for user, query in enumerate(queries):
+        try:
+            retriever.invoke(query, run(expected, user))
+        except ConnectionError:
+            continue
+    sync, native = Events(), Events()
+    configs = [run(sync, user) for user in range(3)]
+    retriever.batch(queries, configs, return_exceptions=True)
+    configs = [run(native, user) for user in range(3)]
+    await retriever.abatch(queries, configs, return_exceptions=True)
+
+    assert sync.seen == expected.seen
+    assert sorted(native.seen, key=repr) == sorted(expected.seen, key=repr)
+    assert [event for event, _ in expected.seen] == [
+        "start",
+        "end",
+        "start",
+        "error",
+        "start",
+        "end",
+    ]
+    assert ("start", ("r1", "raise", ("mine",), 1)) in sync.seen
+
+
+async def test_max_concurrency_limits_the_embedding(documents: list[Document]) -> None:
+    class Counting(DeterministicFakeEmbedding):
+        async def aembed_query(self, text: str) -> list[float]:
+            running.add(text)
+            most.append(len(running))
+            await asyncio.sleep(0)
+            running.discard(text)
+            return self.embed_query(text)
+
+    running: set[str] = set()
+    most: list[int] = []
+    retriever = CAUSRetriever.from_documents(documents, Counting(size=16))
+
+    await retriever.abatch(QUERIES[:20], {"max_concurrency": 2})
+    limited = max(most)
+    await retriever.abatch(QUERIES[:20])
+
+    assert limited == 2 < max(most)
+
+
+async def test_ainvoke_awaits_the_embedding(documents: list[Document]) -> None:
+    class Native(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            raise AssertionError("the async twin is there")
+
+        def embed_query(self, text: str) -> list[float]:
+            raise AssertionError("the async twin is there")
+
+        async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+            return model.embed_documents(texts)
+
+        async def aembed_query(self, text: str) -> list[float]:
+            return model.embed_query(text)
+
+    model = DeterministicFakeEmbedding(size=16)
+    native = CAUSRetriever.from_documents([], Native())
+    await native.aadd_documents(documents)
+    expected = CAUSRetriever.from_documents(documents, model)
+
+    assert await native.ainvoke("relu") == expected.invoke("relu")
+    assert await native.abatch(["relu", "pool"]) == expected.batch(["relu", "pool"])
+
+
+def test_sixteen_threads(retriever: CAUSRetriever, serial: dict[str, list[Document]]) -> None:
+    queries = [QUERIES[i % len(QUERIES)] for i in range(1000)]
+
+    def run(_: int) -> int:
+        return sum(retriever.invoke(query) != serial[query] for query in queries)
+
+    with ThreadPoolExecutor(16) as threads:
+        assert sum(threads.map(run, range(16))) == 0
+
+
+async def test_a_hundred_coroutines(
+    retriever: CAUSRetriever, serial: dict[str, list[Document]]
+) -> None:
+    queries = QUERIES[:100]
+
+    found = await asyncio.gather(*map(retriever.ainvoke, queries))
+
+    assert found == [serial[query] for query in queries]

@@ -1,0 +1,82 @@
+"""LangChain's own conformance suites, none of their tests skipped."""
+
+from collections.abc import AsyncGenerator, Generator
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.indexing.base import DocumentIndex
+from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_tests.integration_tests import RetrieversIntegrationTests
+from langchain_tests.integration_tests.indexer import (
+    AsyncDocumentIndexTestSuite,
+    DocumentIndexerTestSuite,
+)
+
+from langchain_posrag import CAUSRetriever
+
+from .conftest import corpus
+
+EMBEDDINGS = DeterministicFakeEmbedding(size=16)
+
+
+def over_own_index() -> CAUSRetriever:
+    return CAUSRetriever.from_documents([], EMBEDDINGS)
+
+
+def over_vector_store() -> CAUSRetriever:
+    return CAUSRetriever.from_vectorstore(InMemoryVectorStore(EMBEDDINGS), [])
+
+
+class TestRetriever(RetrieversIntegrationTests):
+    @property
+    def retriever_constructor(self) -> type[CAUSRetriever]:
+        return CAUSRetriever
+
+    @property
+    def retriever_constructor_params(self) -> dict[str, Any]:
+        index = CAUSRetriever.from_documents(corpus(), EMBEDDINGS).index
+        return {"index": index, "embeddings": EMBEDDINGS}
+
+    @property
+    def retriever_query_example(self) -> str:
+        return "relu layer"
+
+
+class TestRetrieverOverVectorStore(RetrieversIntegrationTests):
+    @property
+    def retriever_constructor(self) -> type[CAUSRetriever]:
+        return CAUSRetriever
+
+    @property
+    def retriever_constructor_params(self) -> dict[str, Any]:
+        store = InMemoryVectorStore.from_documents(corpus(), EMBEDDINGS)
+        return {"index": CAUSRetriever.from_vectorstore(store, corpus()).index}
+
+    @property
+    def retriever_query_example(self) -> str:
+        return "relu layer"
+
+
+class TestIndex(DocumentIndexerTestSuite):
+    @pytest.fixture
+    def index(self) -> Generator[DocumentIndex, None, None]:
+        return over_own_index()
+
+
+class TestAsyncIndex(AsyncDocumentIndexTestSuite):
+    @pytest.fixture
+    async def index(self) -> AsyncGenerator[DocumentIndex, None]:
+        return over_own_index()
+
+
+class TestIndexOverVectorStore(DocumentIndexerTestSuite):
+    @pytest.fixture
+    def index(self) -> Generator[DocumentIndex, None, None]:
+        return over_vector_store()
+
+
+class TestAsyncIndexOverVectorStore(AsyncDocumentIndexTestSuite):
+    @pytest.fixture
+    async def index(self) -> AsyncGenerator[DocumentIndex, None]:
+        return over_vector_store()

@@ -1,0 +1,123 @@
+"""What a tracer sees."""
+
+import asyncio
+import copy
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.tracers.base import BaseTracer
+from langchain_core.tracers.schemas import Run
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from langchain_posrag import CAUSRetriever
+
+
+class Tracer(BaseTracer):
+    """Keeps the finished root runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.roots: list[Run] = []
+
+    def _persist_run(self, run: Run) -> None:
+        self.roots.append(run)
+
+
+def found_by(run: Run) -> list[Document]:
+    return (run.outputs or {})["documents"]
+
+
+@pytest.fixture(params=["own index", "vector store"])
+def traced_retriever(
+    request: pytest.FixtureRequest, retriever: CAUSRetriever, documents: list[Document]
+) -> CAUSRetriever:
+    if request.param == "own index":
+        return retriever
+    store = InMemoryVectorStore.from_documents(documents, DeterministicFakeEmbedding(size=16))
+    return CAUSRetriever.from_vectorstore(store, documents, k=5, psi="always")
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_legs_and_gate_are_child_runs(traced_retriever: CAUSRetriever, native: bool) -> None:
+    tracer = Tracer()
+    expected = traced_retriever.invoke("relu layer")
+    config: Any = {"callbacks": [tracer], "tags": ["mine"], "run_name": "search"}
+
+    if native:
+        found = asyncio.run(traced_retriever.ainvoke("relu layer", config))
+    else:
+        found = traced_retriever.invoke("relu layer", config)
+
+    (root,) = tracer.roots
+    assert found == found_by(root) == expected
+    assert (root.name, root.run_type) == ("search", "retriever")
+    children = {run.name: run for run in root.child_runs}
+    assert set(children) == {"dense", "sparse", "gate"}
+    for leg in ("dense", "sparse"):
+        ordered = sorted(expected, key=lambda document: document.metadata["posrag"][f"{leg}_rank"])
+        assert [d.id for d in found_by(children[leg])] == [document.id for document in ordered]
+        scores = [document.metadata["score"] for document in found_by(children[leg])]
+        assert scores == [document.metadata["posrag"][leg] for document in ordered]
+        assert {leg, "mine"} <= set(children[leg].tags or [])
+    assert children["gate"].outputs == {
+        "opened": True,
+        "reason": "psi='always'",
+        "placement": "u_shape",
+        "slots": [0, 2, 4, 3, 1],
+    }
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_an_error_ends_every_run(traced_retriever: CAUSRetriever, native: bool) -> None:
+    tracer = Tracer()
+    config: Any = {"callbacks": [tracer]}
+
+    def ask() -> None:
+        if native:
+            asyncio.run(traced_retriever.ainvoke("relu", config, k=0))
+        else:
+            traced_retriever.invoke("relu", config, k=0)
+
+    with pytest.raises(ValueError, match="got 0"):
+        ask()
+
+    (root,) = tracer.roots
+    assert [run.name for run in root.child_runs] == ["dense", "sparse"]
+    assert all("got 0" in (run.error or "") for run in (root, *root.child_runs))
+
+
+async def test_async_handlers_are_heard(retriever: CAUSRetriever) -> None:
+    class Listening(AsyncCallbackHandler):
+        async def on_retriever_end(self, documents: Any, **kwargs: Any) -> None:
+            heard.append(len(documents))
+
+    heard: list[int] = []
+
+    await retriever.ainvoke("relu", {"callbacks": [Listening()]})
+
+    assert heard == [5, 5, 5]
+
+
+def test_a_handler_cannot_change_the_index(retriever: CAUSRetriever) -> None:
+    class Meddling(BaseCallbackHandler):
+        def on_retriever_end(self, documents: Any, **kwargs: Any) -> None:
+            for document in documents:
+                document.metadata["tags"]["kind"].append("changed")
+
+    before = copy.deepcopy(retriever.invoke("relu"))
+
+    retriever.invoke("relu", {"callbacks": [Meddling()]})
+
+    assert retriever.invoke("relu") == before
+
+
+def test_each_query_of_a_batch_is_a_root_run(retriever: CAUSRetriever) -> None:
+    tracer = Tracer()
+
+    found = retriever.batch(["relu", "pool"], {"callbacks": [tracer]})
+
+    assert [run.inputs for run in tracer.roots] == [{"query": "relu"}, {"query": "pool"}]
+    assert [found_by(run) for run in tracer.roots] == found

@@ -1,0 +1,530 @@
+"""Somebody else's vector store as the dense leg."""
+
+import asyncio
+import copy
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_community.retrievers import BM25Retriever
+from langchain_community.vectorstores import FAISS
+from langchain_community.vectorstores.utils import DistanceStrategy
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+from rank_bm25 import BM25Okapi
+
+from langchain_posrag import CAUSRetriever
+from langchain_posrag.sparse_leg import SparseLeg
+from langchain_posrag.vector_stores import higher_is_better
+from shared_core import BM25Index, tokenize
+
+from .conftest import WORDS
+
+QUERY = "the relu layer"
+
+
+class UnitEmbedding(DeterministicFakeEmbedding):
+    """Of length one, so that distance, inner product and cosine agree."""
+
+    def embed_query(self, text: str) -> list[float]:
+        vector = np.array(super().embed_query(text))
+        return (vector / np.linalg.norm(vector)).tolist()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self.embed_query(text) for text in texts]
+
+
+class Bare(VectorStore):
+    """A store of the oldest kind: distances, no ids, no get, takes any filter and ignores it."""
+
+    def __init__(self, documents: list[Document], embeddings: Embeddings) -> None:
+        texts = [document.page_content for document in documents]
+        metadatas = [document.metadata for document in documents]
+        self.inner = FAISS.from_texts(texts, embeddings, metadatas=metadatas)
+        self.filters: list[object] = []
+
+    @classmethod
+    def from_texts(cls, *args: Any, **kwargs: Any) -> "Bare":
+        raise NotImplementedError
+
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        raise NotImplementedError
+
+    def similarity_search_with_score(
+        self, query: str, k: int = 4, filter: object = None
+    ) -> list[tuple[Document, float]]:
+        self.filters.append(filter)
+        found = self.inner.similarity_search_with_score(query, k=k)
+        return [(document.model_copy(update={"id": None}), score) for document, score in found]
+
+    async def asimilarity_search_with_score(
+        self, *args: Any, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        return self.similarity_search_with_score(*args, **kwargs)
+
+
+@pytest.fixture
+def embeddings() -> Embeddings:
+    return UnitEmbedding(size=16)
+
+
+@pytest.fixture(params=["memory", "faiss_l2", "faiss_inner_product"])
+def store(
+    request: pytest.FixtureRequest, documents: list[Document], embeddings: Embeddings
+) -> VectorStore:
+    return make_store(request.param, documents, embeddings)
+
+
+def make_store(kind: str, documents: list[Document], embeddings: Embeddings) -> VectorStore:
+    documents = copy.deepcopy(documents)
+    if kind == "memory":
+        return InMemoryVectorStore.from_documents(documents, embeddings)
+    strategies = {
+        "faiss_l2": DistanceStrategy.EUCLIDEAN_DISTANCE,
+        "faiss_inner_product": DistanceStrategy.MAX_INNER_PRODUCT,
+    }
+    return FAISS.from_documents(documents, embeddings, distance_strategy=strategies[kind])
+
+
+def ids(documents: list[Document]) -> list[str | None]:
+    return [document.id for document in documents]
+
+
+def details(documents: list[Document]) -> list[dict[str, Any]]:
+    return [document.metadata["posrag"] for document in documents]
+
+
+def test_both_legs_of_the_whole_corpus_give_the_order_of_the_own_index(
+    store: VectorStore, documents: list[Document], embeddings: Embeddings
+) -> None:
+    # An inner product of unit vectors is their cosine, and orders as their distance does.
+    own = CAUSRetriever.from_documents(documents, embeddings, psi="always", fusion="rrf")
+    retriever = CAUSRetriever.from_vectorstore(store, documents, psi="always", fusion="rrf")
+
+    for query in (QUERY, "pool gru", ""):
+        assert ids(retriever.invoke(query)) == ids(own.invoke(query))
+
+
+def test_similarities_give_the_scores_of_the_own_index(
+    documents: list[Document], embeddings: Embeddings
+) -> None:
+    own = CAUSRetriever.from_documents(documents, embeddings)
+    for kind in ("memory", "faiss_inner_product"):
+        store = make_store(kind, documents, embeddings)
+        found = CAUSRetriever.from_vectorstore(store, documents).invoke(QUERY)
+
+        expected = {document.id: document.metadata["score"] for document in own.invoke(QUERY)}
+        assert {d.id: pytest.approx(d.metadata["score"], abs=1e-5) for d in found} == expected
+
+
+async def test_sync_async_and_batch_agree(store: VectorStore, documents: list[Document]) -> None:
+    retriever = CAUSRetriever.from_vectorstore(store, documents, k=6, fetch_k=6, psi="always")
+    queries = [QUERY, "pool", "gru lstm"]
+    expected = [retriever.invoke(query) for query in queries]
+
+    assert [await retriever.ainvoke(query) for query in queries] == expected
+    assert retriever.batch(queries) == expected
+    assert await retriever.abatch(queries) == expected
+
+
+def test_the_sparse_score_is_exact_for_what_the_store_alone_finds(
+    store: VectorStore, documents: list[Document]
+) -> None:
+    retriever = CAUSRetriever.from_vectorstore(store, documents)
+    exact = BM25Index.from_texts([document.page_content for document in documents])
+    scores = dict(zip(ids(documents), exact.scores("number layer").tolist(), strict=True))
+
+    found = retriever.invoke("number layer", k=3, fetch_k=3, alpha=1.0)
+
+    assert [detail["dense_rank"] for detail in details(found)] == [0, 1, 2]
+    for document in found:
+        assert document.metadata["posrag"]["sparse"] == pytest.approx(scores[document.id]) != 0
+
+
+def test_what_the_sparse_leg_alone_finds_stands_at_the_lowest_score_of_the_store(
+    store: VectorStore, documents: list[Document]
+) -> None:
+    retriever = CAUSRetriever.from_vectorstore(store, documents, alpha=0.0)
+    sign = 1 if higher_is_better(store) else -1
+    compared = 0
+    for word in WORDS:
+        ((hit, score),) = store.similarity_search_with_score(f"beside {word}", k=1)
+        (found,) = retriever.invoke(f"beside {word}", k=1, fetch_k=1)
+        if found.id != hit.id:
+            assert found.metadata["posrag"]["dense"] == pytest.approx(sign * float(score))
+            compared += 1
+
+    assert compared > 0
+
+
+def test_a_document_only_the_store_has_is_scored_by_the_statistics_of_the_others(
+    documents: list[Document], embeddings: Embeddings
+) -> None:
+    store = InMemoryVectorStore.from_documents(documents, embeddings)
+    retriever = CAUSRetriever.from_vectorstore(store, documents[1:], k=14)
+    statistics = BM25Index.from_texts([document.page_content for document in documents[1:]])
+    (expected,) = statistics.score_texts("conv layer", [documents[0].page_content])
+
+    found = {document.id: document for document in retriever.invoke("conv layer")}
+
+    assert found["d0"].metadata["posrag"]["sparse"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("where", [{"lang": "en"}, lambda metadata: metadata["lang"] == "en"])
+async def test_a_filter_holds_in_both_legs(
+    store: VectorStore, documents: list[Document], where: Any
+) -> None:
+    retriever = CAUSRetriever.from_vectorstore(store, documents, k=14)
+
+    found = retriever.invoke("pool layer", filter=where, fetch_k=1000)
+
+    assert {document.metadata["lang"] for document in found} == {"en"}
+    assert len(found) == 7
+    assert await retriever.ainvoke("pool layer", filter=where, fetch_k=1000) == found
+    retriever.delete(["d1"])
+    retriever.add_documents([Document("pool layer", id="new", metadata={"lang": "en"})])
+    changed = retriever.invoke("pool layer", filter=where)
+    assert {"new", *ids(found)} - {"d1"} == set(ids(changed))
+    assert details(changed)[0]["sparse_norm"] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"k": 0}, "k must be an integer >= 1, got 0"),
+        ({"fetch_k": 0}, "fetch_k must be an integer >= 1, got 0"),
+        ({"alpha": 1.5}, "1.5"),
+        ({"filter": {"page": {"$gt": 3}}}, "page"),
+        ({"filter": "lang"}, "lang"),
+    ],
+)
+async def test_a_call_refuses_what_it_cannot_mean(
+    store: VectorStore, documents: list[Document], options: dict[str, Any], named: str
+) -> None:
+    retriever = CAUSRetriever.from_vectorstore(store, documents)
+
+    with pytest.raises(ValueError, match=named):
+        retriever.invoke(QUERY, **options)
+    with pytest.raises(ValueError, match=named):
+        await retriever.ainvoke(QUERY, **options)
+
+
+def test_metadata_of_any_kind_tells_documents_apart(embeddings: Embeddings) -> None:
+    documents = [Document("relu", metadata={1: {(0, n)}, "b": n}) for n in (1, 2)]
+    store = Bare(documents, embeddings)
+
+    found = CAUSRetriever.from_vectorstore(store, documents, higher_is_better=False).invoke("relu")
+
+    assert sorted(document.metadata["b"] for document in found) == [1, 2]
+
+
+def test_a_filter_reaches_documents_beyond_what_faiss_would_look_at(
+    embeddings: Embeddings,
+) -> None:
+    documents = [
+        Document(f"number {i}", id=str(i), metadata={"odd": i % 2, "n": i}) for i in range(60)
+    ]
+    store = FAISS.from_documents(documents, embeddings)
+    retriever = CAUSRetriever.from_vectorstore(store, [], k=30)
+
+    assert len(retriever.invoke("absent", filter={"odd": 1})) == 30
+
+
+def test_a_filter_holds_even_if_the_store_ignores_it(
+    documents: list[Document], embeddings: Embeddings
+) -> None:
+    store = Bare(documents, embeddings)
+    retriever = CAUSRetriever.from_vectorstore(store, documents, higher_is_better=False, k=14)
+
+    found = retriever.invoke(QUERY, filter={"lang": ["en"]})
+
+    assert {document.metadata["lang"] for document in found} == {"en"}
+    assert store.filters == [{"lang": ["en"]}]
+    assert retriever.invoke(QUERY)
+    assert store.filters[-1] is None
+
+
+def test_without_ids_documents_are_told_apart_by_content_and_metadata(
+    documents: list[Document], embeddings: Embeddings
+) -> None:
+    twins = [Document("relu", metadata={"n": n}) for n in (1, 2)]
+    store = Bare([*documents, *twins], embeddings)
+    named = CAUSRetriever.from_vectorstore(store, documents, higher_is_better=False, k=20)
+    unnamed = CAUSRetriever.from_vectorstore(store, twins, higher_is_better=False, k=20)
+
+    assert sorted(filter(None, ids(named.invoke(QUERY)))) == sorted(ids(documents))
+    found = [document for document in unnamed.invoke(QUERY) if document.page_content == "relu"]
+    assert sorted(document.metadata["n"] for document in found) == [1, 2]
+    assert ids(found) == [None, None]
+
+
+def test_documents_of_equal_text_and_other_ids_stay_two(embeddings: Embeddings) -> None:
+    documents = [Document("relu", id="a"), Document("relu", id="b")]
+    store = InMemoryVectorStore.from_documents(documents, embeddings)
+
+    for known in (documents, documents[:1], documents[1:]):
+        found = CAUSRetriever.from_vectorstore(store, known).invoke("relu")
+        assert sorted(ids(found)) == ["a", "b"]
+
+
+def test_documents_the_store_named_meet_those_without_a_name(embeddings: Embeddings) -> None:
+    documents = [Document("relu"), Document("pool")]
+    store = FAISS.from_documents(documents, embeddings)
+
+    found = CAUSRetriever.from_vectorstore(store, documents).invoke("relu")
+
+    assert len(found) == 2
+    assert all(document.id for document in found)
+
+
+def test_the_store_and_the_caller_keep_what_is_theirs(
+    store: VectorStore, documents: list[Document]
+) -> None:
+    before = copy.deepcopy(documents)
+    retriever = CAUSRetriever.from_vectorstore(store, documents)
+    expected = retriever.invoke(QUERY)
+
+    documents[1].metadata["tags"]["kind"].append("changed")
+    for document in retriever.invoke(QUERY):
+        document.metadata["tags"]["kind"].append("changed")
+
+    assert retriever.invoke(QUERY) == expected
+    assert sorted(store.get_by_ids(["d1", "d2"]), key=lambda d: d.id) == before[1:3]
+
+
+def test_a_bm25_retriever_keeps_its_scores(store: VectorStore, documents: list[Document]) -> None:
+    bm25 = BM25Retriever.from_documents(documents, preprocess_func=str.split)
+    retriever = CAUSRetriever.from_vectorstore(store, bm25, k=14)
+    expected = dict(zip(ids(documents), bm25.vectorizer.get_scores(QUERY.split()), strict=True))
+
+    for document in retriever.invoke(QUERY):
+        score = document.metadata["posrag"]["sparse"]
+        assert score == pytest.approx(expected[document.id], abs=1e-9)
+
+
+def test_an_index_and_its_documents_make_a_sparse_leg(
+    store: VectorStore, documents: list[Document]
+) -> None:
+    texts = [document.page_content for document in documents]
+    okapi = BM25Okapi([tokenize(text) for text in texts])
+    given = CAUSRetriever.from_vectorstore(store, documents, variant="okapi")
+    converted = CAUSRetriever.from_vectorstore(
+        store, SparseLeg.from_rank_bm25(okapi, documents, tokenizer=tokenize)
+    )
+    paired = CAUSRetriever.from_vectorstore(
+        store, SparseLeg(BM25Index.from_texts(texts, variant="okapi"), documents)
+    )
+
+    assert ids(given.invoke(QUERY)) == ids(converted.invoke(QUERY)) == ids(paired.invoke(QUERY))
+
+
+@pytest.mark.parametrize("sparse", [BM25Okapi([["a"]]), BM25Index(), 3, "text"])
+def test_what_cannot_be_a_sparse_leg_is_named(store: VectorStore, sparse: object) -> None:
+    with pytest.raises(ValueError, match="sparse="):
+        CAUSRetriever.from_vectorstore(store, sparse)
+
+
+def test_a_sparse_leg_needs_all_its_documents(documents: list[Document]) -> None:
+    with pytest.raises(ValueError, match="has 1 rows, got 14 documents"):
+        SparseLeg(BM25Index.from_texts(["a"]), documents)
+    with pytest.raises(ValueError, match="'d0'"):
+        SparseLeg.from_documents([documents[0], documents[0]])
+
+
+def test_the_direction_of_an_unknown_store_has_to_be_given(
+    documents: list[Document], embeddings: Embeddings
+) -> None:
+    store = Bare(documents, embeddings)
+    with pytest.raises(ValueError, match="Bare is better is not known: pass higher_is_better"):
+        CAUSRetriever.from_vectorstore(store, documents)
+
+    best = CAUSRetriever.from_vectorstore(store, documents, higher_is_better=False, alpha=1.0)
+    worst = CAUSRetriever.from_vectorstore(store, documents, higher_is_better=True, alpha=1.0)
+    text = documents[4].page_content
+
+    assert best.invoke(text)[0].page_content == text
+    assert worst.invoke(text, k=14)[-1].page_content == text
+
+
+async def test_add_and_delete_reach_both_legs(store: VectorStore, embeddings: Embeddings) -> None:
+    retriever = CAUSRetriever.from_vectorstore(store, [], k=20)
+    assert retriever.add_documents([Document("swish", id="a")]) == ["a"]
+    assert await retriever.aadd_documents([Document("gelu", id="b")]) == ["b"]
+
+    found = {document.id: document for document in retriever.invoke("swish gelu")}
+    assert found["a"].metadata["posrag"]["sparse"] > 0 < found["b"].metadata["posrag"]["sparse"]
+    assert ids(store.get_by_ids(["a", "b"])) == ids(retriever.get(["a", "b"])) == ["a", "b"]
+
+    assert retriever.delete(["a", "unknown"])["succeeded"] == ["a"]
+    assert (await retriever.adelete(["b", "d1"]))["num_deleted"] == 2
+    assert not {"a", "b", "d1"} & set(ids(retriever.invoke("swish gelu")))
+    assert store.get_by_ids(["a", "b", "d1"]) == retriever.get(["a", "b", "d1"]) == []
+
+
+def test_deleting_by_the_stores_id_finds_the_document_without_one(
+    embeddings: Embeddings,
+) -> None:
+    documents = [Document("relu"), Document("pool")]
+    store = FAISS.from_documents(documents, embeddings)
+    retriever = CAUSRetriever.from_vectorstore(store, documents)
+    (named,) = [d.id for d in retriever.invoke("relu") if d.page_content == "relu"]
+
+    retriever.delete([named])
+
+    assert [document.page_content for document in retriever.invoke("relu")] == ["pool"]
+
+
+def test_replacing_a_document(documents: list[Document], embeddings: Embeddings) -> None:
+    new = [Document("swish", id="d0")]
+    memory = CAUSRetriever.from_vectorstore(
+        make_store("memory", documents, embeddings), documents, k=20
+    )
+    faiss = CAUSRetriever.from_vectorstore(
+        make_store("faiss_l2", documents, embeddings), documents, k=20
+    )
+    before = faiss.invoke(QUERY)
+
+    memory.add_documents(new)
+    with pytest.raises(ValueError, match=r"FAISS cannot replace documents: delete \['d0'\] first"):
+        faiss.add_documents(new)
+
+    assert len(memory.invoke(QUERY)) == 14
+    assert memory.get(["d0"])[0].page_content == "swish"
+    assert "d0" not in ids(memory.invoke("conv", k=2, fetch_k=2, alpha=0.0))
+    assert faiss.invoke(QUERY) == before
+
+
+async def test_nothing_is_half_added(documents: list[Document], embeddings: Embeddings) -> None:
+    def tokenizer(text: str) -> list[str]:
+        if text == "raise":
+            raise RuntimeError("cannot split this")
+        return text.split()
+
+    class Failing(InMemoryVectorStore):
+        def add_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
+            raise ConnectionError("no store today")
+
+        async def aadd_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
+            raise ConnectionError("no store today")
+
+    down = Failing(embeddings)
+    store = InMemoryVectorStore.from_documents(documents, embeddings)
+    unsplit = CAUSRetriever.from_vectorstore(store, documents, tokenizer=tokenizer, k=20)
+    unstored = CAUSRetriever.from_vectorstore(down, documents, k=20)
+    batch = [Document("fine", id="a"), Document("raise", id="b")]
+
+    for retriever, error in ((unsplit, RuntimeError), (unstored, ConnectionError)):
+        before = retriever.invoke("fine layer")
+        with pytest.raises(error):
+            retriever.add_documents(batch)
+        with pytest.raises(error):
+            await retriever.aadd_documents(batch)
+        assert retriever.invoke("fine layer") == before
+        assert retriever.get(["a", "b"]) == []
+    with pytest.raises(ValueError, match="'a'"):
+        unsplit.add_documents([batch[0], batch[0]])
+
+
+def test_a_store_that_refuses_to_delete_keeps_both_legs(
+    documents: list[Document], embeddings: Embeddings
+) -> None:
+    class Stubborn(InMemoryVectorStore):
+        def delete(self, ids: Any = None, **kwargs: Any) -> bool:  # type: ignore[override]
+            return False
+
+    store = Stubborn.from_documents(documents, embeddings)
+    retriever = CAUSRetriever.from_vectorstore(store, documents, k=20)
+    before = retriever.invoke(QUERY)
+
+    with pytest.raises(RuntimeError, match="Stubborn did not delete"):
+        retriever.delete(["d1"])
+
+    assert retriever.invoke(QUERY) == before
+    assert retriever.delete(["unknown"])["num_deleted"] == 0
+
+
+def test_the_legs_run_side_by_side(documents: list[Document], embeddings: Embeddings) -> None:
+    meeting = threading.Barrier(2, timeout=10)
+
+    class Meeting(InMemoryVectorStore):
+        def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
+            meeting.wait()
+            return super().similarity_search_with_score(*args, **kwargs)
+
+        async def asimilarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
+            await asyncio.to_thread(meeting.wait)
+            return await super().asimilarity_search_with_score(*args, **kwargs)
+
+    class MeetingLeg(SparseLeg):
+        def search(self, *args: Any) -> Any:
+            meeting.wait()
+            return super().search(*args)
+
+    store = Meeting.from_documents(documents, embeddings)
+    retriever = CAUSRetriever.from_vectorstore(store, MeetingLeg.from_documents(documents))
+
+    assert retriever.invoke(QUERY) == asyncio.run(retriever.ainvoke(QUERY))
+
+
+def test_readers_and_a_writer(documents: list[Document], embeddings: Embeddings) -> None:
+    store = InMemoryVectorStore.from_documents(documents, embeddings)
+    retriever = CAUSRetriever.from_vectorstore(store, documents, k=5, alpha=0.0)
+    done = threading.Event()
+
+    def read() -> int:
+        odd = 0
+        while not done.is_set():
+            found = retriever.invoke("relu", filter={"lang": "en"}, fetch_k=5)
+            odd += found[0].id != "d1"
+        return odd
+
+    with ThreadPoolExecutor(3) as threads:
+        reading = [threads.submit(read) for _ in range(2)]
+        for i in range(60):
+            retriever.add_documents([Document(f"swish {i}", id=f"x{i}", metadata={"lang": "en"})])
+            if i % 2:
+                retriever.delete([f"x{i}"])
+        done.set()
+        assert [future.result() for future in reading] == [0, 0]
+
+
+def test_a_sparse_leg_forgets_what_it_replaces_and_deletes(documents: list[Document]) -> None:
+    leg = SparseLeg.from_documents(documents)
+
+    leg.add([Document("swish", id="d0")])
+    leg.delete([documents[2], Document("unknown", id="unknown")])
+
+    seen: list[object] = []
+    leg.search("pool", 20, lambda metadata: bool(seen.append(metadata.get("page"))))
+    assert 0 not in seen
+    assert 2 not in seen
+    assert [passage.id for passage in leg.search("conv", 20, None)] == ["d1"]
+    assert [passage.id for passage in leg.search("swish", 20, None)] == ["d0"]
+    assert [passage.id for passage in leg.search("pool", 20, None)] == ["d3"]
+
+
+def test_documents_may_come_and_go_for_long(
+    documents: list[Document], embeddings: Embeddings
+) -> None:
+    store = InMemoryVectorStore.from_documents(documents, embeddings)
+    leg = SparseLeg.from_documents(documents)
+    retriever = CAUSRetriever.from_vectorstore(store, leg, k=20)
+    before = retriever.invoke(QUERY)
+    passing = [Document(f"relu {i}", id=f"x{i}") for i in range(1100)]
+
+    leg.add(passing)
+    leg.delete(passing)
+
+    assert retriever.invoke(QUERY) == before
+    leg.add(passing[:1])
+    assert leg.search("relu", 10, None)[0].id == "x0"
+
+
+def test_tracing_parameters_name_the_store(store: VectorStore, documents: list[Document]) -> None:
+    params = CAUSRetriever.from_vectorstore(store, documents)._get_ls_params()
+
+    assert params["ls_vector_store_provider"] == type(store).__name__
+    assert params["ls_embedding_provider"] == "UnitEmbedding"

@@ -1,0 +1,245 @@
+"""CAUS-RAG (Martin, Roy, Shalini): eqs. 2 to 4, the gate, and Algorithm 1 taken literally."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared_core import (
+    CAUS,
+    PLACEMENTS,
+    BM25Index,
+    HybridIndex,
+    Passage,
+    PositionProfile,
+    decide,
+    fuse,
+    position_sensitivity_index,
+    rank,
+    u_shape_order,
+)
+
+EPS = 1e-7
+
+
+def equation_4(k: int) -> list[int]:
+    """pi(i) of eq. 4 with its case distinction, 1-based in, 0-based out: slot -> rank."""
+    return [(2 * i - 1 if i <= math.ceil(k / 2) else 2 * (k - i + 1)) - 1 for i in range(1, k + 1)]
+
+
+def algorithm_1_phase_2(top: Sequence[int]) -> list[int]:
+    """Lines 17 to 27 of Algorithm 1, line by line, with its 1-based arrays."""
+    k = len(top)
+    x: dict[int, int] = {}
+    left, right = 1, k
+    for i in range(1, k + 1):
+        if i % 2 == 1:
+            x[left] = top[i - 1]
+            left = left + 1
+        else:
+            x[right] = top[i - 1]
+            right = right - 1
+    return [x[slot] for slot in range(1, k + 1)]
+
+
+def algorithm_1(
+    phi: Sequence[float], psi: Sequence[float], *, k: int, alpha: float, psi_llm: float
+) -> list[int]:
+    """Lines 6 to 32 of Algorithm 1 over a pool whose scores are known: slot -> pool position."""
+
+    def min_max_norm(value: float, values: Sequence[float]) -> float:
+        return (value - min(values)) / (max(values) - min(values) + EPS)
+
+    beta = 1 - alpha
+    s = [
+        alpha * min_max_norm(phi[i], phi) + beta * min_max_norm(psi[i], psi)
+        for i in range(len(phi))
+    ]
+    top = sorted(range(len(phi)), key=lambda i: (-s[i], -phi[i], i))[:k]
+    return algorithm_1_phase_2(top) if psi_llm > 1.0 else top
+
+
+@pytest.mark.parametrize(
+    ("k", "ranks"),
+    [(3, [1, 3, 2]), (4, [1, 3, 4, 2]), (5, [1, 3, 5, 4, 2]), (6, [1, 3, 5, 6, 4, 2])],
+)
+def test_u_shape_golden_orders(k: int, ranks: list[int]) -> None:
+    """k=3 is the paper's own example (section III-E); the best passage is first for every k."""
+    order = [rank - 1 for rank in ranks]
+    assert u_shape_order(k) == order
+    assert u_shape_order(k, best_at="start") == order
+    assert u_shape_order(k, best_at="end") == order[::-1]
+
+
+@pytest.mark.parametrize("k", range(51))
+def test_equation_4_and_algorithm_1_give_the_same_u_shape(k: int) -> None:
+    """Read as "the rank that stands in slot i", eq. 4 equals Algorithm 1, and ours is both."""
+    assert u_shape_order(k) == equation_4(k) == algorithm_1_phase_2(range(k))
+    assert list(PLACEMENTS["u_shape"]()(k)) == equation_4(k)
+
+
+@pytest.mark.parametrize("k", range(3, 51))
+def test_the_other_reading_of_equation_4_is_another_order(k: int) -> None:
+    """Read as "the slot of rank i", eq. 4 is not Algorithm 1 from k=4 on: the choice matters."""
+    slot_of_rank = equation_4(k)
+    read_wrong = [slot_of_rank.index(slot) for slot in range(k)]
+    assert (read_wrong == algorithm_1_phase_2(range(k))) == (k == 3)
+
+
+def test_equation_2_by_hand() -> None:
+    """Dense 0.9 0.5 0.1 and sparse 2 10 6, alpha 0.3: scores 0.3, 0.85, 0.35."""
+    fused = fuse([0.9, 0.5, 0.1], [2.0, 10.0, 6.0])
+    assert fused.dense_norm.tolist() == pytest.approx([1.0, 0.5, 0.0], abs=1e-6)
+    assert fused.sparse_norm.tolist() == pytest.approx([0.0, 1.0, 0.5], abs=1e-6)
+    assert fused.scores.tolist() == pytest.approx([0.3, 0.85, 0.35], abs=1e-6)
+    assert fused.order.tolist() == [1, 2, 0]
+
+
+def test_epsilon_stands_in_the_denominator() -> None:
+    """Scores 0 and 1e-7 span one epsilon: the better normalises to a half, not to 1."""
+    fused = fuse([0.0, 1e-7], [0.0, 0.0], alpha=1.0)
+    assert fused.scores.tolist() == pytest.approx([0.0, 0.5])
+
+
+@given(st.floats(0, 1), st.integers(1, 6))
+def test_alpha_and_beta_add_up_to_one(alpha: float, n: int) -> None:
+    """Legs that agree fuse to what each says alone, whatever alpha: beta is 1 - alpha."""
+    scores = np.arange(n) ** 2.0
+    fused = fuse(scores, scores, alpha=alpha)
+    np.testing.assert_allclose(fused.scores, fused.dense_norm, atol=1e-12)
+
+
+@pytest.mark.parametrize("beta", [0.1, 0.3, 0.5])
+def test_beta_up_to_one_half_is_allowed(beta: float) -> None:
+    """The paper asks for beta > 0.5 but evaluates 0.1 and 0.5 in Table II."""
+    assert CAUS(alpha=1 - beta).rank([1, 0], [0, 1]).scores[0] == pytest.approx(1 - beta, abs=1e-6)
+
+
+def test_defaults_are_those_of_section_iv() -> None:
+    """Alpha 0.3, so beta 0.7."""
+    assert CAUS().alpha == 0.3
+    assert rank([1, 0], [0, 1]).scores == pytest.approx([0.7, 0.3], abs=1e-6)
+
+
+def test_a_leg_of_equal_scores_contributes_nothing() -> None:
+    """All equal: (x - min) is 0 for each, so the leg says nothing rather than favouring all."""
+    fused = fuse([0.4, 0.4, 0.4], [1.0, 3.0, 2.0])
+    assert fused.dense_norm.tolist() == [0, 0, 0]
+    np.testing.assert_allclose(fused.scores, 0.7 * fused.sparse_norm)
+
+
+def test_ties_go_by_dense_rank_then_by_position() -> None:
+    """Passages 0 and 2 tie on the fused score, 2 is denser; 3 and 4 tie in everything."""
+    fused = fuse([0.0, 0.5, 1.0, 0.2, 0.2], [1.0, 0.0, 0.0, 0.2, 0.2], alpha=0.5)
+    assert fused.scores[0] == fused.scores[2]
+    assert fused.order.tolist() == [2, 0, 1, 3, 4]
+
+
+def test_equation_3_by_hand() -> None:
+    """Edges 0.8 and 0.6, middle 0.5: 1.4."""
+    assert position_sensitivity_index([0.8, 0.5, 0.6]) == pytest.approx(1.4)
+
+
+@pytest.mark.parametrize("k", range(1, 10))
+def test_the_middle_slot_is_the_lower_median(k: int) -> None:
+    """Middle = slot (k-1)//2, also for even k."""
+    accuracy = [0.5] * k
+    accuracy[(k - 1) // 2] = 0.25
+    edges = accuracy[0] + accuracy[-1]
+    assert position_sensitivity_index(accuracy) == pytest.approx(edges / 0.5)
+
+
+def test_thirds_average_the_slots_of_each_third() -> None:
+    """Six slots: means 0.7, 0.4 and 0.5, so 1.2 / 0.8."""
+    accuracy = [0.8, 0.6, 0.3, 0.5, 0.4, 0.6]
+    assert position_sensitivity_index(accuracy, bands="thirds") == pytest.approx(1.5)
+
+
+def test_an_all_zero_profile_is_inconclusive() -> None:
+    """0 / 0 is undefined: neither 0 nor huge, and the gate says why it stays shut."""
+    profile = PositionProfile(model="mute", accuracy=(0, 0, 0))
+    assert math.isnan(profile.psi)
+    for evidence in ("point", "interval"):
+        gate = decide(profile, evidence=evidence)  # type: ignore[arg-type]
+        assert (gate.opened, gate.psi) == (False, None)
+        assert "mute" in gate.reason
+        assert "inconclusive" in gate.reason
+
+
+@pytest.mark.parametrize(
+    ("psi", "opened"), [(0.0, False), (1.0, False), (math.nextafter(1, 2), True), (1.3, True)]
+)
+def test_the_gate_opens_strictly_above_one(psi: float, opened: bool) -> None:
+    """Algorithm 1, line 16; at exactly 1.0 the ranked order is kept."""
+    assert decide(psi).opened is opened
+
+
+def test_flat_profile_keeps_the_ranked_order() -> None:
+    """PSI of a flat profile is a hair below 1, by epsilon: no reordering."""
+    caus = CAUS(k=4, psi=PositionProfile(model="flat", accuracy=(0.6, 0.6, 0.6)))
+    arrangement = caus.place(caus.rank([4, 3, 2, 1], [0, 0, 0, 0], alpha=1.0))
+    assert arrangement.slots == (0, 1, 2, 3)
+    assert arrangement.placement == "sequential"
+
+
+@pytest.mark.parametrize(
+    ("interval", "opened"), [((1.01, 1.9), True), ((1.0, 1.9), False), ((0.9, 1.9), False)]
+)
+def test_interval_evidence_needs_the_lower_bound_above_one(
+    interval: tuple[float, float], opened: bool
+) -> None:
+    """The same PSI of 1.4 opens the gate by point, and by interval only where it is certain."""
+    profile = PositionProfile(model="m", accuracy=(0.8, 0.5, 0.6), interval=interval)
+    assert decide(profile).opened
+    gate = decide(profile, evidence="interval")
+    assert gate.opened is opened
+    assert gate.psi == pytest.approx(1.4)
+    assert f"{interval[0]:.3f}" in gate.reason
+
+
+def test_interval_evidence_without_an_interval_stays_shut() -> None:
+    """A bare number, or a profile that was not bootstrapped, is no interval."""
+    assert not decide(1.7, evidence="interval").opened
+    profile = PositionProfile(model="m", accuracy=(0.8, 0.5, 0.6))
+    assert not decide(profile, evidence="interval").opened
+    assert decide("always", evidence="interval").opened
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=20
+    ),  # few values: ties are frequent
+    st.integers(1, 25),
+    st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]),
+    st.sampled_from([0.9, 1.0, 1.1]),
+)
+def test_the_whole_of_algorithm_1(
+    pool: list[tuple[int, int]], k: int, alpha: float, psi_llm: float
+) -> None:
+    """Scores in, slots out: the pipeline equals the pseudo-code, for open and shut gates."""
+    phi, psi = [float(d) for d, _ in pool], [float(s) for _, s in pool]
+    caus = CAUS(k=k, alpha=alpha, psi=psi_llm)
+    found = caus.place(caus.rank(phi, psi)).indices
+    assert found == algorithm_1(phi, psi, k=k, alpha=alpha, psi_llm=psi_llm)
+
+
+def test_missing_scores_are_computed_exactly() -> None:
+    """At depth 1 each leg finds another passage; each gets its true score from the other leg."""
+    index = HybridIndex(metric="inner_product")
+    texts = ["alpha beta", "beta gamma", "gamma gamma"]
+    index.add([Passage(str(row), text) for row, text in enumerate(texts)], [[0.1], [0.8], [0.5]])
+    bm25 = BM25Index.from_texts(texts).scores("gamma")
+    assert bm25[2] > bm25[1] > 0
+
+    found_by_dense = index.search("gamma", [1.0], k=1, fetch_k=1, alpha=1.0)
+    assert found_by_dense.indices == [1]
+    assert found_by_dense.sparse == pytest.approx([bm25[1]])
+
+    found_by_sparse = index.search("gamma", [1.0], k=1, fetch_k=1, alpha=0.0)
+    assert found_by_sparse.indices == [2]
+    assert found_by_sparse.dense == pytest.approx([0.5])

@@ -1,0 +1,22 @@
+"""RetriVex: its names for orders of spans are placements we already have."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared_core import PLACEMENTS
+
+
+@pytest.mark.parametrize(
+    ("name", "same_as"),
+    [
+        ("edge_balanced", "u_shape"),
+        ("front_first", "sequential"),
+        ("back_first", "inverse"),
+    ],
+)
+@pytest.mark.parametrize("k", range(13))
+def test_retrivex_orders(name: str, same_as: str, k: int) -> None:
+    """Edge-balanced is the U-shape; front-first and back-first are best first and best last."""
+    assert PLACEMENTS[name]()(k) == PLACEMENTS[same_as]()(k)
+    assert PLACEMENTS[name].name == name

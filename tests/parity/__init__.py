@@ -1,0 +1,1 @@
+"""Both adapters against the core: the same input gives the same order."""

@@ -1,0 +1,368 @@
+"""The same order, scores and explanations from the core, LangChain and LlamaIndex."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.vectorstores import InMemoryVectorStore
+from llama_index.core import VectorStoreIndex
+from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
+
+import langchain_posrag as on_langchain
+import llamaindex_posrag as on_llamaindex
+from shared_core import CAUS, PLACEMENTS, Arrangement, BM25Index, HybridIndex, PositionProfile
+from shared_core.placement import Shuffle, UShape
+
+from .both_sides import LangChainEmbedding, LlamaIndexEmbedding, corpus, embed
+
+PROFILE = PositionProfile(
+    model="m", accuracy=(0.9, 0.5, 0.4, 0.6, 0.8), distraction=(0.3, 0.1, 0.2, 0.5, 0.4)
+)
+CORPUS = corpus()
+QUERIES = (
+    "convolution with stride",
+    "softmax attention attention head",
+    "learning rate of the optimizer",
+    "nothing known here",
+    "padding",
+)
+SCORES = [0.9, 0.2, 0.7, 0.7, -0.4, 0.1, 0.9, 0.3, 0.0, 0.5, 0.6, 0.8]
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+@pytest.fixture(scope="module")
+def index() -> HybridIndex:
+    index = HybridIndex()
+    index.add(CORPUS.passages, CORPUS.vectors)
+    return index
+
+
+def langchain_retriever(**options: Any) -> on_langchain.CAUSRetriever:
+    return on_langchain.CAUSRetriever.from_documents(
+        CORPUS.documents, LangChainEmbedding(), **options
+    )
+
+
+def llamaindex_retriever(**options: Any) -> on_llamaindex.CAUSRetriever:
+    return on_llamaindex.CAUSRetriever.from_nodes(CORPUS.nodes, LlamaIndexEmbedding(), **options)
+
+
+def document_ids(documents: list[Document]) -> list[str | None]:
+    return [document.id for document in documents]
+
+
+def node_ids(nodes: list[NodeWithScore]) -> list[str]:
+    return [node.node.node_id for node in nodes]
+
+
+def assert_all_the_same(
+    core: Arrangement, documents: list[Document], nodes: list[NodeWithScore], ids: list[str]
+) -> None:
+    """Ids, scores and explanations, slot by slot and bit for bit."""
+    assert document_ids(documents) == node_ids(nodes) == ids
+    assert [document.metadata["score"] for document in documents] == core.scores
+    assert [node.score for node in nodes] == core.scores
+    assert [document.metadata["posrag"] for document in documents] == core.explain()
+    assert [node.posrag for node in nodes] == core.explain()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("k", range(13))
+@pytest.mark.parametrize("name", PLACEMENTS)
+def test_placements_give_the_cores_order(name: str, k: int) -> None:
+    """Every placement, every k from 0: the transformer and the postprocessor, sync and in pipes."""
+    expected = [f"p{rank}" for rank in PLACEMENTS[name]()(k, PROFILE)]
+    transformer = on_langchain.PlacementTransformer(name, psi=PROFILE)
+    postprocessor = on_llamaindex.PlacementPostprocessor(name, psi=PROFILE)
+    documents = CORPUS.documents[:k]
+    nodes = [NodeWithScore(node=node, score=None) for node in CORPUS.nodes[:k]]
+    assert document_ids(transformer.invoke(documents)) == expected
+    assert document_ids([*transformer.transform_documents(documents)]) == expected
+    assert document_ids([*transformer.compress_documents(documents, "query")]) == expected
+    assert node_ids(postprocessor.postprocess_nodes(nodes)) == expected
+
+
+@pytest.mark.parametrize("placement", [UShape(best_at="end"), Shuffle(5)], ids=repr)
+@pytest.mark.parametrize("k", range(13))
+def test_placements_with_options_give_the_cores_order(placement: UShape | Shuffle, k: int) -> None:
+    """A placement itself serves as well as its name."""
+    expected = [f"p{rank}" for rank in placement(k)]
+    documents = on_langchain.PlacementTransformer(placement).invoke(CORPUS.documents[:k])
+    nodes = on_llamaindex.PlacementPostprocessor(placement, psi="always").postprocess_nodes(
+        [NodeWithScore(node=node, score=0.5) for node in CORPUS.nodes[:k]]
+    )
+    assert document_ids(documents) == node_ids(nodes) == expected
+
+
+@pytest.mark.parametrize("psi", ["always", "never", None, 0.8, 1.0, 1.2, PROFILE])
+@pytest.mark.parametrize("evidence", ["point", "interval"])
+def test_the_gate_is_the_same_on_both_sides(psi: Any, evidence: Any) -> None:
+    """Decision, number and reason."""
+    core = CAUS(psi=psi, evidence=evidence)
+    documents = on_langchain.PlacementTransformer("u_shape", psi=psi, evidence=evidence).invoke(
+        CORPUS.documents[:5]
+    )
+    nodes = on_llamaindex.PlacementPostprocessor(
+        "u_shape", psi=psi, evidence=evidence
+    ).postprocess_nodes([NodeWithScore(node=node, score=0.5) for node in CORPUS.nodes[:5]])
+    expected = {"psi": core.gate.psi, "gate": "open" if core.gate.opened else "shut"}
+    expected |= {"reason": core.gate.reason, "placement": core.applied.name}
+    for slot, why in enumerate(document.metadata["posrag"] for document in documents):
+        assert why == nodes[slot].posrag  # type: ignore[attr-defined]
+        assert expected.items() <= why.items()
+        assert why["slot"] == slot
+
+
+@pytest.mark.parametrize("k", range(1, 13))
+@pytest.mark.parametrize("name", PLACEMENTS)
+def test_retrievers_give_the_cores_order(name: str, k: int, index: HybridIndex) -> None:
+    """Every placement, every k from 1: ids, scores and explanations."""
+    options: dict[str, Any] = {"k": k, "placement": name, "psi": PROFILE}
+    core = CAUS(**options).search(index, QUERIES[0], embed(QUERIES[0]))
+    assert len(core) == k
+    assert_all_the_same(
+        core,
+        langchain_retriever(**options).invoke(QUERIES[0]),
+        llamaindex_retriever(**options).retrieve(QUERIES[0]),
+        [passage.id for passage in core.passages],
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"alpha": 0.0},
+        {"alpha": 1.0},
+        {"alpha": "auto"},
+        {"fusion": "rrf"},
+        {"fetch_k": 1, "k": 3},
+        {"k": 1000},
+        {"psi": 1.3},
+        {"psi": "never"},
+    ],
+    ids=repr,
+)
+async def test_retrievers_give_the_cores_results_for_every_option(
+    options: dict[str, Any], index: HybridIndex
+) -> None:
+    """Sync, async and in batches, with queries that match much, little and nothing."""
+    core = CAUS(**options)
+    one, other = langchain_retriever(**options), llamaindex_retriever(**options)
+    batches = one.batch([*QUERIES]), other.retrieve_batch(QUERIES)
+    for query, documents, nodes in zip(QUERIES, *batches, strict=True):
+        expected = core.search(index, query, embed(query))
+        ids = [passage.id for passage in expected.passages]
+        assert_all_the_same(expected, documents, nodes, ids)
+        assert_all_the_same(expected, one.invoke(query), other.retrieve(query), ids)
+        assert_all_the_same(expected, await one.ainvoke(query), await other.aretrieve(query), ids)
+
+
+@pytest.mark.parametrize("options", [{"variant": "okapi"}, {"metric": "inner_product"}], ids=repr)
+def test_retrievers_hand_index_options_through(options: dict[str, Any]) -> None:
+    """The index they build is the core's own."""
+    index = HybridIndex(**options)
+    index.add(CORPUS.passages, CORPUS.vectors)
+    for query in QUERIES:
+        core = CAUS(psi="always").search(index, query, embed(query))
+        assert_all_the_same(
+            core,
+            langchain_retriever(psi="always", **options).invoke(query),
+            llamaindex_retriever(psi="always", **options).retrieve(query),
+            [passage.id for passage in core.passages],
+        )
+
+
+def test_filters_mean_the_same(index: HybridIndex) -> None:
+    """Equal, and any of: each side in its own form."""
+    any_of = MetadataFilter(key="number", value=[3, 14, 15], operator=FilterOperator.IN)
+    cases = [
+        ({"lang": "de"}, MetadataFilters.from_dict({"lang": "de"})),
+        ({"number": [3, 14, 15]}, MetadataFilters(filters=[any_of])),
+        ({"lang": "en", "number": 4}, MetadataFilters.from_dict({"lang": "en", "number": 4})),
+        ({"lang": "fr"}, MetadataFilters.from_dict({"lang": "fr"})),
+    ]
+    for where, filters in cases:
+        for query in QUERIES:
+            core = CAUS().search(index, query, embed(query), where=where)
+            assert_all_the_same(
+                core,
+                langchain_retriever().invoke(query, filter=where),
+                llamaindex_retriever(filters=filters).retrieve(query),
+                [passage.id for passage in core.passages],
+            )
+
+
+def test_retrievers_stay_the_same_through_changes() -> None:
+    """Adding, replacing and deleting on both sides."""
+    changed = corpus(80)
+    index = HybridIndex()
+    index.add(CORPUS.passages, CORPUS.vectors)
+    one, other = langchain_retriever(psi="always"), llamaindex_retriever(psi="always")
+    index.add(changed.passages[50:], changed.vectors[50:])
+    one.add_documents(changed.documents[50:])
+    other.add_nodes(changed.nodes[50:])
+    gone = [f"p{number}" for number in range(0, 80, 3)]
+    index.delete(gone)
+    one.delete(ids=gone)
+    other.delete_nodes(gone)
+    for query in QUERIES:
+        core = CAUS(psi="always").search(index, query, embed(query))
+        ids = [passage.id for passage in core.passages]
+        assert_all_the_same(core, one.invoke(query), other.retrieve(query), ids)
+
+
+@pytest.mark.parametrize("n", range(13))
+@pytest.mark.parametrize("name", PLACEMENTS)
+def test_rescoring_gives_the_cores_order(name: str, n: int) -> None:
+    """The compressor and the postprocessor over n candidates, from none on: what CAUS makes."""
+    options: dict[str, Any] = {"k": 8, "placement": name, "psi": PROFILE}
+    documents, nodes = CORPUS.scored(SCORES[:n])
+    texts = [passage.text for passage in CORPUS.passages[:n]]
+    caus = CAUS(**options)
+    for query in QUERIES:
+        core = caus.place(caus.rank(SCORES[:n], BM25Index.from_texts(texts).scores(query)))
+        compressed = on_langchain.HybridScoreCompressor(**options).compress_documents(
+            documents, query
+        )
+        processed = on_llamaindex.CAUSPostprocessor(**options).postprocess_nodes(
+            nodes, QueryBundle(query)
+        )
+        ids = [f"p{number}" for number in core.indices]
+        assert_all_the_same(core, [*compressed], processed, ids)
+
+
+@pytest.mark.parametrize("missing", [None, math.nan])
+def test_rescoring_treats_missing_scores_alike(missing: float | None) -> None:
+    """A candidate without a score stands at the floor of the others."""
+    scores = [missing if at in (0, 5) else score for at, score in enumerate(SCORES)]
+    documents, nodes = CORPUS.scored(scores)
+    texts = [passage.text for passage in CORPUS.passages[: len(scores)]]
+    dense = [math.nan if score is None else score for score in scores]
+    caus = CAUS(psi="always", k=12, alpha=0.6)
+    core = caus.place(caus.rank(dense, BM25Index.from_texts(texts).scores(QUERIES[0])))
+    assert_all_the_same(
+        core,
+        [
+            *on_langchain.HybridScoreCompressor(psi="always", k=12, alpha=0.6).compress_documents(
+                documents, QUERIES[0]
+            )
+        ],
+        on_llamaindex.CAUSPostprocessor(psi="always", k=12, alpha=0.6).postprocess_nodes(
+            nodes, QueryBundle(QUERIES[0])
+        ),
+        [f"p{number}" for number in core.indices],
+    )
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+@pytest.mark.parametrize("fusion", ["min_max", "rrf"])
+def test_rescoring_takes_either_direction(higher_is_better: bool, fusion: Any) -> None:
+    """Distances on both sides: the core gets them negated."""
+    documents, nodes = CORPUS.scored(SCORES)
+    texts = [passage.text for passage in CORPUS.passages[: len(SCORES)]]
+    options: dict[str, Any] = {"psi": "always", "k": 5, "fusion": fusion, "alpha": "auto"}
+    caus = CAUS(**options)
+    dense = SCORES if higher_is_better else [-score for score in SCORES]
+    core = caus.place(caus.rank(dense, BM25Index.from_texts(texts).scores(QUERIES[0])))
+    direction = {"higher_is_better": higher_is_better}
+    compressor = on_langchain.HybridScoreCompressor(**options, **direction)
+    postprocessor = on_llamaindex.CAUSPostprocessor(**options, **direction)
+    assert_all_the_same(
+        core,
+        [*compressor.compress_documents(documents, QUERIES[0])],
+        postprocessor.postprocess_nodes(nodes, QueryBundle(QUERIES[0])),
+        [f"p{number}" for number in core.indices],
+    )
+
+
+def test_rescoring_with_a_corpus_uses_its_statistics() -> None:
+    """The same order, and scores equal to rounding: one side scores rows, the other texts."""
+    documents, nodes = CORPUS.scored(SCORES)
+    for query in QUERIES:
+        compressor = on_langchain.HybridScoreCompressor.from_documents(
+            CORPUS.documents, psi="always", k=7
+        )
+        postprocessor = on_llamaindex.CAUSPostprocessor.from_nodes(CORPUS.nodes, psi="always", k=7)
+        caus = CAUS(psi="always", k=7)
+        bm25 = BM25Index.from_texts(passage.text for passage in CORPUS.passages)
+        sparse = bm25.scores(query)[: len(SCORES)]
+        core = caus.place(caus.rank(SCORES, sparse))
+        compressed = [*compressor.compress_documents(documents, query)]
+        processed = postprocessor.postprocess_nodes(nodes, QueryBundle(query))
+        ids = [f"p{number}" for number in core.indices]
+        assert document_ids(compressed) == node_ids(processed) == ids
+        scores = [document.metadata["score"] for document in compressed]
+        assert scores == pytest.approx(core.scores, abs=1e-9)
+        assert [node.score for node in processed] == pytest.approx(core.scores, abs=1e-9)
+
+
+def test_retrievers_over_the_frameworks_own_stores_agree() -> None:
+    """InMemoryVectorStore and SimpleVectorStore both score cosines; deep enough, that is exact."""
+    store = InMemoryVectorStore(LangChainEmbedding())
+    store.add_documents(CORPUS.documents)
+    one = on_langchain.CAUSRetriever.from_vectorstore(
+        store, CORPUS.documents, k=8, fetch_k=60, psi="always"
+    )
+    other = on_llamaindex.CAUSRetriever.from_index(
+        VectorStoreIndex(CORPUS.nodes, embed_model=LlamaIndexEmbedding()),
+        higher_is_better=True,
+        caus=CAUS(k=8, fetch_k=60, psi="always"),
+    )
+    for query in QUERIES:
+        documents, nodes = one.invoke(query), other.retrieve(query)
+        scores = [document.metadata["score"] for document in documents]
+        assert scores == pytest.approx([node.score for node in nodes], abs=1e-6)
+        assert [document.metadata["posrag"]["rank"] for document in documents] == [
+            node.posrag["rank"]  # type: ignore[attr-defined]
+            for node in nodes
+        ]
+
+
+async def test_an_empty_index_answers_nothing_on_both_sides() -> None:
+    """Sync and async; and what follows in the pipe takes the empty list."""
+    one = on_langchain.CAUSRetriever.from_documents([], LangChainEmbedding())
+    other = on_llamaindex.CAUSRetriever.from_nodes([], LlamaIndexEmbedding())
+    assert one.invoke("x") == await one.ainvoke("x") == []
+    assert other.retrieve("x") == await other.aretrieve("x") == []
+    assert (one | on_langchain.PlacementTransformer("u_shape")).invoke("x") == []
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\n"])
+def test_a_blank_query_is_the_same_on_both_sides(query: str, index: HybridIndex) -> None:
+    """The dense leg answers it."""
+    core = CAUS().search(index, query, embed(query))
+    assert_all_the_same(
+        core,
+        langchain_retriever().invoke(query),
+        llamaindex_retriever().retrieve(query),
+        [passage.id for passage in core.passages],
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"k": 0},
+        {"k": -1},
+        {"alpha": 1.5},
+        {"alpha": "best"},
+        {"fetch_k": 0},
+        {"placement": "v_shape"},
+        {"fusion": "sum"},
+        {"psi": -1.0},
+        {"evidence": "strong"},
+        {"psi": "always", "placement": "max_relevance"},
+    ],
+    ids=repr,
+)
+def test_bad_options_are_refused_on_both_sides(options: dict[str, Any]) -> None:
+    """A ValueError that shows the value, as in the core."""
+    shown = str([*options.values()][-1])
+    for make in (CAUS, langchain_retriever, llamaindex_retriever):
+        with pytest.raises(ValueError, match=shown):
+            make(**options)
