@@ -170,7 +170,15 @@ class HybridIndex:
         return ids
 
     def delete(self, ids: Iterable[str]) -> list[str]:
-        """Delete passages and return the ids that were there; unknown ids are ignored."""
+        """Delete passages and return the ids that were there; unknown ids are ignored.
+
+        Raises
+        ------
+        ValueError
+            If `ids` is one text instead of several.
+        """
+        if isinstance(ids, str):
+            raise ValueError(f"ids must be several ids, got the text {ids!r}; give [{ids!r}]")
         with self._writing:
             state = self._state
             rows = {id: row for id in ids if (row := state.row(id)) is not None}

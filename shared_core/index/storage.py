@@ -18,6 +18,7 @@ import os
 import re
 import secrets
 import shutil
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -86,6 +87,7 @@ def save_state(
             shutil.rmtree(data, ignore_errors=True)
             raise
         (data / MANIFEST).replace(folder / MANIFEST)
+        _settle(folder)
         for other in _data_folders(folder):
             if other != data:
                 shutil.rmtree(other, ignore_errors=True)
@@ -111,14 +113,7 @@ def load_state(folder: Path, tokenizer: Tokenizer | None, decode: Coder | None) 
         raise IndexFormatError(f"{folder} is not an index: it has no {MANIFEST}")
     with _locked(folder, exclusive=False):
         manifest = _read_manifest(folder / MANIFEST)
-        own = manifest["tokenizer"] == _name_of(tokenize)
-        if own and tokenizer is not None:
-            raise ValueError(f"{folder} was built with the default tokenizer; load it without one")
-        if not own and tokenizer is None:
-            raise ValueError(
-                f"{folder} was built with the tokenizer {manifest['tokenizer']}; "
-                "give it as tokenizer="
-            )
+        _check_tokenizer(folder, manifest["tokenizer"], tokenizer)
         data = folder / manifest["data"]
         for name, sealed in manifest["files"].items():
             _check_file(data / name, sealed)
@@ -131,6 +126,23 @@ def load_state(folder: Path, tokenizer: Tokenizer | None, decode: Coder | None) 
             list(_read_passages(data, decode)),
         )
         return Loaded(state, lexicon, manifest["extra"])
+
+
+def _check_tokenizer(folder: Path, built_with: str, given: Tokenizer | None) -> None:
+    default, name = _name_of(tokenize), _name_of(tokenize if given is None else given)
+    if built_with == name:
+        return
+    if built_with == default:
+        raise ValueError(f"{folder} was built with the default tokenizer, not with {name}")
+    if name == default:
+        raise ValueError(
+            f"{folder} was built with the tokenizer {built_with}; give it as tokenizer="
+        )
+    warnings.warn(
+        f"{folder} was built with the tokenizer {built_with} and is loaded with {name}; "
+        "they must split alike",
+        stacklevel=4,
+    )
 
 
 @contextmanager
@@ -146,6 +158,16 @@ def _locked(folder: Path, *, exclusive: bool) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _settle(folder: Path) -> None:
+    """Have the system write down which files the folder holds, where it can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _data_folders(folder: Path) -> list[Path]:
@@ -193,13 +215,17 @@ def _dump(passage: Passage, encode: Coder | None) -> str:
     record = {"id": passage.id, "text": passage.text, "metadata": dict(passage.metadata)}
     if encode is not None:
         record["source"] = encode(passage.source)
-    _check_json(record, f"passage {passage.id!r}")
+    owner = f"passage {passage.id!r}"
+    try:
+        _check_json(record, owner)
+    except RecursionError as error:
+        raise ValueError(f"{owner} cannot be saved as JSON: it holds itself") from error
     return json.dumps(record)
 
 
 def _check_json(value: Any, owner: str) -> None:
     """Raise ValueError if `value` would not come back from JSON as it is."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         for key, held in value.items():
             if not isinstance(key, str):
                 raise ValueError(f"{owner} cannot be saved as JSON: its key {key!r} is not a text")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -10,33 +11,33 @@ Tokenizer: TypeAlias = Callable[[str], list[str]]
 """Text in, tokens out. Any callable of this shape serves as a tokeniser."""
 
 _WORD = re.compile(r"\w+(?:\.\w+)*")
-_SEPARATOR = re.compile(r"[._]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def split_words(text: str) -> list[str]:
     """Return the surface words of `text`: runs of word characters, joined by inner dots."""
-    return _WORD.findall(text)
+    return _WORD.findall(text if text.isascii() else unicodedata.normalize("NFC", text))
 
 
 def expand_word(word: str) -> list[str]:
     """Return the tokens of one surface word: the whole, then its parts, lower-cased.
 
-    A word is split at dots and underscores, each of those pieces at camelCase boundaries;
-    every level is kept, repeats of one spelling are not.
+    A word is split at dots, each piece of it at underscores, and each of those at camelCase
+    boundaries; every level is kept, repeats of one spelling are not.
 
     >>> expand_word("torch.nn.BatchNorm2d")
     ['torch.nn.batchnorm2d', 'torch', 'nn', 'batchnorm2d', 'batch', 'norm2d']
+    >>> expand_word("F.max_pool2d")
+    ['f.max_pool2d', 'f', 'max_pool2d', 'max', 'pool2d']
     """
     if word.islower() and word.isalnum():
         return [word]
-    tokens = [word.lower()]
-    for piece in _SEPARATOR.split(word):
-        tokens.append(piece.lower())
-        parts = _CAMEL.split(piece)
-        if len(parts) > 1:
-            tokens.extend(part.lower() for part in parts)
-    return [token for token in dict.fromkeys(tokens) if token]
+    levels = [word]
+    for name in word.split("."):
+        levels.append(name)
+        for piece in name.split("_"):
+            levels += [piece, *_CAMEL.split(piece)]
+    return [token for token in dict.fromkeys(level.lower() for level in levels) if token]
 
 
 def tokenize(text: str) -> list[str]:
@@ -44,7 +45,8 @@ def tokenize(text: str) -> list[str]:
 
     ``torch.nn.Conv2d``, ``snake_case`` and ``camelCase`` yield the whole identifier and its
     parts, so that both an exact name and a description in words find it. Plain words yield
-    themselves. There is no stemming and no stop-word list: both depend on the language.
+    themselves. There is no stemming and no stop-word list: both depend on the language. Scripts
+    without spaces between words, or with marks that combine, want a tokeniser of their own.
 
     >>> tokenize("Use torch.nn.Conv2d!")
     ['use', 'torch.nn.conv2d', 'torch', 'nn', 'conv2d']

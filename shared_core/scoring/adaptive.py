@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from shared_core.arrays import Scores
 
@@ -15,7 +16,7 @@ PRIOR_ODDS = math.e
 """Odds dense to sparse where both best scores stand out equally: a weight of 0.731."""
 
 
-def auto_alpha(dense: Scores, sparse: Scores) -> float:
+def auto_alpha(dense: npt.ArrayLike, sparse: npt.ArrayLike) -> float:
     """Weigh the dense leg by how far its best score stands out, against the sparse leg's.
 
     A leg that has found the answer shows it: its best passage stands clear of the next ones. A
@@ -39,8 +40,8 @@ def auto_alpha(dense: Scores, sparse: Scores) -> float:
         Weight of the dense leg in [0, 1]. A leg whose scores are all equal (no query word in the
         pool, say) says nothing and weighs 0; where neither says anything, 0.731.
     """
-    odds = PRIOR_ODDS * _stands_out(dense)
-    total = odds + _stands_out(sparse)
+    odds = PRIOR_ODDS * _stands_out(np.asarray(dense, np.float64))
+    total = odds + _stands_out(np.asarray(sparse, np.float64))
     return odds / total if total > 0 else PRIOR_ODDS / (1 + PRIOR_ODDS)
 
 

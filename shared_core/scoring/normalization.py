@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from shared_core.arrays import Scores
 
 EPS = 1e-7
 
 
-def min_max(scores: Scores) -> Scores:
+def min_max(scores: npt.ArrayLike) -> Scores:
     """Scale scores to [0, 1]: ``(x - min) / (max - min + eps)`` with ``eps = 1e-7``.
 
     Parameters
@@ -20,6 +23,7 @@ def min_max(scores: Scores) -> Scores:
     ndarray
         Shape (n,), in [0, 1). All zero where the scores are all equal.
     """
+    scores = np.asarray(scores, np.float64)
     if scores.size == 0:
         return scores
     return scale(scores, float(scores.min()), float(scores.max()))

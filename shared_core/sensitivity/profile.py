@@ -6,7 +6,6 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -175,9 +174,8 @@ class PositionProfile:
             If the file is not a position profile.
         """
         for path in (Path(name), _path_of(str(name))):
-            with suppress(OSError):  # a name that no file can have
-                if path.is_file():
-                    return _parse(cls, path)
+            if _is_file(path):
+                return _parse(cls, path)
         raise ProfileNotFoundError(
             f"no position profile {str(name)!r}: neither a file nor a name saved in "
             f"{profile_folder()} ({_saved_names()})"
@@ -193,6 +191,13 @@ def _resample(values: Sequence[float], k: int) -> list[float]:
 
 def _path_of(model: str) -> Path:
     return profile_folder() / (quote(model, safe="") + ".json")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no file can have
+        return False
 
 
 def _saved_names() -> str:

@@ -82,6 +82,28 @@ def test_top_is_what_scoring_every_row_gives(
     assert (found[1:] > found[:-1])[ties & (exact[1:] == exact[:-1])].all()
 
 
+@pytest.mark.parametrize(("holders", "share"), [(298, 0.55), (192, 0.75), (124, 0.95)])
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_the_bound_of_the_frequent_term_is_used_to_the_full(
+    holders: int, share: float, k: int
+) -> None:
+    """A row that is behind by `share` of the bound overtakes by holding the frequent term often.
+
+    With b = 0 a term that occurs 1,000 times weighs 0.999 of its bound, so a bound that were
+    any smaller than it is would leave that row out.
+    """
+    texts = ["rare " * 4] * (k + 1) + ["rare " + "frequent " * 1000] * k
+    texts += ["rare"] * (holders - 2 * k - 1) + ["frequent"] * (500 - k)
+    texts += ["none"] * (1000 - len(texts))
+    index = BM25Index.from_texts(texts, k1=1.2, b=0.0)
+    prepared = index.query("rare frequent")
+    rare, frequent = (index.scores_at(term, [k + 1])[0] for term in ("rare", "frequent"))
+    behind = index.scores_at("rare", [0])[0] - rare
+    assert behind / frequent == pytest.approx(share, abs=0.01)
+    assert prepared.top(k).tolist() == list(range(k + 1, 2 * k + 1))
+    assert is_pruned(prepared)
+
+
 def test_these_thresholds_do_prune() -> None:
     """The tests of this module would prove nothing if every term were scored in full."""
     index = BM25Index.from_texts(zipf_texts(400, seed=1))
