@@ -94,15 +94,15 @@ class PlacementTransformer(
         return self._place(documents)
 
     def _place(self, documents: Sequence[Document]) -> list[Document]:
-        gate, placement = self.caus.gate, self.caus.applied
+        gate = self.caus.gate
         detail = {
-            "placement": placement.name,
+            "placement": self.caus.applied.name,
             "psi": gate.psi,
             "gate": "open" if gate.opened else "shut",
             "reason": gate.reason,
         }
         placed = []
-        for slot, rank in enumerate(placement(len(documents), self.caus.profile)):
+        for slot, rank in enumerate(self.caus.slots(len(documents))):
             document = documents[rank]
             metadata = copy_metadata(document.metadata)
             if self.include_scores:

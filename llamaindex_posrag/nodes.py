@@ -65,7 +65,7 @@ def placed(nodes: Sequence[NodeWithScore], caus: CAUS) -> list[NodeWithScore]:
             score=nodes[rank].score,
             posrag={**_explanation(nodes[rank]), "rank": rank, "slot": slot, **shared},
         )
-        for slot, rank in enumerate(caus.applied(len(nodes), caus.profile))
+        for slot, rank in enumerate(caus.slots(len(nodes)))
     ]
 
 

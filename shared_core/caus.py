@@ -104,10 +104,18 @@ class CAUS:
 
     def place(self, ranking: Ranking) -> Arrangement:
         """Put a ranking into slots: by the placement if the gate is open, else as ranked."""
-        placement = self.applied
-        return Arrangement(
-            ranking, placement(len(ranking), self.profile), placement.name, self.gate
-        )
+        return Arrangement(ranking, self.slots(len(ranking)), self.applied.name, self.gate)
+
+    def slots(self, k: int) -> tuple[int, ...]:
+        """Return slot -> rank for `k` passages, by the placement in force."""
+        slots = self._slots.get(k)
+        if slots is None:
+            slots = self._slots[k] = self.applied(k, self.profile)
+        return slots
+
+    @cached_property
+    def _slots(self) -> dict[int, tuple[int, ...]]:
+        return {}
 
     def search(
         self,

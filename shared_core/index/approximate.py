@@ -25,8 +25,8 @@ AT_LEAST = 128
 TAIL = 0.1
 """Share of rows that may wait outside, scanned exactly, before they are taken in."""
 
-SMALL = 10_000
-"""Rows below which an exact scan is fast enough, and nothing is preselected."""
+SMALL = 4096
+"""Rows below which a scan is fast enough, and nothing is preselected."""
 
 CLUSTERS_PER_ROOT = 4
 """Lists of the inverted file for each unit of the square root of the rows."""
@@ -40,7 +40,7 @@ PROBES = 16
 NEIGHBOURS = 32
 """Neighbours of a node in the graph."""
 
-CHUNK = 65_536
+CHUNK = 4096
 _SEED = 1234
 
 
@@ -58,12 +58,16 @@ class Approximate:
         Puts the largest component at 127.
     trained
         Rows at hand when the inverted file was trained.
+    margin
+        Largest distance of a vector from its 8-bit copy: how far a product with a query of unit
+        length can be off.
     """
 
     kind: Kind
     index: faiss.Index
     scale: float
     trained: int
+    margin: float = 0.0
 
     @property
     def size(self) -> int:
@@ -81,9 +85,8 @@ class Approximate:
         made = cls(kind, _make(kind, dim, rows), scale, rows)
         if not made.index.is_trained:
             step = max(1, rows // (64 * made.index.nlist))
-            made.index.train(made._bytes(vectors[::step]))
-        made._add(vectors)
-        return made
+            made.index.train(made._rounded(vectors[::step] * np.float32(scale)))
+        return made._with(vectors)
 
     def grown(self, vectors: Vectors) -> Approximate | None:
         """Return one that covers all `vectors`, or itself while few rows wait outside."""
@@ -93,17 +96,22 @@ class Approximate:
         if self.kind == "ivf" and vectors.shape[0] > 4 * self.trained:
             return Approximate.build(self.kind, vectors)
         made = replace(self, index=faiss.clone_index(self.index))
-        made._add(vectors[self.size :])
-        return made
+        return made._with(vectors[self.size :])
 
-    def search(self, query: Vectors, k: int, allowed: Bools | None) -> Rows:
-        """Return rows, ascending, among which most of the best `k` are."""
+    def search(self, query: Vectors, k: int, allowed: Bools | None) -> tuple[Rows, float]:
+        """Return rows, ascending, among which most of the best `k` are, and a bound.
+
+        Where all rows are scanned (``sq8``), no other allowed row scores higher than the bound by
+        more than `margin` times the length of the query.
+        """
         wanted = min(max(SHORTLIST * k, AT_LEAST), self.size)
         bits = None if allowed is None else np.packbits(allowed, bitorder="little")
         params = self._parameters(wanted, bits)
-        found = self.index.search((query * np.float32(self.scale))[None], wanted, params=params)[1]
-        rows = np.sort(found[0])
-        return rows[rows >= 0].astype(np.intp, copy=False)
+        scores, found = self.index.search(query[None], wanted, params=params)
+        rows = found[0]
+        if rows[-1] < 0:  # fewer than wanted; there are no others
+            return np.sort(rows[rows >= 0]), -np.inf
+        return np.sort(rows), float(scores[0, -1]) / self.scale
 
     def _parameters(
         self, wanted: int, bits: npt.NDArray[np.uint8] | None
@@ -115,12 +123,18 @@ class Approximate:
             return faiss.SearchParametersHNSW(efSearch=wanted, **options)
         return faiss.SearchParameters(**options) if options else None
 
-    def _add(self, vectors: Vectors) -> None:
+    def _with(self, vectors: Vectors) -> Approximate:
+        """Add rows to an index that nobody else holds yet."""
+        margin = self.margin
         for start in range(0, len(vectors), CHUNK):
-            self.index.add(self._bytes(vectors[start : start + CHUNK]))
+            scaled = vectors[start : start + CHUNK] * np.float32(self.scale)
+            rounded = self._rounded(scaled)
+            self.index.add(rounded)
+            scaled -= rounded
+            margin = max(margin, float(np.vecdot(scaled, scaled).max()) ** 0.5 / self.scale)
+        return replace(self, margin=margin)
 
-    def _bytes(self, vectors: Vectors) -> Vectors:
-        scaled: Vectors = vectors * np.float32(self.scale)
+    def _rounded(self, scaled: Vectors) -> Vectors:
         return np.asarray(np.rint(scaled.clip(-127, 127)))
 
 

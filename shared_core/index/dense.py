@@ -39,7 +39,7 @@ class DenseView:
     metric
         ``"cosine"``: vectors and queries are scaled to unit length. ``"inner_product"``: as given.
     kind
-        ``"flat"``, or the approximate index that preselects.
+        ``"flat"``: exact. Otherwise the approximate index that preselects.
     store
         FAISS flat index whose memory holds the vectors, with room to grow; None before the first.
     vectors
@@ -130,24 +130,40 @@ class DenseView:
         """
         if allowed is not None and FEW * np.count_nonzero(allowed) <= self.size:
             return PreselectedQuery(self.vectors, vector, allowed.nonzero()[0])
+        found = self._preselected(vector, depth, allowed)
+        return found or ScannedQuery(np.vecdot(self.vectors, vector), allowed)
+
+    def _preselected(
+        self, vector: Vectors, depth: int, allowed: Bools | None
+    ) -> PreselectedQuery | None:
+        """Score only a short list; None if the best rows may not all be on it.
+
+        For ``flat`` they are shown to be: by the distance of every vector from its 8-bit copy.
+        """
         if self.approximate is None:
-            return ScannedQuery(np.vecdot(self.vectors, vector), allowed)
+            return None
         first = self.approximate.size
         covered = None if allowed is None else allowed[:first]
-        rows = self.approximate.search(vector, depth, covered)
+        rows, bound = self.approximate.search(vector, depth, covered)
         if rows.size < min(depth, first if covered is None else np.count_nonzero(covered)):
-            return ScannedQuery(np.vecdot(self.vectors, vector), allowed)
-        waiting = np.arange(first, self.size)
-        if allowed is not None:
-            waiting = waiting[allowed[first:]]
-        return PreselectedQuery(self.vectors, vector, np.concatenate([rows, waiting]))
+            return None
+        if first < self.size:
+            rest = None if allowed is None else allowed[first:]
+            waiting = ScannedQuery(np.vecdot(self.vectors[first:], vector), rest)
+            rows = np.concatenate([rows, first + waiting.near(depth)])
+        query = PreselectedQuery(self.vectors, vector, rows)
+        if self.kind == "flat":
+            error = (self.approximate.margin + ROUNDING) * float(np.linalg.norm(vector))
+            if not query.lowest(depth) > bound + error:
+                return None
+        return query
 
     def queries(
         self, vectors: Vectors, depth: int, allowed: Bools | None = None
     ) -> Iterator[DenseQuery]:
         """Prepare many queries, shape (m, dim), by matrix products where all rows are scanned."""
         few = allowed is not None and FEW * np.count_nonzero(allowed) <= self.size
-        if self.approximate is not None or few:
+        if self.kind != "flat" or few:
             yield from (self.query(vector, depth, allowed) for vector in vectors)
             return
         step = max(1, BATCH_BYTES // (4 * max(self.size, 1)))
@@ -177,10 +193,8 @@ class DenseView:
         return replace(self, store=store, vectors=_memory(store)[:size], approximate=approximate)
 
     def _grown(self) -> Approximate | None:
-        if self.kind == "flat":
-            return None
         if self.approximate is None:
-            return Approximate.build(self.kind, self.vectors)
+            return Approximate.build("sq8" if self.kind == "flat" else self.kind, self.vectors)
         return self.approximate.grown(self.vectors)
 
     def compacted(self, keep: Bools) -> DenseView:

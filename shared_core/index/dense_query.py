@@ -74,10 +74,16 @@ class PreselectedQuery:
         self._vectors = vectors
         self._query = query
         self._chosen = chosen
+        self._scores = self.at(chosen)
 
     def top(self, k: int) -> Rows:
         """See `DenseQuery`."""
-        return _best(self._chosen, self.at(self._chosen), k)
+        return _best(self._chosen, self._scores, k)
+
+    def lowest(self, k: int) -> float:
+        """Return the score of the k-th best row chosen; minus infinity if they are fewer."""
+        scores = self._scores
+        return float(np.partition(scores, -k)[-k]) if scores.size >= k else -np.inf
 
     def at(self, rows: Rows) -> Scores:
         """See `DenseQuery`."""

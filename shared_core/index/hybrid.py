@@ -63,9 +63,9 @@ class HybridIndex:
     metric
         ``"cosine"`` (vectors are scaled to unit length) or ``"inner_product"``.
     dense
-        ``"flat"``: exact. ``"sq8"``: an 8-bit scan with exact re-scoring. ``"ivf"``, ``"hnsw"``:
-        FAISS's inverted file and graph, re-scored exactly too. The last three preselect from
-        10,000 passages up and may miss some.
+        ``"flat"``: exact. ``"sq8"``: an 8-bit scan with exact re-scoring of a short list, which is
+        not proved to be complete. ``"ivf"``, ``"hnsw"``: FAISS's inverted file and graph,
+        re-scored exactly too. The last three preselect from 4,096 passages up and may miss some.
     variant, k1, b, epsilon
         BM25, see `BM25Index`.
     tokenizer

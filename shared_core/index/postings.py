@@ -39,8 +39,11 @@ class Segment:
         lengths = np.fromiter(map(len, documents), np.int64, len(documents))
         numbers = np.fromiter(chain.from_iterable(documents), np.int64, int(lengths.sum()))
         rows = np.repeat(np.arange(len(documents), dtype=np.int64), lengths)
-        keys, counts = np.unique(numbers * len(documents) + rows, return_counts=True)
-        numbers, rows = np.divmod(keys, max(len(documents), 1))
+        keys = numbers * len(documents) + rows
+        keys.sort()
+        first = _starts(keys)
+        numbers, rows = np.divmod(keys[first], max(len(documents), 1))
+        counts = np.diff(np.append(first, keys.size))
         return cls._from_sorted(numbers, rows + first_row, counts)
 
     @classmethod
@@ -71,7 +74,8 @@ class Segment:
         rows: npt.NDArray[np.integer],
         counts: npt.NDArray[np.integer],
     ) -> Segment:
-        terms, starts = np.unique(numbers, return_index=True)
+        starts = _starts(numbers)
+        terms = numbers[starts]
         narrow = counts.size == 0 or counts.max() < 2**16
         return cls(
             terms.astype(np.int32),
@@ -102,3 +106,11 @@ class Segment:
         """Return, for each of `terms` terms, how many of the marked rows hold it."""
         marked = np.repeat(self.terms, np.diff(self.starts))[rows[self.rows]]
         return np.bincount(marked, minlength=terms)
+
+
+def _starts(ordered: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
+    """Return where each run of equal values begins."""
+    first = np.empty(ordered.size, np.bool_)
+    first[:1] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return first.nonzero()[0]

@@ -12,6 +12,9 @@ from shared_core.arrays import Rows
 STRIPES = 64
 """Parts at most, of which the maxima are taken."""
 
+PLAIN = 2048
+"""Rows below which the maxima are not worth taking."""
+
 
 def reaching(scores: npt.NDArray[Any], k: int, slack: float = 0.0) -> Rows:
     """Return the rows whose score is at least the k-th best one less `slack`, ascending.
@@ -32,7 +35,7 @@ def reaching(scores: npt.NDArray[Any], k: int, slack: float = 0.0) -> Rows:
     if n <= k:
         return np.arange(n)
     stripes = min(STRIPES, n // (4 * k))
-    if stripes < 2:
+    if stripes < 2 or n < PLAIN:
         return _at_least(scores, _kth(scores, k) - slack)
     width = n // stripes
     maxima = scores[: width * stripes].reshape(stripes, width).max(axis=0)

@@ -46,7 +46,8 @@ class SparseQuery:
             for df, term in zip(self._df, self._terms, strict=True)
         ]
         self._rare = self._split()
-        self._scored = _Scored(view, self._terms[: self._rare], self._weights[: self._rare])
+        self._scored = _Scored(view.size)
+        self._scored.add(view, self._terms[: self._rare], self._weights[: self._rare])
 
     def top(self, k: int, allowed: Bools | None = None) -> Rows:
         """Return the best `k` rows that share a term with the query, best first.
@@ -108,10 +109,11 @@ class SparseQuery:
         kth = float(np.partition(sums, -k)[-k]) if sums.size >= k else 0.0
         if kth > slack:  # no row that only the frequent terms find can come among the best
             return rows
+        scored = self._rare
         while self._rare < len(self._terms) and sum(self._weights[self._rare :]) >= kth:
             self._rare += 1
-        rare = slice(self._rare)
-        self._scored = _Scored(self._view, self._terms[rare], self._weights[rare])
+        added = slice(scored, self._rare)
+        self._scored.add(self._view, self._terms[added], self._weights[added])
         return self._near(k, allowed)
 
 
@@ -124,18 +126,23 @@ class _Scored:
         Score by row, shape (rows,); 0 where none of the terms occurs.
     """
 
-    def __init__(self, view: SparseView, terms: list[int], weights: list[float]) -> None:
+    def __init__(self, size: int) -> None:
+        self.everywhere: Scores = np.zeros(size)
+        self._rows: Rows = np.zeros(0, np.intp)
+        self._lists = 0
+
+    def add(self, view: SparseView, terms: list[int], weights: list[float]) -> None:
+        """Score all postings of more terms."""
         found = [hit for segment in view.segments for hit in segment.find(terms)]
         if not found:
-            self._rows, self._lists = np.zeros(0, np.intp), 0
-            self.everywhere: Scores = np.zeros(view.size)
             return
         rows = np.concatenate([rows for _, rows, _ in found], dtype=np.intp)
         counts = np.concatenate([counts for _, _, counts in found])
         weight = np.repeat([weights[term] for term, _, _ in found], [r.size for _, r, _ in found])
         values = weight / (view.norms.take(rows) / counts + 1.0)
-        self._rows, self._lists = rows, len(terms)
-        self.everywhere = np.bincount(rows, values, view.size).astype(np.float64, copy=False)
+        np.add.at(self.everywhere, rows, values)
+        self._rows = np.concatenate([self._rows, rows]) if self._lists else rows
+        self._lists += len(terms)
 
     def near(self, k: int, slack: float, allowed: Bools | None) -> Rows:
         """Return rows that hold one of the terms, ascending: those within `slack` of the best `k`.

@@ -71,15 +71,15 @@ def top(
     best = fused.order[:k]
     indices: list[int] = (best if rows is None else rows[best]).tolist()
     return Ranking(
-        indices=indices,
-        scores=fused.scores[best].tolist(),
-        dense=fused.dense[best].tolist(),
-        sparse=fused.sparse[best].tolist(),
-        dense_norm=fused.dense_norm[best].tolist(),
-        sparse_norm=fused.sparse_norm[best].tolist(),
-        dense_rank=fused.dense_rank[best].tolist(),
-        sparse_rank=fused.sparse_rank[best].tolist(),
-        alpha=fused.alpha,
-        fusion=fused.fusion,
-        passages=[passages[row] for row in indices] if passages else (),
+        indices,
+        fused.scores[best].tolist(),
+        fused.dense[best].tolist(),
+        fused.sparse[best].tolist(),
+        fused.dense_norm[best].tolist(),
+        fused.sparse_norm[best].tolist(),
+        fused.dense_rank[best].tolist(),
+        fused.sparse_rank[best].tolist(),
+        fused.alpha,
+        fused.fusion,
+        [passages[row] for row in indices] if passages else (),
     )

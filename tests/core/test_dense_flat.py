@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared_core.index import approximate
 from shared_core.index import dense as dense_module
 from shared_core.index.dense import DenseView
+from shared_core.index.dense_query import PreselectedQuery
 
 from .making import random_vectors
 
@@ -185,3 +187,38 @@ def test_compacting_keeps_the_order() -> None:
     compacted = view.compacted(keep)
     np.testing.assert_allclose(compacted.vectors, view.vectors[keep], rtol=1e-6)
     assert view.compacted(np.zeros(20, bool)).size == 0
+
+
+@pytest.mark.parametrize("spread", [1.0, 0.05, 0.0])
+@pytest.mark.parametrize("filtered", [False, True])
+def test_flat_is_exact_where_it_preselects(
+    spread: float, filtered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The 8-bit scan proves its short list complete, or all is scanned: also among near copies."""
+    monkeypatch.setattr(approximate, "SMALL", 500)
+    rng = np.random.default_rng(3)
+    centres = rng.standard_normal((10, 16))
+    vectors = centres[rng.integers(0, 10, 3000)] + spread * rng.standard_normal((3000, 16))
+    view = DenseView("cosine", "flat")
+    view = view.extended(view.checked(vectors[:2900], [""] * 2900))
+    view = view.extended(view.checked(vectors[2900:], [""] * 100))
+    assert view.approximate is not None
+    assert view.approximate.size == 2900
+    allowed = rng.random(3000) < 0.3 if filtered else None
+    for vector in vectors[::300]:
+        query = view.unit(vector)
+        exact = np.vecdot(view.vectors, query)
+        order = np.argsort(-exact, kind="stable")
+        if allowed is not None:
+            order = order[allowed[order]]
+        prepared = view.query(query, 20, allowed)
+        assert prepared.top(20).tolist() == sorted(order[:20].tolist())
+        np.testing.assert_array_equal(prepared.at(np.arange(3000)), exact.astype(np.float64))
+
+
+def test_flat_preselects_where_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the test above would compare one full scan with another."""
+    monkeypatch.setattr(approximate, "SMALL", 500)
+    view = view_of(random_vectors(3000))
+    found = [view.query(view.unit(vector), 5) for vector in random_vectors(20, seed=5)]
+    assert any(isinstance(query, PreselectedQuery) for query in found)
