@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from itertools import chain
 
-from shared_core.index.tokenize import Tokenizer, expand_word, split_words, tokenize
+from shared_core.index.tokenize import Tokenizer, tokenize
+
+REMEMBERED = 1 << 18
+"""Pieces of text whose tokens are remembered, at most."""
 
 
 class Lexicon:
@@ -15,28 +18,29 @@ class Lexicon:
     Parameters
     ----------
     tokenizer
-        Text to tokens. The default, `tokenize`, is applied word by word and remembered, which
-        is what makes building an index cheap.
+        Text to tokens. The default, `tokenize`, looks at nothing beyond white space; so it is
+        applied to what stands between, and remembered, which makes building an index cheap.
     """
 
     def __init__(self, tokenizer: Tokenizer | None = None) -> None:
         self.tokenizer = tokenize if tokenizer is None else tokenizer
         self.ids: dict[str, int] = {}
-        self._known: dict[str, list[int]] = {}
+        default = self.tokenizer is tokenize
+        self._split: Tokenizer = str.split if default else self.tokenizer
+        self._known = _Numbers(self.ids, tokenize if default else _itself)
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def learn(self, text: str) -> list[int]:
-        """Return the numbers of the tokens of `text`, numbering new ones."""
-        numbers: list[int] = []
-        known = self._known
-        for word in self._words(text):
-            expanded = known.get(word)
-            if expanded is None:
-                expanded = known[word] = self._number(word)
-            numbers += expanded
-        return numbers
+        """Return the numbers of the tokens of `text`, numbering new ones.
+
+        Raises
+        ------
+        TypeError
+            If the tokeniser returns something else than strings.
+        """
+        return list(chain.from_iterable(map(self._known.__getitem__, self._split(text))))
 
     def lookup(self, text: str) -> dict[int, int]:
         """Return number -> occurrences of the known tokens of `text`, in first-occurrence order."""
@@ -48,12 +52,24 @@ class Lexicon:
                 occurrences[number] = occurrences.get(number, 0) + 1
         return occurrences
 
-    def _words(self, text: str) -> Iterable[str]:
-        return split_words(text) if self.tokenizer is tokenize else self.tokenizer(text)
 
-    def _number(self, word: str) -> list[int]:
-        tokens = expand_word(word) if self.tokenizer is tokenize else [word]
-        for token in tokens:
-            if not isinstance(token, str):
-                raise TypeError(f"the tokenizer must return strings, got {token!r}")
-        return [self.ids.setdefault(token, len(self.ids)) for token in tokens]
+class _Numbers(dict[str, tuple[int, ...]]):
+    """The numbers of the tokens in each piece of text; a new piece numbers those that are new."""
+
+    def __init__(self, ids: dict[str, int], tokens: Tokenizer) -> None:
+        super().__init__()
+        self._ids = ids
+        self._tokens = tokens
+
+    def __missing__(self, piece: str) -> tuple[int, ...]:
+        ids = self._ids
+        numbers = tuple(ids.setdefault(token, len(ids)) for token in self._tokens(piece))
+        if len(self) < REMEMBERED:
+            self[piece] = numbers
+        return numbers
+
+
+def _itself(token: str) -> list[str]:
+    if not isinstance(token, str):
+        raise TypeError(f"the tokenizer must return strings, got {token!r}")
+    return [token]
