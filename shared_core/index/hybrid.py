@@ -151,11 +151,11 @@ class HybridIndex:
         Raises
         ------
         ValueError
-            If an id occurs twice, or the vectors do not fit.
+            If an id occurs twice, an id or a text is none, or the vectors do not fit.
         """
         passages = list(passages)
         ids = [passage.id for passage in passages]
-        _check_ids(ids)
+        _check_passages(passages)
         if not passages:
             return []
         with self._writing:
@@ -399,13 +399,16 @@ class HybridIndex:
         return index
 
 
-def _check_ids(ids: Sequence[str]) -> None:
+def _check_passages(passages: Sequence[Passage]) -> None:
     seen: dict[str, int] = {}
-    for position, id in enumerate(ids):
+    for position, passage in enumerate(passages):
+        id = passage.id
         if not isinstance(id, str) or not id:
             raise ValueError(f"the id of passage {position} must be a non-empty string, got {id!r}")
         if seen.setdefault(id, position) != position:
             raise ValueError(f"id {id!r} occurs twice, at positions {seen[id]} and {position}")
+        if not isinstance(passage.text, str):
+            raise ValueError(f"the text of passage {id!r} must be a string, got {passage.text!r}")
 
 
 def _checked(k: int, fetch_k: int, alpha: Alpha, fusion: Fusion) -> tuple[int, int, Alpha]:
