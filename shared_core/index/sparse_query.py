@@ -130,6 +130,7 @@ class _Scored:
         self.everywhere: Scores = np.zeros(size)
         self._rows: Rows = np.zeros(0, np.intp)
         self._lists = 0
+        self._positive = True
 
     def add(self, view: SparseView, terms: list[int], weights: list[float]) -> None:
         """Score all postings of more terms."""
@@ -143,13 +144,19 @@ class _Scored:
         np.add.at(self.everywhere, rows, values)
         self._rows = np.concatenate([self._rows, rows]) if self._lists else rows
         self._lists += len(terms)
+        self._positive = self._positive and min(weights) > 0
 
     def near(self, k: int, slack: float, allowed: Bools | None) -> Rows:
         """Return rows that hold one of the terms, ascending: those within `slack` of the best `k`.
 
-        And some more: a row comes once for each of its terms, so the k-th best row is at least
-        as good as the one in place k times the number of terms.
+        And some more: where the postings are gone through, a row comes once for each of its
+        terms, so the k-th best row is at least as good as the one in place k times the number of
+        terms.
         """
+        if self._positive and self._rows.size > self.everywhere.size:
+            scores = self.everywhere if allowed is None else np.where(allowed, self.everywhere, 0.0)
+            rows = reaching(scores, k, slack)
+            return rows[scores[rows] > 0]
         rows = self._rows if allowed is None else self._rows[allowed[self._rows]]
         near = rows[reaching(self.everywhere.take(rows), k * max(self._lists, 1), slack)]
         return distinct(near)
