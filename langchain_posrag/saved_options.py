@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from langchain_posrag.options import PlacementOptions
-from shared_core import PLACEMENTS, PositionProfile, resolve_placement
+from shared_core.options import decode_placement, decode_psi, encode_placement, encode_psi
 
 KEY = "langchain_posrag"
 """Key of the options in what an index keeps beside its passages."""
@@ -22,13 +20,8 @@ def encode_options(options: PlacementOptions, names: tuple[str, ...]) -> dict[st
     kept by its name too, and has to be given to `load` again.
     """
     values = {name: getattr(options, name) for name in names}
-    placement, psi = values["placement"], values["psi"]
-    if not isinstance(placement, str):
-        values["placement"] = {"name": placement.name, **asdict(placement)}
-    if isinstance(psi, PositionProfile):
-        values["psi"] = asdict(psi)
-    elif isinstance(psi, Path):
-        values["psi"] = str(psi)
+    values["placement"] = encode_placement(values["placement"])
+    values["psi"] = encode_psi(values["psi"])
     return json.loads(json.dumps(values))  # type: ignore[no-any-return]
 
 
@@ -44,12 +37,7 @@ def decode_options(saved: Mapping[str, Any], given: Mapping[str, Any]) -> dict[s
     """
     taken = ("psi", "evidence") if isinstance(given.get("placement"), PlacementOptions) else ()
     options = {**{key: value for key, value in saved.items() if key not in taken}, **given}
-    placement, psi = options.get("placement"), options.get("psi")
-    if isinstance(placement, Mapping):
-        settings = {key: value for key, value in placement.items() if key != "name"}
-        name = str(placement["name"])
-        resolve_placement(name)
-        options["placement"] = PLACEMENTS[name](**settings)
-    if isinstance(psi, Mapping):
-        options["psi"] = PositionProfile(**psi)
+    for key, decode in (("placement", decode_placement), ("psi", decode_psi)):
+        if key in options:
+            options[key] = decode(options[key])
     return options

@@ -7,10 +7,10 @@ from typing import Annotated, Any, TypeAlias
 from llama_index.core.bridge.pydantic import PlainSerializer
 from pydantic import PlainValidator
 
-from llamaindex_posrag.options import decode_placement, decode_psi, encode_placement, encode_psi
 from llamaindex_posrag.statistics import NodeStatistics
 from shared_core import Placement
 from shared_core.index.tokenize import Tokenizer
+from shared_core.options import decode_placement, decode_psi, encode_placement, encode_psi
 from shared_core.sensitivity import Psi
 
 

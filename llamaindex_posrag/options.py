@@ -1,49 +1,13 @@
-"""Options as JSON and back: for `save`, and for `to_dict` of the postprocessors."""
+"""The options of `CAUS` as JSON and back, for `save` and `load`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
-from pathlib import Path
+from dataclasses import fields
 from typing import Any
 
-from shared_core import CAUS, PLACEMENTS, Placement, PositionProfile, resolve_placement
-
-
-def encode_placement(placement: str | Placement) -> str | dict[str, Any]:
-    """Return a placement's name, with its options where it has any."""
-    if isinstance(placement, str):
-        return placement
-    options = asdict(placement)
-    return {"name": placement.name, **options} if options else placement.name
-
-
-def decode_placement(value: Any) -> Any:
-    """Return the placement that `encode_placement` described.
-
-    Raises
-    ------
-    ValueError
-        If no placement has the name; one of the caller's own is not found by name.
-    """
-    if not isinstance(value, Mapping):
-        return value
-    options = dict(value)
-    name = options.pop("name", None)
-    resolve_placement(name)
-    return PLACEMENTS[name](**options)
-
-
-def encode_psi(psi: Any) -> Any:
-    """Return a profile as a dictionary, a path as text, anything else as it is."""
-    if isinstance(psi, PositionProfile):
-        return asdict(psi)
-    return str(psi) if isinstance(psi, Path) else psi
-
-
-def decode_psi(value: Any) -> Any:
-    """Return what `encode_psi` was given, up to a path being text."""
-    return PositionProfile(**value) if isinstance(value, Mapping) else value
+from shared_core import CAUS
+from shared_core.options import decode_placement, decode_psi, encode_placement, encode_psi
 
 
 def encode_caus(caus: CAUS) -> dict[str, Any]:

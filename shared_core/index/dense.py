@@ -128,7 +128,7 @@ class DenseView:
         allowed
             Rows that may be found, shape (rows,); all by default.
         """
-        if allowed is not None and FEW * np.count_nonzero(allowed) <= self.size:
+        if allowed is not None and _few(allowed):
             return PreselectedQuery(self.vectors, vector, allowed.nonzero()[0])
         found = self._preselected(vector, depth, allowed)
         return found or ScannedQuery(np.vecdot(self.vectors, vector), allowed)
@@ -162,8 +162,7 @@ class DenseView:
         self, vectors: Vectors, depth: int, allowed: Bools | None = None
     ) -> Iterator[DenseQuery]:
         """Prepare many queries, shape (m, dim), by matrix products where all rows are scanned."""
-        few = allowed is not None and FEW * np.count_nonzero(allowed) <= self.size
-        if self.kind != "flat" or few:
+        if self.kind != "flat" or (allowed is not None and _few(allowed)):
             yield from (self.query(vector, depth, allowed) for vector in vectors)
             return
         step = max(1, BATCH_BYTES // (4 * max(self.size, 1)))
@@ -202,6 +201,11 @@ class DenseView:
         empty = DenseView(self.metric, self.kind)
         kept = self.vectors[keep]
         return empty.extended(kept) if len(kept) else empty.stored(kept, None)
+
+
+def _few(allowed: Bools) -> bool:
+    """Whether so few rows are left that they are scanned by themselves."""
+    return bool(FEW * np.count_nonzero(allowed) <= allowed.size)
 
 
 def _roomy(dim: int, rows: int) -> faiss.IndexFlatIP:

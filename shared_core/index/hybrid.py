@@ -304,7 +304,8 @@ class HybridIndex:
         """
         state = self._state
         vectors, passages = state.dense.vectors, state.passages
-        telling = [row for row in state.alive_rows if vectors[row].any()]
+        nonzero: Bools = np.any(vectors, axis=1)
+        telling = [row for row in state.alive_rows if nonzero[row]]
         if not telling:
             return
         row = min(

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Ints
+from shared_core.index.select import run_starts
 
 Counts = npt.NDArray[np.uint16] | npt.NDArray[np.int32]
 
@@ -41,7 +42,7 @@ class Segment:
         rows = np.repeat(np.arange(len(documents), dtype=np.int64), lengths)
         keys = numbers * len(documents) + rows
         keys.sort()
-        first = _starts(keys)
+        first = run_starts(keys)
         numbers, rows = np.divmod(keys[first], max(len(documents), 1))
         counts = np.diff(np.append(first, keys.size))
         return cls._from_sorted(numbers, rows + first_row, counts)
@@ -74,7 +75,7 @@ class Segment:
         rows: npt.NDArray[np.integer],
         counts: npt.NDArray[np.integer],
     ) -> Segment:
-        starts = _starts(numbers)
+        starts = run_starts(numbers)
         terms = numbers[starts]
         narrow = counts.size == 0 or counts.max() < 2**16
         return cls(
@@ -106,11 +107,3 @@ class Segment:
         """Return, for each of `terms` terms, how many of the marked rows hold it."""
         marked = np.repeat(self.terms, np.diff(self.starts))[rows[self.rows]]
         return np.bincount(marked, minlength=terms)
-
-
-def _starts(ordered: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
-    """Return where each run of equal values begins."""
-    first = np.empty(ordered.size, np.bool_)
-    first[:1] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    return first.nonzero()[0]

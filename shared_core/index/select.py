@@ -47,10 +47,15 @@ def reaching(scores: npt.NDArray[Any], k: int, slack: float = 0.0) -> Rows:
 def distinct(rows: Rows) -> Rows:
     """Sort `rows` in place and return the distinct ones, ascending."""
     rows.sort()
-    first = np.empty(rows.size, np.bool_)
+    return rows[run_starts(rows)]
+
+
+def run_starts(ordered: npt.NDArray[np.integer]) -> Rows:
+    """Return where each run of equal values begins, ascending."""
+    first = np.empty(ordered.size, np.bool_)
     first[:1] = True
-    np.not_equal(rows[1:], rows[:-1], out=first[1:])
-    return rows[first]
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return first.nonzero()[0]
 
 
 def _at_least(scores: npt.NDArray[Any], bound: float) -> Rows:

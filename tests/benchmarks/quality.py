@@ -20,9 +20,10 @@ from pathlib import Path
 import ir_measures
 import numpy as np
 from ir_measures import nDCG
+from sentence_transformers import SentenceTransformer
 
 from shared_core import HybridIndex, Passage
-from tests.benchmarks.embedding import load_model
+from shared_core.cli.demo.model import default_model
 
 GRID = [round(step / 10, 1) for step in range(11)]
 SEED = 0
@@ -105,7 +106,8 @@ def embed(texts: list[str], cache: Path) -> np.ndarray:
     """Embed with all-MiniLM-L6-v2, or take what an earlier run left in `cache`."""
     path = cache / f"{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:24]}.npy"
     if not path.is_file():
-        vectors = load_model().encode(texts, normalize_embeddings=True, show_progress_bar=True)
+        model = SentenceTransformer(default_model())
+        vectors = model.encode(texts, normalize_embeddings=True, show_progress_bar=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         np.save(path, vectors)
     return np.load(path)

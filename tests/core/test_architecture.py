@@ -26,7 +26,7 @@ LAYERS = [
     {"_extras"},
     {"sensitivity"},
     {"placement", "scoring", "corpora"},
-    {"index"},
+    {"index", "options"},
     {"caus"},
     {"cli"},
 ]
