@@ -1,0 +1,243 @@
+"""Graders: how right an answer is, by the references of its question.
+
+Every grader compares Unicode-normalised texts, so that a letter with a combining accent equals
+the composed letter. ``"em"`` uses NFC, which changes nothing that is seen, since code is compared
+as written; the others use NFKC, which also equates full-width and ordinary letters and digits.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+Grader: TypeAlias = Callable[[str, Sequence[str]], float]
+"""(answer, references) -> value in [0, 1], higher is better."""
+
+_UNSPACED = re.compile(
+    "[\u0e00-\u109f\u1780-\u17ff\u3005-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+    "\uff66-\uffdc\U00020000-\U0003ffff]"
+)
+"""Characters of scripts that set no space between words (Thai, Khmer, Chinese, Japanese ...), and
+Hangul, where particles are attached to the word."""
+
+
+def required_string(answer: str, references: Sequence[str]) -> float:
+    """Exact match of CAUS: 1 if one of the required strings stands in the answer, else 0.
+
+    Normalisation: NFC, runs of whitespace become one space. Case and punctuation count. A match
+    does not lie inside a longer identifier, word or number: ``torch.add`` is not in
+    ``torch.addmm``, nor 3 in 3.14; ``interpolate(`` is in ``F.interpolate(x)``.
+
+    Parameters
+    ----------
+    answer
+        What the model wrote.
+    references
+        API strings (method, signature, arguments) or values; one of them is enough.
+
+    Raises
+    ------
+    ValueError
+        If there is no reference, or one is blank.
+    """
+    text = _as_written(answer)
+    return float(any(_stands_in(text, wanted) for wanted in _each(references, _as_written)))
+
+
+def best_subspan(answer: str, references: Sequence[str]) -> float:
+    """``best_subspan_em`` of Liu et al. 2024: 1 if the answer contains one reference, else 0.
+
+    Normalisation: `normalize_answer` of both. The containment is of characters, as in the
+    published code: "art" is in "party".
+
+    Raises
+    ------
+    ValueError
+        If there is no reference, or nothing of one is left after normalisation ("The", "A"):
+        the published code finds it in every answer.
+    """
+    text = normalize_answer(answer)
+    return float(any(wanted in text for wanted in _each(references, normalize_answer)))
+
+
+def exact_match(answer: str, references: Sequence[str]) -> float:
+    """Exact match of SQuAD: 1 if the answer equals one reference, else 0.
+
+    Normalisation: `normalize_answer` of both.
+
+    Raises
+    ------
+    ValueError
+        If there is no reference.
+    """
+    text = normalize_answer(answer)
+    return float(any(text == normalize_answer(each) for each in _checked(references)))
+
+
+def keywords(answer: str, references: Sequence[str]) -> float:
+    """Keyword match of CAUS: 1 if all the references stand in the answer, else 0.
+
+    Normalisation: NFKC, case folded, runs of whitespace become one space; punctuation counts.
+    A keyword is a whole word or phrase (``size`` is not in ``kernel_size``). In scripts without
+    spaces between words, and in Hangul, it may stand anywhere.
+
+    Raises
+    ------
+    ValueError
+        If there is no keyword, or one is blank.
+    """
+    text = _folded(answer)
+    return float(all(_stands_in(text, wanted) for wanted in _each(references, _folded)))
+
+
+def token_f1(answer: str, references: Sequence[str]) -> float:
+    """Token F1 of SQuAD, the best over the references, in [0, 1].
+
+    Normalisation: `normalize_answer` of both. Tokens are split at spaces; in scripts without
+    spaces every character is a token. Where either side has no token it is 1 if neither has,
+    else 0 (SQuAD 2.0).
+
+    Raises
+    ------
+    ValueError
+        If there is no reference.
+    """
+    found = _tokens(answer)
+    return max(_f1(found, _tokens(each)) for each in _checked(references))
+
+
+def normalize_answer(text: str) -> str:
+    """Normalise as SQuAD does: lower case, no punctuation, no English article, single spaces.
+
+    NFKC comes first, and the punctuation of all scripts goes, as in MLQA (Lewis et al. 2020), not
+    only that of ASCII. Articles of other languages stay.
+
+    Examples
+    --------
+    >>> normalize_answer("The  U.S. Navy, a fleet!")
+    'us navy fleet'
+    """
+    kept = "".join(
+        char for char in unicodedata.normalize("NFKC", text).lower() if not _is_punctuation(char)
+    )
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", kept).split())
+
+
+GRADERS: dict[str, Grader] = {
+    "em": required_string,
+    "subspan": best_subspan,
+    "exact": exact_match,
+    "kw": keywords,
+    "f1": token_f1,
+}
+
+
+def resolve_grader(grader: str | Grader) -> Grader:
+    """Return a grader by its name in `GRADERS`; a callable is returned as it is.
+
+    Raises
+    ------
+    ValueError
+        If there is no grader of that name.
+    """
+    if callable(grader):
+        return grader
+    if grader not in GRADERS:
+        raise ValueError(
+            f"no grader {grader!r}; there are {', '.join(GRADERS)}, or give a callable"
+        )
+    return GRADERS[grader]
+
+
+def grade(grader: Grader, answer: str, references: Sequence[str]) -> float:
+    """Grade an answer, and hold the grader to its contract.
+
+    Returns
+    -------
+    float
+        In [0, 1], higher is better; True and False count as 1 and 0.
+
+    Raises
+    ------
+    ValueError
+        If there is no reference, or the grader returns anything but a number in [0, 1].
+    """
+    value = grader(answer, _checked(references))
+    if not isinstance(value, int | float | np.number | np.bool_) or not 0 <= value <= 1:
+        name = getattr(grader, "__name__", repr(grader))
+        raise ValueError(f"a grader must return a number in [0, 1], {name} returned {value!r}")
+    return float(value)
+
+
+def _checked(references: Sequence[str]) -> Sequence[str]:
+    if isinstance(references, str):
+        raise ValueError(f"references must be a sequence of texts; wrap {references!r} in a list")
+    if not len(references):
+        raise ValueError("there is no reference to grade the answer by; give at least one")
+    return references
+
+
+def _each(references: Sequence[str], normalize: Callable[[str], str]) -> list[str]:
+    wanted = [normalize(each) for each in _checked(references)]
+    if "" in wanted:
+        raise ValueError(
+            f"nothing of the reference {references[wanted.index('')]!r} is left after "
+            "normalisation, and it would match every answer; use 'exact' or 'f1', or leave it out"
+        )
+    return wanted
+
+
+def _as_written(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def _folded(text: str) -> str:
+    # Folding can take composed letters apart again, hence the second normalisation.
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
+
+
+def _is_punctuation(char: str) -> bool:
+    return char in string.punctuation or unicodedata.category(char).startswith("P")
+
+
+def _stands_in(text: str, wanted: str) -> bool:
+    start = text.find(wanted)
+    while start >= 0:
+        end = start + len(wanted)
+        before, after = text[max(0, start - 2) : start][::-1], text[end : end + 2]
+        if not _goes_on(before, wanted[0]) and not _goes_on(after, wanted[-1]):
+            return True
+        start = text.find(wanted, start + 1)
+    return False
+
+
+def _goes_on(outside: str, edge: str) -> bool:
+    """Whether a word or number with `edge` at its end goes on in the characters outside it."""
+    if not outside or not _is_wordy(edge):
+        return False
+    in_number = edge.isdigit() and outside[0] == "." and outside[1:].isdigit()
+    return in_number or _is_wordy(outside[0])
+
+
+def _is_wordy(char: str) -> bool:
+    # Marks belong to the word: the vowel signs of Devanagari are none of str.isalnum's.
+    is_part = char.isalnum() or char == "_" or unicodedata.category(char).startswith("M")
+    return is_part and not _UNSPACED.match(char)
+
+
+def _tokens(text: str) -> list[str]:
+    return _UNSPACED.sub(r" \g<0> ", normalize_answer(text)).split()
+
+
+def _f1(found: list[str], wanted: list[str]) -> float:
+    if not found or not wanted:
+        return float(found == wanted)
+    shared = (Counter(found) & Counter(wanted)).total()
+    return 2 * shared / (len(found) + len(wanted))

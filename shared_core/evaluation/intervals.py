@@ -1,0 +1,266 @@
+"""How far a measured accuracy, or a function of accuracies, may be from the truth.
+
+Questions are the sampling unit: the slots of one question are answered by the same model from the
+same passages, so a question enters or leaves a resample as a whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from statistics import NormalDist
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Scores
+
+Statistic: TypeAlias = Callable[[Scores], Scores]
+"""Column means, shape (r, k), to one value a row, shape (r,); NaN where it is undefined."""
+
+PSEUDO = 2
+"""Invented questions added to a sample (Agresti and Min, Statistics in Medicine 24, 2005)."""
+
+_DRAWS = 1 << 16
+"""Questions drawn at once: arrays of 512 KiB, which stay in the cache."""
+
+
+def bootstrap_interval(
+    outcomes: npt.ArrayLike,
+    statistic: Statistic,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of a function of the column means.
+
+    Questions (rows) are resampled. Two things are added to the textbook's percentiles:
+
+    - *Two invented questions*, in which every slot is right or wrong by the toss of a coin, as
+      Agresti and Min add to matched proportions. Without them a sample with no error in the
+      middle slot, or with next to no right answer, passes for certainty. The price is a pull of
+      the interval towards equal slots, by 2 / (n + 2).
+    - *Student's t in place of the normal quantile* (the expanded percentiles of Hesterberg, The
+      American Statistician 69, 2015), since the spread is itself estimated from n questions.
+
+    Measured for the position sensitivity index at a nominal 95 %: between 93 and 97 % with 50, 100
+    and 300 questions and accuracies from 0.5 to 0.95, flat or not, alike over the slots or not.
+    Beyond, with 50 questions: 91 to nearly 100 % where accuracies are 0.96 and more, 96 to 98 %
+    where they are 0.1 and less. The textbook's percentiles fall to 85 % there, and BCa to 82 %.
+
+    Parameters
+    ----------
+    outcomes
+        How right each question (row) was in each slot (column), shape (n, k), in [0, 1], n >= 2.
+    statistic
+        Maps column means of shape (r, k) to values of shape (r,).
+    confidence
+        Nominal coverage, in (0, 1).
+    resamples
+        Number of resamples, >= 1.
+    seed
+        Seed of the resampling.
+
+    Returns
+    -------
+    (float, float)
+        Lower and upper bound. Resamples in which the statistic is undefined (NaN) are left out;
+        both bounds are NaN if that is more than half of them. A ratio whose denominator may be
+        zero has an upper bound as large as its epsilon lets it be.
+
+    Raises
+    ------
+    ValueError
+        If the outcomes, an option, or the shape that `statistic` returns is out of range.
+    """
+    rows = _checked(outcomes)
+    rng = np.random.default_rng(seed)
+    means = np.empty((_checked_resamples(resamples), rows.shape[1]))
+    chunk = max(1, _DRAWS // (len(rows) + PSEUDO))
+    for start in range(0, resamples, chunk):
+        part = means[start : start + chunk]
+        part[:] = _resampled_means(rows, len(part), rng)
+    return _percentiles(statistic, means, _tail(confidence, len(rows)))
+
+
+def independent_interval(
+    accuracy: npt.ArrayLike,
+    n: int,
+    statistic: Statistic,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Parametric interval where only the accuracy of each slot was published.
+
+    Every slot is drawn from its own binomial distribution, with the same two invented questions
+    as in `bootstrap_interval`. That ignores which questions were right in several slots at once.
+    Where easy questions are right everywhere and hard ones nowhere, as is usual, slots rise and
+    fall together and a ratio of them varies less: this interval is then wider than the truth.
+
+    Parameters
+    ----------
+    accuracy
+        Mean accuracy of each slot, shape (k,), in [0, 1].
+    n
+        Number of questions behind each slot, >= 2.
+    statistic, confidence, resamples, seed
+        As in `bootstrap_interval`.
+
+    Raises
+    ------
+    ValueError
+        If an accuracy or an option is out of range.
+    """
+    means = _checked_accuracy(accuracy, n)
+    rate = (n * means + PSEUDO / 2) / (n + PSEUDO)
+    rng = np.random.default_rng(seed)
+    drawn = rng.binomial(n + PSEUDO, rate, (_checked_resamples(resamples), means.size))
+    return _percentiles(statistic, drawn / (n + PSEUDO), _tail(confidence, n))
+
+
+def mean_interval(
+    accuracy: npt.ArrayLike, n: int, *, confidence: float = 0.95
+) -> tuple[Scores, Scores]:
+    """Wilson score interval of the accuracy of each slot: the band of an accuracy curve.
+
+    Made for outcomes of 0 and 1. Graded outcomes vary at most as much as those of the same mean,
+    so that for them the interval is too wide rather than too narrow.
+
+    Parameters
+    ----------
+    accuracy
+        Mean accuracy of each slot, shape (k,), in [0, 1].
+    n
+        Number of questions behind each slot, >= 2.
+    confidence
+        Nominal coverage of each slot by itself, in (0, 1).
+
+    Returns
+    -------
+    (ndarray, ndarray)
+        Lower and upper bounds, shape (k,), in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If an accuracy or an option is out of range.
+    """
+    mean = _checked_accuracy(accuracy, n)
+    z = _normal_quantile(confidence)
+    centre = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(mean * (1 - mean) / n + (z / (2 * n)) ** 2)
+    # Rounding would leave the mean outside by a hair where it is 0 or 1.
+    return np.clip(centre - half, 0.0, mean), np.clip(centre + half, mean, 1.0)
+
+
+def paired_difference_interval(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Interval of the mean of ``a - b`` over the same questions; see `bootstrap_interval`.
+
+    Parameters
+    ----------
+    a, b
+        How right each question was under two arrangements, in the same order, shape (n,), in
+        [0, 1], n >= 2.
+    confidence, resamples, seed
+        As in `bootstrap_interval`.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or a value is out of range.
+    """
+    first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    if first.shape != second.shape or first.ndim != 1:
+        raise ValueError(
+            f"a and b must hold one value for each of the same questions, got shapes "
+            f"{first.shape} and {second.shape}"
+        )
+    return bootstrap_interval(
+        np.column_stack([first, second]),
+        lambda means: means[:, 0] - means[:, 1],
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+def _resampled_means(rows: Scores, resamples: int, rng: np.random.Generator) -> Scores:
+    n, k = rows.shape
+    size = n + PSEUDO
+    drawn = rng.integers(0, size, (resamples, size))
+    drawn += np.arange(0, resamples * size, size)[:, None]
+    counts = np.bincount(drawn.ravel(), minlength=resamples * size).reshape(resamples, size)
+    tossed = rng.binomial(counts[:, n:].sum(axis=1, keepdims=True), 0.5, (resamples, k))
+    means: Scores = (counts[:, :n].astype(np.float64) @ rows + tossed) / size
+    return means
+
+
+def _tail(confidence: float, n: int) -> float:
+    """Return the share of resamples beyond each bound."""
+    z = _normal_quantile(confidence)
+    # Student's t of n - 1 degrees of freedom (Abramowitz and Stegun, 26.7.5)
+    t = z + (z**3 + z) / (4 * (n - 1)) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * (n - 1) ** 2)
+    return NormalDist().cdf(-t)
+
+
+def _normal_quantile(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+    return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+def _percentiles(statistic: Statistic, means: Scores, tail: float) -> tuple[float, float]:
+    values = np.asarray(statistic(means), np.float64)
+    if values.shape != (len(means),):
+        raise ValueError(
+            f"statistic must map means of shape {means.shape} to shape ({len(means)},), "
+            f"got shape {values.shape}"
+        )
+    defined = values[~np.isnan(values)]
+    if 2 * defined.size < values.size:
+        return math.nan, math.nan
+    lower, upper = np.quantile(defined, [tail, 1 - tail])
+    return float(lower), float(upper)
+
+
+def _checked(outcomes: npt.ArrayLike) -> Scores:
+    rows = np.asarray(outcomes, np.float64)
+    if rows.ndim != 2 or not rows.shape[1]:
+        raise ValueError(f"outcomes must be questions by slots, got shape {rows.shape}")
+    if len(rows) < 2:
+        raise ValueError(f"an interval needs at least 2 questions, got {len(rows)}")
+    _check_range(rows, "outcomes")
+    return rows
+
+
+def _checked_accuracy(accuracy: npt.ArrayLike, n: int) -> Scores:
+    means = np.asarray(accuracy, np.float64)
+    if means.ndim != 1 or not means.size:
+        raise ValueError(f"accuracy must be one value per slot, got shape {means.shape}")
+    if n < 2:
+        raise ValueError(f"an interval needs at least 2 questions, got n={n}")
+    _check_range(means, "accuracy")
+    return means
+
+
+def _check_range(values: Scores, what: str) -> None:
+    outside = ~((values >= 0) & (values <= 1))
+    if outside.any():
+        raise ValueError(f"{what} must lie in [0, 1], got {values[outside][0]}")
+
+
+def _checked_resamples(resamples: int) -> int:
+    if resamples < 1:
+        raise ValueError(f"resamples must be at least 1, got {resamples}")
+    return resamples

@@ -1,0 +1,208 @@
+"""Looking at a probe while it runs, without spoiling its error rate.
+
+Whoever looks at a 95 % interval five times and stops when it excludes a value is wrong in one run
+of seven. Pocock's design looks through a wider interval every time, so that all looks together
+are wrong no more often than the one look would have been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Scores
+from shared_core.evaluation.intervals import Statistic, bootstrap_interval
+
+FEWEST = 20
+"""Questions before the first look, and between two: fewer move an interval by luck alone."""
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looks:
+    """When to look at accumulating questions, and through how wide an interval.
+
+    Attributes
+    ----------
+    total
+        Number of questions if no look stops the run, >= 1.
+    count
+        Number of looks at most, >= 1.
+    confidence
+        Chance that none of the looks' intervals excludes the true value, in (0, 1).
+
+    Raises
+    ------
+    ValueError
+        If one of them is out of range.
+    """
+
+    total: int
+    count: int = 5
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        if self.total < 1:
+            raise ValueError(f"total must be at least 1 question, got {self.total}")
+        if self.count < 1:
+            raise ValueError(f"count must be at least 1 look, got {self.count}")
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence must lie between 0 and 1, got {self.confidence}")
+
+    @cached_property
+    def at(self) -> tuple[int, ...]:
+        """Numbers of questions at which to look, evenly spaced, rising; the last is `total`.
+
+        There are fewer than `count` where less than 20 questions would lie between two.
+        """
+        count = max(1, min(self.count, self.total // FEWEST))
+        return tuple(self.total * look // count for look in range(1, count + 1))
+
+    @cached_property
+    def confidence_at(self) -> float:
+        """Level of the interval at each look, in (0, 1); also of the one to report at the end.
+
+        Pocock, Biometrika 64 (1977): the same level at every look. The estimate is taken as a
+        sum of independent questions, normal by the first look.
+        """
+        normal = NormalDist()
+        allowed = 1 - self.confidence
+        # One look alone would be too narrow; as many looks as if independent (Bonferroni), too wide
+        low, high = (-normal.inv_cdf(allowed / 2 / looks) for looks in (1, len(self.at)))
+        while high - low > 1e-9:
+            middle = (low + high) / 2
+            if _chance_of_crossing(middle, self.at) > allowed:
+                low = middle
+            else:
+                high = middle
+        return 2 * normal.cdf(high) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a look says.
+
+    Attributes
+    ----------
+    outcome
+        ``"above"``: the interval lies above the threshold, and the gate opens. ``"below"``: it
+        lies below, and the gate stays shut. ``"cannot"``: no run of the remaining questions could
+        bring it above. ``"undecided"``: go on.
+    reason
+        One sentence for a person.
+    """
+
+    outcome: Literal["above", "below", "cannot", "undecided"]
+    reason: str
+
+    @property
+    def stop(self) -> bool:
+        """Whether more questions would be asked in vain."""
+        return self.outcome != "undecided"
+
+
+def judge(
+    interval: tuple[float, float],
+    *,
+    best_case: tuple[float, float] | None = None,
+    threshold: float = 1.0,
+) -> Verdict:
+    """Judge the interval of one look against a threshold.
+
+    Parameters
+    ----------
+    interval
+        Interval at this look, of level `Looks.confidence_at`; NaN bounds decide nothing.
+    best_case
+        What `best_case_interval` gives; None at the last look, where nothing remains.
+    threshold
+        What the index must exceed for the gate to open.
+    """
+    lower, upper = interval
+    span = f"the interval {lower:.3f} to {upper:.3f}"
+    if lower > threshold:
+        return Verdict("above", f"{span} lies above {threshold}")
+    if upper < threshold:
+        return Verdict("below", f"{span} lies below {threshold}")
+    if best_case is not None and best_case[0] <= threshold:
+        return Verdict(
+            "cannot",
+            f"{span} could not rise above {threshold} by the remaining questions: even if every "
+            f"one were right at the edges and wrong in the middle, it would begin at "
+            f"{best_case[0]:.3f}",
+        )
+    return Verdict("undecided", f"{span} does not exclude {threshold}")
+
+
+def best_case_interval(
+    outcomes: npt.ArrayLike,
+    statistic: Statistic,
+    *,
+    edges: Sequence[int],
+    middle: Sequence[int],
+    remaining: int,
+    confidence: float,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Interval after all questions, if each that remains is right at the edges, wrong in between.
+
+    No other outcome of the remaining questions gives a higher lower bound of an index that rises
+    with the edges and falls with the middle: question by question it can only be lower, in every
+    resample.
+
+    Parameters
+    ----------
+    outcomes
+        How right the questions so far were, shape (n, k), in [0, 1], n >= 2.
+    statistic, resamples, seed
+        As in `bootstrap_interval`.
+    edges, middle
+        Columns of the top and the bottom, and of the middle; a column of both counts as middle.
+    remaining
+        Number of questions that remain, >= 0.
+    confidence
+        Level of the interval: `Looks.confidence_at`.
+
+    Raises
+    ------
+    ValueError
+        If `remaining` is negative, a column does not exist, or an argument of
+        `bootstrap_interval` is out of range.
+    """
+    rows = np.asarray(outcomes, np.float64)
+    if remaining < 0:
+        raise ValueError(f"remaining must be at least 0 questions, got {remaining}")
+    if rows.ndim != 2:
+        raise ValueError(f"outcomes must be questions by slots, got shape {rows.shape}")
+    best = np.zeros(rows.shape[1])
+    for columns, value in ((edges, 1.0), (middle, 0.0)):
+        if not all(0 <= column < best.size for column in columns):
+            raise ValueError(f"there are {best.size} columns, got {list(columns)}")
+        best[list(columns)] = value
+    completed = np.vstack([rows, np.tile(best, (remaining, 1))])
+    return bootstrap_interval(
+        completed, statistic, confidence=confidence, resamples=resamples, seed=seed
+    )
+
+
+def _chance_of_crossing(bound: float, at: Sequence[int]) -> float:
+    """Chance that a sum of `at` standard normals leaves ``+- bound * sqrt(at)`` at some look.
+
+    Armitage, McPherson and Rowe, J. R. Stat. Soc. A 132 (1969): the density of the sums that have
+    stayed inside is carried from look to look by Gauss-Legendre quadrature.
+    """
+    inside, mass = np.zeros(1), np.ones(1)
+    for before, now in zip((0, *at), at, strict=False):
+        sums = bound * now**0.5 * _NODES
+        step = (sums[:, None] - inside) / (now - before) ** 0.5
+        density: Scores = np.exp(-(step**2) / 2) @ mass / (2 * np.pi * (now - before)) ** 0.5
+        inside, mass = sums, density * bound * now**0.5 * _WEIGHTS
+    return 1 - float(mass.sum())

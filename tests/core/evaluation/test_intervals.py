@@ -1,0 +1,333 @@
+"""Intervals: they cover as often as they say, and survive samples that show no variation."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from shared_core.evaluation import intervals
+from shared_core.evaluation.intervals import (
+    bootstrap_interval,
+    independent_interval,
+    mean_interval,
+    paired_difference_interval,
+)
+
+Floats = npt.NDArray[np.float64]
+
+
+def psi(means: Floats) -> Floats:
+    """The position sensitivity index of each row, by the slots."""
+    top, middle, bottom = means[:, 0], means[:, (means.shape[1] - 1) // 2], means[:, -1]
+    undefined = (top == 0) & (middle == 0) & (bottom == 0)
+    return np.where(undefined, np.nan, (top + bottom) / (2 * middle + 1e-7))
+
+
+def first(means: Floats) -> Floats:
+    return means[:, 0]
+
+
+def answered(
+    accuracy: tuple[float, ...], n: int, rng: np.random.Generator, *, likeness: float = 0.0
+) -> Floats:
+    """Draw 0/1 outcomes; `likeness` makes a question easy or hard in all its slots."""
+    shared, own = rng.standard_normal((n, 1)), rng.standard_normal((n, len(accuracy)))
+    ability = math.sqrt(likeness) * shared + math.sqrt(1 - likeness) * own
+    return (ability < stats.norm.ppf(accuracy)).astype(np.float64)
+
+
+def coverage(accuracy: tuple[float, ...], n: int, *, likeness: float, runs: int = 1000) -> float:
+    """Return how often the 95 % interval of the index holds the true one."""
+    rng = np.random.default_rng(n)
+    true = psi(np.array([accuracy]))[0]
+    held = 0
+    for run in range(runs):
+        outcomes = answered(accuracy, n, rng, likeness=likeness)
+        lower, upper = bootstrap_interval(outcomes, psi, resamples=1000, seed=run)
+        held += lower - 1e-6 <= true <= upper + 1e-6  # the index's own epsilon
+    return held / runs
+
+
+U_OF_TEN = tuple(np.interp(range(10), [0, 4, 9], [0.95, 0.6, 0.95]).tolist())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("likeness", [0.0, 0.5])
+@pytest.mark.parametrize(
+    ("accuracy", "n"),
+    [
+        ((0.9, 0.9, 0.9), 50),
+        ((0.9, 0.9, 0.9), 300),
+        ((0.5, 0.5, 0.5), 50),
+        ((0.95, 0.6, 0.95), 50),
+        ((0.82, 0.79, 0.82), 50),
+        ((0.82, 0.79, 0.82), 100),
+        ((1.0, 0.65, 1.0), 50),
+        (U_OF_TEN, 100),
+    ],
+)
+def test_a_95_percent_interval_covers_in_93_to_97_percent(
+    accuracy: tuple[float, ...], n: int, likeness: float
+) -> None:
+    """Over the shapes a probe meets, with questions alike in all slots or not."""
+    assert 0.93 <= coverage(accuracy, n, likeness=likeness) <= 0.97
+
+
+@pytest.mark.slow
+def test_without_the_invented_questions_near_perfect_slots_are_covered_too_rarely(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Fifty questions without an error in the middle do not prove that there is none."""
+    nearly = (0.99, 0.96, 0.99)
+    assert coverage(nearly, 50, likeness=0.0) > 0.9
+    monkeypatch.setattr(intervals, "PSEUDO", 0)
+    assert coverage(nearly, 50, likeness=0.0) < 0.89
+
+
+def test_many_questions_give_the_interval_of_scipy() -> None:
+    """The percentile bootstrap of paired columns; the additions fade as n grows."""
+    rng = np.random.default_rng(0)
+    outcomes = answered((0.9, 0.6, 0.8), 3000, rng, likeness=0.4)
+    expected = stats.bootstrap(
+        tuple(outcomes.T),
+        lambda top, middle, bottom, axis=-1: (
+            (top.mean(axis) + bottom.mean(axis)) / (2 * middle.mean(axis))
+        ),
+        paired=True,
+        vectorized=True,
+        method="percentile",
+        n_resamples=4000,
+        batch=200,
+        rng=1,
+    ).confidence_interval
+    width = expected.high - expected.low
+    got = bootstrap_interval(outcomes, psi)
+    np.testing.assert_allclose(got, (expected.low, expected.high), atol=0.05 * width)
+
+
+@pytest.mark.parametrize("n", [2, 5, 10, 50, 1000])
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.984])
+def test_the_percentiles_are_those_of_students_t(n: int, confidence: float) -> None:
+    """A statistic with a uniform distribution hands the percentiles back."""
+    lower, upper = bootstrap_interval(
+        np.zeros((n, 1)), lambda means: np.linspace(0, 1, len(means)), confidence=confidence
+    )
+    assert lower == pytest.approx(1 - upper, abs=1e-12)
+    exact = stats.norm.cdf(stats.t.ppf((1 - confidence) / 2, n - 1))
+    assert lower == pytest.approx(exact, rel=0.05 if n >= 10 else 1, abs=0.004)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("n", [2, 50])
+def test_a_sample_without_variation_is_not_certainty(value: float, n: int) -> None:
+    """All rows equal: the interval is finite, holds what was seen, and has a width."""
+    lower, upper = bootstrap_interval(np.full((n, 3), value), first)
+    assert 0 <= lower <= value <= upper <= 1
+    assert upper - lower > 0.01
+    low, high = bootstrap_interval(np.full((n, 3), value), psi)
+    assert low < 1 < high
+
+
+def test_a_perfect_middle_does_not_give_a_point() -> None:
+    """At the ceiling the textbook's interval is [1, 1], whatever the middle is truly worth."""
+    lower, upper = bootstrap_interval(np.ones((50, 3)), psi)
+    assert lower < 0.99
+    assert upper > 1.01
+
+
+def test_slots_that_were_never_read_say_nothing_about_their_ratio() -> None:
+    """The index is undefined, and its interval leaves everything open."""
+    lower, upper = bootstrap_interval(np.zeros((50, 3)), psi)
+    assert lower == 0
+    assert upper > 1e5
+
+
+def test_undefined_resamples_are_left_out_unless_they_are_the_most() -> None:
+    """The quantiles are of the rest; of too small a rest there is none."""
+
+    def undefined(share: float) -> Any:
+        return lambda means: np.where(np.arange(len(means)) < share * len(means), np.nan, 0.25)
+
+    assert bootstrap_interval(np.ones((9, 1)), undefined(0.4)) == (0.25, 0.25)
+    assert all(map(math.isnan, bootstrap_interval(np.ones((9, 1)), undefined(0.6))))
+
+
+def test_questions_stay_whole() -> None:
+    """Two slots right on the same questions never differ; on unrelated questions they do."""
+    same = np.repeat(answered((0.5,), 400, np.random.default_rng(1)), 2, axis=1)
+    shuffled = np.column_stack([same[:, 0], np.random.default_rng(2).permutation(same[:, 1])])
+    paired, unpaired = (
+        np.diff(bootstrap_interval(rows, lambda means: means[:, 0] - means[:, 1]))[0]
+        for rows in (same, shuffled)
+    )
+    assert paired < 0.15 * unpaired
+
+
+def test_the_interval_is_of_the_seed() -> None:
+    """The same again for the same seed; and the global random state is left alone."""
+    outcomes = answered((0.9, 0.6, 0.8), 60, np.random.default_rng(0))
+    state = np.random.get_state()[1].tolist()  # noqa: NPY002
+    assert bootstrap_interval(outcomes, psi, seed=1) == bootstrap_interval(outcomes, psi, seed=1)
+    assert bootstrap_interval(outcomes, psi, seed=1) != bootstrap_interval(outcomes, psi, seed=2)
+    assert np.random.get_state()[1].tolist() == state  # noqa: NPY002
+
+
+@given(
+    rows=st.lists(st.lists(st.floats(0, 1), min_size=3, max_size=3), min_size=2, max_size=20),
+    confidence=st.floats(0.5, 0.99),
+)
+def test_any_outcomes_have_an_interval(rows: list[list[float]], confidence: float) -> None:
+    """In order, within the range of the statistic, wider for a higher confidence."""
+    lower, upper = bootstrap_interval(rows, first, confidence=confidence, resamples=200)
+    assert 0 <= lower <= upper <= 1
+    low, high = bootstrap_interval(rows, first, confidence=0.999, resamples=200)
+    assert low <= lower
+    assert upper <= high
+
+
+def test_large_samples_take_little_memory() -> None:
+    """The draws of 5,000 questions are never all there at once (400 MB)."""
+    outcomes = answered((0.8,) * 30, 5000, np.random.default_rng(0))
+    tracemalloc.start()
+    try:
+        bootstrap_interval(outcomes, psi, resamples=1000)
+        assert tracemalloc.get_traced_memory()[1] < 30e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_published_accuracies_have_the_interval_of_independent_slots() -> None:
+    """Close to the bootstrap where slots are independent, wider where they are alike."""
+    rng = np.random.default_rng(4)
+    accuracy = (0.8, 0.7, 0.8)
+    for likeness, low, high in ((0.0, 0.9, 1.1), (0.8, 0.5, 0.8)):
+        outcomes = answered(accuracy, 2000, rng, likeness=likeness)
+        published = independent_interval(outcomes.mean(axis=0), 2000, psi)
+        assert low < np.diff(bootstrap_interval(outcomes, psi))[0] / np.diff(published)[0] < high
+
+
+def test_a_published_ceiling_is_not_certainty_either() -> None:
+    """Table values of 1.0 and 0.0 keep a width, by the number of questions."""
+    few, many = (independent_interval((1.0, 1.0, 1.0), n, psi) for n in (50, 5000))
+    assert few[0] < many[0] < 1 < many[1] < few[1]
+    assert independent_interval((0.0,), 50, first)[1] > 0.02
+
+
+@pytest.mark.parametrize(("right", "n"), [(0, 10), (3, 10), (10, 10), (47, 50), (1, 2)])
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_the_band_of_a_curve_is_wilsons(right: int, n: int, confidence: float) -> None:
+    """As SciPy computes it."""
+    expected = stats.binomtest(right, n).proportion_ci(confidence, method="wilson")
+    lower, upper = mean_interval([right / n, 0.5], n, confidence=confidence)
+    assert (lower[0], upper[0]) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert lower[0] <= right / n <= upper[0]
+    assert lower.shape == upper.shape == (2,)
+
+
+def test_the_band_of_graded_outcomes_is_wide_enough() -> None:
+    """It covers at least as often as it says, for F1 values too."""
+    rng = np.random.default_rng(6)
+    graded = rng.beta(2, 1, (2000, 40))
+    bands = [mean_interval([row.mean()], 40) for row in graded]
+    assert np.mean([lower[0] <= 2 / 3 <= upper[0] for lower, upper in bands]) > 0.95
+
+
+def test_a_paired_difference_is_that_of_scipy() -> None:
+    """The percentile bootstrap of the differences, question by question."""
+    outcomes = answered((0.7, 0.6), 3000, np.random.default_rng(8), likeness=0.5)
+    difference = outcomes[:, 0] - outcomes[:, 1]
+    expected = stats.bootstrap(
+        (difference,), np.mean, method="percentile", n_resamples=4000, batch=200, rng=1
+    ).confidence_interval
+    got = paired_difference_interval(*outcomes.T)
+    width = expected.high - expected.low
+    np.testing.assert_allclose(got, (expected.low, expected.high), atol=0.05 * width)
+
+
+def test_a_small_paired_difference_is_that_of_agresti_and_min() -> None:
+    """Their interval adds 1/2 to each cell of the 2 x 2 table, which is where ours comes from."""
+    n, better, worse = 40, 9, 2
+    a, b = np.zeros(n), np.zeros(n)
+    a[:better], b[better : better + worse] = 1, 1
+    size, gain, loss = n + 2, better + 0.5, worse + 0.5
+    mean = (gain - loss) / size
+    error = math.sqrt((gain + loss) / size - mean**2) / math.sqrt(size)
+    expected = mean + np.array([-1, 1]) * stats.t.ppf(0.975, n - 1) * error
+    np.testing.assert_allclose(paired_difference_interval(a, b), expected, atol=0.02)
+
+
+def test_two_arrangements_answered_alike_may_still_differ() -> None:
+    """No question changed: the interval holds 0, and is no point."""
+    lower, upper = paired_difference_interval(np.ones(30), np.ones(30))
+    assert -0.2 < lower < 0 < upper < 0.2
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "message"),
+    [
+        (np.ones(3), r"questions by slots, got shape \(3,\)"),
+        (np.ones((3, 0)), r"got shape \(3, 0\)"),
+        (np.ones((1, 3)), "at least 2 questions, got 1"),
+        (np.ones((0, 3)), "at least 2 questions, got 0"),
+        ([[0.5], [1.5]], r"must lie in \[0, 1\], got 1.5"),
+        ([[0.5], [-0.5]], r"got -0.5"),
+        ([[0.5], [math.nan]], "got nan"),
+    ],
+)
+def test_outcomes_out_of_range_are_refused(outcomes: Any, message: str) -> None:
+    """By the value."""
+    with pytest.raises(ValueError, match=message):
+        bootstrap_interval(outcomes, first)
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "n", "message"),
+    [
+        ([], 50, r"one value per slot, got shape \(0,\)"),
+        ([[0.5]], 50, r"got shape \(1, 1\)"),
+        ([0.5, 80.8], 50, r"must lie in \[0, 1\], got 80.8"),
+        ([math.nan], 50, "got nan"),
+        ([0.5], 1, "at least 2 questions, got n=1"),
+    ],
+)
+def test_accuracies_out_of_range_are_refused(accuracy: Any, n: int, message: str) -> None:
+    """Published percentages are the likely slip."""
+    with pytest.raises(ValueError, match=message):
+        independent_interval(accuracy, n, first)
+    with pytest.raises(ValueError, match=message):
+        mean_interval(accuracy, n)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 95, -0.5, math.nan])
+def test_a_confidence_is_a_probability(confidence: float) -> None:
+    """In every function; a percentage is refused."""
+    rows, message = np.ones((5, 2)), rf"between 0 and 1, got {confidence}"
+    with pytest.raises(ValueError, match=message):
+        bootstrap_interval(rows, first, confidence=confidence)
+    with pytest.raises(ValueError, match=message):
+        independent_interval(rows[0], 5, first, confidence=confidence)
+    with pytest.raises(ValueError, match=message):
+        mean_interval(rows[0], 5, confidence=confidence)
+    with pytest.raises(ValueError, match=message):
+        paired_difference_interval(rows[:, 0], rows[:, 1], confidence=confidence)
+
+
+def test_other_slips_are_named() -> None:
+    """No resample, arrays that do not match, a statistic of one mean instead of many."""
+    rows = np.ones((5, 2))
+    with pytest.raises(ValueError, match="resamples must be at least 1, got 0"):
+        bootstrap_interval(rows, first, resamples=0)
+    with pytest.raises(ValueError, match=r"to shape \(10000,\), got shape \(\)"):
+        bootstrap_interval(rows, lambda means: np.float64(1))  # type: ignore[arg-type, return-value]
+    with pytest.raises(ValueError, match=r"same questions, got shapes \(5,\) and \(4,\)"):
+        paired_difference_interval(np.ones(5), np.ones(4))
+    with pytest.raises(ValueError, match="same questions"):
+        paired_difference_interval(rows, rows)
