@@ -7,6 +7,7 @@
     │   └── CorruptIndexError       a file is missing, truncated or altered
     ├── EmbeddingMismatchError      the index was built with another embedding model
     ├── ProfileNotFoundError        no saved position profile of that name or path
+    ├── GenerationError             a language model failed, or did not answer as it must
     └── MissingExtraError           an optional dependency is not installed (also ImportError)
 
 A value out of range raises a plain ``ValueError`` that names the value.
@@ -33,6 +34,10 @@ class EmbeddingMismatchError(PosragError):
 
 class ProfileNotFoundError(PosragError):
     """No position profile has been saved under that name or path."""
+
+
+class GenerationError(PosragError):
+    """A language model failed, or returned something other than one text a prompt."""
 
 
 class MissingExtraError(PosragError, ImportError):

@@ -1,0 +1,155 @@
+"""Language models of LangChain, asked for answers by the probe."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import Runnable
+
+from shared_core._extras import require
+from shared_core.errors import GenerationError
+
+_NO_KEY = "none"  # a server on one's own machine wants no key, its client does
+
+
+class LangChainModel:
+    """A model or chain of LangChain that answers prompts.
+
+    It takes one prompt a call, and whoever asks runs up to `concurrency` calls at once. The
+    errors of the model come out as they are, for whoever asks to try again.
+
+    Parameters
+    ----------
+    model
+        A chat model, a completion model, or any chain from a string to a string or a message.
+        Of a message the text counts; reasoning and tool calls are left out.
+    name
+        Name of the model; by default the one it was made with, or else its class.
+    concurrency
+        Most calls at once, >= 1.
+
+    Raises
+    ------
+    TypeError
+        If `model` cannot be invoked.
+    ValueError
+        If `concurrency` is below 1.
+    """
+
+    batch_size = 1
+
+    def __init__(
+        self, model: Runnable[str, Any], *, name: str | None = None, concurrency: int = 4
+    ) -> None:
+        if not isinstance(model, Runnable):
+            raise TypeError(f"a LangChain model or chain is a Runnable, got {model!r}")
+        if concurrency < 1:
+            raise ValueError(f"concurrency must be at least 1, got {concurrency}")
+        self.model = model
+        self.name = name if name is not None else _name_of(model)
+        self.concurrency = concurrency
+
+    def generate(self, prompts: Sequence[str]) -> list[str]:
+        """Return one answer a prompt, in order.
+
+        Raises
+        ------
+        GenerationError
+            If the model returns something other than text or a message.
+        """
+        return [self._answer(prompt) for prompt in prompts]
+
+    def _answer(self, prompt: str) -> str:
+        answer = self.model.invoke(prompt)
+        if isinstance(answer, BaseMessage):
+            return str(answer.text)
+        if isinstance(answer, str):
+            return answer
+        raise GenerationError(
+            f"{self.name} answered with {type(answer).__name__}, not with text or a message; "
+            f"end the chain in a model or in StrOutputParser()"
+        )
+
+
+def generator_of(model: Runnable[str, Any]) -> LangChainModel:
+    """Wrap a model or chain of LangChain, under its own name."""
+    return LangChainModel(model)
+
+
+def openai_endpoint(
+    name: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    timeout: float = 60.0,
+) -> LangChainModel:
+    """Return a model behind OpenAI's chat-completions protocol: OpenAI's own, or vLLM, Ollama.
+
+    It answers at temperature 0 where the model allows it, and a failed call is not repeated.
+
+    Parameters
+    ----------
+    name
+        Name of the model on the server.
+    base_url
+        Address of the server, up to and with ``/v1``; by default ``$OPENAI_API_BASE`` or
+        ``$OPENAI_BASE_URL``, else OpenAI's.
+    api_key
+        Key; by default ``$OPENAI_API_KEY``. With an address but no key a placeholder is sent.
+    timeout
+        Seconds that an answer may take, > 0.
+
+    Raises
+    ------
+    GenerationError
+        If there is neither a key nor an address.
+    MissingExtraError
+        If langchain-openai is not installed.
+    ValueError
+        If `timeout` is not positive.
+    """
+    if not timeout > 0:
+        raise ValueError(f"timeout must be a positive number of seconds, got {timeout}")
+    package: Any = require("langchain_openai", extra="openai")
+    address = base_url or os.environ.get("OPENAI_API_BASE") or os.environ.get("OPENAI_BASE_URL")
+    key = api_key or os.environ.get("OPENAI_API_KEY") or (_NO_KEY if address else None)
+    if key is None:
+        raise GenerationError(
+            f"no API key for {name!r}: set OPENAI_API_KEY, or give the base_url of a server that "
+            f"needs none (or OPENAI_BASE_URL)"
+        )
+    return LangChainModel(
+        package.ChatOpenAI(
+            model=name,
+            base_url=address,
+            api_key=key,
+            temperature=0,
+            timeout=timeout,
+            max_retries=0,  # whoever asks waits and tries again, once for all models
+        ),
+        name=name,
+    )
+
+
+def _name_of(model: Runnable[str, Any]) -> str:
+    """Return the name that a model, or the first one of a chain, was made with."""
+    return next(_names(model), type(model).__name__)
+
+
+def _names(model: Any) -> Iterator[str]:
+    candidates = [getattr(model, "model_name", None), getattr(model, "model", None)]
+    if isinstance(model, BaseLanguageModel):
+        candidates.append(_tracing_name(model))
+    yield from (name for name in candidates if isinstance(name, str) and name)
+    for part in (getattr(model, "bound", None), *getattr(model, "steps", ())):
+        if part is not None:
+            yield from _names(part)
+
+
+def _tracing_name(model: Any) -> object:
+    """Return the name a model goes by in traces: integrations that call it otherwise set it."""
+    return model._get_ls_params().get("ls_model_name")

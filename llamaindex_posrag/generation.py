@@ -1,0 +1,65 @@
+"""Language models of LlamaIndex, asked for answers by the probe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llama_index.core.base.llms.types import ChatMessage, LLMMetadata, MessageRole
+from llama_index.core.llms import LLM
+
+
+class LlamaIndexModel:
+    """A language model of LlamaIndex that answers prompts.
+
+    A chat model is sent each prompt as one user message, any other completes it. It takes one
+    prompt a call, and whoever asks runs up to `concurrency` calls at once. The errors of the model
+    come out as they are, for whoever asks to try again.
+
+    Parameters
+    ----------
+    llm
+        The model. Of a chat answer the text counts; reasoning and tool calls are left out.
+    name
+        Name of the model; by default the one in its metadata, or else its class.
+    concurrency
+        Most calls at once, >= 1.
+
+    Raises
+    ------
+    TypeError
+        If `llm` is not a language model of LlamaIndex.
+    ValueError
+        If `concurrency` is below 1.
+    """
+
+    batch_size = 1
+
+    def __init__(self, llm: LLM, *, name: str | None = None, concurrency: int = 4) -> None:
+        if not isinstance(llm, LLM):
+            raise TypeError(f"a language model of LlamaIndex is an LLM, got {llm!r}")
+        if concurrency < 1:
+            raise ValueError(f"concurrency must be at least 1, got {concurrency}")
+        self.llm = llm
+        self.name = name if name is not None else _name_of(llm)
+        self.concurrency = concurrency
+
+    def generate(self, prompts: Sequence[str]) -> list[str]:
+        """Return one answer a prompt, in order."""
+        return [self._answer(prompt) for prompt in prompts]
+
+    def _answer(self, prompt: str) -> str:
+        if not self.llm.metadata.is_chat_model:
+            return self.llm.complete(prompt).text
+        message = ChatMessage(role=MessageRole.USER, content=prompt)
+        return self.llm.chat([message]).message.content or ""
+
+
+def generator_of(llm: LLM) -> LlamaIndexModel:
+    """Wrap a language model of LlamaIndex, under its own name."""
+    return LlamaIndexModel(llm)
+
+
+def _name_of(llm: LLM) -> str:
+    """Return the name in the metadata, unless it is the one that all unnamed models share."""
+    name = llm.metadata.model_name
+    return llm.class_name() if name in ("", LLMMetadata().model_name) else name

@@ -1,0 +1,196 @@
+"""Many prompts to one model: nothing is asked twice, and no answer is lost."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from shared_core.errors import GenerationError, PosragError
+from shared_core.generation.checking import Request, Response, checked, one_each
+from shared_core.generation.journal import Journal
+from shared_core.generation.retrying import (
+    WaitEndedError,
+    call_with_retries,
+    describe,
+    pause,
+)
+from shared_core.generation.workers import Post, for_each
+
+__all__ = ["Asker", "Request", "Response"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asker:
+    """Asks one model, in batches, through failures that pass, and keeps each answer.
+
+    Attributes
+    ----------
+    name
+        Name of the model, under which its answers are kept.
+    call
+        The model: returns one response a request, in order. With ``concurrency > 1`` it is
+        called in several threads at once.
+    journal
+        Where answers are kept, and looked up before anything is asked.
+    batch_size
+        Requests a call, >= 1.
+    concurrency
+        Calls at once, >= 1. With 1 the model is called in the calling thread.
+    attempts
+        How often a call is made before its failure counts, >= 1.
+
+    Raises
+    ------
+    ValueError
+        If `batch_size`, `concurrency` or `attempts` is below 1.
+    """
+
+    name: str
+    call: Callable[[Sequence[Request]], Sequence[Response]]
+    journal: Journal | None = None
+    batch_size: int = 1
+    concurrency: int = 1
+    attempts: int = 6
+
+    def __post_init__(self) -> None:
+        for option in ("batch_size", "concurrency", "attempts"):
+            if getattr(self, option) < 1:
+                raise ValueError(f"{option} must be at least 1, got {getattr(self, option)}")
+
+    def known(self, requests: Sequence[Request]) -> int:
+        """Return how many of the different requests are answered in the journal."""
+        return len(self._kept(requests))
+
+    def answers(
+        self,
+        requests: Sequence[Request],
+        *,
+        part_of: Sequence[Request] | None = None,
+        on_answer: Callable[[int], None] | None = None,
+        on_wait: Callable[[str], None] | None = None,
+    ) -> list[Response]:
+        """Return the responses in the order of the requests.
+
+        Equal requests are asked once, those in the journal not at all. Each batch is in the
+        journal as soon as it is answered. Both callbacks are called in the calling thread.
+
+        Parameters
+        ----------
+        requests
+            What is asked: ``(prompt,)`` for a text, ``(prompt, continuation)`` for scores.
+        part_of
+            All the requests of a job that is done in parts, these among them: what an error or
+            interrupt counts the kept answers of. `requests` by default.
+        on_answer
+            Told how many of `requests` have just been answered, by the journal or the model; it
+            adds up to ``len(requests)``.
+        on_wait
+            Told before each wait for a failure to pass what happened.
+
+        Raises
+        ------
+        GenerationError
+            If a call failed for good, or a response is not what it must be. The calls under way
+            are waited for, and their answers kept.
+        KeyboardInterrupt
+            If interrupted, with a message that says what is kept. The calls under way have
+            seconds to end.
+        """
+        run = _Run(asker=self, wanted=Counter(requests), on_answer=on_answer, on_wait=on_wait)
+        run.take(self._kept(requests))
+        missing = [request for request in run.wanted if request not in run.answers]
+        starts = range(0, len(missing), self.batch_size)
+        batches = [missing[start : start + self.batch_size] for start in starts]
+        try:
+            for_each([*enumerate(batches)], run.ask, threads=self.concurrency, stop=run.stop)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(self._what_is_kept(part_of or requests)) from None
+        except GenerationError as failure:
+            text = f"{failure}; {self._what_is_kept(part_of or requests)}"
+            raise GenerationError(text) from failure.__cause__
+        return [run.answers[request] for request in requests]
+
+    def _kept(self, requests: Sequence[Request]) -> dict[Request, Response]:
+        if self.journal is None:
+            return {}
+        found = ((request, self.journal.get(self.name, request)) for request in {*requests})
+        return {request: response for request, response in found if response is not None}
+
+    def _what_is_kept(self, requests: Sequence[Request]) -> str:
+        if self.journal is None:
+            return "no answer is kept, because there is no journal"
+        kept, all_of_them = len(self._kept(requests)), len({*requests})
+        return (
+            f"{kept:,} of {all_of_them:,} answers are kept in {self.journal.path}: "
+            "run again to go on from there"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Run:
+    """One call of `Asker.answers`. Only `ask` runs in other threads."""
+
+    asker: Asker
+    wanted: Counter[Request]
+    on_answer: Callable[[int], None] | None
+    on_wait: Callable[[str], None] | None
+    answers: dict[Request, Response] = field(default_factory=dict)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def take(self, answers: dict[Request, Response]) -> None:
+        """Have answers, and report them."""
+        self.answers.update(answers)
+        if answers and self.on_answer is not None:
+            self.on_answer(sum(self.wanted[request] for request in answers))
+
+    def tell(self, message: str) -> None:
+        """Report a wait."""
+        if self.on_wait is not None:
+            self.on_wait(message)
+
+    def ask(self, numbered: tuple[int, Sequence[Request]], post: Post) -> None:
+        """Ask one batch and keep what is answered, even if some of it is not as it must be."""
+        number, batch = numbered
+        try:
+            returned = one_each(self.asker.name, batch, self._call(number, batch, post))
+        except WaitEndedError:
+            return
+        answers: dict[Request, Response] = {}
+        failures = []
+        for request, response in zip(batch, returned, strict=True):
+            try:
+                answers[request] = checked(self.asker.name, request, response)
+            except GenerationError as failure:
+                failures.append(failure)
+        if self.asker.journal is not None:
+            for request, answer in answers.items():
+                self.asker.journal.add(self.asker.name, request, answer)
+        post(partial(self.take, answers))
+        if failures:
+            raise failures[0]
+
+    def _call(self, number: int, batch: Sequence[Request], post: Post) -> object:
+        calls = 0
+
+        def call() -> object:
+            nonlocal calls
+            calls += 1
+            return self.asker.call(batch)
+
+        try:
+            return call_with_retries(
+                call,
+                attempts=self.asker.attempts,
+                sleep=partial(pause, stop=self.stop),
+                on_wait=lambda message: post(partial(self.tell, message)),
+                seed=number,
+            )
+        except (WaitEndedError, PosragError):
+            raise
+        except Exception as error:
+            after = f" after {calls} attempts" if calls > 1 else ""
+            text = f"model {self.asker.name!r} failed{after}: {describe(error)}"
+            raise GenerationError(text) from error

@@ -1,0 +1,142 @@
+"""What is taken for a model: one of ours, a framework's, or a plain function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from importlib.metadata import entry_points
+
+from shared_core.generation.base import Generator, ScoringModel
+
+GROUP = "posrag.models"
+"""Entry points named after a framework's package; each loads a function that wraps its models."""
+
+
+@dataclass(frozen=True)
+class CallableModel:
+    """A plain function as a model.
+
+    Attributes
+    ----------
+    function
+        Takes a list of prompts and returns a list of as many answers.
+    name
+        Name of the model; that of the function by default.
+    batch_size
+        Prompts a call, >= 1.
+    concurrency
+        Calls at once, each in its own thread, >= 1.
+
+    Raises
+    ------
+    ValueError
+        If there is no `name`, and the function has none either.
+    """
+
+    function: Callable[[Sequence[str]], Sequence[str]]
+    _: KW_ONLY
+    name: str = ""
+    batch_size: int = 8
+    concurrency: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", _name_of(self.function))
+
+    def generate(self, prompts: Sequence[str]) -> Sequence[str]:
+        """Return what the function returns."""
+        return self.function(prompts)
+
+
+def as_generator(model: object, *, name: str | None = None) -> Generator:
+    """Return `model` as something that answers prompts.
+
+    Parameters
+    ----------
+    model
+        A `Generator`, a model of a framework that an entry point of the group ``posrag.models``
+        knows (LangChain and LlamaIndex among them), or a function from a list of prompts to a
+        list of answers.
+    name
+        Name of the model, if not its own.
+
+    Raises
+    ------
+    TypeError
+        If it is none of these.
+    ValueError
+        If it is a function without a name, and `name` is not given.
+    """
+    if isinstance(model, type):
+        raise TypeError(f"{_full_name(model)} is a class; give an instance of it, or {_ACCEPTED}")
+    # First the frameworks: some of their models look like a Generator, others like a function.
+    wrap = _wrapper_of(type(model))
+    if wrap is not None:
+        return _named(wrap(model), name)
+    if isinstance(model, Generator) and isinstance(model.name, str):
+        return _named(model, name)
+    if callable(model):
+        return CallableModel(model, name=name or "")
+    raise TypeError(f"a {_full_name(type(model))} is not a model; give {_ACCEPTED}")
+
+
+_ACCEPTED = (
+    "an object with a name and a method generate(prompts), a LangChain or LlamaIndex model, "
+    "or a function from a list of prompts to a list of answers"
+)
+
+
+class _Renamed:
+    """A model under another name."""
+
+    def __init__(self, model: Generator, name: str) -> None:
+        self._model = model
+        self.name = name
+        self.batch_size: int = getattr(model, "batch_size", 1)
+        self.concurrency: int = getattr(model, "concurrency", 1)
+        self.identity: str = getattr(model, "identity", name)
+
+    def generate(self, prompts: Sequence[str]) -> Sequence[str]:
+        return self._model.generate(prompts)
+
+
+class _RenamedScoring(_Renamed):
+    """A model that scores, too, under another name."""
+
+    _model: ScoringModel
+
+    def log_probabilities(
+        self, prompts: Sequence[str], continuations: Sequence[str]
+    ) -> Sequence[Sequence[float]]:
+        return self._model.log_probabilities(prompts, continuations)
+
+
+def _named(model: Generator, name: str | None) -> Generator:
+    if not name or name == model.name:
+        return model
+    return (_RenamedScoring if isinstance(model, ScoringModel) else _Renamed)(model, name)
+
+
+def _wrapper_of(kind: type) -> Callable[[object], Generator] | None:
+    points = {point.name: point for point in entry_points(group=GROUP)}
+    for package in (base.__module__.partition(".")[0] for base in kind.__mro__):
+        if package in points:
+            wrapper: Callable[[object], Generator] = points[package].load()
+            return wrapper
+    return None
+
+
+def _name_of(function: object) -> str:
+    # Of a function made inside another one, the part that its author wrote.
+    name: str = getattr(function, "__qualname__", "").rpartition("<locals>.")[2]
+    if not name or "<lambda>" in name:
+        raise ValueError(f"{function!r} has no name to save answers under; give it one with name=")
+    return name
+
+
+def _full_name(kind: type) -> str:
+    return (
+        kind.__qualname__
+        if kind.__module__ == "builtins"
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )

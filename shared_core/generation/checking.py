@@ -1,0 +1,84 @@
+"""What a model may return; anything else is an error that shows what it was."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+from typing import TypeAlias
+
+from shared_core.errors import GenerationError
+
+Request: TypeAlias = tuple[str, ...]
+"""What a model is asked: ``(prompt,)`` for a text, ``(prompt, continuation)`` for scores."""
+
+Response: TypeAlias = str | list[float]
+"""A text, or the natural log-probability of each token of the continuation."""
+
+TOLERANCE = 1e-6
+"""How far above 0 rounding may lift a log-probability."""
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 80
+
+
+def one_each(name: str, requests: Sequence[Request], returned: object) -> Sequence[object]:
+    """Return `returned` if it is a sequence of one response a request.
+
+    Raises
+    ------
+    GenerationError
+        If it is not.
+    """
+    sequence = hasattr(returned, "__len__") and hasattr(returned, "__getitem__")
+    if not sequence or isinstance(returned, str | bytes | Mapping):
+        what = f"{_shown(returned)} instead of a list"
+    elif len(returned) != len(requests):  # type: ignore[arg-type]
+        what = f"{len(returned)} answers, {_shown(returned)},"  # type: ignore[arg-type]
+    else:
+        return returned  # type: ignore[return-value]
+    plural = "s" if len(requests) > 1 else ""
+    raise GenerationError(
+        f"model {name!r} returned {what} for {len(requests)} prompt{plural}, "
+        f"of which the first begins {_beginning(requests[0])}: it must return a list of "
+        "one answer a prompt"
+    )
+
+
+def checked(name: str, request: Request, response: object) -> Response:
+    """Return `response` as it is kept: a text as it is, scores as a list of floats.
+
+    Raises
+    ------
+    GenerationError
+        If it is neither a text for a prompt, nor log-probabilities for a continuation.
+    """
+    if len(request) == 1:
+        if isinstance(response, str):
+            return str(response)
+        must = "a str"
+    else:
+        scores = [*response] if isinstance(response, Iterable) else []
+        if scores and all(map(_is_log_probability, scores)):
+            return [float(score) for score in scores]
+        must = "a list of one finite log-probability, <= 0, for each token"
+    raise GenerationError(
+        f"model {name!r} returned {_shown(response)} instead of {must} for the prompt that "
+        f"begins {_beginning(request)}"
+    )
+
+
+def _is_log_probability(score: object) -> bool:
+    return isinstance(score, Real) and math.isfinite(score) and score <= TOLERANCE
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "None"
+    return f"a {type(value).__name__} ({_SHORT.repr(value)})"
+
+
+def _beginning(request: Request) -> str:
+    prompt = request[0]
+    return repr(prompt if len(prompt) <= 60 else f"{prompt[:57]}...")

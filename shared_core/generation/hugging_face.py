@@ -1,0 +1,268 @@
+"""Causal language models of Hugging Face transformers, run on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from shared_core._extras import require
+from shared_core.generation.loading import load_causal_model, name_of
+from shared_core.generation.tokens import PromptEncoder, batches, left_padded
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Chat = Literal["auto"] | bool
+
+_SAMPLED = 64
+"""Values of each weight that go into the model's identity."""
+
+_GREEDY: dict[str, Any] = {
+    "do_sample": False,
+    "num_beams": 1,
+    # penalties would count the padding, and an answer would depend on its neighbours in the batch
+    "repetition_penalty": 1.0,
+    "no_repeat_ngram_size": 0,
+    # what a checkpoint recommends for sampling; transformers 4 warns about it
+    "temperature": None,
+    "top_p": None,
+    "top_k": None,
+    # a checkpoint's own length, which transformers warns about beside max_new_tokens
+    "max_length": None,
+}
+
+
+class HuggingFaceModel:
+    """A causal language model that answers greedily and tells how probable an answer is.
+
+    The model, its generation settings and the tokenizer are used and left as they are.
+
+    Parameters
+    ----------
+    model
+        A loaded ``PreTrainedModel`` with a language-model head.
+    tokenizer
+        Its tokenizer. Without a padding token the end-of-text token pads.
+    name
+        Name of the model; by default that of its folder, or its hub name.
+    max_new_tokens
+        Most tokens of an answer, >= 1.
+    batch_size
+        Prompts in one forward pass, >= 1.
+    chat
+        Render each prompt as one user message in the tokenizer's chat template; ``"auto"`` does
+        where there is a template.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, `chat` is True and the tokenizer has no template, or the
+        model is an encoder-decoder.
+    """
+
+    concurrency = 1
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        name: str | None = None,
+        max_new_tokens: int = 64,
+        batch_size: int = 8,
+        chat: Chat = "auto",
+    ) -> None:
+        for what, value in (("max_new_tokens", max_new_tokens), ("batch_size", batch_size)):
+            if value < 1:
+                raise ValueError(f"{what} must be at least 1, got {value}")
+        if model.config.is_encoder_decoder:
+            raise ValueError(f"{type(model).__name__} is an encoder-decoder; give a causal model")
+        self.model = model
+        self.tokenizer = tokenizer
+        self.name = name if name is not None else name_of(model)
+        self.max_new_tokens = max_new_tokens
+        self.batch_size = batch_size
+        self._encoder = PromptEncoder(tokenizer=tokenizer, chat=_has_chat(tokenizer, chat))
+
+    @cached_property
+    def identity(self) -> str:
+        """What tells this model's answers from another's: name, weights and settings.
+
+        A model that was trained on under the same name is another one. Of each weight the first
+        values stand for all.
+        """
+        digest = hashlib.sha256(f"{self.max_new_tokens} {self._encoder.chat}".encode())
+        for key, weight in self.model.state_dict().items():
+            first = weight.flatten()[:_SAMPLED].float().cpu().numpy()
+            digest.update(f"{key} {tuple(weight.shape)}".encode() + first.tobytes())
+        return f"{self.name} {digest.hexdigest()[:16]}"
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        name: str | Path,
+        *,
+        device: str | None = None,
+        max_new_tokens: int = 64,
+        batch_size: int = 8,
+        chat: Chat = "auto",
+    ) -> Self:
+        """Load a model in the precision it was saved in, and its tokenizer.
+
+        Parameters
+        ----------
+        name
+            Folder, or hub name; with ``HF_HUB_OFFLINE=1`` only what has been downloaded.
+        device
+            ``"cuda"``, ``"cuda:1"``, ``"mps"`` or ``"cpu"``; by default the first there is.
+        max_new_tokens, batch_size, chat
+            As of the class.
+
+        Raises
+        ------
+        GenerationError
+            If there is no such model, or it cannot be loaded.
+        MissingExtraError
+            If torch or transformers is not installed.
+        """
+        model, tokenizer = load_causal_model(name, device=device)
+        return cls(
+            model, tokenizer, max_new_tokens=max_new_tokens, batch_size=batch_size, chat=chat
+        )
+
+    def generate(self, prompts: Sequence[str]) -> list[str]:
+        """Return one greedy answer a prompt, in order, stripped and without special tokens.
+
+        Raises
+        ------
+        ValueError
+            If a prompt has no tokens, or more than the context leaves beside the answer.
+        """
+        rows = self._encoder.encode(prompts)
+        self._check(rows, room=[self.max_new_tokens] * len(rows))
+        answers = [""] * len(rows)
+        with _evaluating(self.model):
+            for batch in batches([len(row) for row in rows], self.batch_size):
+                texts = self._answers([rows[index] for index in batch])
+                for index, text in zip(batch, texts, strict=True):
+                    answers[index] = text
+        return answers
+
+    def log_probabilities(
+        self, prompts: Sequence[str], continuations: Sequence[str]
+    ) -> list[list[float]]:
+        """Return the natural log-probability, <= 0, of each token of each continuation.
+
+        Each is given the prompt and the tokens before it. The continuation follows the prompt as
+        it stands (the space between them is the caller's to write), or the rendered chat message;
+        `PromptEncoder.encode_pairs` says how the seam is cut into tokens.
+
+        Raises
+        ------
+        ValueError
+            If the two differ in number, a prompt or continuation has no tokens, or the two
+            together have more than the context holds.
+        """
+        pairs = self._encoder.encode_pairs(prompts, continuations)
+        self._check([head for head, _ in pairs], room=[len(tail) for _, tail in pairs])
+        rows = [head + tail for head, tail in pairs]
+        scores: list[list[float]] = [[] for _ in rows]
+        with _evaluating(self.model):
+            for batch in batches([len(row) for row in rows], self.batch_size):
+                keep = 1 + max(len(pairs[index][1]) for index in batch)
+                logits = self._last_logits([rows[index] for index in batch], keep)
+                for index, row in zip(batch, logits, strict=True):
+                    scores[index] = _log_probabilities(row, pairs[index][1])
+        return scores
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens that the model reads when `text` is its prompt, template and special ones too."""
+        return len(self._encoder.encode([text])[0])
+
+    def _check(self, heads: Sequence[Sequence[int]], *, room: Sequence[int]) -> None:
+        limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        for index, (head, behind) in enumerate(zip(heads, room, strict=True)):
+            if not head:
+                raise ValueError(f"prompt {index} is empty: nothing for {self.name} to go on from")
+            if limit is not None and len(head) + behind > limit:
+                raise ValueError(
+                    f"prompt {index} has {len(head)} tokens, which with the {behind} behind it are "
+                    f"more than the {limit} that {self.name} reads; give fewer or shorter passages"
+                )
+
+    def _answers(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        ends = self._ends()
+        pad = self._pad(ends)
+        inputs = left_padded(rows, pad=pad, device=self.model.device)
+        generated = self.model.generate(
+            **inputs,
+            **_GREEDY,
+            max_new_tokens=self.max_new_tokens,
+            eos_token_id=ends or None,
+            pad_token_id=pad,
+        )
+        new = generated[:, inputs["input_ids"].shape[1] :].tolist()
+        return [self._text(row, ends) for row in new]
+
+    def _text(self, ids: list[int], ends: list[int]) -> str:
+        stop = next((at for at, token in enumerate(ids) if token in ends), len(ids))
+        return str(self.tokenizer.decode(ids[:stop], skip_special_tokens=True)).strip()
+
+    def _last_logits(self, rows: Sequence[Sequence[int]], keep: int) -> Tensor:
+        inputs = left_padded(rows, pad=self._pad(self._ends()), device=self.model.device)
+        options = {
+            "position_ids": (inputs["attention_mask"].cumsum(-1) - 1).clamp(min=0),
+            "logits_to_keep": keep,
+            "use_cache": False,
+        }
+        known = inspect.signature(self.model.forward).parameters
+        options = {key: value for key, value in options.items() if key in known}
+        return self.model(**inputs, **options).logits[:, -keep:]
+
+    def _ends(self) -> list[int]:
+        own = self.model.generation_config.eos_token_id
+        ends = [own] if isinstance(own, int) else list(own or [])
+        eos = self.tokenizer.eos_token_id
+        return ends if eos is None or eos in ends else [*ends, eos]
+
+    def _pad(self, ends: Sequence[int]) -> int:
+        pad = self.tokenizer.pad_token_id
+        if pad is not None:
+            return int(pad)
+        return ends[-1] if ends else 0  # masked, so any token will do
+
+
+@contextmanager
+def _evaluating(model: Any) -> Iterator[None]:
+    """No dropout and no gradients inside; each part is back in its own mode afterwards."""
+    torch: Any = require("torch", extra="models")
+    training = [part for part in model.modules() if part.training]
+    model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        for part in training:
+            part.training = True
+
+
+def _log_probabilities(logits: Tensor, tail: Sequence[int]) -> list[float]:
+    """Log-probabilities of the tokens `tail`, whose last one the last row of `logits` follows."""
+    torch: Any = require("torch", extra="models")
+    own = torch.log_softmax(logits[-len(tail) - 1 : -1].float(), dim=-1)
+    chosen = own.gather(-1, torch.tensor(tail, device=own.device)[:, None])
+    return [float(value) for value in chosen.squeeze(-1).tolist()]
+
+
+def _has_chat(tokenizer: Any, chat: Chat) -> bool:
+    template = bool(getattr(tokenizer, "chat_template", None))
+    if chat not in ("auto", True, False):
+        raise ValueError(f"chat must be 'auto', True or False, got {chat!r}")
+    if chat is True and not template:
+        raise ValueError("chat is True, but the tokenizer has no chat template; give chat=False")
+    return template if chat == "auto" else bool(chat)

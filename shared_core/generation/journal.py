@@ -1,0 +1,137 @@
+"""Answers on disk, one line each, so that a run of hours can be killed and go on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+from shared_core.generation.checking import Request, Response
+
+_RECORD = b'{"key": "'
+_BLANK = b" \t\r\n\0"  # a crash of the whole machine can leave zeros where a line was to be
+
+
+class Journal:
+    """Append-only file of answers: JSON lines of ``{"key": ..., "response": ...}``.
+
+    The key is a hash of the model's name and the request. A line that is damaged, be it the last
+    one of a killed run or any other, counts as not there. Threads and processes may add to one
+    file at once; an answer that another process adds after the file was read is not seen.
+
+    Parameters
+    ----------
+    path
+        The file. It is read at the first use, and made with its folder when the first answer is
+        added.
+
+    Raises
+    ------
+    ValueError
+        By any method but `path`, if the file holds something, but no answer at all.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._loaded: dict[str, Response] | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._responses())
+
+    def get(self, name: str, request: Request) -> Response | None:
+        """Return the answer of the model `name` to `request`, or None if there is none."""
+        key = _key(name, request)
+        with self._lock:
+            return self._responses().get(key)
+
+    def add(self, name: str, request: Request, response: Response) -> None:
+        """Keep an answer. When this returns it survives the death of the process.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        key = _key(name, request)
+        line = json.dumps({"key": key, "response": response}).encode("ascii") + b"\n"
+        with self._lock:
+            responses = self._responses()
+            self._append(line)
+            responses[key] = response
+
+    def _append(self, line: bytes) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        # Unbuffered and appending: the line is one write at the end of the file, which no other
+        # process's can split.
+        with self._path.open("a+b", buffering=0) as file:
+            # Somebody was killed in the middle of a line, or is writing one: then the line will
+            # stand after it, and an empty one between them does no harm.
+            if not _ends_a_line(file):
+                line = b"\n" + line
+            if file.write(line) < len(line):
+                raise OSError(f"{self._path} cannot be written in full; is the disk full?")
+
+    def _responses(self) -> dict[str, Response]:
+        if self._loaded is None:
+            self._loaded = _read(self._path)
+        return self._loaded
+
+
+def _key(name: str, request: Request) -> str:
+    canonical = json.dumps([name, *request], separators=(",", ":")).encode("ascii")
+    return hashlib.sha256(canonical).hexdigest()[:32]
+
+
+def _ends_a_line(file: Any) -> bool:
+    if file.seek(0, os.SEEK_END) == 0:
+        return True
+    file.seek(-1, os.SEEK_END)
+    return bool(file.read(1) == b"\n")
+
+
+def _read(path: Path) -> dict[str, Response]:
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return {}
+    lines = [line for line in (line.strip(_BLANK) for line in lines) if line]
+    responses = dict(record for record in map(_parse, lines) if record is not None)
+    if not responses and not all(map(_is_torn_record, lines)):
+        raise ValueError(
+            f"{path} is not a journal of answers, and nothing is added to it: "
+            "give the path of a new file, or move this one away"
+        )
+    return responses
+
+
+def _parse(line: bytes) -> tuple[str, Response] | None:
+    try:
+        record = json.loads(line)
+        key, response = record["key"], record["response"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    if isinstance(key, str) and (isinstance(response, str) or _is_scores(response)):
+        return key, response
+    return None
+
+
+def _is_scores(response: object) -> bool:
+    return isinstance(response, list) and all(
+        type(value) in (int, float) and math.isfinite(value) for value in response
+    )
+
+
+def _is_torn_record(line: bytes) -> bool:
+    # A run that is killed during its very first write leaves a journal without an answer.
+    return line.startswith(_RECORD) or _RECORD.startswith(line)

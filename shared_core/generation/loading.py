@@ -1,0 +1,63 @@
+"""Causal language models of transformers: loaded by folder or hub name, and called by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from shared_core._extras import require
+from shared_core.errors import GenerationError
+
+
+def load_causal_model(name: str | Path, *, device: str | None = None) -> tuple[Any, Any]:
+    """Load a model in the precision it was saved in, and its tokenizer.
+
+    Parameters
+    ----------
+    name
+        Folder, or hub name; with ``HF_HUB_OFFLINE=1`` only what has been downloaded.
+    device
+        ``"cuda"``, ``"cuda:1"``, ``"mps"`` or ``"cpu"``; by default the first there is.
+
+    Raises
+    ------
+    GenerationError
+        If there is no such model, or it cannot be loaded.
+    MissingExtraError
+        If torch or transformers is not installed.
+    """
+    torch: Any = require("torch", extra="models")
+    package: Any = require("transformers", extra="models")
+    try:
+        tokenizer = package.AutoTokenizer.from_pretrained(name)
+        # the spelling that every version takes; the newer one is `dtype`
+        model = package.AutoModelForCausalLM.from_pretrained(name, torch_dtype="auto")
+        return model.to(device or _best_device(torch)), tokenizer
+    except Exception as error:  # what a missing model raises differs with the cause
+        raise GenerationError(
+            f"cannot load the language model {str(name)!r} ({_first_line(error)}); give the "
+            f"folder of a causal model with its tokenizer, or a hub name that can be reached or "
+            f"has been downloaded"
+        ) from error
+
+
+def name_of(model: Any) -> str:
+    """Return the hub name of a model, the last part of its folder, or else its class."""
+    known = str(getattr(model.config, "_name_or_path", "") or "")
+    path = Path(known)
+    if path.parent.name == "snapshots":  # the hub's own cache: models--<owner>--<name>
+        return path.parent.parent.name.removeprefix("models--").replace("--", "/")
+    if path.is_absolute() or (known and path.is_dir()):
+        return path.resolve().name
+    return known or type(model).__name__
+
+
+def _best_device(torch: Any) -> str:
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,116 @@
+"""Prompts as tokens: what a model is shown, where a continuation begins, how a batch is padded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shared_core._extras import require
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptEncoder:
+    """Texts to token ids, the way one model reads them.
+
+    Attributes
+    ----------
+    tokenizer
+        A tokenizer of transformers; its own padding and truncation are never used.
+    chat
+        Render each prompt as one user message in the tokenizer's chat template. The template
+        writes the special tokens then; otherwise the tokenizer adds its own.
+    """
+
+    tokenizer: Any
+    chat: bool
+
+    def encode(self, prompts: Sequence[str]) -> list[list[int]]:
+        """Return the token ids of each prompt, up to where the answer begins."""
+        return self._ids([self._render(prompt) for prompt in prompts], special=not self.chat)
+
+    def encode_pairs(
+        self, prompts: Sequence[str], continuations: Sequence[str]
+    ) -> list[tuple[list[int], list[int]]]:
+        """Return the token ids of each prompt and those of its continuation.
+
+        The prompt keeps the tokens it has alone, since the model is asked what follows them. The
+        continuation has those it gets behind the prompt, where the tokenizer leaves the prompt's
+        as they are; where it would merge across the seam, those it has by itself. A space at the
+        seam is the caller's to write; behind a chat message, which begins the answer itself, it
+        is left out.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many continuations as prompts, or one of them has no tokens.
+        """
+        if len(prompts) != len(continuations):
+            raise ValueError(
+                f"{len(prompts)} prompts but {len(continuations)} continuations; give one each"
+            )
+        if self.chat:
+            continuations = [tail.removeprefix(" ") for tail in continuations]
+        texts = [self._render(prompt) for prompt in prompts]
+        heads = self._ids(texts, special=not self.chat)
+        joined = [text + tail for text, tail in zip(texts, continuations, strict=True)]
+        wholes = self._ids(joined, special=not self.chat)
+        alone = self._ids(continuations, special=False)
+        pairs = []
+        for i, (head, whole) in enumerate(zip(heads, wholes, strict=True)):
+            tail = whole[len(head) :] if whole[: len(head)] == head else alone[i]
+            if not tail:
+                raise ValueError(
+                    f"continuation {i} is {continuations[i]!r}, which has no tokens to score"
+                )
+            pairs.append((head, tail))
+        return pairs
+
+    def _render(self, prompt: str) -> str:
+        if not self.chat:
+            return prompt
+        message = {"role": "user", "content": prompt}
+        rendered = self.tokenizer.apply_chat_template(
+            [message], tokenize=False, add_generation_prompt=True
+        )
+        return str(rendered)
+
+    def _ids(self, texts: Sequence[str], *, special: bool) -> list[list[int]]:
+        if not texts:
+            return []
+        encoded = self.tokenizer(
+            list(texts),
+            add_special_tokens=special,
+            padding=False,
+            truncation=False,
+            return_attention_mask=False,
+            verbose=False,  # no warning about a long text: the model's own limit is checked
+        )
+        return [list(row) for row in encoded["input_ids"]]
+
+
+def batches(lengths: Sequence[int], size: int) -> list[list[int]]:
+    """Return indices in batches of `size`, rows of like length together, to pad little.
+
+    The longest come first, so that memory runs out at the start if it does at all.
+    """
+    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def left_padded(rows: Sequence[Sequence[int]], *, pad: int, device: Any) -> dict[str, Tensor]:
+    """Return token ids and attention mask, shape (rows, longest row), padded on the left.
+
+    On the left, so that every row ends where its next token begins.
+    """
+    torch: Any = require("torch", extra="models")
+    width = max(len(row) for row in rows)
+    ids = [[pad] * (width - len(row)) + list(row) for row in rows]
+    mask = [[0] * (width - len(row)) + [1] * len(row) for row in rows]
+    return {
+        "input_ids": torch.tensor(ids, device=device),
+        "attention_mask": torch.tensor(mask, device=device),
+    }

@@ -1,0 +1,105 @@
+"""Several calls at once, in threads that an interrupt need not wait for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+Post: TypeAlias = Callable[[Callable[[], object]], None]
+"""Has a function without arguments called in the calling thread."""
+
+GRACE = 3.0
+"""How many seconds calls that are under way may go on after an interrupt, to bring an answer."""
+
+POLL = 0.2
+"""How long in seconds a wait may last without a look at what else has happened.
+
+An interrupt that comes just before a wait begins does not end it, and on Windows none does.
+"""
+
+
+def for_each(
+    items: Sequence[T], work: Callable[[T, Post], None], *, threads: int, stop: threading.Event
+) -> None:
+    """Do `work` on every item, on `threads` of them at once, in the order of the items.
+
+    With one thread, or one item, all is done in the calling thread.
+
+    Parameters
+    ----------
+    items
+        What there is to work on.
+    work
+        Takes an item and `Post`, to report by.
+    threads
+        How many at once, >= 1.
+    stop
+        Set as soon as work fails or the caller is interrupted. Then no further item is begun;
+        work that is under way should not wait for anything.
+
+    Raises
+    ------
+    BaseException
+        What the first work that failed raised, when the work under way then has ended. An
+        interrupt is raised after `GRACE` seconds at the latest: a call that hangs is left behind.
+    """
+    if min(threads, len(items)) <= 1:
+        for item in items:
+            work(item, _at_once)
+        return
+    todo = iter(items)
+    posts: SimpleQueue[Callable[[], object]] = SimpleQueue()
+    outcomes: list[BaseException | None] = []
+
+    def worker() -> None:
+        failure: BaseException | None = None
+        try:
+            while not stop.is_set():
+                item = next(todo, None)
+                if item is None:
+                    break
+                work(item, posts.put)
+        except BaseException as error:
+            stop.set()
+            failure = error
+        posts.put(partial(outcomes.append, failure))
+
+    # Daemons, because the interpreter would not end before other threads have.
+    pool = [threading.Thread(target=worker, daemon=True) for _ in range(min(threads, len(items)))]
+    try:
+        for thread in pool:
+            thread.start()
+        while len(outcomes) < len(pool):
+            _call_next(posts)
+    except BaseException:
+        stop.set()
+        _wait_a_little(pool)
+        raise
+    for failure in outcomes:
+        if failure is not None:
+            raise failure
+
+
+def _at_once(report: Callable[[], object]) -> None:
+    report()
+
+
+def _call_next(posts: SimpleQueue[Callable[[], object]]) -> None:
+    try:
+        report = posts.get(timeout=POLL)
+    except Empty:
+        return
+    report()
+
+
+def _wait_a_little(pool: Sequence[threading.Thread]) -> None:
+    end = time.monotonic() + GRACE
+    for thread in pool:
+        if thread.ident is not None:
+            thread.join(max(0.0, end - time.monotonic()))

@@ -1,0 +1,584 @@
+"""Many prompts to one model: order, checks, threads, failures, kills and interrupts."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared_core import PosragError
+from shared_core.errors import GenerationError, MissingExtraError
+from shared_core.generation import asking, workers
+from shared_core.generation.asking import Asker, Request, Response
+from shared_core.generation.journal import Journal
+
+PROMPTS: list[Request] = [(f"prompt {n}",) for n in range(10)]
+
+
+class Model:
+    """Answers in capitals, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[Request]] = []
+        self.threads: set[int] = set()
+
+    def __call__(self, requests: Sequence[Request]) -> list[Any]:
+        self.batches.append([*requests])
+        self.threads.add(threading.get_ident())
+        return [request[0].upper() for request in requests]
+
+    @property
+    def asked(self) -> list[Request]:
+        return [request for batch in self.batches for request in batch]
+
+
+class FailingAt(Model):
+    """Fails whenever a certain prompt is asked."""
+
+    def __init__(self, prompt: str, error: BaseException) -> None:
+        super().__init__()
+        self.prompt = prompt
+        self.error = error
+
+    def __call__(self, requests: Sequence[Request]) -> list[Any]:
+        answers = super().__call__(requests)
+        if (self.prompt,) in requests:
+            raise self.error
+        return answers
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / "answers.jsonl")
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Waits are kept here instead of being slept."""
+    seconds: list[float] = []
+    monkeypatch.setattr(asking, "pause", lambda wait, stop: seconds.append(wait))
+    return seconds
+
+
+def capitals(requests: Sequence[Request]) -> list[str]:
+    return [request[0].upper() for request in requests]
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+@pytest.mark.parametrize("batch_size", [1, 3, 10, 99])
+def test_answers_come_in_the_order_of_the_requests(batch_size: int, concurrency: int) -> None:
+    """However they are batched."""
+    model = Model()
+    asker = Asker(name="m", call=model, batch_size=batch_size, concurrency=concurrency)
+    assert asker.answers(PROMPTS) == capitals(PROMPTS)
+    assert sorted(model.asked) == PROMPTS
+    assert max(map(len, model.batches)) == min(batch_size, 10)
+    assert len(model.batches) == math.ceil(10 / batch_size)
+
+
+def test_nothing_asked_is_nothing_answered() -> None:
+    model = Model()
+    assert Asker(name="m", call=model, concurrency=2).answers([]) == []
+    assert model.batches == []
+
+
+def test_equal_requests_are_asked_once() -> None:
+    """Each of them is answered, and reported."""
+    model, counts = Model(), list[int]()
+    requests = [("a",), ("b",), ("a",), ("a",), ("c",)]
+    answers = Asker(name="m", call=model, batch_size=2).answers(requests, on_answer=counts.append)
+    assert answers == ["A", "B", "A", "A", "C"]
+    assert model.batches == [[("a",), ("b",)], [("c",)]]
+    assert counts == [4, 1]
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_what_the_journal_holds_is_not_asked_again(journal: Journal, concurrency: int) -> None:
+    """Within a run, and in another one; by the same model only."""
+    first, second, other = Model(), Model(), Model()
+    Asker(name="m", call=first, journal=journal).answers(PROMPTS[:4])
+    counts: list[int] = []
+    asker = Asker(
+        name="m", call=second, journal=Journal(journal.path), batch_size=3, concurrency=concurrency
+    )
+    assert asker.known([*PROMPTS, *PROMPTS]) == 4
+    assert asker.answers(PROMPTS, on_answer=counts.append) == capitals(PROMPTS)
+    assert asker.known(PROMPTS) == 10
+    assert sorted(second.asked) == PROMPTS[4:]
+    assert counts == [4, 3, 3]
+    assert asker.answers(PROMPTS) == capitals(PROMPTS)
+    assert len(second.asked) == 6
+    Asker(name="n", call=other, journal=Journal(journal.path)).answers(PROMPTS)
+    assert len(other.asked) == 10
+
+
+def test_a_model_that_says_nothing_has_answered(journal: Journal) -> None:
+    """An empty answer is kept like any other."""
+    model = Model()
+    requests = [("",), ("a",)]
+    for _ in range(2):
+        asker = Asker(name="m", call=model, journal=Journal(journal.path))
+        assert asker.answers(requests) == ["", "A"]
+    assert model.asked == requests
+
+
+def test_each_batch_is_in_the_journal_before_the_next_is_asked(journal: Journal) -> None:
+    """And before it is reported."""
+    kept: list[int] = []
+
+    def call(requests: Sequence[Request]) -> list[Response]:
+        kept.append(len(Journal(journal.path)))
+        return ["x"] * len(requests)
+
+    reported: list[int] = []
+    Asker(name="m", call=call, journal=journal, batch_size=3).answers(
+        PROMPTS, on_answer=lambda _: reported.append(len(Journal(journal.path)))
+    )
+    assert kept == [0, 3, 6, 9]
+    assert reported == [3, 6, 9, 10]
+
+
+def test_calls_are_made_at_once(journal: Journal) -> None:
+    """Four of them: a barrier opens for no less. All is told in the calling thread."""
+    barrier = threading.Barrier(4)
+    model, heard = Model(), set[int]()
+
+    def call(requests: Sequence[Request]) -> list[Response]:
+        barrier.wait(30)
+        return model(requests)
+
+    asker = Asker(name="m", call=call, journal=journal, batch_size=2, concurrency=4)
+    requests = [(f"{n}",) for n in range(16)]
+    answers = asker.answers(requests, on_answer=lambda _: heard.add(threading.get_ident()))
+    assert answers == capitals(requests)
+    assert len(model.threads) == 4
+    assert threading.get_ident() not in model.threads
+    assert heard == {threading.get_ident()}
+    assert len(Journal(journal.path)) == 16
+
+
+def test_no_more_calls_are_made_at_once_than_allowed() -> None:
+    under_way, most, lock = 0, 0, threading.Lock()
+
+    def call(requests: Sequence[Request]) -> list[Response]:
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        threading.Event().wait(0.002)
+        with lock:
+            under_way -= 1
+        return ["x"] * len(requests)
+
+    Asker(name="m", call=call, concurrency=3).answers([(f"{n}",) for n in range(40)])
+    assert most == 3
+
+
+def test_one_call_at_a_time_needs_no_thread() -> None:
+    """A local model may not like others."""
+    model = Model()
+    Asker(name="m", call=model, batch_size=3).answers(PROMPTS)
+    assert model.threads == {threading.get_ident()}
+
+
+def test_waits_are_told_in_the_calling_thread(waits: list[float]) -> None:
+    """With what happened, whichever thread waits."""
+    failed, told = set[Request](), list[tuple[int, str]]()
+
+    def call(requests: Sequence[Request]) -> list[Response]:
+        if requests[0] not in failed:
+            failed.add(requests[0])
+            raise TimeoutError("slow")
+        return ["x"]
+
+    Asker(name="m", call=call, concurrency=2).answers(
+        PROMPTS, on_wait=lambda message: told.append((threading.get_ident(), message))
+    )
+    assert len(told) == len(waits) == 10
+    assert {thread for thread, _ in told} == {threading.get_ident()}
+    assert all(message.startswith("TimeoutError: slow; waiting ") for _, message in told)
+    assert len({*waits}) == 10, "calls that failed at once must not come back at once"
+
+
+@pytest.mark.parametrize("option", ["batch_size", "concurrency", "attempts"])
+@pytest.mark.parametrize("value", [0, -3])
+def test_options_below_one_are_refused(option: str, value: int) -> None:
+    with pytest.raises(ValueError, match=rf"{option} must be at least 1, got {value}"):
+        Asker(name="m", call=Model(), **{option: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("returned", "shown"),
+    [
+        (["x"], r"returned 1 answers, a list \(\['x'\]\), for 2 prompts"),
+        (["x"] * 3, r"returned 3 answers"),
+        ([], r"returned 0 answers"),
+        (None, r"returned None instead of a list for 2 prompts"),
+        ("xy", r"returned a str \('xy'\) instead of a list"),
+        (b"xy", r"returned a bytes"),
+        ({"a": "x", "b": "y"}, r"returned a dict"),
+        ({"x", "y"}, r"returned a set"),
+        ((text for text in "xy"), r"returned a generator"),
+        (7, r"returned a int \(7\)"),
+    ],
+)
+def test_not_one_answer_a_prompt_is_an_error(returned: Any, shown: str, journal: Journal) -> None:
+    """It names the model, what came, and what was asked; nothing of it is kept."""
+    asker = Asker(name="org/m", call=lambda _: returned, journal=journal, batch_size=2)
+    with pytest.raises(GenerationError, match=rf"model 'org/m' {shown}") as caught:
+        asker.answers([("what is it that " * 50,), ("b",)])
+    assert "begins 'what is it that what" in str(caught.value)
+    assert "0 of 2 answers are kept" in str(caught.value)
+    assert len(str(caught.value)) < 500
+    assert len(journal) == 0
+
+
+@pytest.mark.parametrize(
+    ("response", "shown"),
+    [
+        (None, r"None"),
+        (b"x", r"a bytes \(b'x'\)"),
+        (7, r"a int \(7\)"),
+        (["x"], r"a list \(\['x'\]\)"),
+        ([-0.5], r"a list \(\[-0.5\]\)"),
+        ({"text": "x" * 5000}, r"a dict \(\{'text': 'xxx"),
+    ],
+)
+def test_an_answer_that_is_no_text_is_an_error(response: Any, shown: str, journal: Journal) -> None:
+    """The good ones of its batch are kept all the same."""
+    asker = Asker(name="m", call=lambda _: ["x", response, "z"], journal=journal, batch_size=3)
+    text = rf"model 'm' returned {shown}.* instead of a str for the prompt that begins 'prompt 1'"
+    with pytest.raises(GenerationError, match=text) as caught:
+        asker.answers(PROMPTS[:3])
+    assert "2 of 3 answers are kept" in str(caught.value)
+    assert len(str(caught.value)) < 500
+    assert [journal.get("m", prompt) for prompt in PROMPTS[:3]] == ["x", None, "z"]
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [[-0.1, -2.5], (-1.0,), [0.0], [1e-7], [0, -1], np.array([-0.5, -1]), np.float32([-0.5])],
+)
+def test_scores_are_log_probabilities(scores: Any, journal: Journal) -> None:
+    """They are kept as floats, whatever holds them, and come back equal."""
+    requests: list[Request] = [("p", "c")]
+    asker = Asker(name="m", call=lambda _: [scores], journal=journal)
+    (answer,) = asker.answers(requests)
+    assert isinstance(answer, list)
+    assert {type(score) for score in answer} == {float}
+    assert answer == [float(score) for score in scores]
+    assert Asker(name="m", call=Model(), journal=Journal(journal.path)).answers(requests) == [
+        answer
+    ]
+
+
+@pytest.mark.parametrize(
+    "scores",
+    ["x", "", None, [], [0.1], [2e-6], [math.nan], [-math.inf], ["-1"], [[-1.0]], -1.0, [None]],
+)
+def test_other_scores_are_an_error(scores: Any) -> None:
+    """Probabilities instead of their logarithms above all."""
+    with pytest.raises(GenerationError, match=r"model 'm' returned .*log-probability.*'p'"):
+        Asker(name="m", call=lambda _: [scores]).answers([("p", "c")])
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_call_that_fails_for_a_while_is_made_again(
+    concurrency: int, waits: list[float], journal: Journal
+) -> None:
+    """Nothing that was answered before is."""
+    lock, failures = threading.Lock(), 3
+
+    def call(requests: Sequence[Request]) -> list[Response]:
+        nonlocal failures
+        with lock:
+            failures -= 1
+            if failures >= 0:
+                raise ConnectionError
+        return [*capitals(requests)]
+
+    asker = Asker(name="m", call=call, journal=journal, concurrency=concurrency)
+    assert asker.answers(PROMPTS) == capitals(PROMPTS)
+    assert len(waits) == 3
+    assert len(journal) == 10
+
+
+def test_a_call_that_fails_for_good_says_what_is_kept(waits: list[float], journal: Journal) -> None:
+    """And how to go on; the next run asks for the rest."""
+    model = FailingAt("prompt 7", ConnectionError("no route"))
+    asker = Asker(name="m", call=model, journal=journal, batch_size=3)
+    with pytest.raises(GenerationError) as caught:
+        asker.answers(PROMPTS * 2)
+    assert str(caught.value) == (
+        "model 'm' failed after 6 attempts: ConnectionError: no route; "
+        f"6 of 10 answers are kept in {journal.path}: run again to go on from there"
+    )
+    assert caught.value.__cause__ is model.error
+    assert len(waits) == 5
+    rest = Model()
+    Asker(name="m", call=rest, journal=Journal(journal.path)).answers(PROMPTS)
+    assert rest.asked == PROMPTS[6:]
+
+
+@pytest.mark.parametrize("error", [ValueError("too long"), TypeError("x"), RuntimeError()])
+def test_a_failure_of_the_models_own_is_not_repeated(error: Exception, waits: list[float]) -> None:
+    model = FailingAt("prompt 7", error)
+    text = rf"model 'm' failed: {type(error).__name__}.*; no answer is kept, because"
+    with pytest.raises(GenerationError, match=text):
+        Asker(name="m", call=model).answers(PROMPTS)
+    assert model.asked == PROMPTS[:8]
+    assert waits == []
+
+
+def test_the_packages_own_errors_keep_their_words(journal: Journal) -> None:
+    """A model's own GenerationError gets what is kept; a missing extra stays one."""
+    model = FailingAt("prompt 7", GenerationError("model 'm' was cut off"))
+    asker = Asker(name="m", call=model, journal=journal)
+    with pytest.raises(GenerationError, match=r"^model 'm' was cut off; 7 of 10 answers are kept"):
+        asker.answers(PROMPTS)
+    missing: PosragError = MissingExtraError("pip install")
+    with pytest.raises(MissingExtraError, match=r"^pip install$"):
+        Asker(name="m", call=FailingAt("prompt 7", missing)).answers(PROMPTS)
+
+
+def test_what_is_under_way_when_a_call_fails_is_kept(journal: Journal) -> None:
+    """It is waited for, those that wait for a failure to pass are not, and no other is begun."""
+    failed, waiting = threading.Event(), threading.Event()
+    calls: list[Request] = []
+
+    def call(requests: Sequence[Request]) -> list[Response]:
+        calls.append(requests[0])
+        match requests[0][0]:
+            case "fails":
+                assert waiting.wait(30)
+                failed.set()
+                raise ValueError("too long")
+            case "waits":
+                # Its backoff would take two minutes.
+                raise Overloaded
+        assert failed.wait(30)
+        threading.Event().wait(0.1)
+        return ["late"]
+
+    class Overloaded(Exception):
+        status_code = 529
+        headers = {"retry-after": "120"}  # noqa: RUF012
+
+    requests: list[Request] = [("fails",), ("waits",), ("late",), ("never",), ("nor this",)]
+    asker = Asker(name="m", call=call, journal=journal, concurrency=3)
+    with pytest.raises(GenerationError, match=r"ValueError: too long; 1 of 5 answers are kept"):
+        asker.answers(requests, on_wait=lambda _: waiting.set())
+    assert Journal(journal.path).get("m", ("late",)) == "late"
+    assert sorted(calls) == [("fails",), ("late",), ("waits",)]
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_a_disk_that_fails_is_no_failure_of_the_model(
+    tmp_path: Path, concurrency: int, waits: list[float]
+) -> None:
+    """It is not asked again for that."""
+    (tmp_path / "file").touch()
+    model = Model()
+    asker = Asker(
+        name="m", call=model, journal=Journal(tmp_path / "file" / "x"), concurrency=concurrency
+    )
+    with pytest.raises(OSError, match="file"):
+        asker.answers(PROMPTS)
+    assert waits == []
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_a_callback_that_fails_ends_the_run(journal: Journal, concurrency: int) -> None:
+    """With its own error; what was answered is kept."""
+    asker = Asker(name="m", call=Model(), journal=journal, concurrency=concurrency)
+    with pytest.raises(ZeroDivisionError):
+        asker.answers(PROMPTS, on_answer=lambda count: count / 0)
+    assert 1 <= len(Journal(journal.path)) <= 10
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_an_exit_by_the_model_is_not_swallowed(concurrency: int) -> None:
+    """Also from a thread, where it would end that thread alone."""
+    model = FailingAt("prompt 3", SystemExit(3))
+    with pytest.raises(SystemExit):
+        Asker(name="m", call=model, concurrency=concurrency).answers(PROMPTS)
+
+
+# What follows happens to a process of its own.
+
+CHILD = """
+import json, sys, threading
+from pathlib import Path
+from shared_core.generation import workers
+from shared_core.generation.asking import Asker
+from shared_core.generation.journal import Journal
+
+journal, scenario, concurrency = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+workers.GRACE = 0.1
+lock, asked = threading.Lock(), 0
+
+class Overloaded(Exception):
+    status_code = 529
+    headers = {"retry-after": "120"}
+
+def call(requests):
+    global asked
+    with lock:
+        asked += 1
+        number = asked
+    if scenario != "quick" and number > 4:
+        if scenario == "waits":
+            raise Overloaded("busy")
+        with lock:
+            print("calling", flush=True)
+        threading.Event().wait(600)
+    return [prompt.upper() for prompt, in requests]
+
+asker = Asker(name="m", call=call, journal=Journal(journal), batch_size=2, concurrency=concurrency)
+prompts = [(f"prompt {n}",) for n in range(30_000 if scenario == "quick" else 30)]
+try:
+    asker.answers(prompts, on_wait=lambda message: print(message, flush=True))
+except KeyboardInterrupt as interrupt:
+    print(interrupt.args[0], flush=True)
+    sys.exit(130)
+"""
+
+
+def child(journal: Path, scenario: str, concurrency: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(journal), scenario, str(concurrency)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_what_a_killed_run_was_answered_is_not_asked_again(
+    tmp_path: Path, concurrency: int
+) -> None:
+    """Killed while it writes; the next run asks for the missing ones and for nothing else."""
+    path = tmp_path / "answers.jsonl"
+    process = child(path, "quick", concurrency)
+    while not path.exists() or path.stat().st_size < 50_000:
+        assert process.poll() is None, "it ended before it was killed"
+        threading.Event().wait(0.001)
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+
+    kept = []
+    for line in path.read_bytes().splitlines():
+        try:
+            kept.append(json.loads(line)["response"].lower())
+        except ValueError:
+            assert not path.read_bytes().endswith(line + b"\n"), "only the last line may be torn"
+    prompts = [(f"prompt {n}",) for n in range(len(kept) + 20)]
+    model = Model()
+    asker = Asker(name="m", call=model, journal=Journal(path), batch_size=3)
+    assert asker.answers(prompts) == capitals(prompts)
+    assert sorted([*model.asked, *((prompt,) for prompt in kept if (prompt,) in prompts)]) == (
+        sorted(prompts)
+    )
+    assert 0 < len(kept) < 30_000
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+@pytest.mark.parametrize("concurrency", [1, 3])
+@pytest.mark.parametrize(
+    ("scenario", "sign"), [("calls", "calling"), ("waits", "Overloaded: busy; waiting 120 s")]
+)
+def test_an_interrupted_run_ends_and_says_what_is_kept(
+    tmp_path: Path, scenario: str, sign: str, concurrency: int
+) -> None:
+    """During a call of ten minutes, or a wait of two, it does not sit them out."""
+    path = tmp_path / "answers.jsonl"
+    process = child(path, scenario, concurrency)
+    assert process.stdout is not None
+    for _ in range(concurrency):  # the calls that hang; all that were answered are kept by then
+        assert process.stdout.readline().startswith(sign)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    lines = output.splitlines()
+    assert lines[-1] == f"8 of 30 answers are kept in {path}: run again to go on from there"
+    assert len(Journal(path)) == 8
+
+
+def interrupt_when(event: threading.Event) -> None:
+    """Press Ctrl-C as soon as something has happened."""
+
+    def press() -> None:
+        assert event.wait(30)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    threading.Thread(target=press, daemon=True).start()
+
+
+class Slow(Model):
+    """Answers "quick" at once, and anything else when it is released."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.release = threading.Event()
+        self.busy = threading.Event()
+
+    def __call__(self, requests: Sequence[Request]) -> list[Response]:
+        answers = super().__call__(requests)
+        if len(self.batches) == 3:  # the quick one is answered, and both threads are in a slow one
+            self.busy.set()
+        if requests != [("quick",)]:
+            assert self.release.wait(30)
+        return answers
+
+
+SLOW: list[Request] = [("quick",), ("slow 1",), ("slow 2",), ("slow 3",), ("slow 4",)]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+def test_a_call_that_ends_soon_after_an_interrupt_is_kept(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its answer was paid for. No other is begun."""
+    model, wait_a_little = Slow(), workers._wait_a_little
+
+    def wait(pool: Sequence[threading.Thread]) -> None:
+        model.release.set()
+        wait_a_little(pool)
+
+    monkeypatch.setattr(workers, "GRACE", 30.0)
+    monkeypatch.setattr(workers, "_wait_a_little", wait)
+    interrupt_when(model.busy)
+    with pytest.raises(KeyboardInterrupt, match=r"^3 of 5 answers are kept in "):
+        Asker(name="m", call=model, journal=journal, concurrency=2).answers(SLOW)
+    assert len(Journal(journal.path)) == 3
+    assert sorted(model.asked) == SLOW[:3]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+def test_a_call_left_behind_is_kept_if_the_process_lives_on(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does in a notebook."""
+    model = Slow()
+    monkeypatch.setattr(workers, "GRACE", 0.0)
+    before = {*threading.enumerate()}
+    interrupt_when(model.busy)
+    asker = Asker(name="m", call=model, journal=journal, concurrency=2)
+    with pytest.raises(KeyboardInterrupt, match=r"^1 of 5 answers are kept in "):
+        asker.answers(SLOW)
+    model.release.set()
+    for thread in {*threading.enumerate()} - before:
+        thread.join(30)
+    assert asker.known(SLOW) == 3
+    assert asker.answers(SLOW) == capitals(SLOW)
+    assert sorted(model.asked) == SLOW

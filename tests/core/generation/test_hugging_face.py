@@ -1,0 +1,500 @@
+"""Local causal models: tiny ones of several architectures, run for real against plain forwards."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import (
+    AutoModelForCausalLM,
+    Gemma2Config,
+    GemmaConfig,
+    GPT2Config,
+    LlamaConfig,
+    MistralConfig,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+
+from shared_core.errors import GenerationError
+from shared_core.generation.base import Generator, ScoringModel
+from shared_core.generation.hugging_face import HuggingFaceModel
+
+TEXTS = [
+    "The capital of France is Paris, and the capital of Italy is Rome.",
+    "A pooling layer shrinks a feature map by keeping one value of each window.",
+    "user assistant question answer passage document number",
+]
+PROMPTS = [
+    "The capital of France is",
+    "A",
+    "The answer: a pooling layer shrinks a feature map, and the capital of Italy is",
+    "Rome is a",
+    "one value of each window",
+]
+TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}<|{{ message.role }}|>{{ message.content }}"
+    "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+SMALL: dict[str, Any] = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 48,
+    "head_dim": 8,
+    "max_position_embeddings": 128,
+    "initializer_range": 0.3,
+}
+GPT2: dict[str, Any] = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 128}
+CONFIGS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "llama": (LlamaConfig, SMALL),
+    "gpt2": (GPT2Config, {**GPT2, "initializer_range": 0.3}),
+    "qwen2": (Qwen2Config, SMALL),
+    "gemma": (GemmaConfig, SMALL),
+    "gemma2": (Gemma2Config, {**SMALL, "sliding_window": 8, "final_logit_softcapping": 3.0}),
+    "mistral": (MistralConfig, {**SMALL, "sliding_window": 8}),
+}
+
+
+def trained_tokenizer(*, bos: bool = False, **special: Any) -> PreTrainedTokenizerFast:
+    """Return a byte-level tokenizer trained on `TEXTS`; its prompts begin with <s> if `bos`."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    names = ["<pad>", "<s>", "</s>", "<|user|>", "<|assistant|>"]
+    tokenizer.train_from_iterator(
+        TEXTS,
+        trainers.BpeTrainer(
+            vocab_size=320,
+            special_tokens=names,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        ),
+    )
+    if bos:
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="<s> $A", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))]
+        )
+    tokens = {"bos_token": "<s>", "eos_token": "</s>", **special}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **tokens)
+
+
+def tiny(kind: str, *, seed: int = 0) -> Any:
+    """Return a small random model in float32, with the special tokens of `trained_tokenizer`."""
+    config_class, options = CONFIGS[kind]
+    config = config_class(
+        vocab_size=320, bos_token_id=1, eos_token_id=2, pad_token_id=None, **options
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Models this small only wait for each other's threads."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module", params=CONFIGS)
+def model(request: pytest.FixtureRequest) -> Any:
+    return tiny(request.param)
+
+
+@pytest.fixture(scope="module")
+def llama() -> Any:
+    return tiny("llama")
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> PreTrainedTokenizerFast:
+    """A tokenizer without a padding token, and that pads on the wrong side if it is let."""
+    return trained_tokenizer(bos=True, padding_side="right")
+
+
+@pytest.fixture
+def warned() -> Iterator[list[str]]:
+    """What transformers logs during the test; each of its warnings, also those it gives once."""
+    from transformers.utils import logging as transformers_logging
+
+    records: list[str] = []
+
+    class Keep(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            records.append(record.getMessage())
+
+    handler = Keep()
+    transformers_logging.add_handler(handler)
+    yield records
+    transformers_logging.remove_handler(handler)
+
+
+@torch.no_grad()
+def greedy(model: Any, ids: Sequence[int], steps: int) -> list[int]:
+    """Continue token ids one token at a time, each by a whole forward pass without a cache."""
+    out = list(ids)
+    for _ in range(steps):
+        token = int(model(torch.tensor([out]), use_cache=False).logits[0, -1].argmax())
+        if token == model.config.eos_token_id:
+            break
+        out.append(token)
+    return out[len(ids) :]
+
+
+def answer_of(tokenizer: Any, ids: Sequence[int]) -> str:
+    """Return the text of generated token ids."""
+    return str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
+
+
+@torch.no_grad()
+def scored(model: Any, head: Sequence[int], tail: Sequence[int]) -> list[float]:
+    """Log-probabilities of `tail` after `head`, by one plain forward pass of one row."""
+    logits = model(torch.tensor([[*head, *tail]]), use_cache=False).logits[0].double()
+    table = torch.log_softmax(logits, dim=-1)
+    return [float(table[len(head) + at - 1, token]) for at, token in enumerate(tail)]
+
+
+def test_a_batch_holds_the_answers_that_each_prompt_has_alone(model: Any, tokenizer: Any) -> None:
+    """Whatever the architecture, against token by token without batch, padding or cache."""
+    expected = [
+        answer_of(tokenizer, greedy(model, tokenizer(prompt).input_ids, 12)) for prompt in PROMPTS
+    ]
+    assert len({*expected}) > 1
+    for batch_size in (1, 3):
+        ours = HuggingFaceModel(model, tokenizer, max_new_tokens=12, batch_size=batch_size)
+        assert ours.generate(PROMPTS) == expected
+
+
+def test_continuations_score_as_in_a_plain_forward(model: Any, tokenizer: Any) -> None:
+    """Ragged prompts and continuations in batches of several sizes."""
+    continuations = [" Paris", " window of", " Rome, and the capital", " layer", "."]
+    heads = [tokenizer(prompt).input_ids for prompt in PROMPTS]
+    tails = [tokenizer(text, add_special_tokens=False).input_ids for text in continuations]
+    expected = [scored(model, head, tail) for head, tail in zip(heads, tails, strict=True)]
+    assert len({len(tail) for tail in tails}) > 1
+    for batch_size in (1, 3):
+        ours = HuggingFaceModel(model, tokenizer, batch_size=batch_size)
+        found = ours.log_probabilities(PROMPTS, continuations)
+        for one, other in zip(found, expected, strict=True):
+            assert one == pytest.approx(other, abs=1e-5)
+
+
+def test_rows_of_one_length_score_as_in_a_plain_forward(model: Any, tokenizer: Any) -> None:
+    """No padding at all, so transformers may drop the mask."""
+    ours = HuggingFaceModel(model, tokenizer)
+    found = ours.log_probabilities([PROMPTS[0]] * 3, [" Paris", " Rome", " one"])
+    head = tokenizer(PROMPTS[0]).input_ids
+    for text, one in zip([" Paris", " Rome", " one"], found, strict=True):
+        tail = tokenizer(text, add_special_tokens=False).input_ids
+        assert one == pytest.approx(scored(model, head, tail), abs=1e-5)
+
+
+def test_it_is_a_generator_that_scores(llama: Any, tokenizer: Any) -> None:
+    """Both protocols, and the attributes that tell how to ask it."""
+    ours = HuggingFaceModel(llama, tokenizer, batch_size=3)
+    assert isinstance(ours, Generator)
+    assert isinstance(ours, ScoringModel)
+    assert (ours.batch_size, ours.concurrency) == (3, 1)
+
+
+def test_no_prompts_have_no_answers(llama: Any, tokenizer: Any) -> None:
+    """Everything may have been answered before."""
+    ours = HuggingFaceModel(llama, tokenizer)
+    assert ours.generate([]) == []
+    assert ours.log_probabilities([], []) == []
+
+
+def test_an_answer_ends_where_the_model_ends_it(tokenizer: Any) -> None:
+    """At any of its end tokens, while its neighbours in the batch go on."""
+    model = tiny("llama")
+    rows = [greedy(model, tokenizer(prompt).input_ids, 12) for prompt in PROMPTS]
+    end = rows[0][4]
+    cut = [row[: row.index(end)] if end in row else row for row in rows]
+    assert len({len(row) for row in cut}) > 1
+    model.generation_config.eos_token_id = [2, end]
+    answers = HuggingFaceModel(model, tokenizer, max_new_tokens=12).generate(PROMPTS)
+    assert answers == [answer_of(tokenizer, row) for row in cut]
+
+
+def test_the_tokenizers_end_token_ends_an_answer_of_a_model_that_has_none(tokenizer: Any) -> None:
+    """Some checkpoints leave it out; every answer would run to its limit."""
+    model = tiny("llama")
+    row = greedy(model, tokenizer(PROMPTS[0]).input_ids, 12)
+    model.generation_config.eos_token_id = None
+    ending = copy.deepcopy(tokenizer)
+    ending.eos_token = ending.convert_ids_to_tokens(row[4])
+    answer = HuggingFaceModel(model, ending, max_new_tokens=12).generate([PROMPTS[0]])
+    assert answer == [answer_of(tokenizer, row[: row.index(row[4])])]
+
+
+def test_an_answer_without_any_end_token_runs_to_its_limit() -> None:
+    """Neither the model nor the tokenizer has one, and nothing pads but a masked token."""
+    model = tiny("llama")
+    model.generation_config.eos_token_id = None
+    endless = trained_tokenizer(eos_token=None)
+    rows = [endless(prompt).input_ids for prompt in PROMPTS]
+    answers = HuggingFaceModel(model, endless, max_new_tokens=7).generate(PROMPTS)
+    assert answers == [answer_of(endless, greedy(model, row, 7)) for row in rows]
+
+
+def test_special_tokens_and_outer_space_are_no_part_of_an_answer(tokenizer: Any) -> None:
+    """A grader would have to know of them."""
+    model = tiny("llama")
+    row = greedy(model, tokenizer(PROMPTS[0]).input_ids, 12)
+    marking = copy.deepcopy(tokenizer)
+    marking.add_special_tokens({"cls_token": marking.convert_ids_to_tokens(row[4])})
+    expected = answer_of(tokenizer, [token for token in row if token != row[4]])
+    ours = HuggingFaceModel(model, marking, max_new_tokens=12)
+    assert ours.generate([PROMPTS[0]]) == [expected]
+    model.lm_head.weight.data.zero_()  # every token is as likely: the first one, which is padding
+    assert ours.generate([PROMPTS[0]]) == [""]
+
+
+def test_recommended_sampling_and_penalties_are_not_applied(
+    tokenizer: Any, warned: list[str]
+) -> None:
+    """An answer is the likeliest one, and no warning is given of what is left out."""
+    plain, inclined = tiny("llama"), tiny("llama")
+    inclined.generation_config.update(
+        do_sample=True, temperature=0.6, top_p=0.9, top_k=20, repetition_penalty=1.3
+    )
+    inclined.generation_config.max_length = 100
+    expected = HuggingFaceModel(plain, tokenizer, max_new_tokens=12).generate(PROMPTS)
+    warned.clear()
+    assert HuggingFaceModel(inclined, tokenizer, max_new_tokens=12).generate(PROMPTS) == expected
+    assert warned == []
+
+
+def test_model_and_tokenizer_are_left_as_they_were(tokenizer: Any) -> None:
+    """A training run may go on with them: each part of the model in the mode it was in."""
+    model = tiny("llama").train()
+    model.model.norm.eval()
+    modes = [part.training for part in model.modules()]
+    settings = copy.deepcopy(model.generation_config.to_dict())
+    ours = HuggingFaceModel(model, tokenizer, max_new_tokens=2)
+    ours.generate(PROMPTS)
+    ours.log_probabilities(PROMPTS, ["x"] * len(PROMPTS))
+    assert [part.training for part in model.modules()] == modes
+    assert model.generation_config.to_dict() == settings
+    assert (tokenizer.padding_side, tokenizer.pad_token) == ("right", None)
+
+
+def test_dropout_is_off(tokenizer: Any) -> None:
+    """Even of a model that is being trained."""
+    config = GPT2Config(**GPT2, vocab_size=320, eos_token_id=2, attn_pdrop=0.5, resid_pdrop=0.5)
+    model = AutoModelForCausalLM.from_config(config).train()
+    ours = HuggingFaceModel(model, tokenizer)
+    assert ours.log_probabilities(["Rome"], [" is"]) == ours.log_probabilities(["Rome"], [" is"])
+
+
+def test_modes_come_back_after_an_error(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory runs out in the midst of a call."""
+    model = tiny("llama").train()
+
+    def fail(*args: object, **kwargs: object) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(model, "generate", fail)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        HuggingFaceModel(model, tokenizer).generate(["x"])
+    assert model.training
+
+
+def test_a_chat_model_is_sent_a_user_message_with_special_tokens_once(llama: Any) -> None:
+    """The template writes them, and the tokenizer must not add its own."""
+    tokenizer = trained_tokenizer(bos=True, chat_template=TEMPLATE)
+    ours = HuggingFaceModel(llama, tokenizer, max_new_tokens=12)
+    rendered = "<s><|user|>Where is Rome?<|assistant|>"
+    ids = tokenizer(rendered, add_special_tokens=False).input_ids
+    assert ids.count(1) == 1
+    expected = answer_of(tokenizer, greedy(llama, ids, 12))
+    assert ours.generate(["Where is Rome?"]) == [expected]
+    assert ours.count_tokens("Where is Rome?") == len(ids)
+    tail = tokenizer("Italy", add_special_tokens=False).input_ids
+    (scores,) = ours.log_probabilities(["Where is Rome?"], ["Italy"])
+    assert scores == pytest.approx(scored(llama, ids, tail), abs=1e-5)
+
+
+def test_the_template_can_be_left_out(llama: Any) -> None:
+    """For a prompt that is rendered already, or to see what the bare model does."""
+    tokenizer = trained_tokenizer(bos=True, chat_template=TEMPLATE)
+    ours = HuggingFaceModel(llama, tokenizer, chat=False)
+    assert ours.count_tokens("Where") == 1 + len(tokenizer.tokenize("Where"))
+
+
+def test_a_template_that_is_not_there_is_missed_at_once(llama: Any, tokenizer: Any) -> None:
+    """Not at the first question."""
+    with pytest.raises(ValueError, match="no chat template; give chat=False"):
+        HuggingFaceModel(llama, tokenizer, chat=True)
+    with pytest.raises(ValueError, match="chat must be 'auto', True or False, got 'yes'"):
+        HuggingFaceModel(llama, tokenizer, chat="yes")  # type: ignore[arg-type]
+
+
+def test_a_continuation_never_changes_the_tokens_of_its_prompt(llama: Any) -> None:
+    """ "the" + "re": where the tokenizer would merge across the seam, it is asked for each part."""
+    tokenizer = trained_tokenizer()
+    head = tokenizer("The cap").input_ids
+    whole = tokenizer("The capital").input_ids
+    assert whole[: len(head)] != head
+    tail = tokenizer("ital").input_ids
+    (scores,) = HuggingFaceModel(llama, tokenizer).log_probabilities(["The cap"], ["ital"])
+    assert scores == pytest.approx(scored(llama, head, tail), abs=1e-5)
+
+
+def test_a_continuation_is_cut_as_it_stands_behind_its_prompt(llama: Any) -> None:
+    """Tokenizers like Llama 2's put a space before every text, also before one in the middle."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    tokenizer.decoder = decoders.Metaspace(prepend_scheme="always")
+    trainer = trainers.BpeTrainer(
+        vocab_size=120, special_tokens=["<pad>", "<s>", "</s>"], show_progress=False
+    )
+    tokenizer.train_from_iterator(TEXTS, trainer)
+    spacing = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>")
+    head = spacing("The capital is").input_ids
+    whole = spacing("The capital is, and").input_ids
+    assert whole != head + spacing(", and").input_ids
+    assert whole[: len(head)] == head
+    (scores,) = HuggingFaceModel(llama, spacing).log_probabilities(["The capital is"], [", and"])
+    assert scores == pytest.approx(scored(llama, head, whole[len(head) :]), abs=1e-5)
+
+
+def test_what_has_no_tokens_is_refused(llama: Any) -> None:
+    """Nothing can be said of it, and a row of padding would give some number."""
+    ours = HuggingFaceModel(llama, trained_tokenizer(), name="tiny")
+    with pytest.raises(ValueError, match="continuation 1 is '', which has no tokens to score"):
+        ours.log_probabilities(["a", "b"], ["a", ""])
+    with pytest.raises(ValueError, match="prompt 1 is empty: nothing for tiny to go on from"):
+        ours.generate(["a", ""])
+    with pytest.raises(ValueError, match="prompt 0 is empty"):
+        ours.log_probabilities([""], ["a"])
+    with pytest.raises(ValueError, match="1 prompts but 2 continuations"):
+        ours.log_probabilities(["a"], ["a", "b"])
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2"])
+def test_a_prompt_that_does_not_fit_is_refused_and_not_cut(kind: str, warned: list[str]) -> None:
+    """Its passages would be missing from one end: the very effect that is to be measured.
+
+    The limit is the model's; what the tokenizer holds to be one is often wrong.
+    """
+    tokenizer = trained_tokenizer(bos=True, model_max_length=50)
+    ours = HuggingFaceModel(tiny(kind), tokenizer, name="tiny", max_new_tokens=28)
+    fits, too_long = "." * 99, "." * 100
+    assert (ours.count_tokens(fits), ours.count_tokens(too_long)) == (100, 101)
+    assert len(ours.generate([fits])) == 1
+    expected = (
+        "prompt 1 has 101 tokens, which with the 28 behind it are more than the 128 that tiny"
+    )
+    with pytest.raises(ValueError, match=expected):
+        ours.generate(["short", too_long])
+    assert len(ours.log_probabilities([fits], [" x" * 14])[0]) == 28
+    with pytest.raises(ValueError, match=r"prompt 0 has 101 tokens.* the 28 behind"):
+        ours.log_probabilities([too_long], [" x" * 14])
+    assert warned == []
+
+
+def test_numbers_out_of_range_are_refused(llama: Any, tokenizer: Any) -> None:
+    """By name and value."""
+    with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
+        HuggingFaceModel(llama, tokenizer, max_new_tokens=0)
+    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+        HuggingFaceModel(llama, tokenizer, batch_size=0)
+
+
+def test_an_encoder_decoder_is_refused(tokenizer: Any) -> None:
+    """Its output does not begin with the prompt."""
+    config = T5Config(d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, vocab_size=320)
+    with pytest.raises(ValueError, match="T5ForConditionalGeneration is an encoder-decoder"):
+        HuggingFaceModel(T5ForConditionalGeneration(config), tokenizer)
+
+
+def test_only_the_needed_logits_are_computed(llama: Any, tokenizer: Any) -> None:
+    """A long prompt times a large vocabulary would fill the memory of most devices."""
+    rows: list[int] = []
+    handle = llama.lm_head.register_forward_hook(
+        lambda module, inputs, output: rows.append(output.shape[1])
+    )
+    try:
+        HuggingFaceModel(llama, tokenizer).log_probabilities(["Rome is " * 20], [" one"])
+    finally:
+        handle.remove()
+    assert rows == [1 + len(tokenizer(" one", add_special_tokens=False).input_ids)]
+
+
+def test_scores_of_a_half_precision_model_are_summed_in_single(tokenizer: Any) -> None:
+    """In bfloat16 a sum over the vocabulary is off in the second digit."""
+    model = tiny("llama").to(torch.bfloat16)
+    (found,) = HuggingFaceModel(model, tokenizer).log_probabilities(["Rome is"], [" one"])
+    head = tokenizer("Rome is").input_ids
+    tail = tokenizer(" one", add_special_tokens=False).input_ids
+    assert found == pytest.approx(scored(model, head, tail), abs=1e-5)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, llama: Any, tokenizer: Any) -> Path:
+    """A saved model and tokenizer."""
+    path = tmp_path / "tiny-llama"
+    llama.save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return path
+
+
+def test_a_saved_model_is_loaded_by_its_folder(
+    folder: Path, llama: Any, tokenizer: Any, warned: list[str]
+) -> None:
+    """And gives the answers it gave before, under the folder's name."""
+    loaded = HuggingFaceModel.from_pretrained(folder, device="cpu", max_new_tokens=5, batch_size=2)
+    assert loaded.name == "tiny-llama"
+    assert (loaded.batch_size, loaded.max_new_tokens) == (2, 5)
+    expected = HuggingFaceModel(llama, tokenizer, max_new_tokens=5).generate(PROMPTS)
+    assert loaded.generate(PROMPTS) == expected
+    assert not [text for text in warned if "deprecated" in text]
+
+
+def test_a_model_is_loaded_in_the_precision_it_was_saved_in(folder: Path) -> None:
+    """Twice the memory would be needed otherwise, and half the models would not fit."""
+    tiny("llama").to(torch.bfloat16).save_pretrained(folder)
+    assert HuggingFaceModel.from_pretrained(folder).model.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("known", "name"),
+    [
+        ("Qwen/Qwen2.5-0.5B-Instruct", "Qwen/Qwen2.5-0.5B-Instruct"),
+        ("/gone/models/tiny", "tiny"),
+        ("/hub/models--Qwen--Qwen2.5-0.5B/snapshots/0a1b2c", "Qwen/Qwen2.5-0.5B"),
+        ("", "LlamaForCausalLM"),
+    ],
+)
+def test_a_model_goes_by_its_hub_name_or_its_folder(known: str, name: str, tokenizer: Any) -> None:
+    """A profile must not be saved under a path of one computer."""
+    model = tiny("llama")
+    model.config._name_or_path = known
+    assert HuggingFaceModel(model, tokenizer).name == name
+    assert HuggingFaceModel(model, tokenizer, name="mine").name == "mine"
+
+
+def test_a_model_that_is_not_there_is_said_so_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the way out; an empty folder is as good as none."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    (tmp_path / "empty").mkdir()
+    for name in ("surely/not-downloaded", str(tmp_path / "empty"), str(tmp_path / "missing")):
+        with pytest.raises(GenerationError, match="cannot load the language model") as caught:
+            HuggingFaceModel.from_pretrained(name)
+        assert "\n" not in str(caught.value)
+        assert "give the folder of a causal model" in str(caught.value)

@@ -1,0 +1,226 @@
+"""The journal of answers: kills, torn lines, several writers, files that are not journals."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shared_core.generation.checking import Response
+from shared_core.generation.journal import Journal
+
+PROMPTS = [("one",), ("two",), ("three", "tail")]
+ANSWERS: list[Response] = ["1", "zwei\nund ein halb ☃", [-0.1, -2.5, 0.0]]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A journal of three answers."""
+    journal = Journal(tmp_path / "deep" / "answers.jsonl")
+    for request, answer in zip(PROMPTS, ANSWERS, strict=True):
+        journal.add("m", request, answer)
+    return journal.path
+
+
+def read(path: Path) -> list[Response | None]:
+    journal = Journal(path)
+    return [journal.get("m", request) for request in PROMPTS]
+
+
+def test_what_was_added_is_there_at_once_and_in_another_run(tmp_path: Path) -> None:
+    """Nothing touches the disk before; the folder is made on the way."""
+    journal = Journal(tmp_path / "deep" / "answers.jsonl")
+    assert journal.get("m", ("one",)) is None
+    assert len(journal) == 0
+    assert [*tmp_path.iterdir()] == []
+    journal.add("m", ("one",), "1")
+    for later in (journal, Journal(journal.path)):
+        assert (len(later), later.get("m", ("one",))) == (1, "1")
+
+
+def test_the_file_is_as_documented(path: Path) -> None:
+    """A contract with later versions: JSON lines, keyed by a hash of model and request."""
+    lines = path.read_text("ascii").splitlines()
+    assert [json.loads(line)["response"] for line in lines] == ANSWERS
+    key = hashlib.sha256(b'["m","three","tail"]').hexdigest()[:32]
+    assert lines[2] == json.dumps({"key": key, "response": ANSWERS[2]})
+
+
+def test_models_and_requests_do_not_answer_for_each_other(path: Path) -> None:
+    """Another name, another split of the same text, another case."""
+    journal = Journal(path)
+    for name, request in [("n", ("one",)), ("m", ("One",)), ("m", ("threetail",)), ("m", ())]:
+        assert journal.get(name, request) is None
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(), scores=st.lists(st.floats(-1e9, 0), min_size=1))
+def test_every_answer_comes_back_equal(tmp_path: Path, text: str, scores: list[float]) -> None:
+    """Line breaks of all kinds, quotes, lone surrogates, the last bit of a float."""
+    path = tmp_path / "answers.jsonl"
+    for response in (text, scores, f"{text}\ud800\u2028\r\0"):
+        Journal(path).add("m", (text,), response)
+        assert Journal(path).get("m", (text,)) == response
+
+
+def test_a_last_line_torn_anywhere_costs_that_answer_alone(path: Path) -> None:
+    """A kill at any byte: the others stay, and what is added next is not glued to the rest."""
+    whole = path.read_bytes()
+    for cut in range(whole.rindex(b"\n", 0, -1) + 1, len(whole)):
+        path.write_bytes(whole[:cut])
+        torn = cut < len(whole) - 1  # without its newline alone, a line is whole
+        assert read(path) == [*ANSWERS[:2], None if torn else ANSWERS[2]], whole[:cut]
+        Journal(path).add("m", ("four",), "4")
+        assert read(path) == [*ANSWERS[:2], None if torn else ANSWERS[2]]
+        assert Journal(path).get("m", ("four",)) == "4"
+
+
+def test_a_line_torn_by_somebody_else_meanwhile_is_not_added_to(path: Path) -> None:
+    """The file is looked at before each line, not when it was read."""
+    journal = Journal(path)
+    assert len(journal) == 3
+    path.write_bytes(path.read_bytes() + b'{"key": "12')
+    journal.add("m", ("four",), "4")
+    journal.add("m", ("five",), "5")
+    assert [Journal(path).get("m", (n,)) for n in ("four", "five")] == ["4", "5"]
+    assert len(Journal(path)) == 5
+
+
+def test_a_journal_killed_in_its_very_first_line_is_still_a_journal(tmp_path: Path) -> None:
+    """At any byte of it."""
+    path = tmp_path / "answers.jsonl"
+    Journal(path).add("m", ("one",), "1")
+    line = path.read_bytes()
+    for cut in range(len(line) - 1):
+        path.write_bytes(line[:cut])
+        assert len(Journal(path)) == 0
+        Journal(path).add("m", ("two",), "2")
+        assert Journal(path).get("m", ("two",)) == "2"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"\0\0\0\0",
+        b"\xff\xfe not utf-8",
+        b'{"key": "abc", "response"',
+        b'{"key": "abc"}',
+        b'{"key": "abc", "response": null}',
+        b'{"key": "abc", "response": [true, "x"]}',
+        b'{"key": "abc", "response": [NaN]}',
+        b'{"key": 5, "response": "x"}',
+        b'["key", "response"]',
+        b"[" * 100_000,
+        b"",
+        b"  ",
+    ],
+)
+def test_a_damaged_line_in_the_middle_is_asked_again(path: Path, damage: bytes) -> None:
+    """And is the only one."""
+    lines = path.read_bytes().split(b"\n")
+    lines[1] = damage
+    path.write_bytes(b"\n".join(lines))
+    assert read(path) == [ANSWERS[0], None, ANSWERS[2]]
+    assert len(Journal(path)) == 2
+
+
+def test_the_last_answer_to_a_request_counts(path: Path) -> None:
+    """As it does in memory."""
+    journal = Journal(path)
+    journal.add("m", ("one",), "again")
+    assert journal.get("m", ("one",)) == Journal(path).get("m", ("one",)) == "again"
+    assert len(journal) == len(Journal(path)) == 3
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"# Notes\nmy own\n",
+        b'{"question": "who?", "answers": ["me"]}\n' * 3,
+        b'{\n  "key": "value"\n}\n',
+        b"\x89PNG\r\n\x1a\n\0",
+    ],
+)
+def test_a_file_of_the_users_own_is_left_alone(tmp_path: Path, content: bytes) -> None:
+    """The error names the file and the way out; so at any first use."""
+    path = tmp_path / "mine"
+    path.write_bytes(content)
+    for use in (
+        len,
+        lambda journal: journal.get("m", ("one",)),
+        lambda journal: journal.add("m", ("one",), "1"),
+    ):
+        with pytest.raises(ValueError, match=r"not a journal.*new file") as caught:
+            use(Journal(path))  # type: ignore[no-untyped-call]
+        assert str(path) in str(caught.value)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"\0\0\0\0"])
+def test_an_empty_file_becomes_a_journal(tmp_path: Path, content: bytes) -> None:
+    """Touched by the user, or zeroed by a crash of the machine."""
+    path = tmp_path / "answers.jsonl"
+    path.write_bytes(content)
+    Journal(path).add("m", ("one",), "1")
+    assert Journal(path).get("m", ("one",)) == "1"
+
+
+def test_a_disk_that_is_full_is_an_error_that_names_the_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was written of the line does not hurt; the answer does not count as kept."""
+
+    class FullDisk(io.FileIO):
+        def write(self, line: bytes) -> int:  # type: ignore[override]
+            return super().write(line[:20])
+
+    journal = Journal(path)
+    assert len(journal) == 3
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", lambda path, mode, buffering: FullDisk(path, "a+"))
+        with pytest.raises(OSError, match=r"answers\.jsonl.*disk full"):
+            journal.add("m", ("four",), "4")
+    assert journal.get("m", ("four",)) is None
+    journal.add("m", ("five",), "5")
+    assert read(path) == ANSWERS
+    assert Journal(path).get("m", ("five",)) == "5"
+
+
+def test_threads_may_add_at_once(tmp_path: Path) -> None:
+    """To a journal that nobody has read yet."""
+    journal = Journal(tmp_path / "answers.jsonl")
+    with ThreadPoolExecutor(8) as pool:
+        [*pool.map(lambda n: journal.add("m", (str(n),), f"{n}" * 500), range(400))]
+    assert len(journal) == len(Journal(journal.path)) == 400
+    assert all(Journal(journal.path).get("m", (str(n),)) == f"{n}" * 500 for n in (0, 399))
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from shared_core.generation.journal import Journal
+journal = Journal(Path(sys.argv[1]))
+for n in range(150):
+    journal.add(sys.argv[2], (str(n),), sys.argv[2] * 30_000)
+"""
+
+
+def test_processes_may_add_at_once(tmp_path: Path) -> None:
+    """Lines far longer than any buffer, none of them split by the other's."""
+    path = tmp_path / "answers.jsonl"
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in ("a", "b")
+    ]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    journal = Journal(path)
+    assert len(journal) == 300
+    assert len([line for line in path.read_bytes().split(b"\n") if line]) == 300
+    assert all(journal.get(name, ("149",)) == name * 30_000 for name in ("a", "b"))

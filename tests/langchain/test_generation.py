@@ -1,0 +1,255 @@
+"""Models of LangChain as generators: any chain, and OpenAI's protocol over a real connection."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import openai
+import pytest
+from langchain_core.language_models import (
+    BaseChatModel,
+    FakeListChatModel,
+    FakeListLLM,
+    FakeMessagesListChatModel,
+)
+from langchain_core.messages import AIMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_openai import ChatOpenAI
+
+from langchain_posrag.generation import LangChainModel, generator_of, openai_endpoint
+from shared_core.errors import GenerationError, MissingExtraError
+from shared_core.generation.base import Generator, ScoringModel
+from tests.langchain.openai_server import OpenAIServer, Reply, Request
+
+Answer = Callable[[Request], str | Reply]
+Serve = Callable[[Answer], OpenAIServer]
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key, no address and no proxy but what a test sets."""
+    for name in ("OPENAI_API_KEY", "OPENAI_API_BASE", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Open a server that answers as it is told, until the test ends."""
+    with ExitStack() as stack:
+        yield lambda answer: stack.enter_context(OpenAIServer(answer))
+
+
+def endpoint(server: OpenAIServer, **options: Any) -> LangChainModel:
+    return openai_endpoint("tiny", base_url=server.url, **options)
+
+
+def test_a_chat_model_and_a_completion_model_answer_each_prompt_in_order() -> None:
+    """What both return is text, though one of them wraps it in a message."""
+    for kind in (FakeListChatModel, FakeListLLM):
+        model = LangChainModel(kind(responses=["one", "two"]))
+        assert isinstance(model, Generator)
+        assert not isinstance(model, ScoringModel)
+        assert model.generate(["a", "b"]) == ["one", "two"]
+        assert model.generate([]) == []
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        RunnableLambda(str.upper),
+        RunnableLambda(lambda prompt: AIMessage(prompt.upper())),
+        RunnableLambda(str.upper) | StrOutputParser(),
+        ChatPromptTemplate.from_template("{text}")
+        | RunnableLambda(lambda prompt: AIMessage(prompt.to_messages()[0].content.upper())),
+    ],
+)
+def test_any_chain_from_text_to_text_or_a_message_answers(chain: Runnable[Any, Any]) -> None:
+    """The prompt reaches it unchanged, braces and all."""
+    assert LangChainModel(chain).generate(["is {this} öne?"]) == ["IS {THIS} ÖNE?"]
+
+
+def test_of_a_message_in_blocks_the_text_counts_and_the_reasoning_does_not() -> None:
+    """An answer is graded; what a model thought on the way would be graded with it."""
+    blocks: list[str | dict[Any, Any]] = [
+        {"type": "reasoning", "reasoning": "the passage says Rome, or Paris"},
+        {"type": "text", "text": "Pa"},
+        {"type": "text", "text": "ris"},
+    ]
+    thinking = FakeMessagesListChatModel(
+        responses=[AIMessage(content=blocks), AIMessage(content=blocks[:1])]
+    )
+    assert LangChainModel(thinking).generate(["capital?", "again"]) == ["Paris", ""]
+
+
+def test_an_answer_that_is_no_text_is_refused_by_its_type() -> None:
+    """A chain that ends in a structured output cannot be graded."""
+    with pytest.raises(GenerationError, match=r"structured answered with dict.*StrOutputParser"):
+        LangChainModel(RunnableLambda(lambda prompt: {"a": 1}), name="structured").generate(["x"])
+
+
+def test_what_is_no_runnable_is_refused() -> None:
+    """When it is given, not at the first question."""
+    with pytest.raises(TypeError, match="Runnable, got 'gpt-4o'"):
+        LangChainModel("gpt-4o")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="concurrency must be at least 1, got 0"):
+        LangChainModel(RunnableLambda(str.upper), concurrency=0)
+
+
+class NamedInTraces(FakeListChatModel):
+    """A chat model that keeps its name where only traces look, as some integrations do."""
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
+        return {**super()._get_ls_params(stop=stop, **kwargs), "ls_model_name": "traced"}
+
+
+GPT = ChatOpenAI(model="gpt-x", api_key="k")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (GPT, "gpt-x"),
+        (GPT.bind(stop=["."]), "gpt-x"),
+        (GPT.with_retry(), "gpt-x"),
+        (ChatPromptTemplate.from_template("{text}") | GPT | StrOutputParser(), "gpt-x"),
+        (NamedInTraces(responses=[]), "traced"),
+        (FakeListLLM(responses=["x"]), "FakeListLLM"),
+        (RunnableLambda(str.upper), "RunnableLambda"),
+    ],
+)
+def test_a_model_goes_by_its_own_name(model: Runnable[Any, Any], name: str) -> None:
+    """Its profile is saved under that name; a chain has the name of the model in it."""
+    assert generator_of(model).name == name
+    assert LangChainModel(model, name="mine").name == "mine"
+
+
+def test_an_answer_comes_over_the_wire(serve: Serve) -> None:
+    """The whole protocol, with a text that is not ASCII in both directions."""
+    server = serve(lambda request: f"«{request.prompt}» — 東京 🗼")
+    model = endpoint(server, api_key="secret")
+    assert model.name == "tiny"
+    assert model.generate(["Größe?", "naïve"]) == ["«Größe?» — 東京 🗼", "«naïve» — 東京 🗼"]
+    first = server.requests[0]
+    assert first.path == "/v1/chat/completions"
+    assert first.headers["authorization"] == "Bearer secret"
+    assert first.payload["model"] == "tiny"
+    assert first.payload["temperature"] == 0
+    assert [message["role"] for message in first.payload["messages"]] == ["user"]
+
+
+def test_a_rate_limit_comes_out_as_it_is_and_the_next_call_may_succeed(serve: Serve) -> None:
+    """With the Retry-After of the server; who asks waits, so the client itself must not."""
+    replies = [Reply(text="slow down", status=429, headers={"Retry-After": "7"}), "fine"]
+    server = serve(lambda request: replies.pop(0))
+    model = endpoint(server)
+    with pytest.raises(openai.RateLimitError) as caught:
+        model.generate(["x"])
+    assert caught.value.response.headers["Retry-After"] == "7"
+    assert len(server.requests) == 1
+    assert model.generate(["x"]) == ["fine"]
+
+
+def test_a_failing_server_is_asked_once(serve: Serve) -> None:
+    """A 500 comes out as the client's own error, with the server's message."""
+    server = serve(lambda request: Reply(text="out of memory", status=500))
+    with pytest.raises(openai.InternalServerError, match="out of memory"):
+        endpoint(server).generate(["x"])
+    assert len(server.requests) == 1
+
+
+def test_a_server_that_hangs_is_given_up(serve: Serve) -> None:
+    """After `timeout` seconds, with the client's own error."""
+    server = serve(lambda request: Reply(hang=True))
+    with pytest.raises(openai.APITimeoutError):
+        endpoint(server, timeout=0.2).generate(["x"])
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"choices": [{"mess', b"<html>a gateway</html>", b"{}", b'{"choices": null}', b'"text"'],
+)
+def test_a_body_that_is_no_completion_is_no_answer(serve: Serve, body: bytes) -> None:
+    """An empty text would count as a wrong answer, and nobody would notice."""
+    server = serve(lambda request: Reply(body=body))
+    with pytest.raises((ValueError, TypeError, LookupError, openai.OpenAIError)):
+        endpoint(server).generate(["x"])
+
+
+def test_several_calls_are_under_way_at_once(serve: Serve) -> None:
+    """The server answers none of three before it has all of them."""
+    all_there = threading.Barrier(3)
+
+    def answer(request: Request) -> str:
+        all_there.wait(timeout=10)
+        return request.prompt
+
+    server = serve(answer)
+    model = endpoint(server)
+    with ThreadPoolExecutor(3) as pool:
+        assert [*pool.map(model.generate, [["a"], ["b"], ["c"]])] == [["a"], ["b"], ["c"]]
+    assert server.most_at_once == 3
+    assert model.concurrency >= 3
+
+
+def test_a_server_of_ones_own_needs_no_key(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Given by argument or by environment, its address is enough."""
+    server = serve(lambda request: "fine")
+    assert openai_endpoint("tiny", base_url=server.url).generate(["x"]) == ["fine"]
+    for name in ("OPENAI_API_BASE", "OPENAI_BASE_URL"):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, server.url)
+            assert openai_endpoint("tiny").generate(["x"]) == ["fine"]
+    assert len(server.requests) == 3
+
+
+def test_the_key_of_the_environment_is_sent(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless one is given."""
+    monkeypatch.setenv("OPENAI_API_KEY", "from-the-environment")
+    server = serve(lambda request: "fine")
+    endpoint(server).generate(["x"])
+    endpoint(server, api_key="given").generate(["x"])
+    sent = [request.headers["authorization"] for request in server.requests]
+    assert sent == ["Bearer from-the-environment", "Bearer given"]
+
+
+def test_without_key_and_address_the_way_out_is_named() -> None:
+    """In one line, before anything is asked."""
+    with pytest.raises(GenerationError, match=r"OPENAI_API_KEY.*base_url") as caught:
+        openai_endpoint("gpt-x")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_timeout_that_is_none_is_refused() -> None:
+    """Zero would fail every call."""
+    with pytest.raises(ValueError, match="timeout must be a positive number of seconds, got 0"):
+        openai_endpoint("gpt-x", api_key="k", timeout=0)
+
+
+def test_without_langchain_openai_the_pip_line_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is an extra of its own."""
+    monkeypatch.setitem(sys.modules, "langchain_openai", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'posrag\[openai\]'"):
+        openai_endpoint("gpt-x", api_key="k")
+
+
+def test_a_model_of_another_class_is_asked_as_a_message() -> None:
+    """A chat model of one's own, with nothing but what LangChain asks of it."""
+    asked: list[str] = []
+
+    class Recording(FakeListChatModel):
+        def _call(self, messages: Any, *args: Any, **kwargs: Any) -> str:
+            asked.extend(f"{message.type}: {message.content}" for message in messages)
+            return super()._call(messages, *args, **kwargs)
+
+    model: BaseChatModel = Recording(responses=["yes"])
+    assert generator_of(model).generate(["well?"]) == ["yes"]
+    assert asked == ["human: well?"]

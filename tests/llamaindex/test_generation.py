@@ -1,0 +1,112 @@
+"""Models of LlamaIndex as generators: completed or chatted with, as their metadata say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from llama_index.core.base.llms.types import (
+    ChatMessage,
+    ChatResponse,
+    CompletionResponse,
+    CompletionResponseGen,
+    LLMMetadata,
+    TextBlock,
+    ThinkingBlock,
+)
+from llama_index.core.llms import CustomLLM, MockLLM
+from llama_index.core.llms.callbacks import llm_chat_callback, llm_completion_callback
+
+from llamaindex_posrag.generation import LlamaIndexModel, generator_of
+from shared_core.generation.base import Generator, ScoringModel
+
+
+class Shouting(CustomLLM):
+    """A completion model, as small as LlamaIndex lets one be."""
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="shouting-1")
+
+    @llm_completion_callback()
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        return CompletionResponse(text=prompt.upper())
+
+    @llm_completion_callback()
+    def stream_complete(
+        self, prompt: str, formatted: bool = False, **kwargs: Any
+    ) -> CompletionResponseGen:
+        raise NotImplementedError
+
+
+class Chatting(Shouting):
+    """A chat model that thinks first, and refuses to complete."""
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="chatting-1", is_chat_model=True)
+
+    @llm_chat_callback()
+    def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
+        (message,) = messages
+        thought = ThinkingBlock(content="hm")
+        said = [TextBlock(text=f"{message.role.value} said {message.content}")]
+        blocks = [thought, *said] if message.content else [thought]
+        return ChatResponse(message=ChatMessage(role="assistant", blocks=blocks))
+
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        raise AssertionError("a chat model was asked to complete")
+
+
+class Overloaded(Shouting):
+    """A model whose server turns everything away."""
+
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        raise ConnectionError("try again later")
+
+
+def test_a_completion_model_completes_each_prompt_in_order() -> None:
+    """The prompt is the whole of what it sees, braces and all."""
+    model = LlamaIndexModel(Shouting())
+    assert isinstance(model, Generator)
+    assert not isinstance(model, ScoringModel)
+    assert model.generate(["is {this} öne?", "b"]) == ["IS {THIS} ÖNE?", "B"]
+    assert model.generate([]) == []
+
+
+def test_the_mock_of_the_framework_answers() -> None:
+    """The model that LlamaIndex itself tests with, as a completion and as a chat model."""
+    assert LlamaIndexModel(MockLLM(max_tokens=2)).generate(["a"]) == ["text text"]
+    assert "a" in LlamaIndexModel(MockLLM(is_chat_model=True)).generate(["a"])[0]
+
+
+def test_a_chat_model_is_sent_one_user_message() -> None:
+    """And its thoughts are left out, so that they are not graded with the answer."""
+    assert LlamaIndexModel(Chatting()).generate(["hello"]) == ["user said hello"]
+
+
+def test_an_answer_without_text_is_empty() -> None:
+    """A model that thought until its tokens ran out gave a wrong answer, and no error."""
+    assert LlamaIndexModel(Chatting()).generate([""]) == [""]
+
+
+def test_a_model_goes_by_its_own_name() -> None:
+    """Its profile is saved under that name; "unknown" would be shared by all."""
+    assert generator_of(Shouting()).name == "shouting-1"
+    assert generator_of(MockLLM()).name == "MockLLM"
+    assert LlamaIndexModel(Shouting(), name="mine").name == "mine"
+
+
+def test_an_error_of_the_model_comes_out_as_it_is() -> None:
+    """Who asks knows by its class whether to try again."""
+    with pytest.raises(ConnectionError, match="try again later"):
+        generator_of(Overloaded()).generate(["x"])
+
+
+def test_what_is_no_model_of_the_framework_is_refused() -> None:
+    """When it is given, not at the first question."""
+    with pytest.raises(TypeError, match="LLM, got 'gpt-4o'"):
+        LlamaIndexModel("gpt-4o")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="concurrency must be at least 1, got 0"):
+        LlamaIndexModel(Shouting(), concurrency=0)
