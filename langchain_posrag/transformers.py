@@ -94,7 +94,7 @@ class PlacementTransformer(
         return self._place(documents)
 
     def _place(self, documents: Sequence[Document]) -> list[Document]:
-        gate = self.caus.gate
+        slots, gate = self.caus.placed(len(documents))
         detail = {
             "placement": self.caus.applied.name,
             "psi": gate.psi,
@@ -102,7 +102,7 @@ class PlacementTransformer(
             "reason": gate.reason,
         }
         placed = []
-        for slot, rank in enumerate(self.caus.slots(len(documents))):
+        for slot, rank in enumerate(slots):
             document = documents[rank]
             metadata = copy_metadata(document.metadata)
             if self.include_scores:

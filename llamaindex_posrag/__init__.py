@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from llamaindex_posrag.caus_postprocessor import CAUSPostprocessor
+from llamaindex_posrag.generation import LlamaIndexModel
 from llamaindex_posrag.placement_postprocessor import PlacementPostprocessor
 from llamaindex_posrag.retrievers import CAUSRetriever
 
-__all__ = ["CAUSPostprocessor", "CAUSRetriever", "PlacementPostprocessor"]
+__all__ = ["CAUSPostprocessor", "CAUSRetriever", "LlamaIndexModel", "PlacementPostprocessor"]

@@ -52,7 +52,7 @@ def explained(nodes: Iterable[BaseNode], arrangement: Arrangement) -> list[NodeW
 
 def placed(nodes: Sequence[NodeWithScore], caus: CAUS) -> list[NodeWithScore]:
     """Place nodes in the order they come; what explained a node so far stays with it."""
-    gate = caus.gate
+    slots, gate = caus.placed(len(nodes))
     shared = {
         "placement": caus.applied.name,
         "psi": gate.psi,
@@ -65,7 +65,7 @@ def placed(nodes: Sequence[NodeWithScore], caus: CAUS) -> list[NodeWithScore]:
             score=nodes[rank].score,
             posrag={**_explanation(nodes[rank]), "rank": rank, "slot": slot, **shared},
         )
-        for slot, rank in enumerate(caus.slots(len(nodes)))
+        for slot, rank in enumerate(slots)
     ]
 
 

@@ -77,8 +77,11 @@ class CAUS:
     @cached_property
     def gate(self) -> GateDecision:
         """The decision whether to place; the same for every query."""
-        psi = self.profile if self.profile is not None else self.psi
-        return decide(psi, evidence=self.evidence)
+        return decide(self._psi, evidence=self.evidence)
+
+    @property
+    def _psi(self) -> Psi:
+        return self.profile if self.profile is not None else self.psi
 
     @cached_property
     def applied(self) -> Placement:
@@ -104,17 +107,19 @@ class CAUS:
 
     def place(self, ranking: Ranking) -> Arrangement:
         """Put a ranking into slots: by the placement if the gate is open, else as ranked."""
-        return Arrangement(ranking, self.slots(len(ranking)), self.applied.name, self.gate)
+        slots, gate = self.placed(len(ranking))
+        return Arrangement(ranking, slots, self.applied.name, gate)
 
-    def slots(self, k: int) -> tuple[int, ...]:
-        """Return slot -> rank for `k` passages, by the placement in force."""
-        slots = self._slots.get(k)
-        if slots is None:
-            slots = self._slots[k] = self.applied(k, self.profile)
-        return slots
+    def placed(self, k: int) -> tuple[tuple[int, ...], GateDecision]:
+        """Return slot -> rank for `k` passages by the placement in force, and why."""
+        placed = self._by_k.get(k)
+        if placed is None:
+            gate = decide(self._psi, evidence=self.evidence, k=k)
+            placed = self._by_k[k] = (self.applied(k, self.profile), gate)
+        return placed
 
     @cached_property
-    def _slots(self) -> dict[int, tuple[int, ...]]:
+    def _by_k(self) -> dict[int, tuple[tuple[int, ...], GateDecision]]:
         return {}
 
     def search(

@@ -36,7 +36,7 @@ class MaxRelevance(Placement):
 
     def order(self, k: int, profile: PositionProfile | None) -> tuple[int, ...]:
         """Return slot -> rank."""
-        if profile is None:
+        if profile is None or profile.accuracy is None:
             raise _needs(self.name, "the accuracy by slot of a position profile")
         return _fill(profile.accuracy_at(k))
 

@@ -1,19 +1,35 @@
-"""How sensitive a model is to position: its profile, its index, and the gate built on it."""
+"""How sensitive a model is to position: the probe, the profile, the index and its gate."""
 
 from __future__ import annotations
 
+from shared_core.sensitivity.figure import draw_profile
 from shared_core.sensitivity.gate import Psi, decide, profile_of
-from shared_core.sensitivity.profile import (
-    PositionProfile,
-    position_sensitivity_index,
-    profile_folder,
-)
+from shared_core.sensitivity.position_sensitivity import position_sensitivity_index
+from shared_core.sensitivity.probing import Probe, ProbePlan
+from shared_core.sensitivity.profile import PositionProfile
+from shared_core.sensitivity.profile_files import profile_folder
+from shared_core.sensitivity.published import published_names
+from shared_core.sensitivity.questions import ProbeQuestion, key_value_questions, read_questions
+from shared_core.sensitivity.templates import ABSTAIN, ANSWER, KEY_VALUE, PromptTemplate
+from shared_core.sensitivity.torch_questions import torch_questions
 
 __all__ = [
+    "ABSTAIN",
+    "ANSWER",
+    "KEY_VALUE",
     "PositionProfile",
+    "Probe",
+    "ProbePlan",
+    "ProbeQuestion",
+    "PromptTemplate",
     "Psi",
     "decide",
+    "draw_profile",
+    "key_value_questions",
     "position_sensitivity_index",
     "profile_folder",
     "profile_of",
+    "published_names",
+    "read_questions",
+    "torch_questions",
 ]

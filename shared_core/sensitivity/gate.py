@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -30,7 +31,7 @@ def profile_of(psi: Psi) -> PositionProfile | None:
     return None
 
 
-def decide(psi: Psi, *, evidence: Evidence = "point") -> GateDecision:
+def decide(psi: Psi, *, evidence: Evidence = "point", k: int | None = None) -> GateDecision:
     """Decide whether the passages are to be placed or left in ranked order.
 
     The gate opens when the position sensitivity index exceeds 1.0 (CAUS, section III-D).
@@ -43,7 +44,10 @@ def decide(psi: Psi, *, evidence: Evidence = "point") -> GateDecision:
         guess; it stays shut.
     evidence
         ``"point"``: the index itself must exceed the threshold. ``"interval"``: the lower bound
-        of the profile's bootstrap interval must; without an interval the gate stays shut.
+        of the profile's interval must; without an interval the gate stays shut.
+    k
+        Number of passages to be placed, if known; the reason says so where a profile was measured
+        with another number, and its curve is interpolated.
 
     Raises
     ------
@@ -63,7 +67,11 @@ def decide(psi: Psi, *, evidence: Evidence = "point") -> GateDecision:
     profile = profile_of(psi)
     if profile is None:
         return _by_number(float(psi), evidence)  # type: ignore[arg-type]
-    return _by_profile(profile, evidence)
+    decision = _by_profile(profile, evidence)
+    if k is None or k == profile.k:
+        return decision
+    measured = f"measured with {profile.k} passages, interpolated to {k}"
+    return replace(decision, reason=f"{decision.reason} ({measured})")
 
 
 def _by_number(psi: float, evidence: Evidence) -> GateDecision:
@@ -78,6 +86,10 @@ def _by_number(psi: float, evidence: Evidence) -> GateDecision:
 
 def _by_profile(profile: PositionProfile, evidence: Evidence) -> GateDecision:
     psi = profile.psi
+    if profile.accuracy is None:
+        return GateDecision(
+            False, None, f"the profile of {profile.model} holds no accuracy, so it has no psi"
+        )
     if math.isnan(psi):
         return GateDecision(
             False, None, f"the profile of {profile.model} is inconclusive: no slot was read"

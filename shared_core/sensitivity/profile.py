@@ -1,137 +1,120 @@
-"""The position profile of a model and its position sensitivity index (CAUS eq. 3)."""
+"""The position profile of a model: what it makes of a passage in each slot of its context."""
 
 from __future__ import annotations
 
-import json
 import math
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import quote, unquote
 
 import numpy as np
 
-from shared_core.errors import ProfileNotFoundError
+from shared_core.sensitivity.position_sensitivity import check_shares, position_sensitivity_index
+from shared_core.sensitivity.profile_files import read_profile, write_profile
 
-EPS = 1e-7
-FORMAT = 1
-
-Bands = Literal["slots", "thirds"]
-
-
-def position_sensitivity_index(accuracy: Sequence[float], *, bands: Bands = "slots") -> float:
-    """Position sensitivity index: edge accuracy over middle accuracy (CAUS eq. 3).
-
-    ``(top + bottom) / (2 * middle + eps)`` with ``eps = 1e-7``. Above 1 the model reads the
-    edges of its context better than the middle.
-
-    Parameters
-    ----------
-    accuracy
-        Mean accuracy in [0, 1] with the gold passage in each slot, shape (k,), k >= 1.
-    bands
-        ``"slots"``: top is slot 0, bottom is slot k-1, middle is slot (k-1)//2.
-        ``"thirds"``: the mean over the slots of each third.
-
-    Returns
-    -------
-    float
-        The index, >= 0; NaN if top, middle and bottom are all zero, where it is undefined.
-
-    Raises
-    ------
-    ValueError
-        If `accuracy` is empty or holds a value outside [0, 1].
-    """
-    values = _checked(accuracy, "accuracy")
-    if bands == "thirds":
-        top, middle, bottom = (float(np.mean(part)) for part in _thirds(values))
-    elif bands == "slots":
-        top, middle, bottom = values[0], values[(len(values) - 1) // 2], values[-1]
-    else:
-        raise ValueError(f"bands must be 'slots' or 'thirds', got {bands!r}")
-    if top == middle == bottom == 0:
-        return math.nan
-    return (top + bottom) / (2 * middle + EPS)
-
-
-def _thirds(values: Sequence[float]) -> tuple[Sequence[float], Sequence[float], Sequence[float]]:
-    size = max(1, len(values) // 3)
-    return values[:size], values[size : len(values) - size] or values, values[-size:]
-
-
-def _checked(values: Sequence[float], what: str) -> tuple[float, ...]:
-    checked = tuple(float(value) for value in values)
-    if not checked:
-        raise ValueError(f"{what} by slot is empty; give one value per slot")
-    for slot, value in enumerate(checked):
-        if not 0 <= value <= 1:
-            raise ValueError(f"{what} must lie in [0, 1], got {value} in slot {slot}")
-    return checked
-
-
-def profile_folder() -> Path:
-    """Folder of the saved profiles: ``$POSRAG_PROFILES``, else ``~/.posrag/profiles``."""
-    return Path(os.environ.get("POSRAG_PROFILES") or Path.home() / ".posrag" / "profiles")
+Outcomes = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PositionProfile:
     """What one model makes of a passage in each slot of its context.
 
+    Every list by slot runs over `slots`. A profile made by hand needs a model and the accuracy
+    in every slot; `Probe` measures the rest.
+
     Attributes
     ----------
     model
         Name of the model.
     accuracy
-        Mean accuracy in [0, 1] with the gold passage in each slot, slot 0 first.
+        Mean accuracy in [0, 1] with the gold passage in each slot, slot 0 first; None where only
+        the distracting effect was measured. With another `measure` its mean stands here.
     distraction
-        Mean distracting effect in [0, 1] of a distractor in each slot, if it was measured.
+        Mean distracting effect in [0, 1] of a hard distractor in each slot, if it was measured.
     interval
-        Bootstrap interval (lower, upper) of the index over questions, if it was measured.
+        Interval (lower, upper) of the index, if there is one.
     n
         Number of questions behind each slot, if known.
     source
-        Where the numbers come from: a citation, or the command that measured them.
+        Where the numbers come from: a citation, or what measured them.
+    k
+        Number of passages in the context; as many as `accuracy` has values unless given.
+    slots
+        The slots that were measured, ascending; all `k` unless given.
+    outcomes
+        Value in [0, 1] of each question in each slot, shape (n, len(slots)), if known.
+    confidence
+        Nominal coverage of `interval`.
+    measure
+        What was averaged: ``"accuracy"``, ``"logprob"``, or ``"distraction"``.
+    grader, template, task
+        How answers were judged, the prompt, and the kind of questions.
+    seed, date, versions
+        Seed of questions and intervals, date (ISO 8601), versions of the software.
+    stopped
+        Why fewer questions were asked than were there; None if all were.
     """
 
     model: str
-    accuracy: tuple[float, ...]
+    accuracy: tuple[float, ...] | None = None
     distraction: tuple[float, ...] | None = None
     interval: tuple[float, float] | None = None
     n: int | None = None
     source: str | None = None
+    k: int = 0
+    slots: tuple[int, ...] = ()
+    outcomes: Outcomes | None = None
+    confidence: float = 0.95
+    measure: str = "accuracy"
+    grader: str | None = None
+    template: str | None = None
+    task: str | None = None
+    seed: int | None = None
+    date: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict, hash=False)
+    stopped: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "accuracy", _checked(self.accuracy, "accuracy"))
-        if self.distraction is not None:
-            object.__setattr__(self, "distraction", _checked(self.distraction, "distraction"))
-            if len(self.distraction) != len(self.accuracy):
-                raise ValueError(
-                    f"distraction has {len(self.distraction)} slots, "
-                    f"accuracy has {len(self.accuracy)}"
-                )
+        for name in ("accuracy", "distraction"):
+            values = getattr(self, name)
+            if values is not None:
+                object.__setattr__(self, name, check_shares(values, name))
+        curve = self.accuracy if self.accuracy is not None else self.distraction
+        if curve is None:
+            raise ValueError(
+                f"the profile of {self.model!r} holds neither accuracy nor distraction"
+            )
+        if self.distraction is not None and len(self.distraction) != len(curve):
+            raise ValueError(
+                f"distraction has {len(self.distraction)} slots, accuracy has {len(curve)}"
+            )
+        object.__setattr__(self, "k", self.k or len(curve))
+        object.__setattr__(self, "slots", _checked_slots(self.slots, self.k, len(curve)))
         if self.interval is not None:
             lower, upper = (float(bound) for bound in self.interval)
             if not lower <= upper:
                 raise ValueError(f"interval must be (lower, upper), got {self.interval}")
             object.__setattr__(self, "interval", (lower, upper))
+        if self.outcomes is not None:
+            object.__setattr__(self, "outcomes", _checked_outcomes(self.outcomes, self.slots))
 
-    @property
-    def k(self) -> int:
-        """Number of slots that were probed."""
-        return len(self.accuracy)
-
-    @property
+    @cached_property
     def psi(self) -> float:
         """Position sensitivity index (CAUS eq. 3); NaN if the profile is inconclusive."""
-        return position_sensitivity_index(self.accuracy)
+        if self.accuracy is None:
+            return math.nan
+        return position_sensitivity_index(self.accuracy_at(self.k))
 
     def accuracy_at(self, k: int) -> list[float]:
-        """Accuracy in each of `k` slots, interpolated linearly over the relative position."""
-        return _resample(self.accuracy, k)
+        """Accuracy in each of `k` slots, interpolated linearly over the relative position.
+
+        Raises
+        ------
+        ValueError
+            If the profile holds no accuracy.
+        """
+        return self._resampled("accuracy", self.accuracy, k)
 
     def distraction_at(self, k: int) -> list[float]:
         """Distracting effect in each of `k` slots, interpolated like `accuracy_at`.
@@ -141,9 +124,16 @@ class PositionProfile:
         ValueError
             If the profile holds no distracting effect.
         """
-        if self.distraction is None:
-            raise ValueError(f"the profile of {self.model!r} holds no distracting effect")
-        return _resample(self.distraction, k)
+        return self._resampled("distracting effect", self.distraction, k)
+
+    def _resampled(self, what: str, values: Sequence[float] | None, k: int) -> list[float]:
+        if values is None:
+            raise ValueError(f"the profile of {self.model!r} holds no {what}")
+        if k == len(values) == self.k:
+            return list(values)
+        at = np.linspace(0, 1, k) if k > 1 else np.zeros(k)
+        measured = np.array(self.slots) / max(1, self.k - 1)
+        return np.interp(at, measured, values).tolist()  # type: ignore[no-any-return]
 
     def save(self, path: str | Path | None = None) -> Path:
         """Write the profile as JSON and return the path.
@@ -154,66 +144,38 @@ class PositionProfile:
             File to write; by default one named after the model in `profile_folder`, where
             ``psi=<model name>`` finds it.
         """
-        target = Path(path) if path is not None else _path_of(self.model)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"format": FORMAT, **asdict(self)}, indent=2) + "\n"
-        partial = target.with_name(f".{target.name}.{os.getpid()}")
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
-        return target
+        return write_profile(self, path)
 
     @classmethod
     def load(cls, name: str | Path) -> PositionProfile:
-        """Read a profile by path, or by the model name it was saved under.
+        """Read a profile by path, by the model name it was saved under, or a published one.
 
         Raises
         ------
         ProfileNotFoundError
-            If there is no such file and no saved profile of that name.
+            If there is no such file and neither a saved nor a published profile of that name.
         ValueError
             If the file is not a position profile.
         """
-        for path in (Path(name), _path_of(str(name))):
-            if _is_file(path):
-                return _parse(cls, path)
-        raise ProfileNotFoundError(
-            f"no position profile {str(name)!r}: neither a file nor a name saved in "
-            f"{profile_folder()} ({_saved_names()})"
-        )
+        return read_profile(cls, name)
 
 
-def _resample(values: Sequence[float], k: int) -> list[float]:
-    if k == len(values):
-        return list(values)
-    at = np.linspace(0, 1, k) if k > 1 else np.zeros(k)
-    return np.interp(at, np.linspace(0, 1, len(values)), values).tolist()  # type: ignore[no-any-return]
+def _checked_slots(slots: Sequence[int], k: int, measured: int) -> tuple[int, ...]:
+    if not slots:
+        if measured != k:
+            raise ValueError(f"{measured} values for k={k} slots: say which by slots=")
+        return tuple(range(k))
+    checked = tuple(int(slot) for slot in slots)
+    if list(checked) != sorted({*checked}) or not 0 <= checked[0] <= checked[-1] < k:
+        raise ValueError(f"slots must ascend within 0..{k - 1}, got {slots}")
+    if len(checked) != measured:
+        raise ValueError(f"{measured} values for {len(checked)} slots {checked}")
+    return checked
 
 
-def _path_of(model: str) -> Path:
-    return profile_folder() / (quote(model, safe="") + ".json")
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a name that no file can have
-        return False
-
-
-def _saved_names() -> str:
-    names = sorted(unquote(path.stem) for path in profile_folder().glob("*.json"))
-    return "saved: " + ", ".join(names) if names else "none is saved yet"
-
-
-def _parse(cls: type[PositionProfile], path: Path) -> PositionProfile:
-    try:
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not a position profile: {error}") from error
-    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a position profile of format {FORMAT}")
-    known = {field.name for field in fields(cls)}
-    try:
-        return cls(**{key: value for key, value in data.items() if key in known})
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path} is not a position profile: {error}") from error
+def _checked_outcomes(outcomes: Outcomes, slots: Sequence[int]) -> Outcomes:
+    checked = tuple(tuple(float(value) for value in row) for row in outcomes)
+    for number, row in enumerate(checked):
+        if len(row) != len(slots):
+            raise ValueError(f"outcomes of question {number} fill {len(row)} of {len(slots)} slots")
+    return checked

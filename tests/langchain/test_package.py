@@ -10,6 +10,7 @@ def test_public_names() -> None:
     assert langchain_posrag.__all__ == [
         "CAUSRetriever",
         "HybridScoreCompressor",
+        "LangChainModel",
         "PlacementTransformer",
     ]
     assert all(hasattr(langchain_posrag, name) for name in langchain_posrag.__all__)

@@ -60,6 +60,7 @@ def test_the_public_names_are_fixed() -> None:
     assert llamaindex_posrag.__all__ == [
         "CAUSPostprocessor",
         "CAUSRetriever",
+        "LlamaIndexModel",
         "PlacementPostprocessor",
     ]
 

@@ -1,0 +1,72 @@
+"""The position curve of a model, drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from shared_core._extras import require
+from shared_core.evaluation.intervals import mean_interval
+from shared_core.sensitivity.profile import PositionProfile
+
+LABELS = {"accuracy": "accuracy", "logprob": "probability of the answer"}
+
+
+def draw_profile(profile: PositionProfile, path: str | Path) -> Path:
+    """Draw the curve by slot, with its 95% band where n is known, and return the file.
+
+    The band is the Wilson interval of each slot by itself.
+
+    Parameters
+    ----------
+    profile
+        What to draw: accuracy, distracting effect, or both.
+    path
+        File to write; its suffix says the format (``.png``, ``.svg``, ``.pdf``).
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    ValueError
+        If the suffix is no known format.
+    """
+    figure: Any = require("matplotlib.figure", extra="eval").Figure(figsize=(7, 4), dpi=150)
+    axes = figure.add_subplot()
+    positions = [slot + 1 for slot in profile.slots]
+    curves = (
+        (LABELS.get(profile.measure, "accuracy"), profile.accuracy, "tab:blue"),
+        ("distracting effect", profile.distraction, "tab:red"),
+    )
+    for label, values, colour in curves:
+        if values is not None:
+            axes.plot(positions, values, marker="o", color=colour, label=label)
+            if profile.n is not None and profile.n > 1:
+                lower, upper = mean_interval(values, profile.n)
+                axes.fill_between(positions, lower, upper, color=colour, alpha=0.2, linewidth=0)
+    axes.set(
+        title=title(profile),
+        xlabel=f"slot of the passage, of {profile.k}",
+        ylabel="mean and 95% band",
+        ylim=(-0.02, 1.02),
+    )
+    axes.set_xticks(positions)
+    axes.grid(alpha=0.3)
+    axes.legend(loc="best")
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target, bbox_inches="tight")
+    return target
+
+
+def title(profile: PositionProfile) -> str:
+    """Return model, index and interval in one line."""
+    words = [profile.model]
+    if profile.accuracy is not None:
+        words.append(f"position sensitivity {profile.psi:.3f}")
+    if profile.interval is not None:
+        lower, upper = profile.interval
+        words.append(f"{profile.confidence:.0%} [{lower:.3f}, {upper:.3f}]")
+    if profile.n is not None:
+        words.append(f"n = {profile.n}")
+    return ", ".join(words)

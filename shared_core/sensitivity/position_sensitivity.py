@@ -1,0 +1,96 @@
+"""The position sensitivity index (CAUS eq. 3), of one curve or of many at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+EPS = 1e-7
+
+Bands = Literal["slots", "thirds"]
+Floats = npt.NDArray[np.float64]
+
+
+def position_sensitivity_index(accuracy: Sequence[float], *, bands: Bands = "slots") -> float:
+    """Position sensitivity index: edge accuracy over middle accuracy (CAUS eq. 3).
+
+    ``(top + bottom) / (2 * middle + eps)`` with ``eps = 1e-7``. Above 1 the model reads the
+    edges of its context better than the middle.
+
+    Parameters
+    ----------
+    accuracy
+        Mean accuracy in [0, 1] with the gold passage in each slot, shape (k,), k >= 1.
+    bands
+        ``"slots"``: top is slot 0, bottom is slot k-1, middle is slot (k-1)//2.
+        ``"thirds"``: the mean over the slots of each third.
+
+    Returns
+    -------
+    float
+        The index, >= 0; NaN if top, middle and bottom are all zero, where it is undefined.
+
+    Raises
+    ------
+    ValueError
+        If `accuracy` is empty or holds a value outside [0, 1].
+    """
+    values = check_shares(accuracy, "accuracy")
+    if bands == "thirds":
+        top, middle, bottom = (float(np.mean(part)) for part in _thirds(values))
+    elif bands == "slots":
+        top, middle, bottom = (values[slot] for slot in index_slots(len(values)))
+    else:
+        raise ValueError(f"bands must be 'slots' or 'thirds', got {bands!r}")
+    if top == middle == bottom == 0:
+        return math.nan
+    return (top + bottom) / (2 * middle + EPS)
+
+
+def index_slots(k: int) -> tuple[int, int, int]:
+    """Return the slots that the index of a context of `k` passages is made of."""
+    return 0, (k - 1) // 2, k - 1
+
+
+def index_statistic(slots: Sequence[int], k: int) -> Callable[[Floats], Floats]:
+    """Return the function from accuracies in `slots`, shape (r, len(slots)), to indices (r,).
+
+    A slot the index needs and `slots` lacks is interpolated linearly between its neighbours.
+    """
+    weights = np.zeros((len(slots), 3))
+    for column, slot in enumerate(index_slots(k)):
+        for row, unit in enumerate(np.eye(len(slots))):
+            weights[row, column] = np.interp(slot, slots, unit)
+
+    def index(accuracy: Floats) -> Floats:
+        top, middle, bottom = (accuracy @ weights).T
+        undefined = (top == 0) & (middle == 0) & (bottom == 0)
+        return np.where(undefined, np.nan, (top + bottom) / (2 * middle + EPS))
+
+    return index
+
+
+def _thirds(values: Sequence[float]) -> tuple[Sequence[float], Sequence[float], Sequence[float]]:
+    size = max(1, len(values) // 3)
+    return values[:size], values[size : len(values) - size] or values, values[-size:]
+
+
+def check_shares(values: Sequence[float], what: str) -> tuple[float, ...]:
+    """Return values by slot as floats.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or one lies outside [0, 1].
+    """
+    checked = tuple(float(value) for value in values)
+    if not checked:
+        raise ValueError(f"{what} by slot is empty; give one value per slot")
+    for slot, value in enumerate(checked):
+        if not 0 <= value <= 1:
+            raise ValueError(f"{what} must lie in [0, 1], got {value} in slot {slot}")
+    return checked

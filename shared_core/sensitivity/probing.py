@@ -1,0 +1,294 @@
+"""The probe: rotate the gold passage through the slots, ask the model, and draw its profile.
+
+CAUS, section III-D, measures the position sensitivity index once per model; Liu et al. (2024)
+and PositionalBias (section 4) rotate the gold passage through the slots in the same way.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.evaluation.answers import Grader, resolve_grader
+from shared_core.evaluation.intervals import bootstrap_interval
+from shared_core.evaluation.sequential import Looks
+from shared_core.generation.asking import Asker
+from shared_core.generation.callables import as_generator
+from shared_core.generation.journal import Journal
+from shared_core.sensitivity.measures import MeasureName, resolve_measure
+from shared_core.sensitivity.position_sensitivity import index_slots, index_statistic
+from shared_core.sensitivity.profile import PositionProfile
+from shared_core.sensitivity.questions import ProbeQuestion, check_questions
+from shared_core.sensitivity.rotation import Rotation
+from shared_core.sensitivity.stopping import stop_reason
+from shared_core.sensitivity.templates import PromptTemplate
+from shared_core.sensitivity.versions import versions
+
+CHARACTERS_A_TOKEN = 4
+"""A guess for a model that does not count its own, good for English."""
+
+Values = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ProbePlan:
+    """What a probe is going to cost.
+
+    Attributes
+    ----------
+    questions
+        Number of questions at most.
+    slots
+        Number of slots each is asked in.
+    kept
+        Answers that the journal already holds.
+    calls
+        Answers the model still has to give, at most.
+    prompt_tokens
+        Tokens of the prompts of those calls.
+    estimated
+        Whether the tokens are a guess (characters / 4) and not the model's own count.
+    left_out
+        Questions left out because of ``max_calls``.
+    """
+
+    questions: int
+    slots: int
+    kept: int
+    calls: int
+    prompt_tokens: int
+    estimated: bool
+    left_out: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """Measures how well a model reads each slot of its context.
+
+    Attributes
+    ----------
+    k
+        Number of passages in the context, >= 3: below there is no middle.
+    measure
+        ``"accuracy"``: the graded answer. ``"logprob"``: the probability of the accepted answer
+        (geometric mean over its tokens; local models). ``"distraction"``: the distracting effect
+        of a hard distractor, 1 - P(abstain) (exact with a local model; otherwise the share of
+        answers that do not abstain).
+    grader
+        Name in `GRADERS`, or a function of answer and references to a value in [0, 1].
+    template
+        The prompt; by default one that suits the measure.
+    slots
+        Slots to measure, ascending; all by default. They must hold the first, the middle
+        ``(k-1)//2`` and the last, which the index is made of.
+    confidence
+        Coverage of the interval, in (0, 1).
+    looks
+        How often, at most, to look whether the answers suffice. The probe stops early when the
+        interval of the index clears 1.0, or cannot any more. The interval allows for the looks.
+        1 asks every question.
+    seed
+        Seed of the interval's resampling.
+    max_calls
+        Ask the model at most this often; whole questions are left out. A retry is not counted.
+    batch_size, concurrency
+        Prompts in a call and calls at once; by default what suits the model.
+    attempts
+        Tries of a call that fails for a passing reason (rate limit, timeout), >= 1.
+    task
+        Kind of questions, for the record.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range or unknown.
+    """
+
+    k: int = 10
+    measure: MeasureName = "accuracy"
+    grader: str | Grader = "em"
+    template: PromptTemplate | None = None
+    slots: Sequence[int] | None = None
+    confidence: float = 0.95
+    looks: int = 5
+    seed: int = 0
+    max_calls: int | None = None
+    batch_size: int | None = None
+    concurrency: int | None = None
+    attempts: int = 6
+    task: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.k < 3:
+            raise ValueError(
+                f"k must be at least 3, got {self.k}: below there is no middle to compare with"
+            )
+        resolve_grader(self.grader)
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence must lie between 0 and 1, got {self.confidence}")
+        for name in ("looks", "attempts", "batch_size", "concurrency", "max_calls"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}")
+        slots = self._slots
+        if list(slots) != sorted({*slots}) or not {*index_slots(self.k)} <= {*slots}:
+            raise ValueError(f"slots must ascend and hold {index_slots(self.k)}, got {slots}")
+        if not 0 <= slots[0] <= slots[-1] < self.k:
+            raise ValueError(f"slots must lie in 0..{self.k - 1}, got {slots}")
+
+    @property
+    def _slots(self) -> tuple[int, ...]:
+        return tuple(range(self.k)) if self.slots is None else tuple(self.slots)
+
+    def plan(
+        self, model: object, questions: Sequence[ProbeQuestion], *, journal: Journal | None = None
+    ) -> ProbePlan:
+        """Return what `run` with the same arguments costs at most; nothing is asked.
+
+        Raises
+        ------
+        ValueError
+            If a question cannot be asked, or ``max_calls`` does not suffice for one.
+        """
+        rotation = self._rotation(model, questions, journal)
+        asked = rotation.affordable(questions, self.max_calls)
+        new = rotation.new(asked)
+        counter = getattr(rotation.model, "count_tokens", None)
+        return ProbePlan(
+            questions=len(asked),
+            slots=len(rotation.slots),
+            kept=len(asked) * len(rotation.slots) - len(new),
+            calls=len(new),
+            prompt_tokens=sum(map(counter or _guess_tokens, (prompt for prompt, *_ in new))),
+            estimated=counter is None,
+            left_out=len(questions) - len(asked),
+        )
+
+    def run(
+        self,
+        model: object,
+        questions: Sequence[ProbeQuestion],
+        *,
+        journal: Journal | None = None,
+        on_answer: Callable[[int], None] | None = None,
+        on_wait: Callable[[str], None] | None = None,
+    ) -> PositionProfile:
+        """Ask the model and return its profile.
+
+        Parameters
+        ----------
+        model
+            A `Generator`, a LangChain chat model, LLM or chain, a LlamaIndex LLM, or a function
+            from prompts to answers.
+        questions
+            What to ask, in this order.
+        journal
+            Where every answer is kept at once, so that a second run does not ask again.
+        on_answer
+            Called with the number of answers that have come in since the last call.
+        on_wait
+            Called with a sentence when a call is put off after a passing failure.
+
+        Raises
+        ------
+        ValueError
+            If a question cannot be asked, or ``max_calls`` does not suffice for one.
+        GenerationError
+            If the model fails for good, or does not return one text a prompt.
+        """
+        rotation = self._rotation(model, questions, journal)
+        asked = rotation.affordable(questions, self.max_calls)
+        looks = self._looks(len(asked))
+        every = rotation.requests(asked)
+        values = np.empty((0, len(rotation.slots)))
+        stopped = None
+        for at in looks.at:
+            new = asked[len(values) : at]
+            responses = rotation.asker.answers(
+                rotation.requests(new), part_of=every, on_answer=on_answer, on_wait=on_wait
+            )
+            values = np.vstack([values, rotation.values(new, responses)])
+            stopped = stop_reason(
+                values, slots=rotation.slots, k=self.k, looks=looks, seed=self.seed
+            )
+            if stopped is not None:
+                break
+        if stopped is None and len(asked) < len(questions):
+            counts = f"{len(asked)} of {len(questions)} questions"
+            stopped = f"max_calls={self.max_calls} suffices for {counts}"
+        return self._profile(rotation, values, looks, stopped)
+
+    def _rotation(
+        self, model: object, questions: Sequence[ProbeQuestion], journal: Journal | None
+    ) -> Rotation:
+        check_questions(questions, self.k)
+        generator = as_generator(model)
+        grader = resolve_grader(self.grader)
+        measure = resolve_measure(self.measure, generator, self.template, grader)
+        asker = Asker(
+            name=getattr(generator, "identity", generator.name),
+            call=lambda requests: measure.responses(generator, requests),
+            journal=journal,
+            batch_size=self.batch_size or int(getattr(generator, "batch_size", 1)),
+            concurrency=self.concurrency or int(getattr(generator, "concurrency", 1)),
+            attempts=self.attempts,
+        )
+        return Rotation(generator, measure, asker, self._slots, self.k)
+
+    def _looks(self, total: int) -> Looks:
+        # The distracting effect decides no gate, so there is nothing to stop for.
+        count = 1 if self.measure == "distraction" else self.looks
+        return Looks(total=total, count=count, confidence=self.confidence)
+
+    def _profile(
+        self, rotation: Rotation, values: Values, looks: Looks, stopped: str | None
+    ) -> PositionProfile:
+        means = tuple(values.mean(axis=0).tolist())
+        distraction = self.measure == "distraction"
+        return PositionProfile(
+            model=rotation.model.name,
+            accuracy=None if distraction else means,
+            distraction=means if distraction else None,
+            interval=None if distraction else self._interval(values, rotation.slots, looks),
+            n=len(values),
+            source="posrag probe",
+            k=self.k,
+            slots=rotation.slots,
+            outcomes=tuple(tuple(row) for row in values.tolist()),
+            confidence=self.confidence,
+            measure=self.measure,
+            grader=self._grader_name if self.measure == "accuracy" else None,
+            template=rotation.measure.template.text,
+            task=self.task,
+            seed=self.seed,
+            date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            versions=versions(),
+            stopped=stopped,
+        )
+
+    def _interval(
+        self, values: Values, slots: tuple[int, ...], looks: Looks
+    ) -> tuple[float, float] | None:
+        if len(values) < 2 or not values.any():  # nothing was read: the index is undefined
+            return None
+        bounds = bootstrap_interval(
+            values,
+            index_statistic(slots, self.k),
+            confidence=looks.confidence_at,
+            seed=self.seed,
+        )
+        return None if np.isnan(bounds).any() else bounds
+
+    @property
+    def _grader_name(self) -> str:
+        if isinstance(self.grader, str):
+            return self.grader
+        return getattr(self.grader, "__qualname__", type(self.grader).__name__)
+
+
+def _guess_tokens(text: str) -> int:
+    return -(-len(text) // CHARACTERS_A_TOKEN)

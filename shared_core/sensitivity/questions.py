@@ -1,0 +1,157 @@
+"""What a probe asks: questions whose one gold passage can stand in any slot."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_FIELDS = ("question", "answers", "gold", "distractors", "hard_distractor")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeQuestion:
+    """A question, its answer, and the passages around it.
+
+    Attributes
+    ----------
+    question
+        What is asked.
+    answers
+        Accepted answers; for the keyword grader, the keywords that must all be there.
+    gold
+        The passage that holds the answer.
+    distractors
+        Passages that do not; a context of k passages takes the first k-1.
+    hard_distractor
+        A passage that seems to answer and does not; only ``measure="distraction"`` reads it.
+
+    Raises
+    ------
+    ValueError
+        If the question, the gold passage or every answer is blank.
+    """
+
+    question: str
+    answers: tuple[str, ...]
+    gold: str
+    distractors: tuple[str, ...]
+    hard_distractor: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.question.strip():
+            raise ValueError(f"question must not be blank, got {self.question!r}")
+        if not self.gold.strip():
+            raise ValueError(f"question {self.question!r} has no gold passage")
+        if not self.answers or not all(answer.strip() for answer in self.answers):
+            raise ValueError(f"question {self.question!r} has no answers, got {self.answers!r}")
+
+    def passages(self, slot: int, k: int, *, gold: str | None = None) -> list[str]:
+        """Return `k` passages, the gold one (or the one given instead) in `slot`.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than k-1 distractors.
+        """
+        others = self.distractors[: k - 1]
+        if len(others) < k - 1:
+            raise ValueError(
+                f"question {self.question!r} has {len(others)} distractors, "
+                f"and k={k} passages take {k - 1}"
+            )
+        return [*others[:slot], self.gold if gold is None else gold, *others[slot:]]
+
+
+def read_questions(path: str | Path) -> list[ProbeQuestion]:
+    """Read questions from JSON lines with the fields of `ProbeQuestion`; others are ignored.
+
+    ``answers`` may be one string. Blank lines are passed over.
+
+    Raises
+    ------
+    ValueError
+        If a line is no such object, or there is none; the message names file and line.
+    OSError
+        If the file cannot be read.
+    """
+    path = Path(path)
+    questions = []
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                try:
+                    questions.append(_parse(json.loads(line)))
+                except ValueError as error:
+                    raise ValueError(f"{path}, line {number}: {error}") from error
+    if not questions:
+        raise ValueError(f"{path} holds no questions")
+    return questions
+
+
+def _parse(data: Any) -> ProbeQuestion:
+    if not isinstance(data, Mapping):
+        raise ValueError(f"expected an object with {', '.join(_FIELDS)}, got {data!r}")
+    values = {name: data[name] for name in _FIELDS if data.get(name) is not None}
+    if isinstance(values.get("answers"), str):
+        values["answers"] = [values["answers"]]
+    for name in ("question", "gold", "hard_distractor"):
+        if not isinstance(values.get(name, ""), str):
+            raise ValueError(f"{name} must be a string, got {values[name]!r}")
+    for name in ("answers", "distractors"):
+        if not _are_strings(values.get(name, [])):
+            raise ValueError(f"{name} must be a list of strings, got {values[name]!r}")
+        values[name] = tuple(values.get(name, ()))
+    return ProbeQuestion(**{"question": "", "gold": "", **values})
+
+
+def _are_strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def key_value_questions(n: int, *, k: int = 10, seed: int = 0) -> list[ProbeQuestion]:
+    """Make key-value retrieval questions; they need no knowledge and no download.
+
+    Each asks for the value of one of `k` keys, all of them random UUIDs, in the form that
+    Liu et al. (2024, "Lost in the Middle", section 3) published. Ask them with the template
+    `KEY_VALUE`.
+
+    Raises
+    ------
+    ValueError
+        If `n` or `k` is below 1.
+    """
+    if n < 1 or k < 1:
+        raise ValueError(f"n and k must be at least 1, got n={n}, k={k}")
+    generator = random.Random(seed)
+
+    def identifier() -> str:
+        return str(uuid.UUID(int=generator.getrandbits(128), version=4))
+
+    questions = []
+    for _ in range(n):
+        pairs = [(identifier(), identifier()) for _ in range(k)]
+        gold, *others = [f'"{key}": "{value}"' for key, value in pairs]
+        key, value = pairs[0]
+        questions.append(
+            ProbeQuestion(question=key, answers=(value,), gold=gold, distractors=tuple(others))
+        )
+    return questions
+
+
+def check_questions(questions: Sequence[ProbeQuestion], k: int) -> None:
+    """Check that every question can fill a context of `k` passages.
+
+    Raises
+    ------
+    ValueError
+        If there are none, or one has too few distractors.
+    """
+    if not questions:
+        raise ValueError("no questions to ask; give at least one")
+    for question in questions:
+        question.passages(0, k)

@@ -1,0 +1,53 @@
+"""When the answers so far decide the gate, so that no more need be asked."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.evaluation.intervals import bootstrap_interval
+from shared_core.evaluation.sequential import Looks, best_case_interval, judge
+from shared_core.sensitivity.gate import THRESHOLD
+from shared_core.sensitivity.position_sensitivity import index_slots, index_statistic
+
+
+def stop_reason(
+    values: npt.NDArray[np.float64], *, slots: tuple[int, ...], k: int, looks: Looks, seed: int
+) -> str | None:
+    """Return why the probe may stop, as a sentence; None if it goes on or is complete.
+
+    It stops when the interval of the index lies on one side of 1.0, or could not come to lie
+    above it if every remaining question were answered at the edges alone.
+
+    Parameters
+    ----------
+    values
+        Outcomes so far, shape (n, len(slots)).
+    slots, k
+        What was measured, of how many.
+    looks
+        When to look, and through how wide an interval.
+    seed
+        Seed of the resampling.
+    """
+    if len(values) >= looks.total:
+        return None
+    statistic = index_statistic(slots, k)
+    top, middle, bottom = (slots.index(slot) for slot in index_slots(k))
+    level = looks.confidence_at
+    verdict = judge(
+        bootstrap_interval(values, statistic, confidence=level, seed=seed),
+        best_case=best_case_interval(
+            values,
+            statistic,
+            edges=[top, bottom],
+            middle=[middle],
+            remaining=looks.total - len(values),
+            confidence=level,
+            seed=seed,
+        ),
+        threshold=THRESHOLD,
+    )
+    if not verdict.stop:
+        return None
+    return f"after {len(values)} of {looks.total} questions {verdict.reason}"

@@ -1,0 +1,46 @@
+"""The drawn curve: its file, and what is in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from shared_core import PositionProfile
+from shared_core.sensitivity import draw_profile
+
+PROFILE = PositionProfile(
+    model="org/model", accuracy=(0.9, 0.5, 0.8), distraction=(0.2, 0.1, 0.3), n=40
+)
+
+
+def test_a_curve_is_drawn_in_the_format_of_the_suffix(tmp_path: Path) -> None:
+    """Into a folder that need not be there."""
+    assert draw_profile(PROFILE, tmp_path / "a" / "c.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in draw_profile(PROFILE, tmp_path / "c.svg").read_text()
+
+
+def test_both_curves_and_their_bands_are_in_it(tmp_path: Path) -> None:
+    """One band a curve, where the number of questions is known."""
+
+    def bands(profile: PositionProfile) -> int:
+        return draw_profile(profile, tmp_path / "c.svg").read_text().count("FillBetweenPoly")
+
+    assert bands(PROFILE) == 2
+    assert bands(PositionProfile(model="m", accuracy=(0.9, 0.5, 0.8), n=40)) == 1
+    assert bands(PositionProfile(model="m", accuracy=(0.9, 0.5, 0.8))) == 0
+    assert bands(PositionProfile(model="m", accuracy=(1.0, 0.0, 1.0), n=1)) == 0
+
+
+def test_published_and_inconclusive_profiles_are_drawn_too(tmp_path: Path) -> None:
+    """Five slots of 140; and a curve of zeros."""
+    draw_profile(PositionProfile.load("mosaicml/mpt-30b-instruct#key-value"), tmp_path / "a.png")
+    draw_profile(PositionProfile(model="m", accuracy=(0.0, 0.0, 0.0), n=9), tmp_path / "b.png")
+
+
+def test_an_unknown_format_is_named(tmp_path: Path) -> None:
+    """By the suffix."""
+    with pytest.raises(ValueError, match="docx"):
+        draw_profile(PROFILE, tmp_path / "c.docx")

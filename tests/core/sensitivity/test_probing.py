@@ -1,0 +1,379 @@
+"""The probe: where the gold passage stands, what is asked, and what comes out."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from shared_core.errors import GenerationError
+from shared_core.generation import Journal
+from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion, decide
+from shared_core.sensitivity.templates import ANSWER, PromptTemplate
+from tests.core.sensitivity.models import ScoringReader, SlotReader, questions
+
+U_SHAPE = (1.0, 0.8, 0.6, 0.7, 0.9)
+EXACT = Probe(k=5, looks=1)
+
+
+def test_the_gold_passage_visits_every_slot_and_nothing_else_moves() -> None:
+    """One prompt a slot; the distractors keep their order."""
+    reader = SlotReader(U_SHAPE)
+    (question,) = questions(1, 5)
+    profile = EXACT.run(reader, [question])
+    contexts = [prompt.partition("Context:\n")[2].partition("\n\nQ")[0] for prompt in reader.asked]
+    passages = {tuple(context.split("\n\n")) for context in contexts}
+    assert passages == {tuple(question.passages(slot, 5)) for slot in range(5)}
+    for order in passages:
+        assert [passage for passage in order if passage != question.gold] == [*question.distractors]
+    assert profile.n == 1
+    assert profile.interval is None, "one question has no spread"
+
+
+def test_the_curve_is_the_mean_of_the_outcomes() -> None:
+    """Which are kept by question, and agree with what the model is known to read."""
+    reader = SlotReader(U_SHAPE)
+    asked = questions(60, 5)
+    profile = EXACT.run(reader, asked)
+    assert profile.outcomes is not None
+    assert profile.accuracy is not None
+    assert (len(profile.outcomes), profile.n, profile.k) == (60, 60, 5)
+    for slot, chance in enumerate(U_SHAPE):
+        column = [row[slot] for row in profile.outcomes]
+        draws = [reader._draw(ANSWER.render([], question.question)) for question in asked]
+        assert column == [float(draw < chance) for draw in draws]
+        assert profile.accuracy[slot] == pytest.approx(sum(column) / 60)
+    top, middle, bottom = (profile.accuracy[slot] for slot in (0, 2, 4))
+    assert profile.psi == pytest.approx((top + bottom) / (2 * middle), abs=1e-5)
+    assert profile.interval is not None
+    assert profile.interval[0] < profile.psi < profile.interval[1]
+
+
+def test_a_profile_says_how_it_was_made(tmp_path: Path) -> None:
+    """And comes back from its file as it was."""
+    probe = Probe(k=5, looks=1, task="codes", seed=3)
+    profile = probe.run(SlotReader(U_SHAPE, name="org/reader"), questions(30, 5))
+    assert (profile.model, profile.measure, profile.grader) == ("org/reader", "accuracy", "em")
+    assert (profile.template, profile.task, profile.seed) == (ANSWER.text, "codes", 3)
+    assert profile.date is not None
+    assert {"python", "numpy", "posrag"} <= {*profile.versions}
+    assert PositionProfile.load(profile.save(tmp_path / "p.json")) == profile
+    assert len((tmp_path / "p.json").read_text().splitlines()) < 70, "a row of numbers, a line"
+
+
+def test_the_same_seed_gives_the_same_profile() -> None:
+    """Up to the date; another seed gives another interval of the same curve."""
+    first, second, other = (
+        Probe(k=5, looks=1, seed=seed).run(SlotReader(U_SHAPE), questions(30, 5))
+        for seed in (0, 0, 1)
+    )
+    assert (first.accuracy, first.interval) == (second.accuracy, second.interval)
+    assert first.accuracy == other.accuracy
+    assert first.interval != other.interval
+
+
+def test_chosen_slots_alone_are_asked() -> None:
+    """Three slots are what the index needs, at three tenths of the cost."""
+    reader = SlotReader((1.0, 0, 0, 0, 0.5, 0, 0, 0, 0, 0.9))
+    profile = Probe(k=10, looks=1, slots=(0, 4, 9)).run(reader, questions(40))
+    assert len(reader.asked) == 120
+    assert (profile.k, profile.slots) == (10, (0, 4, 9))
+    assert profile.accuracy_at(10)[2] == pytest.approx(
+        (profile.accuracy_at(10)[0] + profile.accuracy_at(10)[4]) / 2
+    )
+
+
+def test_a_clear_bias_is_told_early_and_the_profile_says_so() -> None:
+    """No more is asked once the interval clears 1.0."""
+    reader = SlotReader((1.0, 0.5, 0.5, 0.5, 1.0))
+    profile = Probe(k=5).run(reader, questions(500, 5))
+    assert profile.n is not None
+    assert profile.n < 500
+    assert len(reader.asked) == 5 * profile.n
+    assert profile.stopped is not None
+    assert f"after {profile.n} of 500 questions" in profile.stopped
+    assert profile.interval is not None
+    assert profile.interval[0] > 1
+    assert decide(profile, evidence="interval").opened
+
+
+def test_a_reader_of_the_middle_is_told_early_too() -> None:
+    """The interval below 1.0 settles the gate as well."""
+    profile = Probe(k=5).run(SlotReader((0.5, 0.5, 1.0, 0.5, 0.5)), questions(500, 5))
+    assert profile.stopped is not None
+    assert "below" in profile.stopped
+    assert not decide(profile).opened
+
+
+def test_it_stops_when_the_rest_could_not_change_the_answer() -> None:
+    """Here the middle is so well read that 20 more perfect questions could not open the gate."""
+    chances = (0.86, 1, 0.95, 1, 0.86)
+    profile = Probe(k=5).run(SlotReader(chances), questions(100, 5))
+    assert profile.stopped is not None
+    assert profile.n is not None
+    assert profile.n < 100
+    assert "could not rise above" in profile.stopped or "below" in profile.stopped
+
+
+def test_a_reader_without_bias_is_asked_everything() -> None:
+    """And its interval contains 1.0."""
+    reader = SlotReader((0.8,) * 5)
+    profile = Probe(k=5).run(reader, questions(100, 5))
+    assert (profile.n, profile.stopped) == (100, None)
+    assert profile.interval is not None
+    assert profile.interval[0] <= 1 <= profile.interval[1]
+    assert not decide(profile, evidence="interval").opened
+
+
+def test_a_model_that_never_answers_right_is_inconclusive() -> None:
+    """The index is undefined: not 0, not a huge number, and the gate stays shut and says why."""
+    profile = EXACT.run(SlotReader((0.0,) * 5), questions(30, 5))
+    assert math.isnan(profile.psi)
+    assert profile.interval is None
+    decision = decide(profile)
+    assert not decision.opened
+    assert "inconclusive" in decision.reason
+
+
+def test_the_probability_of_the_answer_can_be_measured() -> None:
+    """The geometric mean over its tokens, from a model that scores."""
+    profile = Probe(k=5, looks=1, measure="logprob").run(ScoringReader(U_SHAPE), questions(3, 5))
+    assert profile.measure == "logprob"
+    assert profile.grader is None
+    assert profile.accuracy == pytest.approx(U_SHAPE)
+
+
+def test_a_model_that_only_answers_cannot_be_measured_by_probability() -> None:
+    """It is told so before anything is asked."""
+    reader = SlotReader(U_SHAPE)
+    with pytest.raises(ValueError, match=r"logprob.*needs a local model.*slot-reader"):
+        Probe(k=5, measure="logprob").run(reader, questions(3, 5))
+    assert reader.asked == []
+
+
+def test_the_distracting_effect_is_one_less_the_chance_of_abstaining() -> None:
+    """PositionalBias, eq. 1, the hard distractor in each slot and no gold passage anywhere."""
+    asked = questions(3, 5, hard=True)
+    profile = Probe(k=5, measure="distraction").run(ScoringReader((0.9, 0.5, 0.4, 0.5, 0.8)), asked)
+    assert profile.accuracy is None
+    assert profile.distraction == pytest.approx((0.9, 0.5, 0.4, 0.5, 0.8))
+    assert math.isnan(profile.psi)
+    assert "holds no accuracy" in decide(profile).reason
+
+
+def test_of_a_model_that_only_answers_the_abstentions_are_counted() -> None:
+    """An answer either abstains or is distracted."""
+    profile = Probe(k=5, measure="distraction").run(
+        SlotReader((1.0, 0.0, 0.0, 0.0, 1.0)), questions(20, 5, hard=True)
+    )
+    assert profile.distraction == (1.0, 0.0, 0.0, 0.0, 1.0)
+
+
+def test_a_question_without_a_hard_distractor_cannot_measure_distraction() -> None:
+    """The error names the question and the field."""
+    with pytest.raises(ValueError, match=r"'code of 0' has no hard_distractor"):
+        Probe(k=5, measure="distraction").run(SlotReader(U_SHAPE), questions(2, 5))
+
+
+def test_any_function_grades() -> None:
+    """Graded outcomes are averaged as they are."""
+
+    def half(answer: str, references: Sequence[str]) -> float:
+        return 0.5 if answer in references else 0.25
+
+    profile = Probe(k=5, looks=1, grader=half).run(SlotReader((1, 0, 0, 0, 1)), questions(5, 5))
+    assert profile.accuracy == (0.5, 0.25, 0.25, 0.25, 0.5)
+    assert profile.grader is not None
+    assert "half" in profile.grader
+
+
+def test_the_template_is_the_users() -> None:
+    """Nothing but it is sent."""
+    sent: list[str] = []
+
+    def model(prompts: Sequence[str]) -> list[str]:
+        sent.extend(prompts)
+        return ["value0"] * len(prompts)
+
+    template = PromptTemplate("{question}? {{literal}} [{context}]", separator=" | ")
+    profile = Probe(k=3, looks=1, template=template).run(model, questions(1, 3))
+    assert sorted(sent)[0] == (
+        "code of 0? {{literal}} [code of 0: value0 | code of 0x0: wrong0 | code of 0x1: wrong1]"
+    )
+    assert profile.template == template.text
+
+
+def test_the_plan_is_what_the_run_costs() -> None:
+    """Calls to the one, tokens by its own count or a guess that says it is one."""
+    reader = SlotReader(U_SHAPE)
+    plan = EXACT.plan(reader, questions(7, 5))
+    assert (plan.questions, plan.slots, plan.calls, plan.kept, plan.left_out) == (7, 5, 35, 0, 0)
+    assert reader.asked == []
+    EXACT.run(reader, questions(7, 5))
+    assert len(reader.asked) == plan.calls
+    assert plan.estimated
+    assert plan.prompt_tokens == sum(-(-len(prompt) // 4) for prompt in reader.asked)
+    reader.count_tokens = lambda text: len(text.split())  # type: ignore[attr-defined]
+    counted = EXACT.plan(reader, questions(7, 5))
+    assert not counted.estimated
+    assert counted.prompt_tokens == sum(len(prompt.split()) for prompt in reader.asked)
+
+
+def test_whole_questions_are_left_out_to_stay_within_max_calls() -> None:
+    """Never one more call than allowed; and the profile says so."""
+    reader = SlotReader((0.8,) * 5)
+    probe = Probe(k=5, looks=1, max_calls=23)
+    plan = probe.plan(reader, questions(7, 5))
+    assert (plan.questions, plan.calls, plan.left_out) == (4, 20, 3)
+    profile = probe.run(reader, questions(7, 5))
+    assert (profile.n, len(reader.asked)) == (4, 20)
+    assert profile.stopped == "max_calls=23 suffices for 4 of 7 questions"
+
+
+def test_max_calls_below_one_question_asks_nothing() -> None:
+    """An error rather than an empty profile."""
+    reader = SlotReader(U_SHAPE)
+    with pytest.raises(ValueError, match=r"max_calls=4 does not suffice .* takes 5 calls"):
+        Probe(k=5, max_calls=4).run(reader, questions(7, 5))
+    assert reader.asked == []
+
+
+def test_a_second_run_asks_nothing_again(tmp_path: Path) -> None:
+    """Answers come from the journal, do not count as calls, and a larger run adds only the rest."""
+    first, second = SlotReader(U_SHAPE), SlotReader(U_SHAPE)
+    before = EXACT.run(first, questions(6, 5), journal=Journal(tmp_path / "j.jsonl"))
+    journal = Journal(tmp_path / "j.jsonl")
+    plan = EXACT.plan(second, questions(10, 5), journal=journal)
+    assert (plan.kept, plan.calls) == (30, 20)
+    again = EXACT.run(second, questions(6, 5), journal=journal)
+    assert second.asked == []
+    assert again.outcomes == before.outcomes
+    Probe(k=5, looks=1, max_calls=20).run(second, questions(10, 5), journal=journal)
+    assert len(second.asked) == 20
+
+
+def test_another_models_answers_are_not_taken_for_its_own(tmp_path: Path) -> None:
+    """The journal goes by the model."""
+    EXACT.run(SlotReader(U_SHAPE), questions(2, 5), journal=Journal(tmp_path / "j.jsonl"))
+    other = SlotReader(U_SHAPE, name="another")
+    EXACT.run(other, questions(2, 5), journal=Journal(tmp_path / "j.jsonl"))
+    assert len(other.asked) == 10
+
+
+def test_a_model_that_fails_leaves_what_it_answered(tmp_path: Path) -> None:
+    """And the message says how to go on."""
+    path = tmp_path / "j.jsonl"
+
+    class Failing(SlotReader):
+        def generate(self, prompts: Sequence[str]) -> list[str]:
+            if len(self.asked) >= 12:
+                raise RuntimeError("out of order")
+            return super().generate(prompts)
+
+    with pytest.raises(GenerationError, match=r"out of order; 12 of 25 answers are kept in"):
+        EXACT.run(Failing(U_SHAPE), questions(5, 5), journal=Journal(path))
+    assert len(path.read_text().splitlines()) == 12
+    healthy = SlotReader(U_SHAPE)
+    EXACT.run(healthy, questions(5, 5), journal=Journal(path))
+    assert len(healthy.asked) == 13
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda prompts: ["x"] * (len(prompts) - 1), "returned 3 answers"),
+        (lambda prompts: [None] * len(prompts), "returned None instead of a str"),
+        (lambda prompts: "x" * len(prompts), "instead of a list"),
+        (lambda prompts: None, "returned None instead of a list"),
+    ],
+)
+def test_what_is_no_list_of_answers_is_refused(answer: object, message: str) -> None:
+    """Too few, none, or one text for all."""
+    reader = SlotReader(U_SHAPE)
+    reader.generate = answer  # type: ignore[method-assign, assignment]
+    with pytest.raises(GenerationError, match=message):
+        EXACT.run(reader, questions(2, 5))
+
+
+def test_an_empty_answer_is_a_wrong_answer() -> None:
+    """A model may have nothing to say."""
+
+    def silent(prompts: Sequence[str]) -> list[str]:
+        return [""] * len(prompts)
+
+    assert EXACT.run(silent, questions(2, 5)).accuracy == (0.0,) * 5
+
+
+def test_progress_adds_up() -> None:
+    """Every answer is reported once."""
+    seen: Counter[str] = Counter()
+    EXACT.run(SlotReader(U_SHAPE), questions(6, 5), on_answer=lambda count: seen.update(done=count))
+    assert seen["done"] == 30
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 2}, "k must be at least 3, got 2"),
+        ({"k": 1}, "k must be at least 3, got 1"),
+        ({"grader": "bleu"}, "bleu"),
+        ({"confidence": 1.0}, "confidence must lie between 0 and 1, got 1.0"),
+        ({"looks": 0}, "looks must be at least 1, got 0"),
+        ({"max_calls": 0}, "max_calls must be at least 1, got 0"),
+        ({"attempts": 0}, "attempts must be at least 1, got 0"),
+        ({"concurrency": -1}, "concurrency must be at least 1, got -1"),
+        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ({"k": 5, "slots": (0, 4)}, r"slots must ascend and hold \(0, 2, 4\), got \(0, 4\)"),
+        ({"k": 5, "slots": (4, 2, 0)}, "slots must ascend"),
+        ({"k": 5, "slots": (0, 2, 4, 5)}, r"slots must lie in 0..4, got \(0, 2, 4, 5\)"),
+        ({"k": 5, "slots": ()}, "slots must ascend and hold"),
+    ],
+)
+def test_options_out_of_range_are_named(options: dict[str, object], message: str) -> None:
+    """When the probe is made, not in the middle of the work."""
+    with pytest.raises(ValueError, match=message):
+        Probe(**options)  # type: ignore[arg-type]
+
+
+def test_an_unknown_measure_is_named() -> None:
+    """With those there are."""
+    with pytest.raises(ValueError, match="'accuracy', 'logprob' or 'distraction', got 'vibes'"):
+        Probe(k=5, measure="vibes").run(SlotReader(U_SHAPE), questions(1, 5))  # type: ignore[arg-type]
+
+
+def test_no_questions_and_too_few_distractors_are_named() -> None:
+    """Before anything is asked."""
+    reader = SlotReader(U_SHAPE)
+    with pytest.raises(ValueError, match="no questions"):
+        EXACT.run(reader, [])
+    with pytest.raises(ValueError, match=r"'code of 1' has 2 distractors, and k=5 passages take 4"):
+        EXACT.run(reader, [questions(2, 5)[0], questions(2, 3)[1]])
+    assert reader.asked == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"gold": " "}, "has no gold passage"),
+        ({"answers": ()}, "has no answers"),
+        ({"answers": ("a", "")}, "has no answers"),
+        ({"question": ""}, "question must not be blank"),
+    ],
+)
+def test_a_question_needs_its_parts(fields: dict[str, object], message: str) -> None:
+    """A question without gold would measure nothing."""
+    whole = {"question": "q", "answers": ("a",), "gold": "g", "distractors": ("d",)}
+    with pytest.raises(ValueError, match=message):
+        ProbeQuestion(**{**whole, **fields})  # type: ignore[arg-type]
+
+
+def test_a_hand_made_file_of_the_first_format_is_still_read(tmp_path: Path) -> None:
+    """Only model and accuracy; everything else has a default."""
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps({"format": 1, "model": "m", "accuracy": [0.9, 0.5, 0.8]}))
+    profile = PositionProfile.load(path)
+    assert (profile.k, profile.slots, profile.outcomes) == (3, (0, 1, 2), None)

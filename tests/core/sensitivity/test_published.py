@@ -1,0 +1,90 @@
+"""Published profiles: the printed numbers, their citations, and what follows from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shared_core import CAUS, PositionProfile, ProfileNotFoundError
+from shared_core.sensitivity import decide, published_names
+
+
+@pytest.fixture(autouse=True)
+def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the user's own profiles out of the tests."""
+    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path))
+    return tmp_path
+
+
+def test_the_six_are_there() -> None:
+    """Three models of Liu et al., two of them at key-value retrieval too, one of Cuconasu et al."""
+    assert published_names() == [
+        "Qwen/Qwen2.5-7B-Instruct",
+        "lmsys/longchat-13b-16k",
+        "lmsys/longchat-13b-16k#key-value",
+        "meta-llama/Llama-2-70b-chat-hf",
+        "mosaicml/mpt-30b-instruct",
+        "mosaicml/mpt-30b-instruct#key-value",
+    ]
+
+
+@pytest.mark.parametrize("name", published_names())
+def test_each_is_cited_and_has_an_interval_around_its_index(name: str) -> None:
+    """The interval is computed from n, since the outcomes are not published."""
+    profile = PositionProfile.load(name)
+    assert profile.source is not None
+    assert "et al. 20" in profile.source or "lost-in-the-middle" in profile.source
+    assert profile.task
+    assert profile.n is not None
+    assert profile.outcomes is None
+    assert profile.interval is not None
+    assert profile.interval[0] < profile.psi < profile.interval[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "top", "middle", "bottom", "opened", "clearly"),
+    [
+        ("Qwen/Qwen2.5-7B-Instruct", 0.8080, 0.7920, 0.8273, True, None),
+        ("lmsys/longchat-13b-16k", 0.685876, 0.553296, 0.550282, True, True),
+        ("meta-llama/Llama-2-70b-chat-hf", 0.567742, 0.540797, 0.694877, True, True),
+        ("mosaicml/mpt-30b-instruct", 0.536723, 0.521657, 0.562335, True, True),
+        ("mosaicml/mpt-30b-instruct#key-value", 1.0, 0.886, 0.962, True, True),
+        ("lmsys/longchat-13b-16k#key-value", 0.37, 0.354, 0.886, True, True),
+    ],
+)
+def test_the_index_is_that_of_the_printed_accuracies(
+    name: str, top: float, middle: float, bottom: float, opened: bool, clearly: bool | None
+) -> None:
+    """And the gate on it; of Qwen's 3% the interval of 1,500 questions begins right at 1.0."""
+    profile = PositionProfile.load(name)
+    assert profile.psi == pytest.approx((top + bottom) / (2 * middle), abs=1e-5)
+    assert decide(profile).opened is opened
+    if clearly is None:
+        assert profile.interval is not None
+        assert profile.interval[0] == pytest.approx(1.0, abs=0.005)
+    else:
+        assert decide(profile, evidence="interval").opened is clearly
+
+
+def test_a_retriever_takes_one_by_name_and_says_that_it_is_interpolated() -> None:
+    """Measured with 20 passages at five slots, used for 10."""
+    caus = CAUS(psi="lmsys/longchat-13b-16k", placement="max_relevance")
+    slots, gate = caus.placed(10)
+    assert slots[0] == 0, "this model reads the beginning best"
+    assert gate.opened
+    assert gate.reason.endswith("(measured with 20 passages, interpolated to 10)")
+    assert caus.placed(20)[1].reason.endswith("exceeds 1.0")
+
+
+def test_a_profile_of_the_users_own_comes_first() -> None:
+    """The same model, measured on the user's data, is worth more than a paper's."""
+    own = PositionProfile(model="Qwen/Qwen2.5-7B-Instruct", accuracy=(0.1, 0.2, 0.1))
+    own.save()
+    assert PositionProfile.load("Qwen/Qwen2.5-7B-Instruct") == own
+
+
+def test_an_unknown_name_lists_them() -> None:
+    """Beside the saved ones."""
+    with pytest.raises(ProfileNotFoundError, match=r"published one \(Qwen/Qwen2\.5"):
+        PositionProfile.load("gpt-9")

@@ -1,0 +1,144 @@
+"""Questions of the probe: made on the fly, read from a file, drawn from PyTorch's documentation."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+
+import pytest
+
+from shared_core.evaluation import GRADERS
+from shared_core.sensitivity import (
+    KEY_VALUE,
+    ProbeQuestion,
+    PromptTemplate,
+    key_value_questions,
+    read_questions,
+    torch_questions,
+)
+
+WHOLE = {"question": "q", "answers": ["a"], "gold": "g", "distractors": ["d1", "d2"]}
+
+
+def written(path: Path, *lines: object) -> Path:
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_key_value_prompts_are_the_published_ones() -> None:
+    """nelson-liu/lost-in-the-middle: a JSON object of UUIDs, one asked for."""
+    (question,) = key_value_questions(1, k=75, seed=1)
+    prompt = KEY_VALUE.render(question.passages(37, 75), question.question)
+    assert prompt.startswith(
+        "Extract the value corresponding to the specified key in the JSON object below.\n\n"
+        'JSON data:\n{"'
+    )
+    assert prompt.endswith(f'}}\n\nKey: "{question.question}"\nCorresponding value:')
+    records = json.loads(prompt[prompt.index("{") : prompt.rindex("}") + 1])
+    assert len(records) == 75
+    assert list(records)[37] == question.question
+    assert (records[question.question],) == question.answers
+    for text in (*records, *records.values()):
+        assert uuid.UUID(text).version == 4
+
+
+def test_key_value_questions_are_seeded_and_never_the_same_twice() -> None:
+    """The same seed gives the same, another seed shares nothing with it."""
+    first = key_value_questions(20, k=5, seed=3)
+    assert first == key_value_questions(20, k=5, seed=3)
+    other = key_value_questions(20, k=5, seed=4)
+    assert not {question.question for question in first} & {each.question for each in other}
+    assert len({question.gold for question in first}) == 20
+
+
+def test_a_longer_probe_begins_with_the_shorter_one() -> None:
+    """So that its journalled answers serve."""
+    assert key_value_questions(30, seed=1)[:10] == key_value_questions(10, seed=1)
+
+
+@pytest.mark.parametrize(("n", "k"), [(0, 5), (5, 0), (-1, 5)])
+def test_numbers_below_one_are_named(n: int, k: int) -> None:
+    """By both kinds of generated questions."""
+    with pytest.raises(ValueError, match=f"n={n}, k={k}"):
+        key_value_questions(n, k=k)
+    with pytest.raises(ValueError, match=f"n={n}, k={k}"):
+        torch_questions(n, k=k)
+
+
+def test_questions_of_the_torch_api_are_answered_by_their_passage_alone() -> None:
+    """The required call stands in the gold passage and in no distractor."""
+    pytest.importorskip("torch")
+    questions = torch_questions(40, k=10, seed=2)
+    assert questions == torch_questions(40, k=10, seed=2)
+    assert questions != torch_questions(40, k=10, seed=3)
+    for question in questions:
+        assert GRADERS["em"](question.gold, question.answers) == 1
+        assert len(question.distractors) == 9
+        assert len({question.gold, *question.distractors}) == 10
+        assert not any(GRADERS["em"](text, question.answers) for text in question.distractors)
+        assert max(map(len, (question.gold, *question.distractors))) <= 600
+
+
+def test_more_questions_than_torch_has_entries_are_refused() -> None:
+    """With the number there is."""
+    pytest.importorskip("torch")
+    with pytest.raises(ValueError, match=r"gives \d+ questions, asked for 100000"):
+        torch_questions(100_000)
+
+
+def test_a_file_is_read_with_its_optional_parts(tmp_path: Path) -> None:
+    """One string is a list of one answer; blank lines and other fields are passed over."""
+    path = written(tmp_path / "q.jsonl", WHOLE, {**WHOLE, "answers": "b", "id": 7})
+    path.write_text(path.read_text() + "\n  \n" + json.dumps({**WHOLE, "hard_distractor": "h"}))
+    first, second, third = read_questions(path)
+    assert first == ProbeQuestion(question="q", answers=("a",), gold="g", distractors=("d1", "d2"))
+    assert second.answers == ("b",)
+    assert third.hard_distractor == "h"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ([], "expected an object"),
+        ({**WHOLE, "gold": ""}, "has no gold passage"),
+        ({key: WHOLE[key] for key in ("question", "answers", "distractors")}, "no gold passage"),
+        ({**WHOLE, "answers": []}, "has no answers"),
+        ({**WHOLE, "answers": [1]}, "answers must be a list of strings"),
+        ({**WHOLE, "distractors": "d"}, "distractors must be a list of strings"),
+        ({**WHOLE, "gold": 5}, "gold must be a string, got 5"),
+        ({**WHOLE, "question": None}, "question must not be blank"),
+    ],
+)
+def test_a_bad_line_is_named(line: object, message: str, tmp_path: Path) -> None:
+    """By file and number."""
+    path = written(tmp_path / "q.jsonl", WHOLE, line)
+    with pytest.raises(ValueError, match=message) as caught:
+        read_questions(path)
+    assert "q.jsonl, line 2: " in str(caught.value)
+
+
+def test_a_file_without_questions_or_of_another_kind_is_refused(tmp_path: Path) -> None:
+    """Nothing to ask is not an empty probe."""
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("\n")
+    with pytest.raises(ValueError, match=r"empty\.jsonl holds no questions"):
+        read_questions(empty)
+    empty.write_text("not json")
+    with pytest.raises(ValueError, match=r"empty\.jsonl, line 1: "):
+        read_questions(empty)
+    with pytest.raises(FileNotFoundError):
+        read_questions(tmp_path / "absent.jsonl")
+
+
+@pytest.mark.parametrize("text", ["{context}", "{question}", "{context}{context}{question}", ""])
+def test_a_template_needs_both_places_once(text: str) -> None:
+    """Or the model would not see what it is asked about."""
+    with pytest.raises(ValueError, match="a prompt template holds"):
+        PromptTemplate(text)
+
+
+def test_what_is_put_into_a_template_is_not_read_as_one() -> None:
+    """Braces and backslashes in passages and questions stay."""
+    template = PromptTemplate("{context}|{question}")
+    assert template.render(["{question}", r"\1"], "{context}") == "{question}\n\n\\1|{context}"
