@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shared_core._extras import require
 
@@ -48,6 +48,13 @@ class Console:
 def fail(message: str) -> None:
     """Print one line on stderr; needs no optional dependency."""
     sys.stderr.write(f"posrag: {' '.join(message.splitlines())}\n")
+
+
+def quiet_transformers() -> None:
+    """Keep the warnings and progress bars of transformers out of the command's output."""
+    logging: Any = require("transformers.utils.logging", extra="models")
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
 
 
 def _rich(*, stderr: bool) -> RichConsole:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from shared_core import PosragError, __version__
-from shared_core.cli import demo
+from shared_core.cli import demo, probe
 from shared_core.cli.console import fail
 
 EXIT_ERROR = 2
@@ -53,4 +53,5 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"posrag {__version__}")
     subcommands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     demo.add_parser(subcommands)
+    probe.add_parser(subcommands)
     return parser

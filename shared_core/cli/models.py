@@ -1,0 +1,71 @@
+"""Language models named on the command line."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from shared_core.cli.console import quiet_transformers
+from shared_core.errors import PosragError
+from shared_core.generation import Generator, HuggingFaceModel, as_generator
+
+HELP = (
+    "a folder or hub name of a Hugging Face causal language model; openai:NAME for an "
+    "OpenAI-compatible endpoint; or module:attribute, a LangChain or LlamaIndex model or a "
+    "function from prompts to answers"
+)
+
+
+def open_model(
+    spec: str, *, base_url: str | None = None, max_new_tokens: int = 64, name: str | None = None
+) -> Generator:
+    """Return the model that `spec` names.
+
+    Parameters
+    ----------
+    spec
+        See `HELP`.
+    base_url
+        Address of the endpoint.
+    max_new_tokens
+        Longest answer of a Hugging Face model, in tokens.
+    name
+        Name to give the model instead of its own.
+
+    Raises
+    ------
+    ValueError
+        If `spec` names nothing.
+    PosragError
+        If the model cannot be loaded.
+    """
+    prefix, colon, rest = spec.partition(":")
+    model: object
+    if not colon or Path(spec).exists():
+        quiet_transformers()
+        model = HuggingFaceModel.from_pretrained(spec, max_new_tokens=max_new_tokens)
+    elif endpoint := next(iter(entry_points(group="posrag.endpoints", name=prefix)), None):
+        model = endpoint.load()(rest, base_url=base_url)
+    else:
+        model = _imported(prefix, rest)
+    try:
+        return as_generator(model, name=name)
+    except TypeError as error:
+        raise ValueError(f"{spec}: {error}") from error
+
+
+def _imported(module: str, attribute: str) -> object:
+    if (folder := os.getcwd()) not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        value: object = importlib.import_module(module)
+        for part in attribute.split("."):
+            value = getattr(value, part)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{module}:{attribute} is no model ({error}); MODEL is {HELP}") from error
+    except Exception as error:
+        raise PosragError(f"{module} failed on import: {type(error).__name__}: {error}") from error
+    return value

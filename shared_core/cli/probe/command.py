@@ -1,0 +1,118 @@
+"""The ``probe`` subcommand: its options, and the job from model to profile."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from shared_core.cli import models
+from shared_core.cli.console import Console
+from shared_core.cli.probe import data, report
+from shared_core.cli.probe.files import ProbeFiles
+from shared_core.evaluation import GRADERS
+from shared_core.generation import Generator
+from shared_core.sensitivity import PositionProfile, Probe, PromptTemplate, draw_profile
+
+Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+
+
+def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
+    """Add ``probe`` and its options."""
+    parser = subcommands.add_parser(
+        "probe",
+        help="measure a model's position sensitivity",
+        description="Rotate the passage that holds the answer through the slots of the context, "
+        "ask the model, and save its position profile, which every psi= takes by the model's "
+        "name. An interrupted probe goes on where it stopped.",
+    )
+    add = parser.add_argument
+    add("model", metavar="MODEL", help=models.HELP)
+    add("--data", default="kv", help=f"{data.HELP} (default: kv)")
+    add("--n", type=int, help="number of questions (default: 100, or all of the file)")
+    add("--k", type=int, default=10, help="number of passages in the context (default: 10)")
+    add("--slots", type=_slots, help="slots to measure, counted from 1, as 1,5,10 (default: all); "
+        "the first, the middle and the last must be among them")  # fmt: skip
+    add("--measure", default="accuracy", help="accuracy, logprob or distraction "
+        "(default: accuracy)")  # fmt: skip
+    add("--grader", default="em", help=f"one of: {', '.join(GRADERS)} (default: em)")
+    add("--template", type=Path, help="file with a prompt that holds {context} and {question}")
+    add("--looks", type=int, default=5, help="how often to look whether the answers suffice "
+        "already; 1 asks every question (default: 5)")  # fmt: skip
+    add("--seed", type=int, default=0, help="seed of questions and intervals (default: 0)")
+    add("--max-calls", type=int, help="ask the model at most this often")
+    add("--concurrency", type=int, help="calls at once (default: what suits the model)")
+    add("--batch-size", type=int, help="prompts in a call (default: what suits the model)")
+    add("--max-new-tokens", type=int, default=64, help="longest answer of a Hugging Face model "
+        "(default: 64)")  # fmt: skip
+    add("--base-url", help="address of an OpenAI-compatible endpoint")
+    add("--name", help="name to save the profile under (default: the model's)")
+    add("--output", type=Path, help="file of the profile (default: named after the model, in "
+        "$POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
+    add("--figure", type=Path, help="file of the drawn curve (default: beside the profile)")
+    add("--fresh", action="store_true", help="ask again what has been answered before")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do the job; return 0."""
+    console = Console()
+    source = data.open_questions(arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed)
+    template = _template(arguments.template) or source.template
+    probe = Probe(
+        k=arguments.k,
+        measure=arguments.measure,
+        grader=arguments.grader,
+        template=template,
+        slots=arguments.slots,
+        looks=arguments.looks,
+        seed=arguments.seed,
+        max_calls=arguments.max_calls,
+        batch_size=arguments.batch_size,
+        concurrency=arguments.concurrency,
+        task=source.task,
+    )
+    model = models.open_model(
+        arguments.model,
+        base_url=arguments.base_url,
+        max_new_tokens=arguments.max_new_tokens,
+        name=arguments.name,
+    )
+    files = ProbeFiles.of(model.name, output=arguments.output, figure=arguments.figure)
+    if arguments.fresh:
+        files.forget()
+    profile = _measure(console, probe, model, source, files)
+    saved = files.save(profile)
+    draw_profile(saved, files.figure)
+    for part in report.parts(saved, files):
+        console.show(part)
+    return 0
+
+
+def _measure(
+    console: Console, probe: Probe, model: Generator, source: data.ProbeData, files: ProbeFiles
+) -> PositionProfile:
+    plan = probe.plan(model, source.questions, journal=files.journal)
+    for line in report.cost_lines(model.name, plan):
+        console.say(line)
+    with console.progress() as bar:
+        task = bar.add_task("asking", total=plan.kept + plan.calls)
+        return probe.run(
+            model,
+            source.questions,
+            journal=files.journal,
+            on_answer=lambda count: bar.advance(task, count),
+            on_wait=console.say,
+        )
+
+
+def _template(path: Path | None) -> PromptTemplate | None:
+    if path is None:
+        return None
+    try:
+        return PromptTemplate(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _slots(text: str) -> tuple[int, ...]:
+    return tuple(int(slot) - 1 for slot in text.split(","))

@@ -1,0 +1,62 @@
+"""Questions named on the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shared_core.sensitivity import (
+    KEY_VALUE,
+    ProbeQuestion,
+    PromptTemplate,
+    key_value_questions,
+    read_questions,
+    torch_questions,
+)
+
+GENERATED = 100
+HELP = (
+    "kv: key-value retrieval, made on the fly; torch: calls of the installed PyTorch's API; or a "
+    "file of JSON lines with question, answers, gold and distractors"
+)
+
+
+@dataclass(frozen=True)
+class ProbeData:
+    """What to ask and how."""
+
+    questions: list[ProbeQuestion]
+    task: str
+    template: PromptTemplate | None
+
+
+def open_questions(source: str, *, n: int | None, k: int, seed: int) -> ProbeData:
+    """Return the questions that `source` names; see `HELP`.
+
+    Parameters
+    ----------
+    source
+        ``kv``, ``torch`` or a file.
+    n
+        Number of questions; by default 100 generated ones, or all of a file.
+    k
+        Number of passages in a context.
+    seed
+        Seed of generated questions.
+
+    Raises
+    ------
+    ValueError
+        If `n` is below 1 or more than there are, or the file is no such file.
+    """
+    if n is not None and n < 1:
+        raise ValueError(f"--n must be at least 1, got {n}")
+    if source == "kv":
+        questions = key_value_questions(n or GENERATED, k=k, seed=seed)
+        return ProbeData(questions, "key-value retrieval", KEY_VALUE)
+    if source == "torch":
+        questions = torch_questions(n or GENERATED, k=k, seed=seed)
+        return ProbeData(questions, "PyTorch API calls", None)
+    questions = read_questions(source)
+    if n is not None and n > len(questions):
+        raise ValueError(f"--n {n}: {source} holds {len(questions)} questions")
+    return ProbeData(questions[:n], source, None)

@@ -1,0 +1,58 @@
+"""Models for the command, named as module:attribute."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+
+
+def _read(prompt: str) -> tuple[int, int, str]:
+    records = json.loads(prompt[prompt.index("{") : prompt.rindex("}") + 1])
+    key = prompt.rpartition('Key: "')[2].partition('"')[0]
+    return list(records).index(key), len(records), records[key]
+
+
+def edges(prompts: Sequence[str]) -> list[str]:
+    """Answer right at the edges always, and half of the time in between."""
+    answers = []
+    for slot, k, value in map(_read, prompts):
+        lucky = slot in (0, k - 1) or random.Random(value).random() < 0.5
+        answers.append(value if lucky else "unknown")
+    return answers
+
+
+def even(prompts: Sequence[str]) -> list[str]:
+    """Answer right in four of five cases, whatever the slot."""
+    return [v if random.Random(v).random() < 0.8 else "" for _, _, v in map(_read, prompts)]
+
+
+def nothing(prompts: Sequence[str]) -> list[str]:
+    """Never answer right."""
+    return ["no idea"] * len(prompts)
+
+
+def slow(prompts: Sequence[str]) -> list[str]:
+    """Answer like `even`, count the calls in a file, and be interrupted after some."""
+    log = Path(os.environ["POSRAG_TEST_CALLS"])
+    with log.open("a", encoding="utf-8") as file:
+        file.write("call\n")
+    if len(log.read_text().splitlines()) == int(os.environ["POSRAG_TEST_INTERRUPT_AT"]):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+    return even(prompts)
+
+
+def broken(prompts: Sequence[str]) -> list[str]:
+    """Raise what a model's own code may raise."""
+    raise RuntimeError("the weights are gone")
+
+
+chat = FakeListChatModel(responses=["no idea"])
+number = 5

@@ -1,0 +1,184 @@
+"""``posrag probe``: what it asks, says and leaves behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rich")
+pytest.importorskip("matplotlib")
+
+from shared_core import CAUS, PositionProfile
+from shared_core.cli.main import main
+from tests.cli.answering import edges
+from tests.langchain.openai_server import OpenAIServer, Reply, Request
+
+MODULE = "tests.cli.answering"
+
+
+@pytest.fixture(autouse=True)
+def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the user's own profiles out of the tests."""
+    folder = tmp_path / "profiles"
+    monkeypatch.setenv("POSRAG_PROFILES", str(folder))
+    return folder
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    """Return stdout and stderr with every run of white space as one space."""
+    captured = capsys.readouterr()
+    return " ".join(captured.out.split()), " ".join(captured.err.split())
+
+
+def test_a_biased_model_opens_the_gate(profiles: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Table, index, interval, gate and files; and every psi= takes the result by name."""
+    assert main(["probe", f"{MODULE}:edges", "--n", "60", "--k", "6", "--looks", "1"]) == 0
+    out, err = said(capsys)
+    assert "edges: 60 questions in 6 slots, at most 360 calls with about" in err
+    assert "the edges are read better than the middle" in out
+    assert 'Gate: open by the index, open with evidence="interval".' in out
+    profile = PositionProfile.load("edges")
+    assert (profile.n, profile.k, profile.task) == (60, 6, "key-value retrieval")
+    assert f"{profile.psi:.3f}" in out
+    assert CAUS(psi="edges").gate.opened
+    assert (profiles / "edges.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_unbiased_model_keeps_it_shut(capsys: pytest.CaptureFixture[str]) -> None:
+    """By the evidence of the interval."""
+    assert main(["probe", f"{MODULE}:even", "--n", "60", "--k", "4"]) == 0
+    out, _ = said(capsys)
+    assert "no difference between edges and middle is shown by 60 questions" in out
+    assert 'shut with evidence="interval"' in out
+
+
+def test_a_clear_case_stops_early_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Four fifths of the questions are never asked."""
+    assert main(["probe", f"{MODULE}:edges", "--n", "200", "--k", "5"]) == 0
+    out, _ = said(capsys)
+    assert re.search(r"Stopped early: after \d+ of 200 questions the interval .* lies above", out)
+
+
+def test_a_model_that_cannot_do_the_task_is_inconclusive(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Said plainly, with what to try."""
+    assert main(["probe", f"{MODULE}:nothing", "--n", "20", "--k", "4"]) == 0
+    out, _ = said(capsys)
+    assert "Inconclusive: no answer was right" in out
+    assert "Gate" not in out
+
+
+def test_files_and_name_are_the_users(tmp_path: Path, profiles: Path) -> None:
+    """Only the answers stay in the folder of the profiles."""
+    profile, figure = tmp_path / "a" / "p.json", tmp_path / "b" / "curve.svg"
+    options = ["--name", "my model", "--output", str(profile), "--figure", str(figure)]
+    assert main(["probe", f"{MODULE}:even", "--n", "5", "--k", "3", *options]) == 0
+    assert PositionProfile.load(profile).model == "my model"
+    assert "<svg" in figure.read_text()
+    assert [file.suffix for file in profiles.iterdir()] == [".jsonl"]
+
+
+def test_a_second_run_asks_nothing_again_unless_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The answers of the first are kept."""
+    command = ["probe", f"{MODULE}:even", "--n", "5", "--k", "3"]
+    main(command)
+    first, _ = said(capsys)
+    main(command)
+    second, err = said(capsys)
+    assert second == first
+    assert "at most 0 calls" in err
+    assert "15 answers are kept from before" in err
+    main([*command, "--fresh"])
+    assert "at most 15 calls" in said(capsys)[1]
+
+
+def test_an_interrupted_probe_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    """A real Ctrl-C in the middle of a call: exit 130, one line, and no answer lost."""
+    log = tmp_path / "calls"
+    start = "import sys; from shared_core.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", start, "probe", f"{MODULE}:slow"]
+    options = ["--n", "10", "--k", "4", "--batch-size", "4"]
+    environment = {**os.environ, "POSRAG_TEST_CALLS": str(log)}
+
+    def run(interrupt_at: int) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*command, *options],
+            env={**environment, "POSRAG_TEST_INTERRUPT_AT": str(interrupt_at)},
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=Path(__file__).parents[2],
+        )
+
+    stopped = run(4)
+    assert stopped.returncode == 130, stopped.stderr
+    assert "interrupted; 12 of 40 answers are kept in" in " ".join(stopped.stderr.split())
+    assert "Traceback" not in stopped.stderr
+    done = run(-1)
+    assert done.returncode == 0, done.stderr
+    assert len(log.read_text().splitlines()) == 4 + 7
+
+
+def test_a_langchain_model_is_taken_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """Any object of the user's own module."""
+    assert main(["probe", f"{MODULE}:chat", "--n", "3", "--k", "3"]) == 0
+    assert "Inconclusive" in said(capsys)[0]
+
+
+def test_an_openai_compatible_endpoint_is_asked_over_http(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real server on loopback; a rate limit is waited out."""
+    pytest.importorskip("langchain_openai")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    limited = iter([Reply(text="slow down", status=429, headers={"Retry-After": "0"})])
+
+    def answer(request: Request) -> str | Reply:
+        return next(limited, None) or edges([request.prompt])[0]
+
+    with OpenAIServer(answer) as server:
+        arguments = ["openai:some-model", "--base-url", server.url, "--n", "20", "--k", "3"]
+        assert main(["probe", *arguments, "--looks", "1"]) == 0
+    out, err = said(capsys)
+    assert "the edges are read better than the middle" in out
+    assert "429" in err
+    assert PositionProfile.load("some-model").accuracy is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no.such.module:model"], "no.such.module:model is no model"),
+        ([f"{MODULE}:absent"], "absent"),
+        ([f"{MODULE}:broken", "--n", "2"], "RuntimeError: the weights are gone"),
+        ([f"{MODULE}:even", "--k", "2"], "k must be at least 3, got 2"),
+        ([f"{MODULE}:even", "--n", "0"], "--n must be at least 1, got 0"),
+        ([f"{MODULE}:even", "--data", "absent.jsonl"], "absent.jsonl"),
+        ([f"{MODULE}:even", "--grader", "bleu"], "bleu"),
+        ([f"{MODULE}:even", "--measure", "vibes"], "vibes"),
+        ([f"{MODULE}:even", "--measure", "logprob"], "needs a local model"),
+        ([f"{MODULE}:even", "--measure", "distraction"], "has no hard_distractor"),
+        ([f"{MODULE}:even", "--slots", "1,10"], "slots must ascend and hold"),
+        ([f"{MODULE}:even", "--max-calls", "3"], "max_calls=3 does not suffice"),
+        ([f"{MODULE}:even", "--template", "absent.txt"], "absent.txt"),
+        ([f"{MODULE}:number"], "int"),
+        (["no/such/folder"], "cannot load the language model 'no/such/folder'"),
+    ],
+)
+def test_bad_input_is_one_line_on_stderr(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 2, the offending value, no traceback."""
+    assert main(["probe", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err.splitlines()[-1]
+    assert captured.err.splitlines()[-1].startswith("posrag: ")
+    assert captured.out == ""
