@@ -1,0 +1,44 @@
+"""The notebooks run from top to bottom as they stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+
+
+def printed(notebook: nbformat.NotebookNode) -> str:
+    """Return what the cells print."""
+    outputs = [each for cell in notebook.cells for each in cell.get("outputs", [])]
+    return "".join(each.text for each in outputs if each.get("name") == "stdout")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
+def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its own folder, with a home of its own; every cell that printed prints again."""
+    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path))
+    notebook = nbformat.read(path, as_version=4)
+    stored = printed(notebook)
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(FOLDER)}}).execute()
+    again = printed(notebook)
+    assert len(again.splitlines()) == len(stored.splitlines())
+    assert "gate: " in again
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
+def test_stored_outputs_are_small_and_clean(path: Path) -> None:
+    """A notebook is read in a diff, too."""
+    assert path.stat().st_size < 120_000
+    assert "Traceback" not in path.read_text(encoding="utf-8")
+    assert "/home/" not in path.read_text(encoding="utf-8")
+
+
+def test_there_are_notebooks() -> None:
+    """Or the tests above would pass on nothing."""
+    assert NOTEBOOKS
