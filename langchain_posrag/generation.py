@@ -12,6 +12,7 @@ from langchain_core.runnables import Runnable
 
 from shared_core._extras import require
 from shared_core.errors import GenerationError
+from shared_core.generation.identity import identity_of
 
 _NO_KEY = "none"  # a server on one's own machine wants no key, its client does
 
@@ -42,6 +43,9 @@ class LangChainModel:
 
     batch_size = 1
 
+    identity: str
+    """Name and a hash of how the model is set up: another prompt or address is another model."""
+
     def __init__(
         self, model: Runnable[str, Any], *, name: str | None = None, concurrency: int = 4
     ) -> None:
@@ -52,6 +56,7 @@ class LangChainModel:
         self.model = model
         self.name = name if name is not None else _name_of(model)
         self.concurrency = concurrency
+        self.identity = identity_of(self.name, repr(model))
 
     def generate(self, prompts: Sequence[str]) -> list[str]:
         """Return one answer a prompt, in order.
@@ -86,6 +91,7 @@ def openai_endpoint(
     base_url: str | None = None,
     api_key: str | None = None,
     timeout: float = 60.0,
+    max_tokens: int | None = None,
 ) -> LangChainModel:
     """Return a model behind OpenAI's chat-completions protocol: OpenAI's own, or vLLM, Ollama.
 
@@ -102,6 +108,8 @@ def openai_endpoint(
         Key; by default ``$OPENAI_API_KEY``. With an address but no key a placeholder is sent.
     timeout
         Seconds that an answer may take, > 0.
+    max_tokens
+        Most tokens of an answer; by default what the server allows.
 
     Raises
     ------
@@ -110,8 +118,10 @@ def openai_endpoint(
     MissingExtraError
         If langchain-openai is not installed.
     ValueError
-        If `timeout` is not positive.
+        If `name` is empty, or `timeout` is not positive.
     """
+    if not name:
+        raise ValueError("an endpoint needs the name of a model, as in openai:gpt-4o-mini")
     if not timeout > 0:
         raise ValueError(f"timeout must be a positive number of seconds, got {timeout}")
     package: Any = require("langchain_openai", extra="openai")
@@ -129,6 +139,7 @@ def openai_endpoint(
             api_key=key,
             temperature=0,
             timeout=timeout,
+            max_tokens=max_tokens,
             max_retries=0,  # whoever asks waits and tries again, once for all models
         ),
         name=name,

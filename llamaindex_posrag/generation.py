@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from llama_index.core.base.llms.types import ChatMessage, LLMMetadata, MessageRole
 from llama_index.core.llms import LLM
 
+from shared_core.generation.identity import identity_of
+
 
 class LlamaIndexModel:
     """A language model of LlamaIndex that answers prompts.
@@ -34,6 +36,9 @@ class LlamaIndexModel:
 
     batch_size = 1
 
+    identity: str
+    """Name and a hash of how the model is set up: another setting is another model."""
+
     def __init__(self, llm: LLM, *, name: str | None = None, concurrency: int = 4) -> None:
         if not isinstance(llm, LLM):
             raise TypeError(f"a language model of LlamaIndex is an LLM, got {llm!r}")
@@ -42,6 +47,7 @@ class LlamaIndexModel:
         self.llm = llm
         self.name = name if name is not None else _name_of(llm)
         self.concurrency = concurrency
+        self.identity = identity_of(self.name, repr(llm))
 
     def generate(self, prompts: Sequence[str]) -> list[str]:
         """Return one answer a prompt, in order."""

@@ -32,7 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         status: int = arguments.run(arguments)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return status
     except KeyboardInterrupt as interrupt:
         fail(f"interrupted{''.join(f'; {detail}' for detail in interrupt.args)}")

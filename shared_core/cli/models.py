@@ -20,7 +20,12 @@ HELP = (
 
 
 def open_model(
-    spec: str, *, base_url: str | None = None, max_new_tokens: int = 64, name: str | None = None
+    spec: str,
+    *,
+    base_url: str | None = None,
+    max_new_tokens: int = 64,
+    batch_size: int | None = None,
+    name: str | None = None,
 ) -> Generator:
     """Return the model that `spec` names.
 
@@ -31,24 +36,31 @@ def open_model(
     base_url
         Address of the endpoint.
     max_new_tokens
-        Longest answer of a Hugging Face model, in tokens.
+        Longest answer of a Hugging Face model or an endpoint, in tokens.
+    batch_size
+        Prompts in one forward pass of a Hugging Face model; its own default if None.
     name
         Name to give the model instead of its own.
 
     Raises
     ------
     ValueError
-        If `spec` names nothing.
+        If `spec` names nothing, or a `base_url` is given for what is no endpoint.
     PosragError
         If the model cannot be loaded.
     """
     prefix, colon, rest = spec.partition(":")
     model: object
-    if not colon or Path(spec).exists():
+    endpoint = next(iter(entry_points(group="posrag.endpoints", name=prefix)), None)
+    if endpoint is not None and colon:
+        model = endpoint.load()(rest, base_url=base_url, max_tokens=max_new_tokens)
+    elif base_url is not None:
+        raise ValueError(f"--base-url is for an endpoint, and {spec!r} is none; MODEL is {HELP}")
+    elif not colon or Path(spec).exists():
         quiet_transformers()
-        model = HuggingFaceModel.from_pretrained(spec, max_new_tokens=max_new_tokens)
-    elif endpoint := next(iter(entry_points(group="posrag.endpoints", name=prefix)), None):
-        model = endpoint.load()(rest, base_url=base_url)
+        model = HuggingFaceModel.from_pretrained(
+            spec, max_new_tokens=max_new_tokens, batch_size=batch_size or 8
+        )
     else:
         model = _imported(prefix, rest)
     try:

@@ -38,7 +38,8 @@ def bootstrap_interval(
 
     Questions (rows) are resampled. Two things are added to the textbook's percentiles:
 
-    - *Two invented questions*, in which every slot is right or wrong by the toss of a coin, as
+    - *Two invented questions*, in which every slot is right or wrong by the toss of a coin (of
+      graded outcomes: as good as the best or as bad as the worst), as
       Agresti and Min add to matched proportions. Without them a sample with no error in the
       middle slot, or with next to no right answer, passes for certainty. The price is a pull of
       the interval towards equal slots, by 2 / (n + 2).
@@ -201,9 +202,18 @@ def _resampled_means(rows: Scores, resamples: int, rng: np.random.Generator) -> 
     drawn = rng.integers(0, size, (resamples, size))
     drawn += np.arange(0, resamples * size, size)[:, None]
     counts = np.bincount(drawn.ravel(), minlength=resamples * size).reshape(resamples, size)
-    tossed = rng.binomial(counts[:, n:].sum(axis=1, keepdims=True), 0.5, (resamples, k))
+    invented = counts[:, n:].sum(axis=1, keepdims=True)
+    right = rng.binomial(invented, 0.5, (resamples, k))
+    low, high = _extremes(rows)
+    tossed = low * invented + (high - low) * right
     means: Scores = (counts[:, :n].astype(np.float64) @ rows + tossed) / size
     return means
+
+
+def _extremes(rows: Scores) -> tuple[float, float]:
+    """Return what wrong and right are worth: of graded outcomes the worst and the best one."""
+    low, high = float(rows.min()), float(rows.max())
+    return (0.0, 1.0) if low == high or ((rows == 0) | (rows == 1)).all() else (low, high)
 
 
 def _tail(confidence: float, n: int) -> float:

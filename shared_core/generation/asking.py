@@ -53,7 +53,7 @@ class Asker:
     journal: Journal | None = None
     batch_size: int = 1
     concurrency: int = 1
-    attempts: int = 6
+    attempts: int = 8
 
     def __post_init__(self) -> None:
         for option in ("batch_size", "concurrency", "attempts"):
@@ -68,7 +68,7 @@ class Asker:
         self,
         requests: Sequence[Request],
         *,
-        part_of: Sequence[Request] | None = None,
+        part_of: Callable[[], Sequence[Request]] | None = None,
         on_answer: Callable[[int], None] | None = None,
         on_wait: Callable[[str], None] | None = None,
     ) -> list[Response]:
@@ -82,8 +82,8 @@ class Asker:
         requests
             What is asked: ``(prompt,)`` for a text, ``(prompt, continuation)`` for scores.
         part_of
-            All the requests of a job that is done in parts, these among them: what an error or
-            interrupt counts the kept answers of. `requests` by default.
+            Makes all the requests of a job that is done in parts, these among them: what an error
+            or interrupt counts the kept answers of. `requests` by default.
         on_answer
             Told how many of `requests` have just been answered, by the journal or the model; it
             adds up to ``len(requests)``.
@@ -99,6 +99,7 @@ class Asker:
             If interrupted, with a message that says what is kept. The calls under way have
             seconds to end.
         """
+        whole = part_of or (lambda: requests)
         run = _Run(asker=self, wanted=Counter(requests), on_answer=on_answer, on_wait=on_wait)
         run.take(self._kept(requests))
         missing = [request for request in run.wanted if request not in run.answers]
@@ -107,9 +108,9 @@ class Asker:
         try:
             for_each([*enumerate(batches)], run.ask, threads=self.concurrency, stop=run.stop)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(self._what_is_kept(part_of or requests)) from None
+            raise KeyboardInterrupt(self._what_is_kept(whole())) from None
         except GenerationError as failure:
-            text = f"{failure}; {self._what_is_kept(part_of or requests)}"
+            text = f"{failure}; {self._what_is_kept(whole())}"
             raise GenerationError(text) from failure.__cause__
         return [run.answers[request] for request in requests]
 

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from importlib.metadata import entry_points
 
 from shared_core.generation.base import Generator, ScoringModel
+from shared_core.generation.identity import identity_of, source_of
 
 GROUP = "posrag.models"
 """Entry points named after a framework's package; each loads a function that wraps its models."""
@@ -42,6 +43,11 @@ class CallableModel:
     def __post_init__(self) -> None:
         if not self.name:
             object.__setattr__(self, "name", _name_of(self.function))
+
+    @property
+    def identity(self) -> str:
+        """Name, and a hash of the function's source: a changed function is another model."""
+        return identity_of(self.name, source_of(self.function))
 
     def generate(self, prompts: Sequence[str]) -> Sequence[str]:
         """Return what the function returns."""
@@ -94,7 +100,9 @@ class _Renamed:
         self.name = name
         self.batch_size: int = getattr(model, "batch_size", 1)
         self.concurrency: int = getattr(model, "concurrency", 1)
-        self.identity: str = getattr(model, "identity", name)
+        self.identity: str = getattr(model, "identity", model.name)
+        if hasattr(model, "count_tokens"):
+            self.count_tokens = model.count_tokens
 
     def generate(self, prompts: Sequence[str]) -> Sequence[str]:
         return self._model.generate(prompts)
@@ -130,7 +138,10 @@ def _name_of(function: object) -> str:
     # Of a function made inside another one, the part that its author wrote.
     name: str = getattr(function, "__qualname__", "").rpartition("<locals>.")[2]
     if not name or "<lambda>" in name:
-        raise ValueError(f"{function!r} has no name to save answers under; give it one with name=")
+        raise ValueError(
+            f"{function!r} has no name to save answers under; give it one: "
+            "CallableModel(function, name=...)"
+        )
     return name
 
 

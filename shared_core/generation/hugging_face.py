@@ -87,16 +87,18 @@ class HuggingFaceModel:
         self.name = name if name is not None else name_of(model)
         self.max_new_tokens = max_new_tokens
         self.batch_size = batch_size
-        self._encoder = PromptEncoder(tokenizer=tokenizer, chat=_has_chat(tokenizer, chat))
+        self.encoder = PromptEncoder(tokenizer=tokenizer, chat=_has_chat(tokenizer, chat))
 
     @cached_property
     def identity(self) -> str:
-        """What tells this model's answers from another's: name, weights and settings.
+        """What tells this model's answers from another's: name, weights, chat template, length.
 
         A model that was trained on under the same name is another one. Of each weight the first
         values stand for all.
         """
-        digest = hashlib.sha256(f"{self.max_new_tokens} {self._encoder.chat}".encode())
+        template = self.tokenizer.chat_template if self.encoder.chat else ""
+        settings = f"{self.max_new_tokens} {template} {len(self.tokenizer)}"
+        digest = hashlib.sha256(settings.encode())
         for key, weight in self.model.state_dict().items():
             first = weight.flatten()[:_SAMPLED].float().cpu().numpy()
             digest.update(f"{key} {tuple(weight.shape)}".encode() + first.tobytes())
@@ -143,7 +145,7 @@ class HuggingFaceModel:
         ValueError
             If a prompt has no tokens, or more than the context leaves beside the answer.
         """
-        rows = self._encoder.encode(prompts)
+        rows = self.encoder.encode(prompts)
         self._check(rows, room=[self.max_new_tokens] * len(rows))
         answers = [""] * len(rows)
         with _evaluating(self.model):
@@ -168,7 +170,7 @@ class HuggingFaceModel:
             If the two differ in number, a prompt or continuation has no tokens, or the two
             together have more than the context holds.
         """
-        pairs = self._encoder.encode_pairs(prompts, continuations)
+        pairs = self.encoder.encode_pairs(prompts, continuations)
         self._check([head for head, _ in pairs], room=[len(tail) for _, tail in pairs])
         rows = [head + tail for head, tail in pairs]
         scores: list[list[float]] = [[] for _ in rows]
@@ -182,7 +184,7 @@ class HuggingFaceModel:
 
     def count_tokens(self, text: str) -> int:
         """Tokens that the model reads when `text` is its prompt, template and special ones too."""
-        return len(self._encoder.encode([text])[0])
+        return len(self.encoder.encode([text])[0])
 
     def _check(self, heads: Sequence[Sequence[int]], *, room: Sequence[int]) -> None:
         limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)

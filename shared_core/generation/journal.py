@@ -7,6 +7,7 @@ import json
 import math
 import os
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,12 @@ class Journal:
         key = _key(name, request)
         with self._lock:
             return self._responses().get(key)
+
+    def forget(self, name: str, requests: Iterable[Request]) -> None:
+        """Take answers for unknown from now on; the file keeps them until others are added."""
+        with self._lock:
+            for request in requests:
+                self._responses().pop(_key(name, request), None)
 
     def add(self, name: str, request: Request, response: Response) -> None:
         """Keep an answer. When this returns it survives the death of the process.

@@ -20,7 +20,7 @@ from shared_core.generation.workers import POLL
 
 T = TypeVar("T")
 
-FIRST_WAIT = 1.0
+FIRST_WAIT = 2.0
 """Upper bound of the first wait in seconds; each further one is twice the one before."""
 LONGEST_WAIT = 60.0
 """Upper bound in seconds of a wait that the server did not ask for."""

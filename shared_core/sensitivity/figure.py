@@ -9,6 +9,7 @@ from shared_core._extras import require
 from shared_core.evaluation.intervals import mean_interval
 from shared_core.sensitivity.profile import PositionProfile
 
+TICKS = 25
 LABELS = {"accuracy": "accuracy", "logprob": "probability of the answer"}
 
 
@@ -35,14 +36,14 @@ def draw_profile(profile: PositionProfile, path: str | Path) -> Path:
     axes = figure.add_subplot()
     positions = [slot + 1 for slot in profile.slots]
     curves = (
-        (LABELS.get(profile.measure, "accuracy"), profile.accuracy, "tab:blue"),
-        ("distracting effect", profile.distraction, "tab:red"),
+        (LABELS.get(profile.measure, "accuracy"), profile.accuracy, profile.n, "tab:blue"),
+        ("distracting effect", profile.distraction, profile.distraction_n, "tab:red"),
     )
-    for label, values, colour in curves:
+    for label, values, n, colour in curves:
         if values is not None:
             axes.plot(positions, values, marker="o", color=colour, label=label)
-            if profile.n is not None and profile.n > 1:
-                lower, upper = mean_interval(values, profile.n)
+            if n is not None and n > 1:
+                lower, upper = mean_interval(values, n)
                 axes.fill_between(positions, lower, upper, color=colour, alpha=0.2, linewidth=0)
     axes.set(
         title=title(profile),
@@ -50,18 +51,38 @@ def draw_profile(profile: PositionProfile, path: str | Path) -> Path:
         ylabel="mean and 95% band",
         ylim=(-0.02, 1.02),
     )
-    axes.set_xticks(positions)
+    axes.set_xticks(positions[:: -(-len(positions) // TICKS)])
     axes.grid(alpha=0.3)
     axes.legend(loc="best")
-    target = Path(path)
+    target = check_figure(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, bbox_inches="tight")
     return target
 
 
+def check_figure(path: str | Path) -> Path:
+    """Return the path of a figure that can be written.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    ValueError
+        If the suffix is no known format.
+    """
+    canvas: Any = require("matplotlib.backends.backend_agg", extra="eval").FigureCanvasAgg
+    formats = canvas.get_supported_filetypes()
+    target = Path(path)
+    if target.suffix.removeprefix(".") not in formats:
+        raise ValueError(
+            f"a figure is written as one of {', '.join(sorted(formats))}, got {str(path)!r}"
+        )
+    return target
+
+
 def title(profile: PositionProfile) -> str:
     """Return model, index and interval in one line."""
-    words = [profile.model]
+    words = [profile.model.replace("$", r"\$")]
     if profile.accuracy is not None:
         words.append(f"position sensitivity {profile.psi:.3f}")
     if profile.interval is not None:

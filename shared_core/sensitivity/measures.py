@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias, cast, get_args
 
 from shared_core.evaluation.answers import Grader, grade
 from shared_core.generation.asking import Request, Response
@@ -131,6 +131,12 @@ class SampledDistraction(_Distraction):
         return float(ABSTENTION.casefold() not in cast(str, response).casefold())
 
 
+def check_measure(name: MeasureName) -> None:
+    """Raise ValueError if there is no measure of that name."""
+    if name not in get_args(MeasureName):
+        raise ValueError(f"measure must be 'accuracy', 'logprob' or 'distraction', got {name!r}")
+
+
 def resolve_measure(
     name: MeasureName, model: Generator, template: PromptTemplate | None, grader: Grader
 ) -> Measure:
@@ -139,7 +145,7 @@ def resolve_measure(
     Raises
     ------
     ValueError
-        If there is no such measure, or the model cannot give what it needs.
+        If the model cannot give what the measure needs.
     """
     scores = isinstance(model, ScoringModel)
     if name == "accuracy":
@@ -151,9 +157,7 @@ def resolve_measure(
                 "use measure='accuracy'"
             )
         return AnswerProbability(template or ANSWER)
-    if name == "distraction":
-        return (ExactDistraction if scores else SampledDistraction)(template or ABSTAIN)
-    raise ValueError(f"measure must be 'accuracy', 'logprob' or 'distraction', got {name!r}")
+    return (ExactDistraction if scores else SampledDistraction)(template or ABSTAIN)
 
 
 def _log_probabilities(model: Generator, requests: Sequence[Request]) -> list[Response]:

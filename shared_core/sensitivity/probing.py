@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.evaluation.answers import Grader, resolve_grader
+from shared_core.evaluation.answers import Grader, grade, resolve_grader
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.evaluation.sequential import Looks
 from shared_core.generation.asking import Asker
+from shared_core.generation.base import Generator
 from shared_core.generation.callables import as_generator
 from shared_core.generation.journal import Journal
-from shared_core.sensitivity.measures import MeasureName, resolve_measure
+from shared_core.sensitivity.measures import MeasureName, check_measure, resolve_measure
 from shared_core.sensitivity.position_sensitivity import index_slots, index_statistic
 from shared_core.sensitivity.profile import PositionProfile
 from shared_core.sensitivity.questions import ProbeQuestion, check_questions
@@ -94,7 +95,8 @@ class Probe:
     seed
         Seed of the interval's resampling.
     max_calls
-        Ask the model at most this often; whole questions are left out. A retry is not counted.
+        Ask the model at most this often; whole questions are left out. Answers that the journal
+        holds count too, so that a second run comes to the same result; retries do not.
     batch_size, concurrency
         Prompts in a call and calls at once; by default what suits the model.
     attempts
@@ -119,7 +121,7 @@ class Probe:
     max_calls: int | None = None
     batch_size: int | None = None
     concurrency: int | None = None
-    attempts: int = 6
+    attempts: int = 8
     task: str | None = None
 
     def __post_init__(self) -> None:
@@ -128,6 +130,9 @@ class Probe:
                 f"k must be at least 3, got {self.k}: below there is no middle to compare with"
             )
         resolve_grader(self.grader)
+        check_measure(self.measure)
+        if self.seed < 0:
+            raise ValueError(f"seed must be >= 0, got {self.seed}")
         if not 0 < self.confidence < 1:
             raise ValueError(f"confidence must lie between 0 and 1, got {self.confidence}")
         for name in ("looks", "attempts", "batch_size", "concurrency", "max_calls"):
@@ -157,16 +162,25 @@ class Probe:
         rotation = self._rotation(model, questions, journal)
         asked = rotation.affordable(questions, self.max_calls)
         new = rotation.new(asked)
+        total = len({*rotation.requests(asked)})
         counter = getattr(rotation.model, "count_tokens", None)
         return ProbePlan(
             questions=len(asked),
             slots=len(rotation.slots),
-            kept=len(asked) * len(rotation.slots) - len(new),
+            kept=total - len(new),
             calls=len(new),
             prompt_tokens=sum(map(counter or _guess_tokens, (prompt for prompt, *_ in new))),
             estimated=counter is None,
             left_out=len(questions) - len(asked),
         )
+
+    def forget(
+        self, model: object, questions: Sequence[ProbeQuestion], *, journal: Journal
+    ) -> None:
+        """Have `run` with the same arguments ask everything anew, whatever the journal holds."""
+        rotation = self._rotation(model, questions, journal)
+        asked = rotation.affordable(questions, self.max_calls)
+        journal.forget(rotation.asker.name, rotation.requests(asked))
 
     def run(
         self,
@@ -203,13 +217,15 @@ class Probe:
         rotation = self._rotation(model, questions, journal)
         asked = rotation.affordable(questions, self.max_calls)
         looks = self._looks(len(asked))
-        every = rotation.requests(asked)
         values = np.empty((0, len(rotation.slots)))
         stopped = None
         for at in looks.at:
             new = asked[len(values) : at]
             responses = rotation.asker.answers(
-                rotation.requests(new), part_of=every, on_answer=on_answer, on_wait=on_wait
+                rotation.requests(new),
+                part_of=lambda: rotation.requests(asked),
+                on_answer=on_answer,
+                on_wait=on_wait,
             )
             values = np.vstack([values, rotation.values(new, responses)])
             stopped = stop_reason(
@@ -225,12 +241,14 @@ class Probe:
     def _rotation(
         self, model: object, questions: Sequence[ProbeQuestion], journal: Journal | None
     ) -> Rotation:
-        check_questions(questions, self.k)
-        generator = as_generator(model)
         grader = resolve_grader(self.grader)
+        check_questions(questions, self.k)
+        for question in questions:
+            grade(grader, "", question.answers)
+        generator = as_generator(model)
         measure = resolve_measure(self.measure, generator, self.template, grader)
         asker = Asker(
-            name=getattr(generator, "identity", generator.name),
+            name=_identity(generator),
             call=lambda requests: measure.responses(generator, requests),
             journal=journal,
             batch_size=self.batch_size or int(getattr(generator, "batch_size", 1)),
@@ -254,7 +272,9 @@ class Probe:
             accuracy=None if distraction else means,
             distraction=means if distraction else None,
             interval=None if distraction else self._interval(values, rotation.slots, looks),
-            n=len(values),
+            n=None if distraction else len(values),
+            distraction_n=len(values) if distraction else None,
+            identity=_identity(rotation.model),
             source="posrag probe",
             k=self.k,
             slots=rotation.slots,
@@ -288,6 +308,10 @@ class Probe:
         if isinstance(self.grader, str):
             return self.grader
         return getattr(self.grader, "__qualname__", type(self.grader).__name__)
+
+
+def _identity(model: Generator) -> str:
+    return str(getattr(model, "identity", model.name))
 
 
 def _guess_tokens(text: str) -> int:

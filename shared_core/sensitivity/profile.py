@@ -34,8 +34,8 @@ class PositionProfile:
         Mean distracting effect in [0, 1] of a hard distractor in each slot, if it was measured.
     interval
         Interval (lower, upper) of the index, if there is one.
-    n
-        Number of questions behind each slot, if known.
+    n, distraction_n
+        Number of questions behind each slot's accuracy and distracting effect, if known.
     source
         Where the numbers come from: a citation, or what measured them.
     k
@@ -52,6 +52,8 @@ class PositionProfile:
         How answers were judged, the prompt, and the kind of questions.
     seed, date, versions
         Seed of questions and intervals, date (ISO 8601), versions of the software.
+    identity
+        What tells the model from another of the same name, if it was measured here.
     stopped
         Why fewer questions were asked than were there; None if all were.
     """
@@ -61,6 +63,7 @@ class PositionProfile:
     distraction: tuple[float, ...] | None = None
     interval: tuple[float, float] | None = None
     n: int | None = None
+    distraction_n: int | None = None
     source: str | None = None
     k: int = 0
     slots: tuple[int, ...] = ()
@@ -73,9 +76,16 @@ class PositionProfile:
     seed: int | None = None
     date: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict, hash=False)
+    identity: str | None = None
     stopped: str | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.model, str) or not self.model:
+            raise ValueError(f"model must be a name, got {self.model!r}")
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence must lie between 0 and 1, got {self.confidence}")
+        for name in ("n", "distraction_n"):
+            _check_count(getattr(self, name), name)
         for name in ("accuracy", "distraction"):
             values = getattr(self, name)
             if values is not None:
@@ -160,7 +170,14 @@ class PositionProfile:
         return read_profile(cls, name)
 
 
+def _check_count(count: object, name: str) -> None:
+    if count is not None and (not isinstance(count, int) or count < 1):
+        raise ValueError(f"{name} must be a number of questions, >= 1, got {count!r}")
+
+
 def _checked_slots(slots: Sequence[int], k: int, measured: int) -> tuple[int, ...]:
+    if not all(isinstance(slot, int) for slot in slots):
+        raise ValueError(f"slots must be integers, got {slots}")
     if not slots:
         if measured != k:
             raise ValueError(f"{measured} values for k={k} slots: say which by slots=")
@@ -176,6 +193,7 @@ def _checked_slots(slots: Sequence[int], k: int, measured: int) -> tuple[int, ..
 def _checked_outcomes(outcomes: Outcomes, slots: Sequence[int]) -> Outcomes:
     checked = tuple(tuple(float(value) for value in row) for row in outcomes)
     for number, row in enumerate(checked):
+        check_shares(row, f"outcomes of question {number}")
         if len(row) != len(slots):
             raise ValueError(f"outcomes of question {number} fill {len(row)} of {len(slots)} slots")
     return checked

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -34,9 +33,12 @@ def write_profile(profile: PositionProfile, path: str | Path | None) -> Path:
     """Write a profile as JSON, atomically, and return the path; see `PositionProfile.save`."""
     target = Path(path) if path is not None else path_of(profile.model)
     target.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"format": FORMAT, **asdict(profile)}, indent=2, ensure_ascii=False)
+    data = {"format": FORMAT, **asdict(profile)}
+    text = (
+        "{\n" + ",\n".join(f"  {_line(key)}: {_line(value)}" for key, value in data.items()) + "\n}"
+    )
     partial = target.with_name(f".{target.name}.{os.getpid()}")
-    partial.write_text(_rows_on_one_line(text) + "\n", encoding="utf-8")
+    partial.write_text(text + "\n", encoding="utf-8")
     partial.replace(target)
     return target
 
@@ -56,8 +58,10 @@ def read_profile(cls: type[PositionProfile], name: str | Path) -> PositionProfil
     )
 
 
-def _rows_on_one_line(text: str) -> str:
-    return re.sub(r"\[[-+.\deE,\s]+\]", lambda row: " ".join(row[0].split()), text)
+def _line(value: object) -> str:
+    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        return "[\n" + ",\n".join(f"    {_line(row)}" for row in value) + "\n  ]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _is_file(path: Path) -> bool:

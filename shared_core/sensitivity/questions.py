@@ -33,7 +33,8 @@ class ProbeQuestion:
     Raises
     ------
     ValueError
-        If the question, the gold passage or every answer is blank.
+        If the question, the gold passage, an answer or the hard distractor is blank, or there is
+        no answer.
     """
 
     question: str
@@ -49,6 +50,8 @@ class ProbeQuestion:
             raise ValueError(f"question {self.question!r} has no gold passage")
         if not self.answers or not all(answer.strip() for answer in self.answers):
             raise ValueError(f"question {self.question!r} has no answers, got {self.answers!r}")
+        if self.hard_distractor is not None and not self.hard_distractor.strip():
+            raise ValueError(f"the hard_distractor of question {self.question!r} is blank")
 
     def passages(self, slot: int, k: int, *, gold: str | None = None) -> list[str]:
         """Return `k` passages, the gold one (or the one given instead) in `slot`.
@@ -81,13 +84,12 @@ def read_questions(path: str | Path) -> list[ProbeQuestion]:
     """
     path = Path(path)
     questions = []
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                try:
-                    questions.append(_parse(json.loads(line)))
-                except ValueError as error:
-                    raise ValueError(f"{path}, line {number}: {error}") from error
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        if line.strip():
+            try:
+                questions.append(_parse(json.loads(line.decode("utf-8-sig"))))
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"{path}, line {number}: {error}") from error
     if not questions:
         raise ValueError(f"{path} holds no questions")
     return questions
@@ -149,9 +151,21 @@ def check_questions(questions: Sequence[ProbeQuestion], k: int) -> None:
     Raises
     ------
     ValueError
-        If there are none, or one has too few distractors.
+        If there are none, one is there twice or has too few distractors, or its gold passage is
+        among them.
     """
     if not questions:
         raise ValueError("no questions to ask; give at least one")
-    for question in questions:
+    seen: dict[tuple[str, str], int] = {}
+    for number, question in enumerate(questions, start=1):
+        first = seen.setdefault((question.question, question.gold), number)
+        if first != number:
+            raise ValueError(
+                f"question {number} repeats question {first}, {question.question!r}, which would "
+                "make the interval too narrow; leave one out"
+            )
+        if question.gold in question.distractors[: k - 1]:
+            raise ValueError(
+                f"the gold passage of question {question.question!r} is also among its distractors"
+            )
         question.passages(0, k)

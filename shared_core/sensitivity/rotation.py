@@ -40,7 +40,7 @@ class Rotation:
     def affordable(
         self, questions: Sequence[ProbeQuestion], max_calls: int | None
     ) -> Sequence[ProbeQuestion]:
-        """Return the questions, from the first on, that `max_calls` new calls suffice for.
+        """Return the questions, from the first on, that `max_calls` calls suffice for.
 
         Raises
         ------
@@ -49,12 +49,7 @@ class Rotation:
         """
         if max_calls is None:
             return questions
-        calls, affordable = 0, 0
-        for question in questions:
-            calls += len(self.new([question]))
-            if calls > max_calls:
-                break
-            affordable += 1
+        affordable = max_calls // len(self.slots)
         if not affordable:
             raise ValueError(
                 f"max_calls={max_calls} does not suffice for one question, "

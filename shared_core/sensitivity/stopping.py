@@ -16,8 +16,9 @@ def stop_reason(
 ) -> str | None:
     """Return why the probe may stop, as a sentence; None if it goes on or is complete.
 
-    It stops when the interval of the index lies on one side of 1.0, or could not come to lie
-    above it if every remaining question were answered at the edges alone.
+    It stops when no answer at all was right, when the interval of the index lies on one side of
+    1.0, or when it could not come to lie above it if every remaining question were answered at
+    the edges alone.
 
     Parameters
     ----------
@@ -32,6 +33,8 @@ def stop_reason(
     """
     if len(values) >= looks.total:
         return None
+    if not values.any():
+        return f"after {len(values)} of {looks.total} questions not one answer was right"
     statistic = index_statistic(slots, k)
     top, middle, bottom = (slots.index(slot) for slot in index_slots(k))
     level = looks.confidence_at

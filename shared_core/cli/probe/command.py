@@ -32,7 +32,8 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
     add("--k", type=int, default=10, help="number of passages in the context (default: 10)")
     add("--slots", type=_slots, help="slots to measure, counted from 1, as 1,5,10 (default: all); "
         "the first, the middle and the last must be among them")  # fmt: skip
-    add("--measure", default="accuracy", help="accuracy, logprob or distraction "
+    add("--measure", default="accuracy", help="accuracy; logprob, the probability of the answer "
+        "(local models); or distraction, which rotates each question's hard_distractor "
         "(default: accuracy)")  # fmt: skip
     add("--grader", default="em", help=f"one of: {', '.join(GRADERS)} (default: em)")
     add("--template", type=Path, help="file with a prompt that holds {context} and {question}")
@@ -41,9 +42,11 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
     add("--seed", type=int, default=0, help="seed of questions and intervals (default: 0)")
     add("--max-calls", type=int, help="ask the model at most this often")
     add("--concurrency", type=int, help="calls at once (default: what suits the model)")
+    add("--attempts", type=int, default=8, help="tries of a call that fails for a passing reason, "
+        "such as a rate limit (default: 8)")  # fmt: skip
     add("--batch-size", type=int, help="prompts in a call (default: what suits the model)")
-    add("--max-new-tokens", type=int, default=64, help="longest answer of a Hugging Face model "
-        "(default: 64)")  # fmt: skip
+    add("--max-new-tokens", type=int, default=64, help="longest answer of a Hugging Face model or "
+        "an endpoint, in tokens (default: 64)")  # fmt: skip
     add("--base-url", help="address of an OpenAI-compatible endpoint")
     add("--name", help="name to save the profile under (default: the model's)")
     add("--output", type=Path, help="file of the profile (default: named after the model, in "
@@ -69,28 +72,38 @@ def run(arguments: argparse.Namespace) -> int:
         max_calls=arguments.max_calls,
         batch_size=arguments.batch_size,
         concurrency=arguments.concurrency,
+        attempts=arguments.attempts,
         task=source.task,
     )
     model = models.open_model(
         arguments.model,
         base_url=arguments.base_url,
         max_new_tokens=arguments.max_new_tokens,
+        batch_size=arguments.batch_size,
         name=arguments.name,
     )
     files = ProbeFiles.of(model.name, output=arguments.output, figure=arguments.figure)
-    if arguments.fresh:
-        files.forget()
-    profile = _measure(console, probe, model, source, files)
-    saved = files.save(profile)
-    draw_profile(saved, files.figure)
+    profile = _measure(console, probe, model, source, files, fresh=arguments.fresh)
+    saved, kept = files.save(profile)
+    if kept is not None:
+        console.say(f"A former profile that says something else is kept as {kept}")
     for part in report.parts(saved, files):
         console.show(part)
+    draw_profile(saved, files.figure)
     return 0
 
 
 def _measure(
-    console: Console, probe: Probe, model: Generator, source: data.ProbeData, files: ProbeFiles
+    console: Console,
+    probe: Probe,
+    model: Generator,
+    source: data.ProbeData,
+    files: ProbeFiles,
+    *,
+    fresh: bool,
 ) -> PositionProfile:
+    if fresh:
+        probe.forget(model, source.questions, journal=files.journal)
     plan = probe.plan(model, source.questions, journal=files.journal)
     for line in report.cost_lines(model.name, plan):
         console.say(line)
@@ -109,10 +122,16 @@ def _template(path: Path | None) -> PromptTemplate | None:
     if path is None:
         return None
     try:
-        return PromptTemplate(path.read_text(encoding="utf-8"))
+        return PromptTemplate(path.read_text(encoding="utf-8-sig"))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
 
 def _slots(text: str) -> tuple[int, ...]:
-    return tuple(int(slot) - 1 for slot in text.split(","))
+    try:
+        slots = tuple(int(slot) for slot in text.split(","))
+    except ValueError:
+        slots = (0,)
+    if min(slots) < 1:
+        raise argparse.ArgumentTypeError(f"numbers from 1, as in 1,5,10, got {text!r}")
+    return tuple(slot - 1 for slot in slots)

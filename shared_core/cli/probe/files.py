@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shared_core.errors import ProfileNotFoundError
 from shared_core.generation import Journal
 from shared_core.sensitivity import PositionProfile
+from shared_core.sensitivity.figure import check_figure
 from shared_core.sensitivity.profile_files import path_of
 
 
@@ -21,31 +21,68 @@ class ProbeFiles:
 
     @classmethod
     def of(cls, model: str, *, output: Path | None, figure: Path | None) -> ProbeFiles:
-        """Return the files of a model, in the folder of the profiles unless said otherwise."""
+        """Return the files of a model, in the folder of the profiles unless said otherwise.
+
+        Raises
+        ------
+        ValueError
+            If the figure has no known format, or would overwrite the profile.
+        OSError
+            If a folder cannot be made.
+        """
         profile = output or path_of(model)
-        return cls(
-            profile,
-            figure or profile.with_suffix(".png"),
-            Journal(path_of(model, ".answers.jsonl")),
-        )
+        drawn = check_figure(figure or profile.with_suffix(".png"))
+        if drawn == profile:
+            raise ValueError(f"the figure would overwrite the profile {profile}; give --figure")
+        for file in (profile, drawn):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if file.is_dir():
+                raise ValueError(f"{file} is a folder; give the name of a file")
+        return cls(profile, drawn, Journal(path_of(model, ".answers.jsonl")))
 
-    def forget(self) -> None:
-        """Remove the answers that were kept."""
-        self.journal.path.unlink(missing_ok=True)
+    def save(self, profile: PositionProfile) -> tuple[PositionProfile, Path | None]:
+        """Write the profile; return it as written, and where a former one is kept, if it is.
 
-    def save(self, profile: PositionProfile) -> PositionProfile:
-        """Write the profile, joined with the other curve of the same slots if one is there."""
-        joined = self._joined(profile)
+        The other curve of the same model and slots is joined to it. A former profile that says
+        more, or something else, is kept beside it.
+        """
+        old = self._former()
+        joined = profile if old is None else _joined(old, profile)
+        kept = None
+        if old is not None and _would_be_lost(old, joined):
+            kept = self._beside(old)
+            old.save(kept)
         joined.save(self.profile)
-        return joined
+        return joined, kept
 
-    def _joined(self, new: PositionProfile) -> PositionProfile:
+    def _former(self) -> PositionProfile | None:
         try:
-            old = PositionProfile.load(self.profile) if self.profile.is_file() else None
-        except (ProfileNotFoundError, ValueError):
-            return new  # not a profile any more: the new one takes its place
-        if old is None or (old.model, old.k, old.slots) != (new.model, new.k, new.slots):
-            return new
-        if new.accuracy is None and old.accuracy is not None:
-            return replace(old, distraction=new.distraction)
-        return replace(new, distraction=new.distraction or old.distraction)
+            return PositionProfile.load(self.profile) if self.profile.is_file() else None
+        except ValueError:
+            return None  # not a profile any more: the new one takes its place
+
+    def _beside(self, old: PositionProfile) -> Path:
+        date = (old.date or "former").replace(":", "").partition("+")[0]
+        return self.profile.with_name(f"{self.profile.stem}.{date}{self.profile.suffix}")
+
+
+def _joined(old: PositionProfile, new: PositionProfile) -> PositionProfile:
+    def measured(profile: PositionProfile) -> tuple[object, ...]:
+        return profile.model, profile.identity, profile.k, profile.slots
+
+    if measured(old) != measured(new):
+        return new
+    if new.accuracy is None and old.accuracy is not None:
+        return replace(old, distraction=new.distraction, distraction_n=new.distraction_n)
+    if new.distraction is None:
+        return replace(new, distraction=old.distraction, distraction_n=old.distraction_n)
+    return new
+
+
+def _would_be_lost(old: PositionProfile, new: PositionProfile) -> bool:
+    def kind(profile: PositionProfile) -> tuple[object, ...]:
+        return profile.identity, profile.measure, profile.k, profile.slots, profile.task
+
+    if old.accuracy is None:
+        return old.distraction != new.distraction and (old.distraction_n or 0) > 1
+    return kind(old) != kind(new) or (old.n or 0) > (new.n or 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from shared_core._extras import require
 from shared_core.cli.probe.files import ProbeFiles
 from shared_core.evaluation import mean_interval
 from shared_core.sensitivity import PositionProfile, ProbePlan, decide
+from shared_core.sensitivity.profile_files import path_of
 from shared_core.types import GateDecision
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 BAR = 30
+MOST = 1000
 
 
 def cost_lines(model: str, plan: ProbePlan) -> Iterator[str]:
@@ -38,11 +41,16 @@ def parts(profile: PositionProfile, files: ProbeFiles) -> Iterator[RenderableTyp
     yield ""
     if profile.accuracy is not None:
         yield from verdict_lines(profile)
+        known_by = profile.model if files.profile == path_of(profile.model) else files.profile
+        yield f'Use it with psi="{known_by}".'
     if profile.stopped:
-        yield f"Stopped early: {profile.stopped}."
+        yield (
+            f"Stopped early: {profile.stopped}. The curve is rough then; --looks 1 asks everything."
+        )
     yield ""
     yield f"profile  {files.profile}"
     yield f"curve    {files.figure}"
+    yield f"answers  {files.journal.path}"
 
 
 def table(profile: PositionProfile) -> Table:
@@ -50,27 +58,42 @@ def table(profile: PositionProfile) -> Table:
     built: Table = require("rich.table", extra="eval").Table(
         box=require("rich.box", extra="eval").SIMPLE_HEAD, padding=0
     )
-    built.add_column("slot", justify="right")
-    columns = []
-    for name, values in ((profile.measure, profile.accuracy), ("distraction", profile.distraction)):
-        if values is not None:
-            columns.append(_cells(values, profile.n))
-            for heading, side in ((name, "right"), ("95%", "left"), ("", "left")):
-                built.add_column(heading, justify=side, no_wrap=True)  # type: ignore[arg-type]
+    built.add_column("slot", justify="right", no_wrap=True)
+    curves = [
+        (name, values, n)
+        for name, values, n in (
+            (profile.measure, profile.accuracy, profile.n),
+            ("distraction", profile.distraction, profile.distraction_n),
+        )
+        if values is not None
+    ]
+    columns = [_cells(values, n, bar=BAR // len(curves)) for _, values, n in curves]
+    for name, _, _ in curves:
+        for heading, side in ((name, "right"), ("95%", "left"), ("", "left")):
+            built.add_column(heading, justify=side, no_wrap=True)  # type: ignore[arg-type]
     for row, slot in enumerate(profile.slots):
         built.add_row(str(slot + 1), *(cell for column in columns for cell in column[row]))
     return built
 
 
-def _cells(values: Sequence[float], n: int | None) -> list[tuple[str, str, str]]:
+def _cells(values: Sequence[float], n: int | None, *, bar: int) -> list[tuple[str, str, str]]:
+    block = "█" if _can_say("█") else "#"
     spans = [""] * len(values)
     if n is not None and n > 1:
         bounds = zip(*mean_interval(values, n), strict=True)
         spans = [f"[{low:.2f}, {high:.2f}]" for low, high in bounds]
     return [
-        (f"{value:.3f}", span, "█" * round(BAR * value))
+        (f"{value:.3f}", span, block * round(bar * value))
         for value, span in zip(values, spans, strict=True)
     ]
+
+
+def _can_say(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def verdict_lines(profile: PositionProfile) -> Iterator[str]:
@@ -82,18 +105,26 @@ def verdict_lines(profile: PositionProfile) -> Iterator[str]:
             "answers, or try another --grader, --template or --data."
         )
         return
-    yield f"Position sensitivity index {profile.psi:.3f}{_span(profile)}: {_meaning(profile)}"
+    if profile.accuracy is not None and min(profile.accuracy) == 1:
+        yield (
+            "Every answer was right in every slot: the questions are too easy to show a "
+            "difference. Raise --k, or give questions of your own by --data."
+        )
+    yield f"Position sensitivity index {_shown(profile.psi)}{_span(profile)}: {_meaning(profile)}"
     yield f"Gate: {_state(decide(profile))} by the index, " + (
         f'{_state(decide(profile, evidence="interval"))} with evidence="interval".'
     )
-    yield f'Use it with psi="{profile.model}".'
 
 
 def _span(profile: PositionProfile) -> str:
     if profile.interval is None:
         return ""
     lower, upper = profile.interval
-    return f", {profile.confidence:.0%} interval [{lower:.3f}, {upper:.3f}]"
+    return f", {profile.confidence:.0%} interval [{_shown(lower)}, {_shown(upper)}]"
+
+
+def _shown(index: float) -> str:
+    return f"{index:.3f}" if index < MOST else f"above {MOST:,} (the middle is hardly ever read)"
 
 
 def _meaning(profile: PositionProfile) -> str:

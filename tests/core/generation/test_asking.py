@@ -320,11 +320,11 @@ def test_a_call_that_fails_for_good_says_what_is_kept(waits: list[float], journa
     with pytest.raises(GenerationError) as caught:
         asker.answers(PROMPTS * 2)
     assert str(caught.value) == (
-        "model 'm' failed after 6 attempts: ConnectionError: no route; "
+        "model 'm' failed after 8 attempts: ConnectionError: no route; "
         f"6 of 10 answers are kept in {journal.path}: run again to go on from there"
     )
     assert caught.value.__cause__ is model.error
-    assert len(waits) == 5
+    assert len(waits) == 7
     rest = Model()
     Asker(name="m", call=rest, journal=Journal(journal.path)).answers(PROMPTS)
     assert rest.asked == PROMPTS[6:]

@@ -150,7 +150,7 @@ def test_another_name_adds_nothing_either() -> None:
     assert not isinstance(model, ScoringModel)
     assert model.generate(["a"]) == ["A"]
     kept = [getattr(model, name) for name in ("name", "batch_size", "concurrency", "identity")]
-    assert kept == ["mine", 1, 1, "mine"]
+    assert kept == ["mine", 1, 1, "plain"], "its answers are those of the model itself"
 
 
 @pytest.mark.parametrize("kind", [Foreign, Derived])

@@ -284,7 +284,7 @@ def test_waits_grow_and_are_spread() -> None:
         failing.run(attempts=10, seed=seed)
         runs.append(failing.waits)
     for at, waits in enumerate(zip(*runs, strict=True)):
-        longest = min(60, 2**at)
+        longest = min(60, 2 * 2**at)
         assert 0 <= min(waits) < 0.1 * longest
         assert 0.9 * longest < max(waits) <= longest
 

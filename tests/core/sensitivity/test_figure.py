@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from shared_core import PositionProfile
 from shared_core.sensitivity import draw_profile
 
 PROFILE = PositionProfile(
-    model="org/model", accuracy=(0.9, 0.5, 0.8), distraction=(0.2, 0.1, 0.3), n=40
+    model="org/model", accuracy=(0.9, 0.5, 0.8), distraction=(0.2, 0.1, 0.3), n=40, distraction_n=9
 )
 
 
@@ -29,6 +30,7 @@ def test_both_curves_and_their_bands_are_in_it(tmp_path: Path) -> None:
         return draw_profile(profile, tmp_path / "c.svg").read_text().count("FillBetweenPoly")
 
     assert bands(PROFILE) == 2
+    assert bands(replace(PROFILE, distraction_n=None)) == 1
     assert bands(PositionProfile(model="m", accuracy=(0.9, 0.5, 0.8), n=40)) == 1
     assert bands(PositionProfile(model="m", accuracy=(0.9, 0.5, 0.8))) == 0
     assert bands(PositionProfile(model="m", accuracy=(1.0, 0.0, 1.0), n=1)) == 0
@@ -42,5 +44,12 @@ def test_published_and_inconclusive_profiles_are_drawn_too(tmp_path: Path) -> No
 
 def test_an_unknown_format_is_named(tmp_path: Path) -> None:
     """By the suffix."""
-    with pytest.raises(ValueError, match="docx"):
-        draw_profile(PROFILE, tmp_path / "c.docx")
+    for name in ("c.docx", "c"):
+        with pytest.raises(ValueError, match=f"one of .*png.*{name}"):
+            draw_profile(PROFILE, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_name_is_drawn_as_it_is(tmp_path: Path) -> None:
+    """A dollar sign does not begin a formula."""
+    draw_profile(replace(PROFILE, model="a$b_{$"), tmp_path / "c.png")

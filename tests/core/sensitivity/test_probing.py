@@ -6,13 +6,17 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from shared_core.errors import GenerationError
-from shared_core.generation import Journal
+from shared_core.evaluation import Looks, bootstrap_interval
+from shared_core.generation import Journal, as_generator
 from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion, decide
+from shared_core.sensitivity.position_sensitivity import index_statistic
 from shared_core.sensitivity.templates import ANSWER, PromptTemplate
 from tests.core.sensitivity.models import ScoringReader, SlotReader, questions
 
@@ -252,8 +256,28 @@ def test_a_second_run_asks_nothing_again(tmp_path: Path) -> None:
     again = EXACT.run(second, questions(6, 5), journal=journal)
     assert second.asked == []
     assert again.outcomes == before.outcomes
-    Probe(k=5, looks=1, max_calls=20).run(second, questions(10, 5), journal=journal)
+    EXACT.run(second, questions(10, 5), journal=journal)
     assert len(second.asked) == 20
+
+
+def test_max_calls_means_the_same_whatever_is_kept(tmp_path: Path) -> None:
+    """Else running it again and again would be asking until the result pleases."""
+    probe, journal = Probe(k=5, looks=1, max_calls=20), Journal(tmp_path / "j.jsonl")
+    first, second = SlotReader(U_SHAPE), SlotReader(U_SHAPE)
+    before = probe.run(first, questions(10, 5), journal=journal)
+    again = probe.run(second, questions(10, 5), journal=journal)
+    assert (before.n, again.n, second.asked) == (4, 4, [])
+
+
+def test_what_is_to_be_forgotten_is_asked_again(tmp_path: Path) -> None:
+    """That probe's answers, and no others."""
+    journal = Journal(tmp_path / "j.jsonl")
+    EXACT.run(SlotReader(U_SHAPE), questions(10, 5), journal=journal)
+    again = SlotReader(U_SHAPE)
+    EXACT.forget(again, questions(4, 5), journal=journal)
+    assert EXACT.plan(again, questions(10, 5), journal=journal).calls == 20
+    EXACT.run(again, questions(10, 5), journal=journal)
+    assert len(again.asked) == 20
 
 
 def test_another_models_answers_are_not_taken_for_its_own(tmp_path: Path) -> None:
@@ -262,6 +286,141 @@ def test_another_models_answers_are_not_taken_for_its_own(tmp_path: Path) -> Non
     other = SlotReader(U_SHAPE, name="another")
     EXACT.run(other, questions(2, 5), journal=Journal(tmp_path / "j.jsonl"))
     assert len(other.asked) == 10
+
+
+def test_a_model_of_the_same_name_may_be_another_one(tmp_path: Path) -> None:
+    """What it says of its identity decides."""
+    journal = Journal(tmp_path / "j.jsonl")
+    EXACT.run(SlotReader(U_SHAPE), questions(2, 5), journal=journal)
+    other = SlotReader(U_SHAPE)
+    other.identity = "slot-reader, trained on"  # type: ignore[attr-defined]
+    profile = EXACT.run(other, questions(2, 5), journal=journal)
+    assert len(other.asked) == 10
+    assert profile.identity == "slot-reader, trained on"
+
+
+def test_two_functions_of_one_name_are_two_models() -> None:
+    """Their source tells them apart."""
+
+    def first() -> object:
+        def model(prompts: Sequence[str]) -> list[str]:
+            return ["a"] * len(prompts)
+
+        return model
+
+    def second() -> object:
+        def model(prompts: Sequence[str]) -> list[str]:
+            return ["b"] * len(prompts)
+
+        return model
+
+    one, other, again = (as_generator(make()) for make in (first, second, first))
+    assert one.name == other.name == "model"
+    assert one.identity != other.identity  # type: ignore[attr-defined]
+    assert one.identity == again.identity  # type: ignore[attr-defined]
+
+
+def test_the_interval_allows_for_the_looks() -> None:
+    """It is as wide as five looks at an unbiased model demand."""
+    every = questions(100, 5)
+    looked, once = (Probe(k=5, looks=n).run(SlotReader((0.8,) * 5), every) for n in (5, 1))
+    level = Looks(total=100, count=5).confidence_at
+    expected = bootstrap_interval(
+        np.array(looked.outcomes), index_statistic(looked.slots, 5), confidence=level
+    )
+    assert looked.interval == expected
+    assert once.interval is not None
+    assert expected[0] < once.interval[0]
+    assert expected[1] > once.interval[1]
+
+
+def test_chosen_slots_stop_like_all_of_them() -> None:
+    """The index's slots are found by their number, not by their place in the list."""
+    chances = (1.0, 1, 1, 1, 0.6, 1, 1, 1, 1, 1.0)
+    whole = Probe(k=10).run(SlotReader(chances), questions(300))
+    three = Probe(k=10, slots=(0, 4, 9)).run(SlotReader(chances), questions(300))
+    assert three.n == whole.n
+    assert three.interval == pytest.approx(whole.interval, abs=0.01)
+    assert three.stopped is not None
+
+
+def test_a_hopeless_model_is_not_asked_everything() -> None:
+    """Not one right answer at the first look will not become a curve."""
+    profile = Probe(k=5).run(SlotReader((0.0,) * 5), questions(100, 5))
+    assert profile.stopped == "after 20 of 100 questions not one answer was right"
+
+
+def test_the_distracting_effect_is_measured_on_every_question() -> None:
+    """It decides no gate, so there is nothing to stop for."""
+    asked = questions(100, 5, hard=True)
+    profile = Probe(k=5, measure="distraction").run(SlotReader((1.0, 0, 0, 0, 1.0)), asked)
+    assert (profile.distraction_n, profile.n) == (100, None)
+
+
+def test_an_early_stop_is_told_before_the_limit() -> None:
+    """Both apply; the verdict is what matters."""
+    probe = Probe(k=5, max_calls=1000)
+    profile = probe.run(SlotReader((1.0, 0.5, 0.5, 0.5, 1.0)), questions(500, 5))
+    assert profile.stopped is not None
+    assert "lies above" in profile.stopped
+
+
+def test_an_abstention_is_known_in_any_case() -> None:
+    """And with a full stop."""
+
+    def abstains(prompts: Sequence[str]) -> list[str]:
+        return ["no-response."] * len(prompts)
+
+    profile = Probe(k=5, measure="distraction").run(abstains, questions(2, 5, hard=True))
+    assert profile.distraction == (0.0,) * 5
+
+
+def test_a_failure_in_a_later_look_counts_the_whole_probe(tmp_path: Path) -> None:
+    """Not only the questions of that look."""
+
+    class Failing(SlotReader):
+        def generate(self, prompts: Sequence[str]) -> list[str]:
+            if len(self.asked) >= 120:
+                raise RuntimeError("out of order")
+            return super().generate(prompts)
+
+    with pytest.raises(GenerationError, match=r"120 of 500 answers are kept"):
+        Probe(k=5).run(
+            Failing((0.8,) * 5), questions(100, 5), journal=Journal(tmp_path / "j.jsonl")
+        )
+
+
+def test_a_limited_model_is_tried_as_often_as_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no more."""
+    monkeypatch.setattr("shared_core.generation.retrying.FIRST_WAIT", 0.0)
+    calls = []
+
+    def limited(prompts: Sequence[str]) -> list[str]:
+        calls.append(len(prompts))
+        raise TimeoutError("slow")
+
+    with pytest.raises(GenerationError, match="after 2 attempts"):
+        Probe(k=3, attempts=2).run(limited, questions(1, 3))
+    assert len(calls) == 2
+
+
+def test_repeated_questions_and_gold_among_the_distractors_are_refused() -> None:
+    """They would make the interval too narrow, or the rotation pointless."""
+    one, other = questions(2, 5)
+    with pytest.raises(ValueError, match="question 3 repeats question 1"):
+        EXACT.run(SlotReader(U_SHAPE), [one, other, one])
+    twice = replace(one, distractors=(one.gold, *one.distractors[1:]))
+    with pytest.raises(ValueError, match="also among its distractors"):
+        EXACT.run(SlotReader(U_SHAPE), [twice])
+
+
+def test_references_that_a_grader_refuses_are_named_before_asking() -> None:
+    """An answer that normalises to nothing cannot be graded."""
+    reader = SlotReader(U_SHAPE)
+    (question,) = questions(1, 5)
+    with pytest.raises(ValueError, match="The"):
+        Probe(k=5, grader="subspan").run(reader, [replace(question, answers=("The",))])
+    assert reader.asked == []
 
 
 def test_a_model_that_fails_leaves_what_it_answered(tmp_path: Path) -> None:
@@ -324,6 +483,8 @@ def test_progress_adds_up() -> None:
         ({"confidence": 1.0}, "confidence must lie between 0 and 1, got 1.0"),
         ({"looks": 0}, "looks must be at least 1, got 0"),
         ({"max_calls": 0}, "max_calls must be at least 1, got 0"),
+        ({"seed": -1}, "seed must be >= 0, got -1"),
+        ({"measure": "vibes"}, "'accuracy', 'logprob' or 'distraction', got 'vibes'"),
         ({"attempts": 0}, "attempts must be at least 1, got 0"),
         ({"concurrency": -1}, "concurrency must be at least 1, got -1"),
         ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
@@ -337,12 +498,6 @@ def test_options_out_of_range_are_named(options: dict[str, object], message: str
     """When the probe is made, not in the middle of the work."""
     with pytest.raises(ValueError, match=message):
         Probe(**options)  # type: ignore[arg-type]
-
-
-def test_an_unknown_measure_is_named() -> None:
-    """With those there are."""
-    with pytest.raises(ValueError, match="'accuracy', 'logprob' or 'distraction', got 'vibes'"):
-        Probe(k=5, measure="vibes").run(SlotReader(U_SHAPE), questions(1, 5))  # type: ignore[arg-type]
 
 
 def test_no_questions_and_too_few_distractors_are_named() -> None:

@@ -1,0 +1,138 @@
+"""What a probe leaves behind: one profile a model, joined, and never a better one lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rich")
+pytest.importorskip("matplotlib")
+
+from shared_core import PositionProfile
+from shared_core.cli.probe import report
+from shared_core.cli.probe.files import ProbeFiles
+from shared_core.sensitivity import ProbePlan
+
+ACCURACY = PositionProfile(
+    model="m", identity="m 1", accuracy=(0.9, 0.5, 0.8), n=100, date="2026-01-02T03:04:05+00:00"
+)
+DISTRACTION = PositionProfile(
+    model="m", identity="m 1", distraction=(0.3, 0.1, 0.2), distraction_n=20, measure="distraction"
+)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProbeFiles:
+    """Files in a folder of the test's own."""
+    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path))
+    return ProbeFiles.of("m", output=None, figure=None)
+
+
+def saved(files: ProbeFiles) -> PositionProfile:
+    return PositionProfile.load(files.profile)
+
+
+@pytest.mark.parametrize("order", [(ACCURACY, DISTRACTION), (DISTRACTION, ACCURACY)])
+def test_the_two_curves_of_a_model_are_joined(
+    order: tuple[PositionProfile, ...], files: ProbeFiles
+) -> None:
+    """Whichever was measured first; each keeps its own number of questions."""
+    for profile in order:
+        files.save(profile)
+    found = saved(files)
+    assert (found.accuracy, found.n) == ((0.9, 0.5, 0.8), 100)
+    assert (found.distraction, found.distraction_n) == ((0.3, 0.1, 0.2), 20)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"identity": "m 2"},
+        {"model": "other"},
+        {"k": 5, "slots": (0, 2, 4)},
+        {"k": 4, "slots": (0, 1, 3)},
+    ],
+)
+def test_curves_of_different_things_are_not(other: dict[str, object], files: ProbeFiles) -> None:
+    """Another checkpoint, model, context or slots."""
+    files.save(ACCURACY)
+    files.save(replace(DISTRACTION, **other))  # type: ignore[arg-type]
+    assert saved(files).accuracy is None
+
+
+def test_a_larger_profile_is_kept_when_a_smaller_one_comes(files: ProbeFiles) -> None:
+    """Under its date, and said."""
+    files.save(ACCURACY)
+    _, kept = files.save(replace(ACCURACY, n=5, accuracy=(1.0, 0.0, 1.0)))
+    assert kept is not None
+    assert kept.name == "m.2026-01-02T030405.json"
+    assert PositionProfile.load(kept) == ACCURACY
+    assert saved(files).n == 5
+
+
+def test_the_same_probe_again_replaces(files: ProbeFiles) -> None:
+    """Nothing is lost by that."""
+    files.save(ACCURACY)
+    _, kept = files.save(replace(ACCURACY, n=200))
+    assert kept is None
+    assert saved(files).n == 200
+
+
+def test_a_damaged_profile_is_replaced(files: ProbeFiles) -> None:
+    """Rather than a probe's result being lost over it."""
+    files.profile.write_text("{")
+    files.save(ACCURACY)
+    assert saved(files) == ACCURACY
+
+
+def test_a_figure_does_not_overwrite_the_profile(tmp_path: Path) -> None:
+    """Nor is a folder taken for a file; both before anything is asked."""
+    with pytest.raises(ValueError, match="would overwrite the profile"):
+        ProbeFiles.of("m", output=tmp_path / "p.png", figure=None)
+    with pytest.raises(ValueError, match="is a folder"):
+        ProbeFiles.of("m", output=tmp_path, figure=tmp_path / "c.png")
+    with pytest.raises(ValueError, match=r"one of .*got .*c\.xyz"):
+        ProbeFiles.of("m", output=None, figure=tmp_path / "c.xyz")
+
+
+def lines(profile: PositionProfile) -> str:
+    return " ".join(report.verdict_lines(profile))
+
+
+@pytest.mark.parametrize(
+    ("interval", "says", "gates"),
+    [
+        ((1.1, 1.9), "edges are read better", ("open", "open")),
+        ((0.9, 1.9), "no difference", ("open", "shut")),
+        ((0.5, 0.9), "middle is read better", ("shut", "shut")),
+    ],
+)
+def test_the_verdict_goes_by_the_interval(
+    interval: tuple[float, float], says: str, gates: tuple[str, str]
+) -> None:
+    """And both gates are told."""
+    curve = (0.9, 0.5, 0.8) if gates[0] == "open" else (0.5, 0.9, 0.5)
+    text = lines(replace(ACCURACY, accuracy=curve, interval=interval))
+    assert says in text
+    assert f"Gate: {gates[0]} by the index, {gates[1]} with evidence" in text
+
+
+def test_a_ceiling_and_an_unread_middle_are_told() -> None:
+    """Neither is a number to go by."""
+    assert "too easy" in lines(replace(ACCURACY, accuracy=(1.0, 1.0, 1.0)))
+    assert "too easy" not in lines(ACCURACY)
+    assert "above 1,000" in lines(replace(ACCURACY, accuracy=(1.0, 0.0, 1.0)))
+
+
+def test_the_cost_is_told_with_what_is_left_out() -> None:
+    """Only where there is something to tell."""
+    plan = ProbePlan(
+        questions=4, slots=5, kept=0, calls=20, prompt_tokens=99, estimated=True, left_out=0
+    )
+    assert len([*report.cost_lines("m", plan)]) == 1
+    text = " ".join(report.cost_lines("m", replace(plan, kept=7, left_out=3)))
+    assert "about 99 prompt tokens" in text
+    assert "7 answers are kept" in text
+    assert "3 questions are left out" in text
