@@ -22,7 +22,7 @@ Chat = Literal["auto"] | bool
 _SAMPLED = 64
 """Values of each weight that go into the model's identity."""
 
-_GREEDY: dict[str, Any] = {
+GREEDY: dict[str, Any] = {
     "do_sample": False,
     "num_beams": 1,
     # penalties would count the padding, and an answer would depend on its neighbours in the batch
@@ -146,9 +146,9 @@ class HuggingFaceModel:
             If a prompt has no tokens, or more than the context leaves beside the answer.
         """
         rows = self.encoder.encode(prompts)
-        self._check(rows, room=[self.max_new_tokens] * len(rows))
+        self.check_room(rows, room=[self.max_new_tokens] * len(rows))
         answers = [""] * len(rows)
-        with _evaluating(self.model):
+        with evaluating(self.model):
             for batch in batches([len(row) for row in rows], self.batch_size):
                 texts = self._answers([rows[index] for index in batch])
                 for index, text in zip(batch, texts, strict=True):
@@ -171,10 +171,10 @@ class HuggingFaceModel:
             together have more than the context holds.
         """
         pairs = self.encoder.encode_pairs(prompts, continuations)
-        self._check([head for head, _ in pairs], room=[len(tail) for _, tail in pairs])
+        self.check_room([head for head, _ in pairs], room=[len(tail) for _, tail in pairs])
         rows = [head + tail for head, tail in pairs]
         scores: list[list[float]] = [[] for _ in rows]
-        with _evaluating(self.model):
+        with evaluating(self.model):
             for batch in batches([len(row) for row in rows], self.batch_size):
                 keep = 1 + max(len(pairs[index][1]) for index in batch)
                 logits = self._last_logits([rows[index] for index in batch], keep)
@@ -186,7 +186,8 @@ class HuggingFaceModel:
         """Tokens that the model reads when `text` is its prompt, template and special ones too."""
         return len(self.encoder.encode([text])[0])
 
-    def _check(self, heads: Sequence[Sequence[int]], *, room: Sequence[int]) -> None:
+    def check_room(self, heads: Sequence[Sequence[int]], *, room: Sequence[int]) -> None:
+        """Raise ValueError if a prompt is empty, or leaves less than `room` in the context."""
         limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
         for index, (head, behind) in enumerate(zip(heads, room, strict=True)):
             if not head:
@@ -198,25 +199,26 @@ class HuggingFaceModel:
                 )
 
     def _answers(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        ends = self._ends()
-        pad = self._pad(ends)
+        ends = self.end_tokens()
+        pad = self.padding(ends)
         inputs = left_padded(rows, pad=pad, device=self.model.device)
         generated = self.model.generate(
             **inputs,
-            **_GREEDY,
+            **GREEDY,
             max_new_tokens=self.max_new_tokens,
             eos_token_id=ends or None,
             pad_token_id=pad,
         )
         new = generated[:, inputs["input_ids"].shape[1] :].tolist()
-        return [self._text(row, ends) for row in new]
+        return [self.text_of(row, ends) for row in new]
 
-    def _text(self, ids: list[int], ends: list[int]) -> str:
+    def text_of(self, ids: list[int], ends: list[int]) -> str:
+        """Return generated tokens up to the first of `ends` as text, without special tokens."""
         stop = next((at for at, token in enumerate(ids) if token in ends), len(ids))
         return str(self.tokenizer.decode(ids[:stop], skip_special_tokens=True)).strip()
 
     def _last_logits(self, rows: Sequence[Sequence[int]], keep: int) -> Tensor:
-        inputs = left_padded(rows, pad=self._pad(self._ends()), device=self.model.device)
+        inputs = left_padded(rows, pad=self.padding(self.end_tokens()), device=self.model.device)
         options = {
             "position_ids": (inputs["attention_mask"].cumsum(-1) - 1).clamp(min=0),
             "logits_to_keep": keep,
@@ -226,13 +228,15 @@ class HuggingFaceModel:
         options = {key: value for key, value in options.items() if key in known}
         return self.model(**inputs, **options).logits[:, -keep:]
 
-    def _ends(self) -> list[int]:
+    def end_tokens(self) -> list[int]:
+        """Return the tokens that end an answer: the model's own and the tokenizer's."""
         own = self.model.generation_config.eos_token_id
         ends = [own] if isinstance(own, int) else list(own or [])
         eos = self.tokenizer.eos_token_id
         return ends if eos is None or eos in ends else [*ends, eos]
 
-    def _pad(self, ends: Sequence[int]) -> int:
+    def padding(self, ends: Sequence[int]) -> int:
+        """Return the token that pads; an end token where the tokenizer has none for it."""
         pad = self.tokenizer.pad_token_id
         if pad is not None:
             return int(pad)
@@ -240,8 +244,8 @@ class HuggingFaceModel:
 
 
 @contextmanager
-def _evaluating(model: Any) -> Iterator[None]:
-    """No dropout and no gradients inside; each part is back in its own mode afterwards."""
+def evaluating(model: Any) -> Iterator[None]:
+    """Switch dropout and gradients off inside; each part is back in its own mode afterwards."""
     torch: Any = require("torch", extra="models")
     training = [part for part in model.modules() if part.training]
     model.eval()

@@ -30,7 +30,7 @@ class PromptEncoder:
 
     def encode(self, prompts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each prompt, up to where the answer begins."""
-        return self._ids([self._render(prompt) for prompt in prompts], special=not self.chat)
+        return self._ids([self.render(prompt) for prompt in prompts], special=not self.chat)
 
     def encode_pairs(
         self, prompts: Sequence[str], continuations: Sequence[str]
@@ -54,7 +54,7 @@ class PromptEncoder:
             )
         if self.chat:
             continuations = [tail.removeprefix(" ") for tail in continuations]
-        texts = [self._render(prompt) for prompt in prompts]
+        texts = [self.render(prompt) for prompt in prompts]
         heads = self._ids(texts, special=not self.chat)
         joined = [text + tail for text, tail in zip(texts, continuations, strict=True)]
         wholes = self._ids(joined, special=not self.chat)
@@ -69,7 +69,8 @@ class PromptEncoder:
             pairs.append((head, tail))
         return pairs
 
-    def _render(self, prompt: str) -> str:
+    def render(self, prompt: str) -> str:
+        """Return the text that the model reads: the prompt, or the chat message it becomes."""
         if not self.chat:
             return prompt
         message = {"role": "user", "content": prompt}

@@ -27,6 +27,7 @@ LAYERS = [
     {"generation", "evaluation", "corpora"},
     {"sensitivity"},
     {"placement", "scoring"},
+    {"attention"},
     {"index", "options"},
     {"caus"},
     {"cli"},
@@ -178,16 +179,20 @@ PUBLIC = {
         "u_shape_order",
     ],
     "langchain_posrag": [
+        "AttentionPlacement",
         "CAUSRetriever",
         "HybridScoreCompressor",
         "LangChainModel",
         "PlacementTransformer",
+        "TwoRoundChain",
     ],
     "llamaindex_posrag": [
+        "AttentionPlacementPostprocessor",
         "CAUSPostprocessor",
         "CAUSRetriever",
         "LlamaIndexModel",
         "PlacementPostprocessor",
+        "TwoRoundQueryEngine",
     ],
 }
 

@@ -1,0 +1,85 @@
+"""Which tokens of a prompt and its answer are the rows of attention-guided placement."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from shared_core.attention.scores import Span
+from shared_core.attention.tap import Row
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class AnswerRows:
+    """Chooses rows of a batch of prompts and their answers as the tokens go by.
+
+    ``begin``
+        The last token of the prompt, t_b.
+    ``answer``
+        The tokens y_j of the answer: up to the end token, without special tokens.
+    ``first``
+        y_0.
+    ``end``
+        t_e: the end token, or else the last token of the answer.
+    ``query``
+        The tokens of the question in the prompt.
+
+    Parameters
+    ----------
+    lengths
+        Tokens of each prompt; the shorter ones are padded on the left.
+    ends, special
+        Tokens that end an answer, and tokens that are no part of it.
+    questions
+        Where the question stands in each prompt, [start, end) in tokens of the prompt.
+    """
+
+    groups = ("begin", "answer", "first", "end", "query")
+
+    def __init__(
+        self,
+        lengths: Sequence[int],
+        *,
+        ends: Collection[int],
+        special: Collection[int],
+        questions: Sequence[Span] | None = None,
+    ) -> None:
+        self.last: int | None = None
+        """Column of the last token of the batch, once it is known."""
+        self.width = width = max(lengths)
+        """Columns of the prompts."""
+        self._ends = frozenset(ends)
+        self._special = frozenset(special) | self._ends
+        self._begun = [False] * len(lengths)
+        self._over = [False] * len(lengths)
+        self._prompt_rows = [Row("begin", at, width - 1) for at in range(len(lengths))]
+        for at, (start, end) in enumerate(questions or ()):
+            left = width - lengths[at]
+            self._prompt_rows += [Row("query", at, left + own) for own in range(start, end)]
+
+    def choose(self, first: int, tokens: Tensor) -> list[Row]:
+        """Return the rows among `tokens`, shape (batch, new), the first of column `first`."""
+        end = first + tokens.shape[1]
+        rows = [row for row in self._prompt_rows if first <= row.column < end]
+        new = max(0, self.width - first)
+        for column, ids in enumerate(tokens[:, new:].T.tolist(), first + new):
+            rows += [
+                row for at, token in enumerate(ids) for row in self._rows_of(at, column, token)
+            ]
+        return rows
+
+    def _rows_of(self, at: int, column: int, token: int) -> list[Row]:
+        if self._over[at]:
+            return []  # padding behind a shorter answer
+        rows = []
+        if token not in self._special:
+            rows = [Row("answer", at, column)]
+            if not self._begun[at]:
+                rows.append(Row("first", at, column))
+                self._begun[at] = True
+        if token in self._ends or column == self.last:
+            rows.append(Row("end", at, column))
+            self._over[at] = True
+        return rows

@@ -1,0 +1,143 @@
+"""The one place that touches the attention functions of transformers.
+
+Every modeling file looks its attention function up by the name of the implementation, in
+``ALL_ATTENTION_FUNCTIONS``, or takes its own ``eager_attention_forward``. While somebody listens,
+the function that stands there is wrapped: the wrapper shows the call to the listeners of its own
+thread and then makes it, unchanged. No new name is registered, because the name also chooses the
+mask. Without a listener the very object that was there stands there again.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Function: TypeAlias = Callable[..., Any]
+Listener: TypeAlias = Callable[[Mapping[str, Any]], None]
+Place: TypeAlias = tuple[MutableMapping[str, Any], str]
+
+_EAGER = "eager_attention_forward"
+_INTERFACE = "ALL_ATTENTION_FUNCTIONS"
+
+_FIRST_ARGUMENTS = ("module", "query", "key", "value", "attention_mask")
+
+_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
+
+
+@dataclass
+class _Wrapped:
+    original: Function
+    wrapper: Function
+    users: int = 1
+
+
+_wrapped: dict[tuple[int, str], _Wrapped] = {}
+_lock = threading.Lock()
+
+
+@contextmanager
+def listening(model: Any, listener: Listener) -> Iterator[None]:
+    """Show `listener` every attention call of this thread, its arguments by name, beforehand.
+
+    Calls of other models are shown too where they share a function with `model`.
+    """
+    with ExitStack() as stack:
+        for place in places_of(model):
+            stack.enter_context(_wrapping(*place))
+        token = _listeners.set((*_listeners.get(), listener))
+        try:
+            yield
+        finally:
+            _listeners.reset(token)
+
+
+def is_listening(listener: Listener) -> bool:
+    """Whether this thread shows its attention calls to `listener`."""
+    return listener in _listeners.get()
+
+
+def layers_of(model: Any) -> dict[Any, int]:
+    """Return the modules of a model that know which layer they are of, with its index."""
+    return {
+        module: module.layer_idx
+        for module in model.modules()
+        if isinstance(getattr(module, "layer_idx", None), int)
+    }
+
+
+def places_of(model: Any) -> list[Place]:
+    """Return where the attention functions of a model stand: namespace or interface, and name.
+
+    Empty if its modeling files know neither.
+    """
+    found: dict[tuple[int, str], Place] = {}
+    for module in layers_of(model):
+        name = getattr(getattr(module, "config", None), "_attn_implementation", None)
+        if not isinstance(name, str):
+            continue
+        for kind in type(module).__mro__:
+            space = vars(sys.modules[kind.__module__])
+            if name in space.get(_INTERFACE, ()):
+                place = (space[_INTERFACE], name)
+            elif name == "eager" and _EAGER in space:
+                place = (space, _EAGER)
+            else:
+                continue
+            found[id(place[0]), place[1]] = place
+    return list(found.values())
+
+
+@contextmanager
+def _wrapping(space: MutableMapping[str, Any], name: str) -> Iterator[None]:
+    """Have the function wrapped inside, by one wrapper for all who ask at the same time."""
+    where = id(space), name
+    with _lock:
+        if where in _wrapped:
+            _wrapped[where].users += 1
+        else:
+            original = space[name]
+            _wrapped[where] = _Wrapped(original, _showing(original))
+            space[name] = _wrapped[where].wrapper
+    try:
+        yield
+    finally:
+        with _lock:
+            _wrapped[where].users -= 1
+            if not _wrapped[where].users:
+                _put_back(space, name, _wrapped.pop(where))
+
+
+def _put_back(space: MutableMapping[str, Any], name: str, wrapped: _Wrapped) -> None:
+    if space[name] is not wrapped.wrapper:
+        return  # somebody has put another function there since
+    space[name] = wrapped.original
+    if not isinstance(space, dict):
+        # what is set in an interface hides what all interfaces share, also what comes there later
+        del space[name]
+        if space.get(name) is not wrapped.original:
+            space[name] = wrapped.original
+
+
+def _showing(original: Function) -> Function:
+    names = [
+        *_FIRST_ARGUMENTS,
+        *list(inspect.signature(original).parameters)[len(_FIRST_ARGUMENTS) :],
+    ]
+
+    @functools.wraps(original)
+    def show(*args: Any, **options: Any) -> Any:
+        listeners = _listeners.get()
+        if listeners:
+            call = {**dict(zip(names, args, strict=False)), **options}
+            for listener in listeners:
+                listener(call)
+        return original(*args, **options)
+
+    return show

@@ -1,0 +1,102 @@
+"""What a model's attention makes of some texts: their order, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shared_core.attention.estimators import ranking_of
+from shared_core.attention.rendering import render_prompt
+from shared_core.attention.two_round import Case, PlacedAnswer, TwoRound
+from shared_core.generation.local_model import LocalModel
+from shared_core.placement.attention import ATTENTION_PLACEMENTS, PositionalCurve
+
+_OF_A_SLOT = ("psi", "gate", "reason", "estimator", "curve")
+"""What an earlier step says of a slot, which no longer holds once a document is moved."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionMethod:
+    """A model and how it places.
+
+    Attributes
+    ----------
+    model
+        The model.
+    two_rounds
+        What makes a text relevant, where it is put then, and the prompt.
+    curve
+        What the model attends to by position. With it nothing is asked of the model: the texts
+        are ranked as they come.
+
+    Raises
+    ------
+    ValueError
+        If there is a curve, and a placement that makes no use of it.
+    """
+
+    model: LocalModel
+    two_rounds: TwoRound
+    curve: PositionalCurve | None = None
+
+    def __post_init__(self) -> None:
+        if self.curve is not None and self.two_rounds.placement not in ATTENTION_PLACEMENTS:
+            raise ValueError(
+                f"placement {self.two_rounds.placement!r} makes no use of a curve; leave the "
+                f"curve out, or take one of {', '.join(ATTENTION_PLACEMENTS)}"
+            )
+
+    def place(
+        self, texts: Sequence[str], question: str | None
+    ) -> tuple[tuple[int, ...], list[dict[str, Any]]]:
+        """Return slot -> text, and an explanation of each slot.
+
+        Raises
+        ------
+        ValueError
+            If there is neither a question nor a curve, a text is empty, or the prompt is longer
+            than the model's context.
+        GenerationError
+            If the model cannot be loaded, or its attention cannot be read.
+        """
+        if self.curve is not None:
+            return self._on_curve(self.curve, texts, question or "")
+        if question is None:
+            raise ValueError(
+                "a model attends to documents in the light of a question: give the query, or a "
+                "curve to place by position alone"
+            )
+        case = Case(question=question, documents=texts)
+        with self.model.alone() as model:
+            found = self.two_rounds.first(model, [case])[0]
+        return found.order, self.explain(found)
+
+    def explain(self, found: PlacedAnswer) -> list[dict[str, Any]]:
+        """Return rank, slot, score, placement and estimator of each slot, JSON-able."""
+        ranks = {document: rank for rank, document in enumerate(ranking_of(found.scores))}
+        shared = {
+            "placement": self.two_rounds.placement,
+            "estimator": self.two_rounds.estimator,
+        }
+        return [
+            {"rank": ranks[document], "slot": slot, "score": found.scores[document], **shared}
+            for slot, document in enumerate(found.order)
+        ]
+
+    def _on_curve(
+        self, curve: PositionalCurve, texts: Sequence[str], question: str
+    ) -> tuple[tuple[int, ...], list[dict[str, Any]]]:
+        with self.model.alone() as model:
+            prompt = render_prompt(model.encoder, self.two_rounds.template, texts, question)
+        lengths = prompt.lengths
+        place = ATTENTION_PLACEMENTS[self.two_rounds.placement]
+        order = place(range(len(texts)), curve.scores_for(sum(lengths)), lengths)
+        shared = {"placement": self.two_rounds.placement, "curve": curve.model}
+        return order, [{"rank": rank, "slot": slot, **shared} for slot, rank in enumerate(order)]
+
+
+def merged(earlier: object, detail: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what explained a document so far, if anything did, with the detail of its new slot."""
+    known = earlier if isinstance(earlier, Mapping) else {}
+    return {key: value for key, value in known.items() if key not in _OF_A_SLOT} | {**detail}

@@ -1,0 +1,62 @@
+"""Forward passes beside those that `generate` makes."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import TYPE_CHECKING, Any
+
+from shared_core._extras import require
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def read(model: Any, tokens: Tensor, **options: Any) -> None:
+    """Have a model read tokens, shape (batch, new), for no logits but the last.
+
+    Of the options it is given those that it knows.
+    """
+    known = inspect.signature(model.forward).parameters
+    options["logits_to_keep"] = 1
+    model(input_ids=tokens, **{key: value for key, value in options.items() if key in known})
+
+
+def read_last(model: Any, mask: Tensor, generated: Any) -> None:
+    """Have a model read the last tokens that it generated: `generate` ends before.
+
+    Parameters
+    ----------
+    model
+        The model.
+    mask
+        Of the prompts, shape (batch, width).
+    generated
+        The output of `generate`, as a dictionary. Without a cache in it all tokens are read.
+    """
+    torch: Any = require("torch", extra="models")
+    tokens, cache = generated.sequences, generated.past_key_values
+    mask = torch.cat([mask, torch.ones_like(tokens[:, mask.shape[1] :])], dim=1)
+    positions = (mask.cumsum(-1) - 1).clamp(min=0)
+    if cache is None:
+        read(model, tokens, attention_mask=mask, position_ids=positions, use_cache=False)
+    else:
+        read(
+            model,
+            tokens[:, -1:],
+            attention_mask=mask,
+            position_ids=positions[:, -1:],
+            past_key_values=cache,
+            use_cache=True,
+        )
+
+
+def can_crop(cache: Any, *, to_hold: int) -> bool:
+    """Whether a cache gives back its last tokens, also once it has come to hold `to_hold`.
+
+    To be known beforehand: one that refuses may have cropped some of its layers by then. A window
+    that has slid has let go of what stood before.
+    """
+    windows = [getattr(layer, "sliding_window", math.inf) for layer in getattr(cache, "layers", ())]
+    croppable: bool = getattr(cache, "is_croppable", hasattr(cache, "crop"))
+    return croppable and to_hold < min(windows, default=math.inf)

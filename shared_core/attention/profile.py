@@ -1,0 +1,104 @@
+"""The position profile by attention: how much of it a passage gets in each slot."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from shared_core.attention.reading import answer_with_attention
+from shared_core.attention.rendering import RenderedPrompt, render_prompt
+from shared_core.attention.scores import document_scores
+from shared_core.evaluation.intervals import bootstrap_interval
+from shared_core.generation.hugging_face import HuggingFaceModel
+from shared_core.sensitivity import ANSWER, PositionProfile, ProbeQuestion, PromptTemplate
+from shared_core.sensitivity.position_sensitivity import index_statistic
+from shared_core.sensitivity.questions import check_questions
+from shared_core.sensitivity.versions import versions
+
+
+def attention_profile(
+    model: HuggingFaceModel,
+    questions: Sequence[ProbeQuestion],
+    *,
+    k: int = 10,
+    template: PromptTemplate | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    task: str | None = None,
+    on_answer: Callable[[int], None] | None = None,
+) -> PositionProfile:
+    """Return the share of attention that the gold passage gets in each slot.
+
+    The passage visits every slot as in `Probe`. Its value there is its part of the attention that
+    the answer's tokens give to all passages, by mean over tokens, heads and all layers
+    (GoodPositions, eqs. 1 and 2). No grading: a model may look where it does not read.
+
+    Parameters
+    ----------
+    model
+        A local model.
+    questions
+        What to ask, as for `Probe`.
+    k
+        Number of passages in the context, >= 3.
+    template
+        The prompt; that of the probe by default.
+    confidence, seed
+        Coverage of the index's bootstrap interval, and the seed of its resampling.
+    task
+        Kind of questions, for the record.
+    on_answer
+        Called with the number of prompts that have been read since the last call.
+
+    Raises
+    ------
+    ValueError
+        If `k` is below 3, or a question cannot be asked.
+    GenerationError
+        If the model's attention cannot be read.
+    """
+    if k < 3:
+        raise ValueError(f"k must be at least 3, got {k}: below there is no middle to compare with")
+    check_questions(questions, k)
+    chosen = ANSWER if template is None else template
+    rows = []
+    for question in questions:
+        prompts = [
+            render_prompt(model.encoder, chosen, question.passages(slot, k), question.question)
+            for slot in range(k)
+        ]
+        rows.append(_shares(model, prompts))
+        if on_answer is not None:
+            on_answer(k)
+    values = np.array(rows)
+    interval = None
+    if len(values) > 1:
+        statistic = index_statistic(range(k), k)
+        interval = bootstrap_interval(values, statistic, confidence=confidence, seed=seed)
+    return PositionProfile(
+        model=model.name,
+        accuracy=tuple(values.mean(axis=0).tolist()),
+        interval=interval,
+        n=len(values),
+        source="posrag probe",
+        outcomes=tuple(tuple(row) for row in values.tolist()),
+        confidence=confidence,
+        measure="attention",
+        template=chosen.text,
+        task=task,
+        seed=seed,
+        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        versions=versions(),
+        identity=model.identity,
+    )
+
+
+def _shares(model: HuggingFaceModel, prompts: Sequence[RenderedPrompt]) -> list[float]:
+    readings = answer_with_attention(model, [prompt.ids for prompt in prompts])
+    shares = []
+    for slot, (prompt, reading) in enumerate(zip(prompts, readings, strict=True)):
+        scores = document_scores(reading.scores["answer", "all"], prompt.contents)
+        shares.append(float(scores[slot] / scores.sum()))
+    return shares

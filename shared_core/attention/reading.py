@@ -1,0 +1,307 @@
+"""What a model attended to in its prompt while it answered."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from shared_core.arrays import Scores
+from shared_core.attention.answer_rows import AnswerRows
+from shared_core.attention.layers import layer_sets
+from shared_core.attention.passes import can_crop, read, read_last
+from shared_core.attention.scores import LayerSet, Span
+from shared_core.attention.tap import AttentionTap, tapped
+from shared_core.generation.hugging_face import GREEDY, HuggingFaceModel, evaluating
+from shared_core.generation.tokens import batches, left_padded
+
+RowSet: TypeAlias = Literal["answer", "edges", "first", "query"]
+
+_FAR = " that see all"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AnswerAttention:
+    """An answer, and how much its tokens attended to each token of the prompt.
+
+    Attributes
+    ----------
+    answer_ids
+        Tokens of the answer as generated, with the end token if there was one.
+    answer
+        The answer as `HuggingFaceModel.generate` returns it.
+    scores
+        Mean attention (eq. 1 of "Put Good Documents in Good Positions") by rows and layers, in
+        [0, 1], shape (tokens of the prompt,); higher is more attended. The rows are
+
+        ``answer``
+            those at the tokens y_j of the answer, without end token and special tokens;
+        ``edges``
+            t_b, the last token of the prompt, and t_e, the end token or else the last of the
+            answer;
+        ``first``
+            that at y_0, the first token of the answer (Attention Sorting); t_b's, which produced
+            it, is among the edges;
+        ``query``
+            those at the question's tokens, where it was said which they are.
+
+        An answer of no tokens is read at t_b instead. The layers are ``all``, the ``lower`` half
+        and the ``upper`` half; of a prompt longer than the sliding window, those among them that
+        see it all.
+    """
+
+    answer_ids: tuple[int, ...]
+    answer: str
+    scores: Mapping[tuple[RowSet, LayerSet], Scores]
+
+
+def answer_with_attention(
+    model: HuggingFaceModel,
+    prompts_ids: Sequence[Sequence[int]],
+    *,
+    query_spans: Sequence[Span] | None = None,
+    max_new_tokens: int | None = None,
+) -> list[AnswerAttention]:
+    """Answer prompts greedily, and record what the answers attended to.
+
+    The answers are those of ``model.generate``. The row of a token is the one at that token, not
+    the one that produced it, so that the last one costs one more forward pass of one token.
+
+    Parameters
+    ----------
+    model
+        The model.
+    prompts_ids
+        Token ids of each prompt, special tokens and chat template included.
+    query_spans
+        Where the question stands in each prompt, [start, end) in tokens of the prompt.
+    max_new_tokens
+        Most tokens of an answer; by default those of `model`.
+
+    Returns
+    -------
+    list of AnswerAttention
+        One for each prompt, in order.
+
+    Raises
+    ------
+    ValueError
+        If a prompt has no tokens or more than the context leaves beside the answer, a span is
+        empty or leaves its prompt, or a number is out of range.
+    GenerationError
+        If the attention of such a model cannot be read.
+
+    Warns
+    -----
+    UserWarning
+        If a prompt is longer than the sliding window of all layers of a set: its first tokens
+        score 0 whatever they say.
+    """
+    rows = [list(ids) for ids in prompts_ids]
+    new = model.max_new_tokens if max_new_tokens is None else max_new_tokens
+    if new < 1:
+        raise ValueError(f"max_new_tokens must be at least 1, got {new}")
+    model.check_room(rows, room=[new] * len(rows))
+    spans = _checked_spans(query_spans, rows)
+    _warn_of_windows(model, rows)
+    found: dict[int, AnswerAttention] = {}
+    with evaluating(model.model):
+        for batch in batches([len(row) for row in rows], model.batch_size):
+            questions = None if spans is None else [spans[index] for index in batch]
+            answers = _answers(model, [rows[index] for index in batch], questions, new)
+            found.update(zip(batch, answers, strict=True))
+    return [found[index] for index in range(len(rows))]
+
+
+def attention_of_answer(
+    model: HuggingFaceModel,
+    prompt_ids: Sequence[int],
+    answer_ids: Sequence[int],
+    *,
+    query_span: Span | None = None,
+    cache: Any = None,
+) -> AnswerAttention:
+    """Record what an answer that exists already attends to.
+
+    The numbers are those of `answer_with_attention` for its `answer_ids`. One forward pass over
+    prompt and answer; with the prompt in a cache, only over what is asked for.
+
+    Parameters
+    ----------
+    model
+        The model.
+    prompt_ids
+        Token ids of the prompt.
+    answer_ids
+        Token ids of the answer; the end token, if it is to be t_e, among them. May be empty.
+    query_span
+        Where the question stands in the prompt, [start, end) in tokens.
+    cache
+        The ``past_key_values`` that a forward pass over the prompt returned, and nothing since.
+        It is cropped to the first row, and holds the prompt again afterwards. Worth it for
+        several answers to one prompt. One that cannot be cropped, because a window has slid, is
+        left alone and not used.
+
+    Returns
+    -------
+    AnswerAttention
+        Of the answer as it was given.
+
+    Raises
+    ------
+    ValueError
+        If the prompt has no tokens, the two have more than the context holds, the span is empty
+        or leaves the prompt, or the cache holds another number of tokens than the prompt.
+    GenerationError
+        If the attention of such a model cannot be read.
+
+    Warns
+    -----
+    UserWarning
+        As `answer_with_attention`.
+    """
+    prompt, answer = list(prompt_ids), list(answer_ids)
+    model.check_room([prompt], room=[len(answer)])
+    spans = _checked_spans(None if query_span is None else [query_span], [prompt])
+    _warn_of_windows(model, [prompt])
+    first = 0
+    if cache is not None:
+        _check_cache(cache, len(prompt))
+        if can_crop(cache, to_hold=len(prompt) + len(answer)):
+            first = min([len(prompt) - 1, *(start for start, _ in spans or ())])
+    with evaluating(model.model), _tapped(model, [prompt], spans) as (tap, rows):
+        rows.last = len(prompt) + len(answer) - 1
+        tokens = left_padded([[*prompt, *answer][first:]], pad=0, device=model.model.device)
+        if first:
+            cache.crop(first - len(prompt))
+            read(model.model, tokens["input_ids"], past_key_values=cache, use_cache=True)
+        else:
+            read(model.model, tokens["input_ids"], use_cache=False)
+    if first and answer:
+        cache.crop(-len(answer))
+    return _found(model, tap, [prompt], [answer], spans is not None)[0]
+
+
+def _answers(
+    model: HuggingFaceModel,
+    prompts: Sequence[Sequence[int]],
+    questions: Sequence[Span] | None,
+    max_new_tokens: int,
+) -> list[AnswerAttention]:
+    ends = model.end_tokens()
+    pad = model.padding(ends)
+    inputs = left_padded(prompts, pad=pad, device=model.model.device)
+    with _tapped(model, prompts, questions) as (tap, rows):
+        output = model.model.generate(
+            **inputs,
+            **GREEDY,
+            max_new_tokens=max_new_tokens,
+            eos_token_id=ends or None,
+            pad_token_id=pad,
+            return_dict_in_generate=True,
+            # a static cache has no room for the last token, and may be compiled around the tap
+            cache_implementation="dynamic",
+        )
+        rows.last = output.sequences.shape[1] - 1
+        read_last(model.model, inputs["attention_mask"], output)
+    answers = [_cut(ids, ends) for ids in output.sequences[:, rows.width :].tolist()]
+    return _found(model, tap, prompts, answers, questions is not None)
+
+
+@contextmanager
+def _tapped(
+    model: HuggingFaceModel, prompts: Sequence[Sequence[int]], questions: Sequence[Span] | None
+) -> Iterator[tuple[AttentionTap, AnswerRows]]:
+    rows = AnswerRows(
+        [len(prompt) for prompt in prompts],
+        ends=model.end_tokens(),
+        special=_special(model.tokenizer),
+        questions=questions,
+    )
+    sets = layer_sets(model.model.config)
+    layers: dict[str, frozenset[int]] = {name: chosen.layers for name, chosen in sets.items()}
+    layers |= {
+        name + _FAR: chosen.far for name, chosen in sets.items() if chosen.window and chosen.far
+    }
+    with tapped(model.model, rows, layers=layers, width=rows.width) as tap:
+        yield tap, rows
+
+
+def _found(
+    model: HuggingFaceModel,
+    tap: AttentionTap,
+    prompts: Sequence[Sequence[int]],
+    answers: Sequence[Sequence[int]],
+    with_question: bool,
+) -> list[AnswerAttention]:
+    """Cut what is each sequence's own out of what was recorded of the batch."""
+    ends = model.end_tokens()
+    sets = layer_sets(model.model.config)
+    found = []
+    for at, (prompt, ids) in enumerate(zip(prompts, answers, strict=True)):
+        scores: dict[tuple[RowSet, LayerSet], Scores] = {}
+        for name, chosen in sets.items():
+            layers = name + _FAR if chosen.far_only(len(prompt)) else name
+            begin, answer, first, end, query = (
+                tap.scores(group if tap.counts[group][at] else "begin", layers)[at, -len(prompt) :]
+                for group in AnswerRows.groups
+            )
+            scores |= {("answer", name): answer, ("edges", name): (begin + end) / 2}
+            scores["first", name] = first
+            if with_question:
+                scores["query", name] = query
+        text = model.text_of(list(ids), ends)
+        found.append(AnswerAttention(answer_ids=tuple(ids), answer=text, scores=scores))
+    return found
+
+
+def _special(tokenizer: Any) -> set[int]:
+    """Return the tokens that are left out of an answer's text."""
+    added = getattr(tokenizer, "added_tokens_decoder", {})
+    return {*tokenizer.all_special_ids, *(id for id, token in added.items() if token.special)}
+
+
+def _cut(ids: Sequence[int], ends: Sequence[int]) -> list[int]:
+    """Return generated tokens up to the end token, without the padding behind it."""
+    stop = next((at for at, token in enumerate(ids) if token in ends), len(ids))
+    return list(ids[: stop + 1])
+
+
+def _check_cache(cache: Any, expected: int) -> None:
+    held = int(cache.get_seq_length())
+    if held != expected:
+        raise ValueError(
+            f"the cache holds {held} tokens but the prompt has {expected}; give the cache of this "
+            "prompt, or none"
+        )
+
+
+def _checked_spans(
+    spans: Sequence[Span] | None, prompts: Sequence[Sequence[int]]
+) -> list[Span] | None:
+    if spans is None:
+        return None
+    if len(spans) != len(prompts):
+        raise ValueError(f"{len(prompts)} prompts but {len(spans)} query spans; give one each")
+    for index, ((start, end), prompt) in enumerate(zip(spans, prompts, strict=True)):
+        if not 0 <= start < end <= len(prompt):
+            raise ValueError(
+                f"query span {index} is [{start}, {end}), which is empty or not within the "
+                f"{len(prompt)} tokens of its prompt"
+            )
+    return list(spans)
+
+
+def _warn_of_windows(model: HuggingFaceModel, prompts: Sequence[Sequence[int]]) -> None:
+    longest = max(map(len, prompts), default=0)
+    sets = layer_sets(model.model.config)
+    near = [name for name, chosen in sets.items() if chosen.near_only(longest)]
+    if near:
+        warnings.warn(
+            f"no layer of {', '.join(near)} of {model.name} sees more than {sets[near[0]].window} "
+            f"tokens, but a prompt has {longest}: what stands before them scores 0 there, relevant "
+            "or not",
+            stacklevel=3,
+        )

@@ -1,0 +1,290 @@
+"""Prompts whose documents can be found again, token by token.
+
+The prompt is put together piece by piece, so every document's characters are known without
+looking for its text, whatever that text contains. It is rendered and tokenised once, as the model
+reads it; the tokenizer's own offsets carry characters over to tokens.
+
+A token may straddle a boundary. Three rules, in this order, give it to one document at most:
+
+- a token with a character of a document's text is in that document's content; where it has
+  characters of two documents' texts, in that of the later one;
+- a document's content is in its block;
+- any other token of the document region is in the block in which its last character stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from shared_core.arrays import Rows
+from shared_core.attention.scores import Span
+from shared_core.generation.tokens import PromptEncoder
+from shared_core.sensitivity.templates import PromptTemplate
+
+_MARK = "\ue000message\ue001"
+"""Stands for the message in a rendering that only shows where the message goes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenderedPrompt:
+    """A prompt as a model reads it, and where its parts stand.
+
+    Spans are half-open intervals of token positions; documents are in the order of the prompt.
+
+    Attributes
+    ----------
+    text
+        What was tokenised: the prompt, inside the chat rendering if there is one.
+    ids
+        Token ids, special tokens included.
+    blocks
+        Span of each document with its label and the separator behind it. The first begins where
+        the document region does, each of the others where the one before it ends.
+    contents
+        Span of each document's own text, never empty, within its block.
+    question
+        Span of the question; empty if the question is.
+    """
+
+    text: str
+    ids: tuple[int, ...]
+    blocks: tuple[Span, ...]
+    contents: tuple[Span, ...]
+    question: Span
+    _origins: tuple[int, ...] = field(repr=False)
+    _offsets: _Offsets = field(repr=False, compare=False)
+
+    @property
+    def region(self) -> Span:
+        """Span of the document region, which the blocks tile; (0, 0) without documents."""
+        return (self.blocks[0][0], self.blocks[-1][1]) if self.blocks else (0, 0)
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Tokens of each block, as `attention_placement` takes them."""
+        return tuple(end - start for start, end in self.blocks)
+
+    def part(self, document: int, start: int, end: int) -> Span:
+        """Return the span of the characters [start, end) of a document's text.
+
+        It is within the document's content, and empty where those characters have no token.
+
+        Raises
+        ------
+        ValueError
+            If there is no such document.
+        """
+        if not 0 <= document < len(self.contents):
+            raise ValueError(f"document {document} is not one of the {len(self.contents)}")
+        first, last = self.contents[document]
+        origin = self._origins[document]
+        begin, stop = self._offsets.covering(origin + start, origin + end)
+        begin = min(max(begin, first), last)
+        return begin, max(begin, min(stop, last))
+
+
+def render_prompt(
+    encoder: PromptEncoder,
+    template: PromptTemplate,
+    documents: Sequence[str],
+    question: str,
+    *,
+    labels: Sequence[str] | None = None,
+    max_tokens: int | None = None,
+) -> RenderedPrompt:
+    """Render documents and a question, and find their tokens.
+
+    The token ids are those that ``encoder.encode`` gives the same prompt.
+
+    Parameters
+    ----------
+    encoder
+        How the model reads prompts. Its tokenizer must know offsets.
+    template
+        The prompt, and what stands between two documents.
+    documents
+        Texts, in the order of the prompt. There may be none.
+    question
+        The question.
+    labels
+        What stands before each text, such as ``"[1] "`` or a title; nothing by default.
+    max_tokens
+        Most tokens that the prompt may have. Nothing is ever cut off.
+
+    Raises
+    ------
+    ValueError
+        If the tokenizer knows no offsets, `labels` are not as many as the documents, the chat
+        template alters the message, a document has no token of its own, or the prompt has more
+        than `max_tokens` tokens.
+    """
+    tokenizer = encoder.tokenizer
+    if not getattr(tokenizer, "is_fast", False):
+        raise ValueError(
+            f"{type(tokenizer).__name__} does not tell which characters a token stands for; "
+            "load the fast tokenizer: AutoTokenizer.from_pretrained(..., use_fast=True)"
+        )
+    labels = [""] * len(documents) if labels is None else labels
+    if len(labels) != len(documents):
+        raise ValueError(f"{len(labels)} labels for {len(documents)} documents; give one each")
+    pieces = _compose(template, documents, labels, question)
+    text, shift, message = _as_read(encoder, pieces.text)
+
+    def moved(at: int) -> int:
+        return min(max(at + shift, message[0]), message[1])
+
+    ids, offsets = _tokenised(encoder, text)
+    texts = [(moved(start), moved(end)) for start, end in pieces.texts]
+    contents = _contents(offsets, texts, documents)
+    blocks = _blocks(offsets, [moved(start) for start in pieces.blocks], contents)
+    if max_tokens is not None and len(ids) > max_tokens:
+        raise ValueError(_too_long(len(ids), max_tokens, blocks))
+    return RenderedPrompt(
+        text=text,
+        ids=ids,
+        blocks=blocks,
+        contents=contents,
+        question=offsets.covering(*map(moved, pieces.question)),
+        _origins=tuple(start + shift for start, _ in pieces.texts),
+        _offsets=offsets,
+    )
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """A prompt, where its blocks begin, and the characters [start, end) of texts and question."""
+
+    text: str
+    blocks: tuple[int, ...]
+    texts: tuple[Span, ...]
+    question: Span
+
+
+@dataclass(frozen=True)
+class _Offsets:
+    """Characters [start, end) of each token, both ascending."""
+
+    starts: Rows
+    ends: Rows
+
+    def covering(self, start: int, end: int) -> Span:
+        """Span of the tokens with a character of [start, end); empty where that is."""
+        first = self.ending_after(start)
+        if start >= end:
+            return first, first
+        return first, int(np.searchsorted(self.starts, end, side="left"))
+
+    def ending_after(self, at: int) -> int:
+        """First token whose last character is `at` or a later one."""
+        return int(np.searchsorted(self.ends, at, side="right"))
+
+
+def _compose(
+    template: PromptTemplate, documents: Sequence[str], labels: Sequence[str], question: str
+) -> _Pieces:
+    """Write what `PromptTemplate.render` does, and note where its parts stand."""
+    text = ""
+    blocks, texts, asked = [], [], (0, 0)
+    for at, piece in enumerate(re.split(r"\{(context|question)\}", template.text)):
+        if at % 2 == 0:
+            text += piece
+        elif piece == "question":
+            asked = len(text), len(text) + len(question)
+            text += question
+        else:
+            for number, (label, document) in enumerate(zip(labels, documents, strict=True)):
+                blocks.append(len(text))
+                begin = len(text) + len(label)
+                texts.append((begin, begin + len(document)))
+                behind = template.separator if number < len(documents) - 1 else ""
+                text += label + document + behind
+    return _Pieces(text, tuple(blocks), tuple(texts), asked)
+
+
+def _as_read(encoder: PromptEncoder, prompt: str) -> tuple[str, int, Span]:
+    """Return the text that is tokenised, by how much the prompt is moved in it, and its span.
+
+    A chat template may trim the message, as some do.
+    """
+    if not encoder.chat:
+        return prompt, 0, (0, len(prompt))
+    name = type(encoder.tokenizer).__name__
+    before, mark, after = encoder.render(_MARK).partition(_MARK)
+    if not mark or _MARK in after:
+        raise ValueError(
+            f"the chat template of {name} does not show the message once, so its documents cannot "
+            "be found; render the prompt yourself and give chat=False"
+        )
+    text = encoder.render(prompt)
+    shown = text[len(before) : len(text) - len(after)]
+    if shown not in (prompt, prompt.strip()):
+        raise ValueError(
+            f"the chat template of {name} alters the message, so its documents cannot be found; "
+            "render the prompt yourself and give chat=False"
+        )
+    trimmed = 0 if shown == prompt else len(prompt) - len(prompt.lstrip())
+    return text, len(before) - trimmed, (len(before), len(before) + len(shown))
+
+
+def _tokenised(encoder: PromptEncoder, text: str) -> tuple[tuple[int, ...], _Offsets]:
+    encoded: Any = encoder.tokenizer(
+        text,
+        add_special_tokens=not encoder.chat,
+        padding=False,
+        truncation=False,
+        return_attention_mask=False,
+        return_offsets_mapping=True,
+        return_special_tokens_mask=True,
+        verbose=False,
+    )
+    starts, ends = np.array(encoded["offset_mapping"], np.intp).reshape(-1, 2).T
+    # some tokenizers trim spaces off: a token of spaces alone is left with none of its characters
+    starts = np.minimum(starts, ends - 1)
+    # what the tokenizer adds has the offsets (0, 0), also behind the text
+    added = np.array(encoded["special_tokens_mask"], bool)
+    behind = added & np.logical_or.accumulate(~added)
+    starts[behind], ends[behind] = len(text), len(text) + 1
+    return tuple(encoded["input_ids"]), _Offsets(starts, ends)
+
+
+def _contents(
+    offsets: _Offsets, texts: Sequence[Span], documents: Sequence[str]
+) -> tuple[Span, ...]:
+    covering = [offsets.covering(start, end) for start, end in texts]
+    contents = []
+    for number, (start, end) in enumerate(covering):
+        if number + 1 < len(covering):
+            end = min(end, covering[number + 1][0])
+        if start >= end:
+            raise ValueError(
+                f"document {number} has no token of its own, got {documents[number][:60]!r}; "
+                "leave it out"
+            )
+        contents.append((start, end))
+    return tuple(contents)
+
+
+def _blocks(offsets: _Offsets, blocks: Sequence[int], contents: Sequence[Span]) -> tuple[Span, ...]:
+    """Tile the region: a block begins where its characters do, behind the content before it."""
+    if not blocks:
+        return ()
+    ends = [end for _, end in contents]
+    starts = [
+        max(offsets.ending_after(start), end)
+        for start, end in zip(blocks, [0, *ends[:-1]], strict=True)
+    ]
+    # nothing stands behind the last text: its block ends with it
+    return tuple(pairwise([*starts, ends[-1]]))
+
+
+def _too_long(length: int, most: int, blocks: Sequence[Span]) -> str:
+    message = f"the prompt has {length} tokens, more than the {most} that max_tokens allows"
+    beyond = [number for number, (_, end) in enumerate(blocks) if end > most]
+    where = f": document {beyond[0]} is the first to end beyond them" if beyond else ""
+    return f"{message}{where}; give fewer or shorter documents"

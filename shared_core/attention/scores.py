@@ -1,0 +1,150 @@
+"""From attention rows to scores of tokens and documents (GoodPositions, eqs. 1 and 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Scores
+
+LayerSet: TypeAlias = Literal["all", "lower", "upper"]
+"""The sets of layers that the methods read."""
+
+Span: TypeAlias = tuple[int, int]
+"""Half-open interval [start, end) of positions."""
+
+
+def layer_halves(layers: int) -> tuple[range, range]:
+    """Return the lower and the upper half of a model's layers (L_l and L_h of Algorithm 2).
+
+    With an odd number of layers the middle one is in neither, so that the halves weigh the same.
+
+    Parameters
+    ----------
+    layers
+        Number of layers, >= 1.
+
+    Returns
+    -------
+    lower, upper
+        Layers 0 to ``layers // 2``, and from ``ceil(layers / 2)`` on; both empty for one layer.
+
+    Raises
+    ------
+    ValueError
+        If `layers` is below 1.
+    """
+    if layers < 1:
+        raise ValueError(f"layers must be at least 1, got {layers}")
+    return range(layers // 2), range((layers + 1) // 2, layers)
+
+
+def token_scores(rows: npt.ArrayLike, *, layers: LayerSet | Sequence[int] = "all") -> Scores:
+    """Average attention rows to one score a context token (eq. 1); higher is more attended.
+
+    The mean over layers, heads and rows, of the weights as they are: what a row gives to tokens
+    outside of the documents is not shared out again.
+
+    Parameters
+    ----------
+    rows
+        Attention weights, shape (layers, heads, m, n): m query rows over n key positions.
+    layers
+        ``"all"``, ``"lower"`` or ``"upper"`` half, or indices of layers.
+
+    Returns
+    -------
+    Scores
+        Shape (n,).
+
+    Raises
+    ------
+    ValueError
+        If `rows` has another number of dimensions, none of some dimension, or a weight that is
+        not finite, or if `layers` is empty, repeats a layer or names one that is not there.
+    """
+    weights = np.asarray(rows)
+    if weights.ndim != 4 or 0 in weights.shape[:3]:
+        raise ValueError(
+            "rows must have shape (layers, heads, m, n) with at least one layer, head and row, "
+            f"got {weights.shape}"
+        )
+    chosen = weights[_indices(layers, len(weights))]
+    return checked_scores(chosen.mean(axis=(0, 1, 2), dtype=np.float64))
+
+
+def document_scores(
+    token_scores: npt.ArrayLike,
+    spans: Sequence[Span],
+    *,
+    reduce: Literal["mean", "sum"] = "mean",
+) -> Scores:
+    """Aggregate token scores by document (eq. 2); higher is more attended.
+
+    Parameters
+    ----------
+    token_scores
+        Scores of a prompt's tokens, shape (n,).
+    spans
+        Content span of each document in the prompt, [start, end) in tokens, not empty.
+    reduce
+        ``"mean"`` removes the influence of the document's length, as the equation does.
+
+    Returns
+    -------
+    Scores
+        One score a span, in the order given.
+
+    Raises
+    ------
+    ValueError
+        If a span is empty or leaves the prompt, a score is not finite, or `reduce` is unknown.
+    """
+    if reduce not in ("mean", "sum"):
+        raise ValueError(f"reduce must be 'mean' or 'sum', got {reduce!r}")
+    parts = parts_of(token_scores, spans)
+    return np.array([part.mean() if reduce == "mean" else part.sum() for part in parts], np.float64)
+
+
+def parts_of(token_scores: npt.ArrayLike, spans: Sequence[Span]) -> list[Scores]:
+    """Return the token scores of each span; raise as `document_scores` does."""
+    scores = checked_scores(token_scores)
+    for number, (start, end) in enumerate(spans):
+        if not 0 <= start < end <= len(scores):
+            raise ValueError(
+                f"span {number} is [{start}, {end}), which is empty or not within the "
+                f"{len(scores)} tokens that have scores"
+            )
+    return [scores[start:end] for start, end in spans]
+
+
+def checked_scores(scores: npt.ArrayLike) -> Scores:
+    """Return scores as float64 of shape (n,); raise ValueError if they are not, or not finite."""
+    checked = np.asarray(scores, np.float64)
+    if checked.ndim != 1:
+        raise ValueError(f"scores must have shape (n,), got {checked.shape}")
+    bad = np.flatnonzero(~np.isfinite(checked))
+    if len(bad):
+        raise ValueError(f"scores must be finite, got {checked[bad[0]]} at position {bad[0]}")
+    return checked
+
+
+def _indices(layers: LayerSet | Sequence[int], total: int) -> list[int]:
+    if isinstance(layers, str):
+        lower, upper = layer_halves(total)
+        named = {"all": range(total), "lower": lower, "upper": upper}
+        if layers not in named:
+            raise ValueError(
+                f"layers must be 'all', 'lower', 'upper' or indices of layers, got {layers!r}"
+            )
+        chosen = list(named[layers])
+    else:
+        chosen = list(layers)
+    if not chosen:
+        raise ValueError(f"no layers: {layers!r} of {total} layers is empty")
+    if len({*chosen}) < len(chosen) or not 0 <= min(chosen) <= max(chosen) < total:
+        raise ValueError(f"layers must differ and be within 0..{total - 1}, got {chosen}")
+    return chosen

@@ -1,0 +1,263 @@
+"""A tap on a model's attention: chosen rows, reduced at once to a score for each token."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core._extras import require
+from shared_core.arrays import Scores
+from shared_core.attention.interface import is_listening, layers_of, listening, places_of
+from shared_core.attention.rows import LayerCall
+from shared_core.errors import GenerationError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_ROWS_AT_ONCE = 8
+"""Rows of one sequence whose weights stand in memory together, by head."""
+
+
+class Row(NamedTuple):
+    """One attention row that is asked for.
+
+    Attributes
+    ----------
+    group
+        Name of the group over which it is averaged.
+    sequence
+        Which sequence of the batch.
+    column
+        Which token attends: its index in the sequence, padding on the left included.
+    """
+
+    group: str
+    sequence: int
+    column: int
+
+
+class RowChooser(Protocol):
+    """Says, as the tokens of a batch go by, which of them are rows that are asked for."""
+
+    @property
+    def groups(self) -> Sequence[str]:
+        """Names of all groups."""
+        ...
+
+    def choose(self, first: int, tokens: Tensor) -> Sequence[Row]:
+        """Return the rows among `tokens`, shape (batch, new), the first of column `first`.
+
+        Every column is shown once, in order, before the model reads it.
+        """
+        ...
+
+
+@dataclass
+class _Pass:
+    """What is asked for in one forward pass.
+
+    `at`: the queries, shape (rows,); `marks`: 1 where one is a row, shape (batch, groups, rows).
+    """
+
+    start: int
+    at: Tensor
+    marks: Tensor
+    heard: set[int] = field(default_factory=set)
+
+
+class AttentionTap:
+    """Running sums of attention rows; `tapped` makes one and connects it.
+
+    It holds one float for each group, layer set, sequence and column, and nothing else that
+    grows with the prompt.
+
+    Attributes
+    ----------
+    counts
+        Number of rows that went by, of each group, shape (batch,).
+    """
+
+    def __init__(
+        self, model: Any, rows: RowChooser, *, layers: Mapping[str, Collection[int]], width: int
+    ) -> None:
+        self.counts: dict[str, npt.NDArray[np.intp]] = {}
+        self._name = type(model).__name__
+        self._index = layers_of(model)
+        self._rows = rows
+        self._layers = layers
+        self._width = width
+        self._sums: Tensor | None = None
+        self._met: set[int] = set()
+        self._shown = 0
+        self._pass: _Pass | None = None
+
+    def scores(self, group: str, layers: str) -> Scores:
+        """Return the mean attention of a group's rows to each token (eq. 1); higher is more.
+
+        ``s_j = 1/m sum_i 1/H sum_h 1/|L_s| sum_l a_ij^lh`` over the m rows i of the group, the H
+        heads h and those layers l of the set that have attention.
+
+        Parameters
+        ----------
+        group
+            A group of the chooser.
+        layers
+            A name of the layer sets.
+
+        Returns
+        -------
+        Scores
+            In [0, 1], shape (batch, width); 0 at columns no row sees, and where there is no row.
+
+        Raises
+        ------
+        GenerationError
+            If no layer of the set has shown its attention.
+        """
+        met = self._met.intersection(self._layers[layers])
+        if self._sums is None or not met:
+            raise untapped(self._name)
+        sums = self._sums[list(self._layers).index(layers), :, list(self.counts).index(group)]
+        rows = np.maximum(self.counts[group], 1)[:, None]
+        means: Scores = sums.cpu().numpy().astype(np.float64) / (rows * len(met))
+        return means
+
+    def begin(self, start: int, tokens: Tensor) -> None:
+        """Take note of a forward pass over `tokens`, shape (batch, new), from column `start`.
+
+        Columns that went by before, as they do without a cache, are not asked for again.
+
+        Raises
+        ------
+        GenerationError
+            If rows were asked for in the pass before, and none came.
+        """
+        torch: Any = require("torch", extra="models")
+        if self._pass is not None and not self._met:
+            raise untapped(self._name)
+        batch, new = tokens.shape
+        if self._sums is None:
+            self.counts = {group: np.zeros(batch, np.intp) for group in self._rows.groups}
+            shape = (len(self._layers), batch, len(self.counts), self._width)
+            self._sums = torch.zeros(shape, device=tokens.device)
+        first = max(start, self._shown)
+        self._shown = max(first, start + new)
+        asked = self._rows.choose(first, tokens[:, first - start :])
+        self._pass = self._asked(asked, start, batch) if asked else None
+
+    def _asked(self, rows: Sequence[Row], start: int, batch: int) -> _Pass:
+        torch: Any = require("torch", extra="models")
+        columns = {column: at for at, column in enumerate(sorted({row.column for row in rows}))}
+        marks = torch.zeros(batch, len(self.counts), len(columns))
+        for group, sequence, column in rows:
+            marks[sequence, list(self.counts).index(group), columns[column]] = 1.0
+            self.counts[group][sequence] += 1
+        assert self._sums is not None
+        at = torch.tensor([column - start for column in columns])
+        return _Pass(start, at.to(self._sums.device), marks.to(self._sums.device))
+
+    def hear(self, call: Mapping[str, Any]) -> None:
+        """Add the rows of one layer's attention call, given by the names of its arguments.
+
+        Raises
+        ------
+        GenerationError
+            If the rows of such a call are not read.
+        """
+        layer = self._index.get(call["module"])
+        if layer is None or self._pass is None or layer in self._pass.heard:
+            return
+        self._pass.heard.add(layer)
+        sets = [at for at, chosen in enumerate(self._layers.values()) if layer in chosen]
+        if sets:
+            self._add(LayerCall.of(call), self._pass, sets)
+            self._met.add(layer)
+
+    def _add(self, call: LayerCall, now: _Pass, sets: Sequence[int]) -> None:
+        assert self._sums is not None
+        first, device = call.first_key(now.start), call.query.device
+        kept = max(0, self._width - first)
+        for begin in range(0, len(now.at), _ROWS_AT_ONCE):
+            some = slice(begin, begin + _ROWS_AT_ONCE)
+            rows = call.mean_rows(now.at[some].to(device), now.start)[..., :kept]
+            added = (now.marks[..., some].to(device) @ rows).to(self._sums.device)
+            for at in sets:
+                self._sums[at, ..., first : first + added.shape[-1]] += added
+
+
+@contextmanager
+def tapped(
+    model: Any, rows: RowChooser, *, layers: Mapping[str, Collection[int]], width: int
+) -> Iterator[AttentionTap]:
+    """Record attention rows of the forward passes that this thread makes inside.
+
+    The model computes what it computes without: its logits are the same to the last bit, and
+    afterwards it and transformers are as they were. All passes are of one batch, whose tokens are
+    shown in order: at once, in chunks with a cache, or one by one as `generate` does.
+
+    Parameters
+    ----------
+    model
+        A ``PreTrainedModel``. Its passes need ``input_ids``.
+    rows
+        Says which tokens' rows to record.
+    layers
+        Layer sets by name: indices of layers. Layers in none of them are not looked at.
+    width
+        Number of columns, from the first one, whose scores are kept: the longest prompt's.
+
+    Raises
+    ------
+    GenerationError
+        If the model does not compute its attention by the functions of transformers.
+    MissingExtraError
+        If torch is not installed.
+    """
+    torch: Any = require("torch", extra="models")
+    if not places_of(model):
+        raise untapped(type(model).__name__)
+    tap = AttentionTap(model, rows, layers=layers, width=width)
+
+    def hear(call: Mapping[str, Any]) -> None:
+        with torch.inference_mode():
+            tap.hear(call)
+
+    def begin(module: Any, args: Sequence[Any], options: Mapping[str, Any] | None = None) -> None:
+        # Another thread that runs the same model may be in the middle of its hooks when this one
+        # is removed, and then calls it without options.
+        if is_listening(hear) and options is not None:
+            with torch.inference_mode():
+                tap.begin(_start(options), _tokens(args, options))
+
+    with listening(model, hear):
+        hook = model.register_forward_pre_hook(begin, with_kwargs=True)
+        try:
+            yield tap
+        finally:
+            hook.remove()
+
+
+def untapped(model: str) -> GenerationError:
+    """Return the error of a model, named by its class, whose rows cannot be read."""
+    return GenerationError(
+        f"{model} does not compute its attention by the attention functions of transformers, so "
+        "its rows cannot be read; use a model that does (Llama, Qwen, Mistral, Gemma, Phi, "
+        "Granite, GPT-NeoX, GPT-2 and most others), or a placement that needs no attention"
+    )
+
+
+def _start(options: Mapping[str, Any]) -> int:
+    cache = options.get("past_key_values")
+    return 0 if cache is None else int(cache.get_seq_length())
+
+
+def _tokens(args: Sequence[Any], options: Mapping[str, Any]) -> Tensor:
+    tokens: Tensor | None = options.get("input_ids", args[0] if args else None)
+    if tokens is None:
+        raise GenerationError("attention rows are chosen by tokens; give the model input_ids")
+    return tokens

@@ -1,0 +1,247 @@
+"""Placements made from what a model attends to by position (GoodPositions, section 4).
+
+They place documents, not ranks: a document takes up as many tokens as it has, so its length
+decides, beside its relevance, where it comes to stand. Positions are those of the document region
+of the prompt, whose first token is 0: beginning-of-text, system and instruction tokens never
+count, and a document's length is that of its block (label, text and separator), so that the
+blocks fill the region.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Scores
+
+AttentionPlacement: TypeAlias = Callable[
+    [Sequence[int], npt.ArrayLike, Sequence[int]], tuple[int, ...]
+]
+"""Ranking, positional scores by token and lengths by document to slot -> document."""
+
+
+def attention_placement(
+    ranking: Sequence[int], token_scores: npt.ArrayLike, lengths: Sequence[int]
+) -> tuple[int, ...]:
+    """Return slot -> document of U-shaped Placement (Algorithm 1).
+
+    The best document goes to whichever end of the region attends more to the tokens that it
+    would take up, the next to an end of what is left, and so on. Where both ends are alike, it
+    goes to the right. Sums are rounded once, so that a curve that is symmetric ties exactly.
+
+    Parameters
+    ----------
+    ranking
+        Documents by decreasing relevance, a permutation of 0..N-1.
+    token_scores
+        Positional score of each token of the document region (eq. 1 over the rows t_b and t_e and
+        the lower layers), shape (n,) with n at least the sum of `lengths`; what is beyond it does
+        not count. Any scale.
+    lengths
+        Length of each document in tokens, block by block, >= 1.
+
+    Raises
+    ------
+    ValueError
+        If `ranking` is not a permutation of the documents, a length is below 1, or the scores
+        are too few or not finite.
+
+    Examples
+    --------
+    Documents 0 to 3 of one length, best first; the right end is attended to most.
+
+    >>> attention_placement([0, 1, 2, 3], [0.5, 0.1, 0.4, 0.9], [1, 1, 1, 1])
+    (1, 3, 2, 0)
+    """
+    return _u_shape(*_checked(ranking, token_scores, lengths))
+
+
+def _u_shape(
+    ranking: Sequence[int], scores: Sequence[float], lengths: Sequence[int]
+) -> tuple[int, ...]:
+    """Lines 3 to 13 of Algorithm 1."""
+    slots = [0] * len(ranking)
+    left, right = 0, sum(lengths)
+    first, last = 0, len(ranking) - 1
+    for document in ranking:
+        length = lengths[document]
+        if math.fsum(scores[right - length : right]) >= math.fsum(scores[left : left + length]):
+            slots[last] = document
+            last, right = last - 1, right - length
+        else:
+            slots[first] = document
+            first, left = first + 1, left + length
+    return tuple(slots)
+
+
+def reversed_attention_placement(
+    ranking: Sequence[int], token_scores: npt.ArrayLike, lengths: Sequence[int]
+) -> tuple[int, ...]:
+    """Return slot -> document with the worst documents in the best positions (Table 3, Reverse).
+
+    A control: what it loses against `attention_placement` is what position is worth. Arguments
+    and errors as of that.
+    """
+    best_first, scores, sizes = _checked(ranking, token_scores, lengths)
+    return _u_shape(best_first[::-1], scores, sizes)
+
+
+def direct_u(
+    ranking: Sequence[int], token_scores: npt.ArrayLike, lengths: Sequence[int]
+) -> tuple[int, ...]:
+    """Return slot -> document of Direct-U: the best document into the best slot (Table 7).
+
+    A slot's score is the mean over the tokens of the document that stands in it now, i.e. slot s
+    spans the block of document s. A document that is longer or shorter than that one moves the
+    others, which is what Algorithm 1 is for. The paper leaves open who wins a tie; here, as in
+    Algorithm 1, it is the slot further right. Arguments and errors as of `attention_placement`.
+    """
+    ranking, scores, lengths = _checked(ranking, token_scores, lengths)
+    means, start = [], 0
+    for length in lengths:
+        means.append(math.fsum(scores[start : start + length]) / length)
+        start += length
+    preferred = sorted(range(len(lengths)), key=lambda slot: (-means[slot], -slot))
+    slots = [0] * len(lengths)
+    for slot, document in zip(preferred, ranking, strict=True):
+        slots[slot] = document
+    return tuple(slots)
+
+
+ATTENTION_PLACEMENTS: dict[str, AttentionPlacement] = {
+    "attention_u_shape": attention_placement,
+    "attention_u_shape_reversed": reversed_attention_placement,
+    "direct_u": direct_u,
+}
+"""By name. The paper's Default is ``back_first`` of `PLACEMENTS`, its reverse ``front_first``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositionalCurve:
+    """How much a model attends to each part of the document region, whatever stands there.
+
+    The positional scores hardly depend on the documents' order (GoodPositions, section 4), so a
+    curve that has been averaged over prompts once places the documents of the next ones without
+    a first round, by any ranking:
+    ``attention_placement(ranking, curve.scores_for(sum(lengths)), lengths)``.
+
+    Attributes
+    ----------
+    model
+        Name of the model.
+    scores
+        Attention to each of so many equal parts of the region, first part first, in multiples of
+        the region's mean.
+    n
+        Number of prompts behind it.
+    """
+
+    model: str
+    scores: tuple[float, ...]
+    n: int
+
+    def __post_init__(self) -> None:
+        scores = _finite(self.scores)
+        if not len(scores):
+            raise ValueError(f"the curve of {self.model!r} has no scores")
+        if self.n < 1:
+            raise ValueError(f"n must be at least 1, got {self.n}")
+        object.__setattr__(self, "scores", tuple(scores.tolist()))
+
+    @classmethod
+    def from_readings(
+        cls, readings: Sequence[npt.ArrayLike], *, model: str, points: int = 100
+    ) -> Self:
+        """Average the positional scores of several prompts.
+
+        Each is divided by its own mean first, since attention spreads thinner over longer prompts
+        and the shortest would outweigh the others; placement compares sums within one curve, so
+        the scale is of no account to it. Each part gets the mean of what lies within it.
+
+        Parameters
+        ----------
+        readings
+            Positional scores of each prompt's document region, shape (n,), of any lengths.
+        model
+            Name of the model.
+        points
+            Number of parts, >= 1.
+
+        Raises
+        ------
+        ValueError
+            If there are no readings, one is empty, not finite or without attention, or `points`
+            is below 1.
+        """
+        if points < 1:
+            raise ValueError(f"points must be at least 1, got {points}")
+        if not readings:
+            raise ValueError("no readings to make a curve of; give one at least")
+        curves = [_resampled(reading, number, points) for number, reading in enumerate(readings)]
+        return cls(model=model, scores=tuple(np.mean(curves, axis=0).tolist()), n=len(curves))
+
+    def scores_for(self, n_tokens: int) -> Scores:
+        """Return the score of each of `n_tokens` tokens, interpolated linearly, shape (n_tokens,).
+
+        A score stands at the middle of its part, a token at the middle of its place; outside the
+        outermost middles the curve is flat.
+
+        Raises
+        ------
+        ValueError
+            If `n_tokens` is negative.
+        """
+        if n_tokens < 0:
+            raise ValueError(f"n_tokens must be >= 0, got {n_tokens}")
+        return np.interp(_middles(n_tokens), _middles(len(self.scores)), self.scores)
+
+
+def _middles(parts: int) -> Scores:
+    """Middles of equal parts of [0, 1]."""
+    return (np.arange(parts) + 0.5) / max(1, parts)
+
+
+def _resampled(reading: npt.ArrayLike, number: int, points: int) -> Scores:
+    """Mean of a reading over each of `points` equal parts, in multiples of its overall mean."""
+    scores = _finite(reading)
+    total = math.fsum(scores)
+    if total <= 0:
+        raise ValueError(f"reading {number} has no attention: its {len(scores)} scores sum to 0")
+    below = np.concatenate([[0.0], np.cumsum(scores)])
+    edges = np.linspace(0, len(scores), points + 1)
+    parts: Scores = np.diff(np.interp(edges, np.arange(len(below)), below))
+    return parts * points / total
+
+
+def _checked(
+    ranking: Sequence[int], token_scores: npt.ArrayLike, lengths: Sequence[int]
+) -> tuple[list[int], list[float], list[int]]:
+    order, sizes = [index(document) for document in ranking], [index(size) for size in lengths]
+    if sorted(order) != list(range(len(sizes))):
+        raise ValueError(
+            f"ranking must be a permutation of the {len(sizes)} documents that have lengths, "
+            f"got {order}"
+        )
+    for document, size in enumerate(sizes):
+        if size < 1:
+            raise ValueError(f"document {document} has length {size}; a length is at least 1 token")
+    scores: list[float] = _finite(token_scores).tolist()
+    if len(scores) < sum(sizes):
+        raise ValueError(
+            f"{len(scores)} token scores for documents of {sum(sizes)} tokens together; give one "
+            "for each token of the document region"
+        )
+    return order, scores, sizes
+
+
+def _finite(scores: npt.ArrayLike) -> Scores:
+    values = np.asarray(scores, np.float64)
+    if values.ndim != 1 or not np.isfinite(values).all():
+        raise ValueError(f"scores must be finite and of shape (n,), got {values}")
+    return values

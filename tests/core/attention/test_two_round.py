@@ -1,0 +1,125 @@
+"""Two rounds on the readers: what moves, what is asked again, and what comes out."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from shared_core import HuggingFaceModel
+from shared_core.attention import ESTIMATORS, Case, TwoRound
+from shared_core.evaluation import GRADERS
+from shared_core.placement.attention import ATTENTION_PLACEMENTS
+from shared_core.sensitivity import ANSWER
+from tests.readers.corpus import held_out_questions
+
+READERS = Path(__file__).parents[2] / "readers"
+
+
+@cache
+def reader(name: str = "biased") -> HuggingFaceModel:
+    return HuggingFaceModel.from_pretrained(READERS / name, max_new_tokens=4, batch_size=16)
+
+
+def cases(n: int, k: int = 10) -> tuple[list[Case], list[list[str]], list[int]]:
+    """Make shuffled cases, their answers, and where the gold document stands."""
+    generator = random.Random(7)
+    made, answers, gold = [], [], []
+    for each in held_out_questions(n, k=k, seed=7):
+        documents = [str(each["gold"]), *map(str, each["distractors"])]
+        generator.shuffle(documents)
+        made.append(Case(question=str(each["question"]), documents=documents))
+        answers.append(list(each["answers"]))
+        gold.append(documents.index(str(each["gold"])))
+    return made, answers, gold
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("placement", [*ATTENTION_PLACEMENTS, "relevant_last"])
+def test_both_answers_are_the_models_own(estimator: str, placement: str) -> None:
+    """The first to the documents as they came, the final one to them as placed."""
+    asked, _, _ = cases(5)
+    found = TwoRound(estimator=estimator, placement=placement).run(reader(), asked)
+    for case, placed in zip(asked, found, strict=True):
+        assert sorted(placed.order) == list(range(10))
+        assert len(placed.scores) == 10
+        first, final = (
+            ANSWER.render([case.documents[at] for at in order], case.question)
+            for order in (range(10), placed.order)
+        )
+        assert [placed.first_answer, placed.answer] == [
+            reader().generate([prompt])[0] for prompt in (first, final)
+        ]
+        assert placed.rounds == (1 if list(placed.order) == list(range(10)) else 2)
+
+
+def test_relevant_documents_stand_next_to_the_question() -> None:
+    """Under the placement of that name."""
+    asked, _, _ = cases(4)
+    for placed in TwoRound(estimator="icr", placement="relevant_last").run(reader(), asked):
+        scores = [placed.scores[document] for document in placed.order]
+        assert scores == sorted(scores)
+
+
+def test_calibrated_query_attention_finds_the_gold_document() -> None:
+    """Far more often than chance, one of ten; and EM rises for the biased reader."""
+    asked, answers, gold = cases(60)
+    found = TwoRound(estimator="icr").run(reader(), asked)
+    hits = [int(np.argmax(each.scores)) == at for each, at in zip(found, gold, strict=True)]
+    assert np.mean(hits) > 0.25
+    grade = GRADERS["exact"]
+    first = [grade(e.first_answer, a) for e, a in zip(found, answers, strict=True)]
+    final = [grade(e.answer, a) for e, a in zip(found, answers, strict=True)]
+    assert np.mean(final) > np.mean(first) + 0.1
+
+
+def test_batches_do_not_change_the_result() -> None:
+    """One by one, or padded together."""
+    asked, _, _ = cases(6)
+    together = TwoRound(estimator="icr").run(reader(), asked)
+    alone = [TwoRound(estimator="icr").run(reader(), [case])[0] for case in asked]
+    assert [(e.order, e.answer) for e in together] == [(e.order, e.answer) for e in alone]
+    for one, other in zip(together, alone, strict=True):
+        assert one.scores == pytest.approx(other.scores, abs=1e-5)
+
+
+def test_nothing_moves_where_there_is_nothing_to_move() -> None:
+    """One document or none: one round."""
+    (case,), _, _ = cases(1, k=1)
+    (single,) = TwoRound().run(reader(), [case])
+    assert (single.order, single.rounds) == ((0,), 1)
+    (none,) = TwoRound().run(reader(), [Case(question=case.question, documents=[])])
+    assert (none.order, none.scores, none.rounds) == ((), (), 1)
+
+
+def test_progress_adds_up() -> None:
+    """In batches of the model's size."""
+    seen: list[int] = []
+    asked, _, _ = cases(20, k=3)
+    TwoRound().run(reader(), asked, on_answer=seen.append)
+    assert seen == [16, 4]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"estimator": "vibes"}, "estimator must be one of answer, .*got 'vibes'"),
+        ({"placement": "vibes"}, "placement must be one of attention_u_shape, .*got 'vibes'"),
+    ],
+)
+def test_unknown_names_are_named(options: dict[str, str], message: str) -> None:
+    """With those there are."""
+    with pytest.raises(ValueError, match=message):
+        TwoRound(**options)
+
+
+def test_a_blank_document_is_named() -> None:
+    """It has no token to attend to."""
+    with pytest.raises(ValueError, match="document 1 has no token"):
+        TwoRound().run(reader(), [Case(question="q?", documents=["a", "", "c"])])
