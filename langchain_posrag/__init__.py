@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from langchain_posrag.attention import AttentionPlacement
 from langchain_posrag.compressors import HybridScoreCompressor
 from langchain_posrag.generation import LangChainModel
 from langchain_posrag.retrievers import CAUSRetriever
 from langchain_posrag.transformers import PlacementTransformer
+from langchain_posrag.two_round import TwoRoundChain
 
-__all__ = ["CAUSRetriever", "HybridScoreCompressor", "LangChainModel", "PlacementTransformer"]
+__all__ = [
+    "AttentionPlacement",
+    "CAUSRetriever",
+    "HybridScoreCompressor",
+    "LangChainModel",
+    "PlacementTransformer",
+    "TwoRoundChain",
+]

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from llamaindex_posrag.attention import AttentionPlacementPostprocessor
 from llamaindex_posrag.caus_postprocessor import CAUSPostprocessor
 from llamaindex_posrag.generation import LlamaIndexModel
 from llamaindex_posrag.placement_postprocessor import PlacementPostprocessor
 from llamaindex_posrag.retrievers import CAUSRetriever
+from llamaindex_posrag.two_round import TwoRoundQueryEngine
 
-__all__ = ["CAUSPostprocessor", "CAUSRetriever", "LlamaIndexModel", "PlacementPostprocessor"]
+__all__ = [
+    "AttentionPlacementPostprocessor",
+    "CAUSPostprocessor",
+    "CAUSRetriever",
+    "LlamaIndexModel",
+    "PlacementPostprocessor",
+    "TwoRoundQueryEngine",
+]

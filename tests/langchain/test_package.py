@@ -8,10 +8,12 @@ import langchain_posrag
 
 def test_public_names() -> None:
     assert langchain_posrag.__all__ == [
+        "AttentionPlacement",
         "CAUSRetriever",
         "HybridScoreCompressor",
         "LangChainModel",
         "PlacementTransformer",
+        "TwoRoundChain",
     ]
     assert all(hasattr(langchain_posrag, name) for name in langchain_posrag.__all__)
 

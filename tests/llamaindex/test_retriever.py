@@ -58,10 +58,12 @@ def retriever() -> CAUSRetriever:
 
 def test_the_public_names_are_fixed() -> None:
     assert llamaindex_posrag.__all__ == [
+        "AttentionPlacementPostprocessor",
         "CAUSPostprocessor",
         "CAUSRetriever",
         "LlamaIndexModel",
         "PlacementPostprocessor",
+        "TwoRoundQueryEngine",
     ]
 
 

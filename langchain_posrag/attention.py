@@ -1,0 +1,156 @@
+"""Documents put where a local model attends, as a document compressor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Self, TypedDict, Unpack
+
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.runnables import run_in_executor
+from pydantic import BaseModel, ConfigDict, PlainSerializer, PlainValidator, model_validator
+from typing_extensions import override
+
+from langchain_posrag.documents import DETAIL, copy_metadata, new_document
+from shared_core.attention.method import AttentionMethod, merged
+from shared_core.attention.two_round import TwoRound
+from shared_core.generation.local_model import LocalModel, ModelLike
+from shared_core.placement.attention import PositionalCurve
+from shared_core.sensitivity.templates import ANSWER, PromptTemplate
+
+ModelField = Annotated[
+    LocalModel,
+    PlainValidator(LocalModel.of),
+    PlainSerializer(lambda model: model.location, when_used="json"),
+]
+
+
+class AttentionArguments(TypedDict, total=False):
+    """Keyword arguments of `AttentionOptions`."""
+
+    estimator: str
+    placement: str
+    template: PromptTemplate
+
+
+class AttentionOptions(BaseModel):
+    """Whose attention places documents, and how.
+
+    Attributes
+    ----------
+    model
+        A `shared_core.HuggingFaceModel`, a pair of a transformers model and its tokenizer, or
+        the folder or hub name of one, which is loaded at first use and kept.
+    estimator
+        What makes a document relevant: ``"answer"``, ``"attention_sorting"`` or ``"icr"``.
+    placement
+        ``"attention_u_shape"``, its control ``"attention_u_shape_reversed"``, ``"direct_u"`` or
+        ``"relevant_last"``.
+    template
+        The prompt that the model reads.
+    """
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    model: ModelField
+    estimator: str = "answer"
+    placement: str = "attention_u_shape"
+    template: PromptTemplate = ANSWER
+
+    @model_validator(mode="after")
+    def _check_method(self) -> Self:
+        self.method  # noqa: B018 - building it is the check
+        return self
+
+    @property
+    def method(self) -> AttentionMethod:
+        """The core's method with the present options."""
+        two_rounds = TwoRound(
+            estimator=self.estimator, placement=self.placement, template=self.template
+        )
+        return AttentionMethod(model=self.model, two_rounds=two_rounds)
+
+
+class PlacementByAttentionArguments(AttentionArguments, total=False):
+    """Keyword arguments of `AttentionPlacement`."""
+
+    curve: PositionalCurve | None
+    include_scores: bool
+
+
+class AttentionPlacement(AttentionOptions, BaseDocumentCompressor):
+    """Put documents where a local model attends to them, in one round of its own.
+
+    The model answers the query over the documents as they come; what it attends to ranks them,
+    and says which positions are good. Every document comes back, as a copy that carries
+    ``rank``, ``slot``, ``score``, ``placement`` and ``estimator`` under ``metadata["posrag"]``,
+    beside what is there already; fewer than two are copied and left as they are.
+
+    Parameters
+    ----------
+    model, estimator, placement, template
+        As in `AttentionOptions`.
+    curve
+        What the model attends to by position. With it the model makes no round, and its tokenizer
+        counts only: the documents keep the ranking they come in, `estimator` plays no part, and
+        they carry ``curve``, the name of its model, in place of ``score`` and ``estimator``.
+    include_scores
+        Whether the documents explain themselves in their metadata.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown, or the placement makes no use of the curve (pydantic's
+        ``ValidationError`` is one).
+    """
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    curve: PositionalCurve | None = None
+    include_scores: bool = True
+
+    def __init__(self, model: ModelLike, **options: Unpack[PlacementByAttentionArguments]) -> None:
+        fields: dict[str, Any] = {**options}
+        super().__init__(model=model, **fields)
+
+    @property
+    @override
+    def method(self) -> AttentionMethod:
+        """The core's method with the present options."""
+        found = super().method
+        return AttentionMethod(model=found.model, two_rounds=found.two_rounds, curve=self.curve)
+
+    @override
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """Return copies of the documents by slot.
+
+        Raises
+        ------
+        ValueError
+            If a document is empty, or the prompt is longer than the model's context.
+        GenerationError
+            If the model cannot be loaded, or its attention cannot be read.
+        """
+        if len(documents) < 2:
+            return [copy_of(document) for document in documents]
+        order, details = self.method.place([each.page_content for each in documents], query)
+        if not self.include_scores:
+            return [copy_of(documents[at]) for at in order]
+        return [copy_of(documents[at], why) for at, why in zip(order, details, strict=True)]
+
+    @override
+    async def acompress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """Do what `compress_documents` does, in a thread."""
+        return await run_in_executor(None, self.compress_documents, documents, query)
+
+
+def copy_of(document: Document, detail: Mapping[str, Any] | None = None) -> Document:
+    """Return a copy of a document, which explains its slot if there is a `detail`."""
+    metadata = copy_metadata(document.metadata)
+    if detail is not None:
+        metadata[DETAIL] = merged(metadata.get(DETAIL), detail)
+    return new_document(document.id, document.page_content, metadata)

@@ -1,0 +1,175 @@
+"""The two rounds of a local model as a Runnable: question and documents in, answer out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
+
+from langchain_core.documents import Document
+from langchain_core.runnables import RunnableConfig, RunnableSerializable, run_in_executor
+from pydantic import ConfigDict
+from typing_extensions import override
+
+from langchain_posrag.attention import AttentionArguments, AttentionOptions, copy_of
+from shared_core.attention.two_round import Case, PlacedAnswer
+from shared_core.generation.local_model import ModelLike
+
+Answered = dict[str, Any]
+
+
+class TwoRoundChain(AttentionOptions, RunnableSerializable[dict[str, Any], Answered]):
+    """Answer a question on a local model, place the documents by what it attended to, answer again.
+
+    The input is ``{"question": str, "documents": [Document, ...]}``, as a retriever in a pipe
+    makes it. The output holds
+
+    ``answer``, ``first_answer``
+        the final answer, and that of the first round;
+    ``documents``
+        copies in their final order, each with ``rank``, ``slot``, ``score``, ``placement`` and
+        ``estimator`` under ``metadata["posrag"]``;
+    ``order``
+        slot -> document of the input;
+    ``scores``
+        relevance of each document of the input, higher is better;
+    ``rounds``
+        1 where the documents stood in their best order already, else 2.
+
+    Without documents the model is asked without context. The model runs in this process: the
+    asynchronous methods leave it to a thread, and a batch is one run over all its inputs.
+
+    Parameters
+    ----------
+    model, estimator, placement, template
+        As in `AttentionOptions`.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown (pydantic's ``ValidationError`` is one), or an input is not as
+        above.
+    GenerationError
+        At first use, if the model cannot be loaded or its attention cannot be read.
+
+    Examples
+    --------
+    ``{"question": RunnablePassthrough(), "documents": retriever} | TwoRoundChain(model)``
+    """
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    def __init__(self, model: ModelLike, **options: Unpack[AttentionArguments]) -> None:
+        super().__init__(model=model, **options)
+
+    @override
+    def invoke(
+        self, input: dict[str, Any], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Answered:
+        """Answer one question."""
+        return self._call_with_config(self._answer, input, config)
+
+    @override
+    async def ainvoke(
+        self, input: dict[str, Any], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Answered:
+        """Answer one question in a thread."""
+
+        async def answer(input: dict[str, Any]) -> Answered:
+            return await run_in_executor(None, self._answer, input)
+
+        return await self._acall_with_config(answer, input, config)
+
+    @override
+    def batch(
+        self,
+        inputs: list[dict[str, Any]],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any,
+    ) -> list[Answered]:
+        """Answer many questions, `HuggingFaceModel.batch_size` at a time."""
+        many = self._answer_each if return_exceptions else self._answer_all
+        return self._batch_with_config(many, inputs, config, return_exceptions=return_exceptions)
+
+    @override
+    async def abatch(
+        self,
+        inputs: list[dict[str, Any]],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any,
+    ) -> list[Answered]:
+        """Do what `batch` does, in a thread."""
+        many = self._answer_each if return_exceptions else self._answer_all
+
+        async def answer(inputs: list[dict[str, Any]]) -> list[Exception | Answered]:
+            return await run_in_executor(None, many, inputs)
+
+        return await self._abatch_with_config(
+            answer, inputs, config, return_exceptions=return_exceptions
+        )
+
+    def _answer(self, input: dict[str, Any]) -> Answered:
+        return self._answered([input])[0]
+
+    def _answer_all(self, inputs: list[dict[str, Any]]) -> list[Exception | Answered]:
+        return [*self._answered(inputs)]
+
+    def _answer_each(self, inputs: list[dict[str, Any]]) -> list[Exception | Answered]:
+        """Answer what can be answered: an input at fault must not cost the others theirs."""
+        self.model.loaded  # noqa: B018 - without a model there is no use in trying each
+        try:
+            return self._answer_all(inputs)
+        except Exception as error:
+            if len(inputs) == 1:
+                return [error]
+        half = len(inputs) // 2
+        return [*self._answer_each(inputs[:half]), *self._answer_each(inputs[half:])]
+
+    def _answered(self, inputs: Sequence[Mapping[str, Any]]) -> list[Answered]:
+        asked = [_checked(given) for given in inputs]
+        cases = [
+            Case(question=question, documents=[each.page_content for each in documents])
+            for question, documents in asked
+        ]
+        with self.model.alone() as model:
+            found = self.method.two_rounds.run(model, cases)
+        return [
+            self._output(documents, placed)
+            for (_, documents), placed in zip(asked, found, strict=True)
+        ]
+
+    def _output(self, documents: Sequence[Document], placed: PlacedAnswer) -> Answered:
+        details = self.method.explain(placed)
+        return {
+            "answer": placed.answer,
+            "first_answer": placed.first_answer,
+            "documents": [
+                copy_of(documents[at], why) for at, why in zip(placed.order, details, strict=True)
+            ],
+            "order": list(placed.order),
+            "scores": list(placed.scores),
+            "rounds": placed.rounds,
+        }
+
+
+def _checked(given: Any) -> tuple[str, Sequence[Document]]:
+    """Return question and documents of an input."""
+    if not isinstance(given, Mapping):
+        raise ValueError(
+            f"the input must be a dict with 'question' and 'documents', got {type(given).__name__}"
+        )
+    for key in ("question", "documents"):
+        if key not in given:
+            raise ValueError(f"the input has no {key!r}, only {', '.join(map(repr, given))}")
+    question, documents = given["question"], given["documents"]
+    if not isinstance(question, str):
+        raise ValueError(f"'question' must be a string, got {type(question).__name__}")
+    if not isinstance(documents, Sequence) or isinstance(documents, str):
+        raise ValueError(f"'documents' must be a list, got {type(documents).__name__}")
+    for each in documents:
+        if not isinstance(each, Document):
+            raise ValueError(f"'documents' must hold Documents only, got {type(each).__name__}")
+    return question, documents

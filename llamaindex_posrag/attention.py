@@ -1,0 +1,136 @@
+"""The postprocessor that puts nodes where a local model attends to them.
+
+As of every placement, the order reaches the prompt in the response modes that make one prompt of
+all nodes: ``compact``, ``tree_summarize`` and ``simple_summarize``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from llama_index.core.bridge.pydantic import ConfigDict, Field, PlainSerializer, PrivateAttr
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+from pydantic import PlainValidator
+
+from llamaindex_posrag.events import reranking
+from llamaindex_posrag.nodes import ExplainedNode
+from shared_core.attention.method import AttentionMethod, merged
+from shared_core.attention.two_round import TwoRound
+from shared_core.generation.local_model import LocalModel, ModelLike
+from shared_core.placement.attention import PositionalCurve
+from shared_core.sensitivity.templates import ANSWER, PromptTemplate
+
+ModelField = Annotated[
+    LocalModel, PlainValidator(LocalModel.of), PlainSerializer(lambda model: model.location)
+]
+
+
+class AttentionPlacementPostprocessor(BaseNodePostprocessor):
+    """Put nodes where a local model attends to them, in one round of its own.
+
+    The model answers the query over the nodes as they come; what it attends to ranks them, and
+    says which positions are good. Every node comes back with the score it came with; ``rank``,
+    ``slot``, ``score`` (its relevance to the model), ``placement`` and ``estimator`` are in the
+    `ExplainedNode.posrag` of each. Fewer than two nodes are left as they are.
+
+    Parameters
+    ----------
+    model
+        A `shared_core.HuggingFaceModel`, a pair of a transformers model and its tokenizer, or
+        the folder or hub name of one, which is loaded at first use and kept. Only one that was
+        given by its name goes into ``to_dict``.
+    estimator
+        What makes a node relevant: ``"answer"``, ``"attention_sorting"`` or ``"icr"``.
+    placement
+        ``"attention_u_shape"``, its control ``"attention_u_shape_reversed"``, ``"direct_u"`` or
+        ``"relevant_last"``.
+    template
+        The prompt that the model reads.
+    curve
+        What the model attends to by position. With it the model makes no round, and its tokenizer
+        counts only: the nodes keep the ranking they come in, no query is needed, `estimator`
+        plays no part, and ``curve``, the name of its model, stands in place of ``score`` and
+        ``estimator``.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range, or the placement makes no use of the curve. When it runs: if
+        there is neither a query nor a curve, a node is empty, or the prompt is longer than the
+        model's context.
+    TypeError
+        If an option is unknown.
+    GenerationError
+        When it runs, if the model cannot be loaded or its attention cannot be read.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    model: ModelField = Field(frozen=True)
+    estimator: str = Field(default="answer", frozen=True)
+    placement: str = Field(default="attention_u_shape", frozen=True)
+    template: PromptTemplate = Field(default=ANSWER, frozen=True)
+    curve: PositionalCurve | None = Field(default=None, frozen=True)
+    _method: AttentionMethod = PrivateAttr()
+
+    def __init__(
+        self,
+        model: ModelLike,
+        *,
+        estimator: str = "answer",
+        placement: str = "attention_u_shape",
+        template: PromptTemplate = ANSWER,
+        curve: PositionalCurve | None = None,
+        callback_manager: CallbackManager | None = None,
+    ) -> None:
+        super().__init__(
+            model=model,
+            estimator=estimator,
+            placement=placement,
+            template=template,
+            curve=curve,
+            callback_manager=callback_manager or CallbackManager(),
+        )
+
+    def model_post_init(self, context: Any) -> None:
+        """Check the options."""
+        two_rounds = TwoRound(
+            estimator=self.estimator, placement=self.placement, template=self.template
+        )
+        self._method = AttentionMethod(model=self.model, two_rounds=two_rounds, curve=self.curve)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Name under which LlamaIndex serialises the class."""
+        return "AttentionPlacementPostprocessor"
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        with reranking(
+            self.callback_manager, nodes, query_bundle, top_n=len(nodes), name=self.class_name()
+        ) as result:
+            result.extend(self._placed(nodes, query_bundle))
+        return result
+
+    def _placed(self, nodes: list[NodeWithScore], query: QueryBundle | None) -> list[NodeWithScore]:
+        if len(nodes) < 2:
+            return [explained(node) for node in nodes]
+        question = None if query is None else query.query_str
+        order, details = self._method.place([text_of(node) for node in nodes], question)
+        return [explained(nodes[at], why) for at, why in zip(order, details, strict=True)]
+
+
+def text_of(node: NodeWithScore) -> str:
+    """Return what a language model is to read of a node."""
+    return node.node.get_content(MetadataMode.LLM)
+
+
+def explained(node: NodeWithScore, detail: Mapping[str, Any] | None = None) -> ExplainedNode:
+    """Return a copy that says what was known of the node and, if there is a `detail`, its slot."""
+    known = node.posrag if isinstance(node, ExplainedNode) else {}
+    posrag = {**known} if detail is None else merged(known, detail)
+    return ExplainedNode(node=node.node, score=node.score, posrag=posrag)

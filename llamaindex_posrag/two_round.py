@@ -1,0 +1,167 @@
+"""A query engine that asks a local model twice, the second time with the nodes placed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.response.schema import Response
+from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
+from llama_index.core.instrumentation.events.synthesis import (
+    SynthesizeEndEvent,
+    SynthesizeStartEvent,
+)
+from llama_index.core.prompts.mixin import PromptMixinType
+from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index_instrumentation import get_dispatcher
+
+from llamaindex_posrag.attention import explained, text_of
+from shared_core.attention.method import AttentionMethod
+from shared_core.attention.two_round import Case, PlacedAnswer, TwoRound
+from shared_core.generation.local_model import LocalModel, ModelLike
+from shared_core.sensitivity.templates import ANSWER, PromptTemplate
+
+dispatcher = get_dispatcher(__name__)
+
+
+class TwoRoundQueryEngine(BaseQueryEngine):
+    """Answer a query on a local model, place the nodes by what it attended to, answer again.
+
+    The ``source_nodes`` of the response are in their final order, each with the score it was
+    retrieved with, and with ``rank``, ``slot``, ``score`` (its relevance to the model),
+    ``placement`` and ``estimator`` in its `ExplainedNode.posrag`. The ``metadata`` holds
+
+    ``first_answer``
+        the answer of the first round;
+    ``order``
+        slot -> node, as retrieved;
+    ``scores``
+        relevance of each node, as retrieved; higher is better;
+    ``rounds``
+        1 where the nodes stood in their best order already, else 2;
+    ``without_context``
+        whether nothing was retrieved, and the model was asked without context.
+
+    The model runs in this process; the asynchronous methods leave it to a thread.
+
+    Parameters
+    ----------
+    retriever
+        Retrieves the nodes, best first.
+    model
+        A `shared_core.HuggingFaceModel`, a pair of a transformers model and its tokenizer, or
+        the folder or hub name of one, which is loaded at first use and kept.
+    estimator, placement, template
+        As in `AttentionPlacementPostprocessor`.
+    callback_manager
+        Told of each query.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown. When it is asked: if a node is empty, or the prompt is longer
+        than the model's context.
+    GenerationError
+        When it is asked, if the model cannot be loaded or its attention cannot be read.
+    """
+
+    def __init__(
+        self,
+        retriever: BaseRetriever,
+        model: ModelLike,
+        *,
+        estimator: str = "answer",
+        placement: str = "attention_u_shape",
+        template: PromptTemplate = ANSWER,
+        callback_manager: CallbackManager | None = None,
+    ) -> None:
+        super().__init__(callback_manager=callback_manager)
+        self._retriever = retriever
+        self._method = AttentionMethod(
+            model=LocalModel.of(model),
+            two_rounds=TwoRound(estimator=estimator, placement=placement, template=template),
+        )
+
+    @property
+    def retriever(self) -> BaseRetriever:
+        """What retrieves the nodes."""
+        return self._retriever
+
+    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """Return the nodes as retrieved, not placed."""
+        return self._retriever.retrieve(query_bundle)
+
+    async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """Return the nodes as retrieved, not placed."""
+        return await self._retriever.aretrieve(query_bundle)
+
+    @dispatcher.span
+    def synthesize(
+        self,
+        query_bundle: QueryBundle,
+        nodes: list[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+    ) -> Response:
+        """Answer in two rounds over given nodes; the additional ones are only passed on."""
+        dispatcher.event(SynthesizeStartEvent(query=query_bundle))
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
+        with self.callback_manager.event(CBEventType.SYNTHESIZE, payload=payload) as event:
+            texts = [text_of(node) for node in nodes]
+            case = Case(question=query_bundle.query_str, documents=texts)
+            with self._method.model.alone() as model:
+                found = self._method.two_rounds.run(model, [case])[0]
+            response = self._response(nodes, found)
+            response.source_nodes.extend(additional_source_nodes or [])
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        dispatcher.event(SynthesizeEndEvent(query=query_bundle, response=response))
+        return response
+
+    async def asynthesize(
+        self,
+        query_bundle: QueryBundle,
+        nodes: list[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+    ) -> Response:
+        """Do what `synthesize` does, in a thread."""
+        return await asyncio.to_thread(
+            self.synthesize, query_bundle, nodes, additional_source_nodes
+        )
+
+    @dispatcher.span
+    def _query(self, query_bundle: QueryBundle) -> Response:
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
+        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
+            response = self.synthesize(query_bundle, self.retrieve(query_bundle))
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        return response
+
+    @dispatcher.span
+    async def _aquery(self, query_bundle: QueryBundle) -> Response:
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
+        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
+            nodes = await self.aretrieve(query_bundle)
+            response = await self.asynthesize(query_bundle, nodes)
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        return response
+
+    def _response(self, nodes: Sequence[NodeWithScore], found: PlacedAnswer) -> Response:
+        details = self._method.explain(found)
+        metadata: dict[str, Any] = {
+            "first_answer": found.first_answer,
+            "order": list(found.order),
+            "scores": list(found.scores),
+            "rounds": found.rounds,
+            "without_context": not nodes,
+        }
+        placed = zip(found.order, details, strict=True)
+        return Response(
+            response=found.answer,
+            source_nodes=[explained(nodes[at], why) for at, why in placed],
+            metadata=metadata,
+        )
+
+    def _get_prompt_modules(self) -> PromptMixinType:
+        return {}
