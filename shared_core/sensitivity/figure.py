@@ -10,7 +10,7 @@ from shared_core.evaluation.intervals import mean_interval
 from shared_core.sensitivity.profile import PositionProfile
 
 TICKS = 25
-LABELS = {"accuracy": "accuracy", "logprob": "probability of the answer"}
+LABELS = {"accuracy": "accuracy", "logprob": "probability of the answer", "attention": "attention"}
 
 
 def draw_profile(profile: PositionProfile, path: str | Path) -> Path:

@@ -47,7 +47,7 @@ class PositionProfile:
     confidence
         Nominal coverage of `interval`.
     measure
-        What was averaged: ``"accuracy"``, ``"logprob"``, or ``"distraction"``.
+        What was averaged: ``"accuracy"``, ``"logprob"``, ``"attention"`` or ``"distraction"``.
     grader, template, task
         How answers were judged, the prompt, and the kind of questions.
     seed, date, versions

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from shared_core.attention import attention_profile
 from shared_core.cli import models
 from shared_core.cli.console import Console
 from shared_core.cli.probe import data, report
 from shared_core.cli.probe.files import ProbeFiles
 from shared_core.evaluation import GRADERS
-from shared_core.generation import Generator
+from shared_core.generation import Generator, HuggingFaceModel
 from shared_core.sensitivity import PositionProfile, Probe, PromptTemplate, draw_profile
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
@@ -32,9 +33,9 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
     add("--k", type=int, default=10, help="number of passages in the context (default: 10)")
     add("--slots", type=_slots, help="slots to measure, counted from 1, as 1,5,10 (default: all); "
         "the first, the middle and the last must be among them")  # fmt: skip
-    add("--measure", default="accuracy", help="accuracy; logprob, the probability of the answer "
-        "(local models); or distraction, which rotates each question's hard_distractor "
-        "(default: accuracy)")  # fmt: skip
+    add("--measure", default="accuracy", help="accuracy; logprob, the probability of the answer, "
+        "or attention, the passage's share of it (local models); or distraction, which rotates "
+        "each question's hard_distractor (default: accuracy)")  # fmt: skip
     add("--grader", default="em", help=f"one of: {', '.join(GRADERS)} (default: em)")
     add("--template", type=Path, help="file with a prompt that holds {context} and {question}")
     add("--looks", type=int, default=5, help="how often to look whether the answers suffice "
@@ -61,9 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console()
     source = data.open_questions(arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed)
     template = _template(arguments.template) or source.template
+    by_attention = arguments.measure == "attention"
     probe = Probe(
         k=arguments.k,
-        measure=arguments.measure,
+        measure="accuracy" if by_attention else arguments.measure,
         grader=arguments.grader,
         template=template,
         slots=arguments.slots,
@@ -83,7 +85,10 @@ def run(arguments: argparse.Namespace) -> int:
         name=arguments.name,
     )
     files = ProbeFiles.of(model.name, output=arguments.output, figure=arguments.figure)
-    profile = _measure(console, probe, model, source, files, fresh=arguments.fresh)
+    if by_attention:
+        profile = _attention(console, probe, model, source)
+    else:
+        profile = _measure(console, probe, model, source, files, fresh=arguments.fresh)
     saved, kept = files.save(profile)
     if kept is not None:
         console.say(f"A former profile that says something else is kept as {kept}")
@@ -115,6 +120,29 @@ def _measure(
             journal=files.journal,
             on_answer=lambda count: bar.advance(task, count),
             on_wait=console.say,
+        )
+
+
+def _attention(
+    console: Console, probe: Probe, model: Generator, source: data.ProbeData
+) -> PositionProfile:
+    if not isinstance(model, HuggingFaceModel):
+        raise ValueError(f"--measure attention needs a local model, and {model.name} is none")
+    if probe.slots is not None or probe.max_calls is not None:
+        raise ValueError(
+            "--measure attention reads every slot of every question: leave --slots "
+            "and --max-calls out"
+        )
+    with console.progress() as bar:
+        task = bar.add_task("reading", total=probe.k * len(source.questions))
+        return attention_profile(
+            model,
+            source.questions,
+            k=probe.k,
+            template=probe.template,
+            seed=probe.seed,
+            task=source.task,
+            on_answer=lambda count: bar.advance(task, count),
         )
 
 
