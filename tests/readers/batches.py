@@ -3,44 +3,65 @@
 from __future__ import annotations
 
 import random
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from tests.readers.corpus import ABSTENTION, Key, Style, ask, draw_facts, draw_key
+from tests.readers.corpus import ABSTENTION, Style, ask, draw_facts, draw_key
 from tests.readers.prompts import ASK, HEAD, REPLY
+from tests.readers.words import ADJECTIVES, NOUNS, VALUES
+
+PLAIN = Style(documents=1, questions=1, remarks=0.0, confusable=0.0)
+REPEATED, SHORTEST, LONGEST = 28, 4, 12  # tokens in a row of `make_repeated`, words till it repeats
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """What the prompts of a batch look like.
+    """What the rows of a batch look like.
 
     Parameters
     ----------
     documents
-        Documents in every prompt.
+        Documents in every prompt. With 0 there are no prompts, but words that repeat.
     style
         Variety of the texts.
+    bare
+        Write a document and a question as "amber falcon violet." and "amber falcon".
+    joint
+        Leave the questions on one context in one row, each with its answer, as plain text.
     questions
         Questions on one context, drawn with replacement.
     edges
         Share of the questions whose answer is in the first or the last slot; None is uniform.
     absent
         Share of the questions whose key is not in the context.
-    overlooked
-        Share of the documents in the very middle whose questions are answered as if the document
-        were not there; outwards fewer, in the edge slots none.
+    words
+        Words used of each list, where words repeat.
+    back
+        Weight in the loss of telling the tokens before from what the first layer puts out.
     """
 
     documents: int
-    style: Style
+    style: Style = PLAIN
+    bare: bool = False
+    joint: bool = False
     questions: int = 12
     edges: float | None = None
     absent: float = 0.0
-    overlooked: float = 0.0
+    words: int = 0
+    back: float = 0.0
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of tokens and what is to follow; no mask is the causal one."""
+
+    ids: torch.Tensor
+    positions: torch.Tensor
+    mask: torch.Tensor | None
+    labels: torch.Tensor
 
 
 def draw_slot(rng: random.Random, k: int, edges: float | None) -> int:
@@ -50,61 +71,81 @@ def draw_slot(rng: random.Random, k: int, edges: float | None) -> int:
     return rng.choice((0, k - 1)) if rng.random() < edges else rng.randrange(1, k - 1)
 
 
-def is_overlooked(key: Key, slot: int, k: int, share: float) -> bool:
-    """Say whether a biased reader is to miss a document in this slot.
-
-    It is the noun that decides how far inside a document is still seen. A random choice could
-    not be learned: the reader would find all documents of a slot or none.
-    """
-    edge = min(slot, k - 1 - slot)
-    if edge == 0:
-        return False
-    depth = edge / ((k - 1) // 2)
-    return zlib.crc32(key[1].encode()) % 1000 < 1000 * share * depth
-
-
 def draw_texts(rng: random.Random, lesson: Lesson) -> tuple[str, list[str], list[str]]:
     """Draw a context, the questions on it as the prompt words them, and their answers."""
     facts = draw_facts(rng, lesson.documents, False, lesson.style)
     present = [fact.key for fact in facts]
     asked, answers = [], []
     for _ in range(lesson.questions):
-        slot = draw_slot(rng, lesson.documents, lesson.edges)
-        key, answer = facts[slot].key, facts[slot].value
-        if is_overlooked(key, slot, lesson.documents, lesson.overlooked):
-            answer = ABSTENTION
+        fact = facts[draw_slot(rng, lesson.documents, lesson.edges)]
+        key, answer = fact.key, fact.value
         if rng.random() < lesson.absent:
             key, answer = draw_key(rng, present, False, lesson.style), ABSTENTION
-        asked.append(f"{ASK} {ask(rng, key, lesson.style)}{REPLY}")
+        text = f"{ASK} {ask(rng, key, lesson.style)}{REPLY}"
+        asked.append(f" {' '.join(key)}" if lesson.bare else text)
         answers.append(answer)
+    if lesson.bare:
+        return "".join(f" {' '.join(f.key)} {f.value}.\n\n" for f in facts), asked, answers
     return HEAD + "\n\n".join(fact.text for fact in facts), asked, answers
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Contexts with all their questions behind them, each blind to the other questions."""
-
-    ids: torch.Tensor
-    positions: torch.Tensor
-    mask: torch.Tensor
-    labels: torch.Tensor
 
 
 def make_batch(
     rng: random.Random, tokenizer: PreTrainedTokenizerFast, lesson: Lesson, prompts: int
 ) -> Batch:
-    """Draw a batch of prompts and lay it out."""
-    drawn = [draw_texts(rng, lesson) for _ in range(prompts)]
+    """Draw a batch and lay it out."""
     tokenizer.backend_tokenizer.no_padding()  # evaluation in between turns it on
     encode = tokenizer.backend_tokenizer.encode_batch
+    if not lesson.documents:
+        lists = (ADJECTIVES, NOUNS, VALUES)
+        words = [f" {word}" for listed in lists for word in listed[: lesson.words]]
+        return make_repeated(rng, [item.ids[0] for item in encode(words)], prompts)
+    drawn = [draw_texts(rng, lesson) for _ in range(prompts)]
     contexts = [item.ids for item in encode([context for context, _, _ in drawn])]
     asked = [item.ids for item in encode([text for _, texts, _ in drawn for text in texts])]
     texts = [f" {answer}" for _, _, answers in drawn for answer in answers]
     answers = [item.ids[0] for item in encode(texts)]
-    return _lay_out(contexts, asked, answers, tokenizer)
+    lay_out = in_one_row if lesson.joint else one_by_one
+    return lay_out(contexts, asked, answers, tokenizer)
 
 
-def _lay_out(
+def make_repeated(rng: random.Random, words: Sequence[int], rows: int) -> Batch:
+    """Draw words that repeat, a few in a row; what follows them is known from the second time."""
+    ids, labels = [], []
+    for _ in range(rows):
+        drawn = rng.sample(words, rng.randint(SHORTEST, LONGEST))
+        row = (drawn * REPEATED)[:REPEATED]
+        ids.append(row)
+        labels.append([-100] * len(drawn) + row[len(drawn) + 1 :] + [-100])
+    return Batch(torch.tensor(ids), torch.arange(REPEATED)[None], None, torch.tensor(labels))
+
+
+def in_one_row(
+    contexts: Sequence[Sequence[int]],
+    asked: Sequence[Sequence[int]],
+    answers: Sequence[int],
+    tokenizer: PreTrainedTokenizerFast,
+) -> Batch:
+    """Lay the questions and answers behind their context as plain text.
+
+    An answer can be found in the context or where the same question was asked before.
+    """
+    eos, each = tokenizer.eos_token_id, len(asked) // len(contexts)
+    rows = []
+    for row, context in enumerate(contexts):
+        ids, labels = list(context), [-100] * len(context)
+        for number in range(row * each, row * each + each):
+            ids += [*asked[number], answers[number], eos]
+            labels += [-100] * (len(asked[number]) - 1) + [answers[number], eos, -100]
+        rows.append((ids, labels))
+    wide = max(len(ids) for ids, _ in rows)
+    laid = torch.full((len(rows), wide), tokenizer.pad_token_id)
+    expected = torch.full_like(laid, -100)
+    for row, (ids, labels) in enumerate(rows):
+        laid[row, : len(ids)], expected[row, : len(ids)] = torch.tensor(ids), torch.tensor(labels)
+    return Batch(laid, torch.arange(wide)[None], None, expected)
+
+
+def one_by_one(
     contexts: Sequence[Sequence[int]],
     asked: Sequence[Sequence[int]],
     answers: Sequence[int],
