@@ -16,6 +16,8 @@ from llama_index.core import MockEmbedding, Settings, VectorStoreIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import TextNode
 
+from shared_core import HuggingFaceModel
+
 README = Path(__file__).parents[1] / "README.md"
 SNIPPETS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 TEXTS = ["resize an image tensor", "load a checkpoint", "sum along a dimension", "a query"]
@@ -34,7 +36,9 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     store.add_documents(docs)
     embed_model = MockEmbedding(embed_dim=8)
     monkeypatch.setattr(Settings, "_llm", MockLLM())
+    readers = Path(__file__).parent / "readers"
     return {
+        "local_model": HuggingFaceModel.from_pretrained(readers / "uniform", max_new_tokens=4),
         "docs": docs,
         "more": [Document(id="more", page_content="one more")],
         "embeddings": embeddings,
@@ -61,7 +65,9 @@ def test_snippet_runs(
         assert {"dense", "sparse", "slot", "reason"} <= names["documents"][0].metadata[
             "posrag"
         ].keys()
-    if "chain" in names:
+    if "found" in names:
+        assert {"answer", "order", "scores", "rounds"} <= names["found"].keys()
+    elif "chain" in names:
         assert names["chain"].invoke("resize an image").content == "answer"
 
 
