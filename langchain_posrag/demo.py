@@ -14,15 +14,19 @@ from langchain_posrag.retrievers import CAUSRetriever
 from shared_core.cli.demo.frameworks import DemoTask, Embed, ids_in_prompt, mark
 
 
-class _Embeddings(Embeddings):
+class FunctionEmbeddings(Embeddings):
+    """A function from texts to vectors as an embedding model."""
+
     def __init__(self, embed: Embed) -> None:
         self._embed = embed
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return one vector a text."""
         vectors: list[list[float]] = self._embed(texts).tolist()
         return vectors
 
     def embed_query(self, text: str) -> list[float]:
+        """Return the vector of a query, embedded as a text is."""
         return self.embed_documents([text])[0]
 
 
@@ -45,7 +49,7 @@ def order(task: DemoTask) -> list[str]:
     """Return the ids in the order in which a LangChain chain put them into its prompt."""
     retriever = CAUSRetriever.from_documents(
         [Document(passage.text, id=passage.id) for passage in task.passages],
-        _Embeddings(task.embed),
+        FunctionEmbeddings(task.embed),
         k=task.caus.k,
         alpha=task.caus.alpha,
         fetch_k=task.caus.fetch_k,

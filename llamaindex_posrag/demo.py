@@ -20,7 +20,9 @@ _ID = "id"
 _AMPLE_WINDOW = 1_000_000
 
 
-class _Embedding(BaseEmbedding):
+class FunctionEmbedding(BaseEmbedding):
+    """A function from texts to vectors as an embedding model."""
+
     _embed: Embed = PrivateAttr()
 
     def __init__(self, embed: Embed) -> None:
@@ -56,7 +58,7 @@ def order(task: DemoTask) -> list[str]:
     """Return the ids in the order in which a LlamaIndex query engine put them into its prompt."""
     retriever = CAUSRetriever.from_nodes(
         [_node(passage) for passage in task.passages],
-        _Embedding(task.embed),
+        FunctionEmbedding(task.embed),
         k=task.caus.k,
         alpha=task.caus.alpha,
         fetch_k=task.caus.fetch_k,

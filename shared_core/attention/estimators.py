@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +18,12 @@ import numpy.typing as npt
 from shared_core.arrays import Scores
 from shared_core.attention.scores import (
     LayerSet,
+    RowSet,
     Span,
     checked_scores,
     document_scores,
     parts_of,
 )
-
-RowSet: TypeAlias = Literal["answer", "edges", "first", "query"]
-"""Whose attention is read: all answer tokens, the tokens t_b and t_e that begin and end the
-answer, the first generated token, or the tokens of the question."""
 
 CONTENT_FREE = "N/A"
 """The question that asks nothing (Chen et al. 2024), which shows attention by position alone."""

@@ -14,7 +14,7 @@ from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.sensitivity import ANSWER, PositionProfile, ProbeQuestion, PromptTemplate
 from shared_core.sensitivity.position_sensitivity import index_statistic
-from shared_core.sensitivity.questions import check_questions
+from shared_core.sensitivity.questions import check_context, check_questions
 from shared_core.sensitivity.versions import versions
 
 
@@ -59,8 +59,7 @@ def attention_profile(
     GenerationError
         If the model's attention cannot be read.
     """
-    if k < 3:
-        raise ValueError(f"k must be at least 3, got {k}: below there is no middle to compare with")
+    check_context(k)
     check_questions(questions, k)
     chosen = ANSWER if template is None else template
     rows = []

@@ -6,18 +6,16 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from shared_core.arrays import Scores
 from shared_core.attention.answer_rows import AnswerRows
 from shared_core.attention.layers import layer_sets
 from shared_core.attention.passes import can_crop, read, read_last
-from shared_core.attention.scores import LayerSet, Span
+from shared_core.attention.scores import LayerSet, RowSet, Span
 from shared_core.attention.tap import AttentionTap, tapped
 from shared_core.generation.hugging_face import GREEDY, HuggingFaceModel, evaluating
 from shared_core.generation.tokens import batches, left_padded
-
-RowSet: TypeAlias = Literal["answer", "edges", "first", "query"]
 
 _FAR = " that see all"
 

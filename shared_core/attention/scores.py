@@ -13,6 +13,10 @@ from shared_core.arrays import Scores
 LayerSet: TypeAlias = Literal["all", "lower", "upper"]
 """The sets of layers that the methods read."""
 
+RowSet: TypeAlias = Literal["answer", "edges", "first", "query"]
+"""Whose attention is read: all answer tokens, the tokens t_b and t_e that begin and end the
+answer, the first generated token, or the tokens of the question."""
+
 Span: TypeAlias = tuple[int, int]
 """Half-open interval [start, end) of positions."""
 

@@ -35,7 +35,7 @@ def load_causal_model(name: str | Path, *, device: str | None = None) -> tuple[A
         return model.to(device or _best_device(torch)), tokenizer
     except Exception as error:  # what a missing model raises differs with the cause
         raise GenerationError(
-            f"cannot load the language model {str(name)!r} ({_first_line(error)}); give the "
+            f"cannot load the language model {str(name)!r} ({first_line(error)}); give the "
             f"folder of a causal model with its tokenizer, or a hub name that can be reached or "
             f"has been downloaded"
         ) from error
@@ -58,6 +58,7 @@ def _best_device(torch: Any) -> str:
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message, or the name of its class."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

@@ -23,7 +23,7 @@ from shared_core.generation.journal import Journal
 from shared_core.sensitivity.measures import MeasureName, check_measure, resolve_measure
 from shared_core.sensitivity.position_sensitivity import index_slots, index_statistic
 from shared_core.sensitivity.profile import PositionProfile
-from shared_core.sensitivity.questions import ProbeQuestion, check_questions
+from shared_core.sensitivity.questions import ProbeQuestion, check_context, check_questions
 from shared_core.sensitivity.rotation import Rotation
 from shared_core.sensitivity.stopping import stop_reason
 from shared_core.sensitivity.templates import PromptTemplate
@@ -125,10 +125,7 @@ class Probe:
     task: str | None = None
 
     def __post_init__(self) -> None:
-        if self.k < 3:
-            raise ValueError(
-                f"k must be at least 3, got {self.k}: below there is no middle to compare with"
-            )
+        check_context(self.k)
         resolve_grader(self.grader)
         check_measure(self.measure)
         if self.seed < 0:

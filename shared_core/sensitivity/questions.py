@@ -145,6 +145,12 @@ def key_value_questions(n: int, *, k: int = 10, seed: int = 0) -> list[ProbeQues
     return questions
 
 
+def check_context(k: int) -> None:
+    """Raise ValueError if a context of `k` passages has no middle to compare its edges with."""
+    if k < 3:
+        raise ValueError(f"k must be at least 3, got {k}: below there is no middle to compare with")
+
+
 def check_questions(questions: Sequence[ProbeQuestion], k: int) -> None:
     """Check that every question can fill a context of `k` passages.
 

@@ -12,7 +12,6 @@ intervals. ``gold first`` is how often the estimator finds the gold document the
 from __future__ import annotations
 
 import argparse
-import random
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,7 @@ from shared_core.evaluation import GRADERS, bootstrap_interval, paired_differenc
 from shared_core.generation import HuggingFaceModel
 from shared_core.placement.attention import PositionalCurve
 from shared_core.sensitivity import ANSWER
-from tests.readers.corpus import held_out_questions
+from tests.readers.cases import shuffled_cases
 
 READERS = Path(__file__).parents[1] / "readers"
 METHODS = (
@@ -44,7 +43,7 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=300, help="questions")
     parser.add_argument("--seed", type=int, default=5)
     options = parser.parse_args()
-    cases, answers, gold = shuffled(options.n, options.seed)
+    cases, answers, gold = shuffled_cases(options.n, k=K, seed=options.seed)
     for name in ("biased", "uniform"):
         model = HuggingFaceModel.from_pretrained(READERS / name, max_new_tokens=4, batch_size=32)
         print(f"\n{name}")
@@ -53,18 +52,6 @@ def main() -> None:
         for estimator, placement in METHODS:
             found = TwoRound(estimator=estimator, placement=placement).run(model, cases)
             report(f"{estimator}, {placement}", found, answers, gold)
-
-
-def shuffled(n: int, seed: int) -> tuple[list[Case], list[list[str]], list[int]]:
-    generator = random.Random(seed)
-    cases, answers, gold = [], [], []
-    for each in held_out_questions(n, k=K, seed=seed):
-        documents = [each["gold"], *each["distractors"]]
-        generator.shuffle(documents)
-        cases.append(Case(question=each["question"], documents=documents))
-        answers.append(each["answers"])
-        gold.append(documents.index(each["gold"]))
-    return cases, answers, gold
 
 
 def report_curve(model: HuggingFaceModel, cases: list[Case]) -> None:

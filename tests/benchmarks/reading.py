@@ -20,14 +20,15 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core import CAUS, HybridIndex, Passage, PositionProfile
-from shared_core.cli.demo.frameworks import StoredEmbedding
+from shared_core.cli.demo.frameworks import Embed, StoredEmbedding
 from shared_core.cli.demo.model import EmbeddingModel, default_model
 from shared_core.evaluation import GRADERS, paired_difference_interval
 from shared_core.generation import HuggingFaceModel
 from shared_core.placement import Placement, Shuffle
-from shared_core.sensitivity import Probe, ProbeQuestion
-from tests.readers.corpus import held_out_corpus, held_out_questions
-from tests.readers.frameworks import Embed, langchain_chain, llamaindex_engine
+from shared_core.sensitivity import Probe
+from tests.readers.cases import probe_questions
+from tests.readers.corpus import held_out_corpus
+from tests.readers.frameworks import langchain_chain, llamaindex_engine
 
 READERS = Path(__file__).parents[1] / "readers"
 ORDERS: dict[str, str | Placement] = {
@@ -62,15 +63,7 @@ def embedding(*texts: list[str]) -> Embed:
 
 
 def probed(reader: HuggingFaceModel, options: argparse.Namespace) -> PositionProfile:
-    questions = [
-        ProbeQuestion(
-            question=each["question"],
-            answers=tuple(each["answers"]),
-            gold=each["gold"],
-            distractors=tuple(each["distractors"]),
-        )
-        for each in held_out_questions(options.n, k=K, seed=options.seed)
-    ]
+    questions = probe_questions(options.n, k=K, seed=options.seed)
     return Probe(k=K, looks=1).run(reader, questions)
 
 

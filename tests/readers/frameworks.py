@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 from langchain_core.language_models.llms import LLM
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import PromptTemplate as LangChainPrompt
 from langchain_core.runnables import Runnable, RunnablePassthrough
 from llama_index.core import PromptTemplate as LlamaIndexPrompt
-from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.llms import CompletionResponse, CompletionResponseGen, CustomLLM, LLMMetadata
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import ResponseMode
@@ -23,48 +19,13 @@ from pydantic import PrivateAttr
 
 import langchain_posrag
 import llamaindex_posrag
+from langchain_posrag.demo import FunctionEmbeddings
+from llamaindex_posrag.demo import FunctionEmbedding
+from shared_core.cli.demo.frameworks import Embed
 from shared_core.generation import HuggingFaceModel
 from shared_core.sensitivity import ANSWER
 
 Corpus = Sequence[Mapping[str, Any]]
-Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
-
-
-class LangChainEmbeddings(Embeddings):
-    """A function from texts to vectors as LangChain's embedding model."""
-
-    def __init__(self, embed: Embed) -> None:
-        self._embed = embed
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        vectors: list[list[float]] = self._embed(texts).tolist()
-        return vectors
-
-    def embed_query(self, text: str) -> list[float]:
-        return self.embed_documents([text])[0]
-
-
-class LlamaIndexEmbedding(BaseEmbedding):
-    """The same as LlamaIndex's."""
-
-    _embed: Embed = PrivateAttr()
-
-    def __init__(self, embed: Embed) -> None:
-        super().__init__()
-        self._embed = embed
-
-    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        vectors: list[list[float]] = self._embed(texts).tolist()
-        return vectors
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return self._get_text_embeddings([text])[0]
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
 
 
 class LangChainReader(LLM):
@@ -110,7 +71,7 @@ def langchain_chain(
     """Return question -> answer: retriever, prompt, reader."""
     retriever = langchain_posrag.CAUSRetriever.from_documents(
         [Document(id=each["id"], page_content=each["text"]) for each in corpus],
-        LangChainEmbeddings(embed),
+        FunctionEmbeddings(embed),
         **options,
     )
 
@@ -129,7 +90,7 @@ def llamaindex_engine(
     """Return a query engine: retriever, compact synthesis, reader."""
     retriever = llamaindex_posrag.CAUSRetriever.from_nodes(
         [TextNode(id_=each["id"], text=each["text"]) for each in corpus],
-        LlamaIndexEmbedding(embed),
+        FunctionEmbedding(embed),
         **options,
     )
     template = ANSWER.text.replace("{context}", "{context_str}").replace(

@@ -15,7 +15,8 @@ from shared_core import HuggingFaceModel, PositionProfile, Probe, ProbeQuestion,
 from shared_core.cli.demo.frameworks import StoredEmbedding
 from shared_core.cli.demo.model import EmbeddingModel, default_model
 from shared_core.evaluation import GRADERS
-from tests.readers.corpus import held_out_corpus, held_out_questions
+from tests.readers.cases import probe_questions
+from tests.readers.corpus import held_out_corpus
 from tests.readers.frameworks import langchain_chain, llamaindex_engine
 
 FOLDER = Path(__file__).parent
@@ -31,15 +32,7 @@ def reader(name: str) -> HuggingFaceModel:
 
 def questions(n: int, k: int = 10) -> list[ProbeQuestion]:
     """Make questions on keys that training never showed."""
-    return [
-        ProbeQuestion(
-            question=str(each["question"]),
-            answers=tuple(each["answers"]),
-            gold=str(each["gold"]),
-            distractors=tuple(each["distractors"]),
-        )
-        for each in held_out_questions(n, k=k, seed=SEED)
-    ]
+    return probe_questions(n, k=k, seed=SEED)
 
 
 @cache

