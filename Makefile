@@ -21,8 +21,9 @@ test: $(VENV)/installed  ## Lint, types and the whole test suite
 	$(BIN)/mypy
 	$(BIN)/python -m pytest $(ARGS)
 
-bench: $(VENV)/installed  ## Speed against the frameworks' own hybrid retrievers, all in one run
+bench: $(VENV)/installed  ## Speed and memory beside the frameworks' own parts, all in one run
 	$(BIN)/python -m tests.benchmarks.speed $(ARGS)
+	$(BIN)/python -m tests.benchmarks.attention
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist

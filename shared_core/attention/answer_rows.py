@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from shared_core.attention.scores import Span
-from shared_core.attention.tap import Row
+from shared_core.attention.sums import Row
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -19,12 +19,16 @@ class AnswerRows:
         The last token of the prompt, t_b.
     ``answer``
         The tokens y_j of the answer: up to the end token, without special tokens.
+    ``producer``
+        The token before each y_j, whose row produced it.
     ``first``
         y_0.
     ``end``
         t_e: the end token, or else the last token of the answer.
     ``query``
         The tokens of the question in the prompt.
+    ``special``
+        Special tokens amid the answer, which may produce a y_j.
 
     Parameters
     ----------
@@ -36,7 +40,7 @@ class AnswerRows:
         Where the question stands in each prompt, [start, end) in tokens of the prompt.
     """
 
-    groups = ("begin", "answer", "first", "end", "query")
+    groups = ("begin", "answer", "producer", "first", "end", "query", "special")
 
     def __init__(
         self,
@@ -75,10 +79,12 @@ class AnswerRows:
             return []  # padding behind a shorter answer
         rows = []
         if token not in self._special:
-            rows = [Row("answer", at, column)]
+            rows = [Row("answer", at, column), Row("producer", at, column - 1)]
             if not self._begun[at]:
                 rows.append(Row("first", at, column))
                 self._begun[at] = True
+        else:
+            rows.append(Row("special", at, column))
         if token in self._ends or column == self.last:
             rows.append(Row("end", at, column))
             self._over[at] = True

@@ -18,6 +18,7 @@ from shared_core.generation.hugging_face import GREEDY, HuggingFaceModel, evalua
 from shared_core.generation.tokens import batches, left_padded
 
 _FAR = " that see all"
+_ANSWER_ROWS: tuple[RowSet, ...] = ("answer", "producer", "first")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,6 +37,8 @@ class AnswerAttention:
 
         ``answer``
             those at the tokens y_j of the answer, without end token and special tokens;
+        ``producer``
+            those that produced them: one token earlier each, from t_b on;
         ``edges``
             t_b, the last token of the prompt, and t_e, the end token or else the last of the
             answer;
@@ -242,17 +245,19 @@ def _found(
         scores: dict[tuple[RowSet, LayerSet], Scores] = {}
         for name, chosen in sets.items():
             layers = name + _FAR if chosen.far_only(len(prompt)) else name
-            begin, answer, first, end, query = (
-                tap.scores(group if tap.counts[group][at] else "begin", layers)[at, -len(prompt) :]
-                for group in AnswerRows.groups
-            )
-            scores |= {("answer", name): answer, ("edges", name): (begin + end) / 2}
-            scores["first", name] = first
-            if with_question:
-                scores["query", name] = query
+            begin, end = (_own(tap, at, group, layers, len(prompt)) for group in ("begin", "end"))
+            scores["edges", name] = (begin + end) / 2
+            for rows in (*_ANSWER_ROWS, "query") if with_question else _ANSWER_ROWS:
+                scores[rows, name] = _own(tap, at, rows, layers, len(prompt))
         text = model.text_of(list(ids), ends)
         found.append(AnswerAttention(answer_ids=tuple(ids), answer=text, scores=scores))
     return found
+
+
+def _own(tap: AttentionTap, at: int, group: str, layers: str, length: int) -> Scores:
+    """Return one sequence's scores of a group, or where it has no row of it, those of t_b."""
+    seen = group if tap.counts[group][at] else "begin"
+    return tap.scores(seen, layers)[at, -length:]
 
 
 def _special(tokenizer: Any) -> set[int]:

@@ -90,23 +90,24 @@ class LayerCall:
         """
         return max(0, start + int(self.query.shape[2]) - int(self.key.shape[2]))
 
-    def mean_rows(self, at: Tensor, start: int) -> Tensor:
-        """Return attention rows, averaged over the heads: ``1/H sum_h softmax_j(z_ij^h)``.
+    def logits(self, at: Tensor, start: int) -> Tensor:
+        """Return what some rows are the softmax of: ``z_ij^h``.
 
-        The logits are rounded to the precision of the queries, as eager attention does; all that
+        They are rounded to the precision of the queries, as eager attention does; all that
         follows is in float32.
 
         Parameters
         ----------
         at
-            Which queries, shape (rows,).
+            Which queries, ascending, shape (rows,).
         start
             Column of the first query: how many tokens came before this pass, padding included.
 
         Returns
         -------
         Tensor
-            Weights in [0, 1], float32, shape (batch, rows, keys).
+            float32, shape (batch, heads, rows, keys), or with `sinks` (batch, heads, rows,
+            keys + 1).
         """
         torch: Any = require("torch", extra="models")
         logits = self._dot_products(at) * self.scaling
@@ -117,12 +118,12 @@ class LayerCall:
             sinks = self.sinks.float().reshape(1, -1, 1, 1)
             sinks = sinks.expand(logits.shape[0], -1, logits.shape[2], 1)
             logits = torch.cat([logits, sinks], dim=-1)
-        weights = torch.softmax(logits, dim=-1).mean(dim=1)
-        return weights[..., : self.key.shape[2]]
+        return logits
 
     def _dot_products(self, at: Tensor) -> Tensor:
         """Return q.k, shape (batch, heads, rows, keys), with no key copied for its heads."""
-        query = self.query.index_select(2, at)
+        every = len(at) == self.query.shape[2]
+        query = self.query if every else self.query.index_select(2, at)
         batch, heads, rows, size = query.shape
         shared = query.reshape(batch, self.key.shape[1], -1, size)
         return (shared @ self.key.transpose(2, 3)).reshape(batch, heads, rows, -1)

@@ -13,9 +13,9 @@ from shared_core.arrays import Scores
 LayerSet: TypeAlias = Literal["all", "lower", "upper"]
 """The sets of layers that the methods read."""
 
-RowSet: TypeAlias = Literal["answer", "edges", "first", "query"]
-"""Whose attention is read: all answer tokens, the tokens t_b and t_e that begin and end the
-answer, the first generated token, or the tokens of the question."""
+RowSet: TypeAlias = Literal["answer", "producer", "edges", "first", "query"]
+"""Whose attention is read: all answer tokens, the tokens before each, which produced them, the
+tokens t_b and t_e that begin and end the answer, the first generated token, or the question's."""
 
 Span: TypeAlias = tuple[int, int]
 """Half-open interval [start, end) of positions."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,31 +13,11 @@ from shared_core._extras import require
 from shared_core.arrays import Scores
 from shared_core.attention.interface import is_listening, layers_of, listening, places_of
 from shared_core.attention.rows import LayerCall
+from shared_core.attention.sums import Row, RowSums
 from shared_core.errors import GenerationError
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-_ROWS_AT_ONCE = 8
-"""Rows of one sequence whose weights stand in memory together, by head."""
-
-
-class Row(NamedTuple):
-    """One attention row that is asked for.
-
-    Attributes
-    ----------
-    group
-        Name of the group over which it is averaged.
-    sequence
-        Which sequence of the batch.
-    column
-        Which token attends: its index in the sequence, padding on the left included.
-    """
-
-    group: str
-    sequence: int
-    column: int
 
 
 class RowChooser(Protocol):
@@ -52,29 +31,16 @@ class RowChooser(Protocol):
     def choose(self, first: int, tokens: Tensor) -> Sequence[Row]:
         """Return the rows among `tokens`, shape (batch, new), the first of column `first`.
 
-        Every column is shown once, in order, before the model reads it.
+        Every column is shown once, in order, before the model reads it. The last one of those
+        shown before may be asked for once more, if it was asked for then.
         """
         ...
-
-
-@dataclass
-class _Pass:
-    """What is asked for in one forward pass.
-
-    `at`: the queries, shape (rows,); `marks`: 1 where one is a row, shape (batch, groups, rows).
-    """
-
-    start: int
-    at: Tensor
-    marks: Tensor
-    heard: set[int] = field(default_factory=set)
 
 
 class AttentionTap:
     """Running sums of attention rows; `tapped` makes one and connects it.
 
-    It holds one float for each group, layer set, sequence and column, and nothing else that
-    grows with the prompt.
+    It holds what `RowSums` does, and nothing else that grows with the prompt.
 
     Attributes
     ----------
@@ -90,11 +56,13 @@ class AttentionTap:
         self._index = layers_of(model)
         self._rows = rows
         self._layers = layers
+        self._wanted = {layer for chosen in layers.values() for layer in chosen}
         self._width = width
-        self._sums: Tensor | None = None
-        self._met: set[int] = set()
+        self._sums: RowSums | None = None
         self._shown = 0
-        self._pass: _Pass | None = None
+        self._asked = False
+        self._heard: set[int] = set()
+        self._met: set[int] = set()
 
     def scores(self, group: str, layers: str) -> Scores:
         """Return the mean attention of a group's rows to each token (eq. 1); higher is more.
@@ -122,9 +90,11 @@ class AttentionTap:
         met = self._met.intersection(self._layers[layers])
         if self._sums is None or not met:
             raise untapped(self._name)
-        sums = self._sums[list(self._layers).index(layers), :, list(self.counts).index(group)]
         rows = np.maximum(self.counts[group], 1)[:, None]
-        means: Scores = sums.cpu().numpy().astype(np.float64) / (rows * len(met))
+        torch: Any = require("torch", extra="models")
+        with torch.inference_mode():
+            sums = self._sums.of(group, layers).cpu().numpy().astype(np.float64)
+        means: Scores = sums / (rows * len(met))
         return means
 
     def begin(self, start: int, tokens: Tensor) -> None:
@@ -137,29 +107,26 @@ class AttentionTap:
         GenerationError
             If rows were asked for in the pass before, and none came.
         """
-        torch: Any = require("torch", extra="models")
-        if self._pass is not None and not self._met:
+        if self._asked and not self._met:
             raise untapped(self._name)
         batch, new = tokens.shape
         if self._sums is None:
             self.counts = {group: np.zeros(batch, np.intp) for group in self._rows.groups}
-            shape = (len(self._layers), batch, len(self.counts), self._width)
-            self._sums = torch.zeros(shape, device=tokens.device)
+            self._sums = RowSums(
+                self._rows.groups,
+                self._layers,
+                batch=batch,
+                width=self._width,
+                device=tokens.device,
+            )
         first = max(start, self._shown)
         self._shown = max(first, start + new)
-        asked = self._rows.choose(first, tokens[:, first - start :])
-        self._pass = self._asked(asked, start, batch) if asked else None
-
-    def _asked(self, rows: Sequence[Row], start: int, batch: int) -> _Pass:
-        torch: Any = require("torch", extra="models")
-        columns = {column: at for at, column in enumerate(sorted({row.column for row in rows}))}
-        marks = torch.zeros(batch, len(self.counts), len(columns))
-        for group, sequence, column in rows:
-            marks[sequence, list(self.counts).index(group), columns[column]] = 1.0
+        rows = self._rows.choose(first, tokens[:, first - start :])
+        for group, sequence, _ in rows:
             self.counts[group][sequence] += 1
-        assert self._sums is not None
-        at = torch.tensor([column - start for column in columns])
-        return _Pass(start, at.to(self._sums.device), marks.to(self._sums.device))
+        self._heard = set()
+        self._asked = bool(rows)
+        self._sums.ask(rows, start, new)
 
     def hear(self, call: Mapping[str, Any]) -> None:
         """Add the rows of one layer's attention call, given by the names of its arguments.
@@ -170,24 +137,12 @@ class AttentionTap:
             If the rows of such a call are not read.
         """
         layer = self._index.get(call["module"])
-        if layer is None or self._pass is None or layer in self._pass.heard:
+        if self._sums is None or layer not in self._wanted or layer in self._heard:
             return
-        self._pass.heard.add(layer)
-        sets = [at for at, chosen in enumerate(self._layers.values()) if layer in chosen]
-        if sets:
-            self._add(LayerCall.of(call), self._pass, sets)
+        self._heard.add(layer)
+        if self._asked:
+            self._sums.add(layer, LayerCall.of(call))
             self._met.add(layer)
-
-    def _add(self, call: LayerCall, now: _Pass, sets: Sequence[int]) -> None:
-        assert self._sums is not None
-        first, device = call.first_key(now.start), call.query.device
-        kept = max(0, self._width - first)
-        for begin in range(0, len(now.at), _ROWS_AT_ONCE):
-            some = slice(begin, begin + _ROWS_AT_ONCE)
-            rows = call.mean_rows(now.at[some].to(device), now.start)[..., :kept]
-            added = (now.marks[..., some].to(device) @ rows).to(self._sums.device)
-            for at in sets:
-                self._sums[at, ..., first : first + added.shape[-1]] += added
 
 
 @contextmanager

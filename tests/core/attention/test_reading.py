@@ -60,11 +60,17 @@ def expected_scores(
     span: tuple[int, int] | None = None,
     layers: Mapping[str, Sequence[int]] = HALVES,
     ends: Sequence[int] = (END,),
+    special: Sequence[int] = tuple(range(5)),
 ) -> dict[tuple[str, str], Scores]:
     """Return all scores by their definition."""
     n, last = len(prompt), len(prompt) + len(answer) - 1
-    own = [n + at for at, token in enumerate(answer) if token not in (*range(5), *ends)]
-    rows = {"answer": own or [n - 1], "edges": [n - 1, last], "first": own[:1] or [n - 1]}
+    own = [n + at for at, token in enumerate(answer) if token not in (*special, *ends)]
+    rows = {
+        "answer": own or [n - 1],
+        "producer": [at - 1 for at in own] or [n - 1],
+        "edges": [n - 1, last],
+        "first": own[:1] or [n - 1],
+    }
     if span is not None:
         rows["query"] = list(range(*span))
     weights = reference(kind, [*prompt, *answer]).mean(1)
@@ -164,6 +170,19 @@ def test_special_tokens_are_no_part_of_the_answer(ours: HuggingFaceModel) -> Non
     np.testing.assert_allclose(found.scores["edges", "all"], weights[[19, 25]].mean(0), atol=1e-5)
 
 
+def test_a_special_token_amid_an_answer_may_produce_the_next_one() -> None:
+    """Its row is read with those of the answer's own tokens only as the one of a producer."""
+    tokenizer = trained_tokenizer()
+    ours = HuggingFaceModel(tiny("llama"), tokenizer, max_new_tokens=NEW)
+    (plain,) = answer_with_attention(ours, PROMPTS[:1])
+    amid = plain.answer_ids[2]
+    tokenizer.add_tokens(tokenizer.convert_ids_to_tokens(amid), special_tokens=True)
+    (found,) = answer_with_attention(ours, PROMPTS[:1])
+    assert found.answer_ids == plain.answer_ids
+    special = (*range(5), amid)
+    assert_scores(found, expected_scores("llama", PROMPTS[0], found.answer_ids, special=special))
+
+
 def test_what_the_tokenizer_skips_is_no_part_of_the_answer() -> None:
     """Chat models end turns with tokens that are special without a name of their own."""
     tokenizer = trained_tokenizer()
@@ -179,7 +198,7 @@ def test_what_the_tokenizer_skips_is_no_part_of_the_answer() -> None:
 def test_without_a_question_there_are_no_query_rows(ours: HuggingFaceModel) -> None:
     """Rather than rows of something else."""
     (found,) = answer_with_attention(ours, PROMPTS[:1])
-    assert {rows for rows, _ in found.scores} == {"answer", "edges", "first"}
+    assert {rows for rows, _ in found.scores} == {"answer", "producer", "edges", "first"}
     assert answer_with_attention(ours, []) == []
 
 

@@ -185,10 +185,8 @@ def test_rows_are_averaged_over_their_group_and_the_layers_of_a_set() -> None:
 def test_layers_that_are_not_asked_for_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor are passes without a row that is asked for."""
     calls = []
-    mean_rows = LayerCall.mean_rows
-    monkeypatch.setattr(
-        LayerCall, "mean_rows", lambda *args: calls.append(args) or mean_rows(*args)
-    )
+    logits = LayerCall.logits
+    monkeypatch.setattr(LayerCall, "logits", lambda *args: calls.append(args) or logits(*args))
     model = tiny("llama")
     rows = Rows([N - 1])
     with tapped(model, rows, layers={"one": {1}}, width=N):
@@ -243,7 +241,7 @@ def test_masks_of_all_kinds_say_the_same(window: int | None) -> None:
     at = torch.tensor([1, 3])
 
     def rows(**options: Any) -> torch.Tensor:
-        return LayerCall.of(same_call(**options)).mean_rows(at, 6)
+        return LayerCall.of(same_call(**options)).logits(at, 6).softmax(-1).mean(1)
 
     expected = rows(attention_mask=each)
     assert expected.shape == (2, 2, 10)
@@ -301,7 +299,7 @@ def test_nothing_is_as_large_as_the_matrix() -> None:
         model(ids, logits_to_keep=1)
     with Largest() as largest, tapped(model, rows, layers=EACH_LAYER, width=n):
         model(ids, logits_to_keep=1)
-    assert largest.most <= max(plain.most, 8 * 4 * n, len(rows.groups) * 3 * n)
+    assert largest.most <= max(plain.most, 2**17, len(rows.groups) * 3 * n)
     assert largest.most < n * n / 4
 
 

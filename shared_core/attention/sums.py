@@ -1,0 +1,153 @@
+"""Sums of attention rows, by group of rows and set of layers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from shared_core._extras import require
+from shared_core.attention.rows import LayerCall
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_AT_ONCE = 2**17
+"""Logits that wait, or are worked on, together."""
+
+
+class Row(NamedTuple):
+    """One attention row that is asked for.
+
+    Attributes
+    ----------
+    group
+        Name of the group over which it is averaged.
+    sequence
+        Which sequence of the batch.
+    column
+        Which token attends: its index in the sequence, padding on the left included.
+    """
+
+    group: str
+    sequence: int
+    column: int
+
+
+class _Alike(NamedTuple):
+    """What layers must have in common for their rows to be worked on together."""
+
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+    first: int
+    kept: int
+    device: Any
+
+
+_Waiting: TypeAlias = dict[_Alike, list[tuple[int, "Tensor"]]]
+
+
+class RowSums:
+    """Running sums of attention rows over the heads, the layers of each set and the passes.
+
+    The layers of one pass are taken together where that fits, since on one new token the calls
+    take longer than the numbers. What is kept beyond a pass is a float for each set, sequence,
+    group and column, and for each set, sequence and column one of the last token's row.
+
+    Parameters
+    ----------
+    groups
+        Names of the groups of rows.
+    layers
+        Sets of layers by name: indices.
+    batch, width
+        Number of sequences, and of columns whose sums are kept, from the first.
+    device
+        Where the sums are.
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[str],
+        layers: Mapping[str, Collection[int]],
+        *,
+        batch: int,
+        width: int,
+        device: Any,
+    ) -> None:
+        torch: Any = require("torch", extra="models")
+        self._groups = list(groups)
+        self._sets = list(layers)
+        self._sums = torch.zeros(len(layers), batch, len(groups), width, device=device)
+        self._last = torch.zeros(len(layers), batch, width, device=device)
+        self._last_column = -1
+        everything = range(
+            1 + max((max(chosen, default=-1) for chosen in layers.values()), default=-1)
+        )
+        belongs = [[layer in chosen for layer in everything] for chosen in layers.values()]
+        self._belongs = torch.tensor(belongs, dtype=torch.float32, device=device)
+        self._start = 0
+        self._at: Tensor | None = None
+        self._marks: Tensor | None = None
+        self._waiting: _Waiting = {}
+        self._held = 0
+
+    def of(self, group: str, layers: str) -> Tensor:
+        """Return the sums of a group over a set of layers, float32, shape (batch, width)."""
+        self._settle()
+        return self._sums[self._sets.index(layers), :, self._groups.index(group)]
+
+    def ask(self, rows: Sequence[Row], start: int, new: int) -> None:
+        """Begin a forward pass over `new` tokens from column `start`, in which rows are asked for.
+
+        The row at the last token of the pass before may be among them if it was asked for then.
+        """
+        torch: Any = require("torch", extra="models")
+        self._settle()
+        for group, sequence, column in rows:
+            if column < start:
+                assert column == self._last_column
+                self._sums[:, sequence, self._groups.index(group)] += self._last[:, sequence]
+        now = [row for row in rows if row.column >= start]
+        columns = {column: at for at, column in enumerate(sorted({row.column for row in now}))}
+        marks = torch.zeros(self._sums.shape[1], len(self._groups), len(columns))
+        for group, sequence, column in now:
+            marks[sequence, self._groups.index(group), columns[column]] = 1.0
+        self._marks = marks.to(self._sums.device)
+        self._start = start
+        self._at = torch.tensor([column - start for column in columns], device=self._sums.device)
+        self._last_column = start + new - 1 if start + new - 1 in columns else -1
+        self._last.zero_()
+
+    def add(self, layer: int, call: LayerCall) -> None:
+        """Take up the rows of one layer."""
+        assert self._at is not None
+        first = call.first_key(self._start)
+        kept = max(0, min(int(call.key.shape[2]), self._last.shape[-1] - first))
+        batch, heads, _, _ = call.query.shape
+        rows_at_once = max(1, _AT_ONCE // (batch * heads * int(call.key.shape[2])))
+        at = self._at.to(call.query.device)
+        for begin in range(0, len(at), rows_at_once):
+            end = min(begin + rows_at_once, len(at))
+            logits = call.logits(at[begin:end], self._start)
+            if self._held + logits.numel() > _AT_ONCE:
+                self._settle()
+            alike = _Alike(tuple(logits.shape), begin, end, first, kept, logits.device)
+            self._waiting.setdefault(alike, []).append((layer, logits))
+            self._held += logits.numel()
+
+    def _settle(self) -> None:
+        """Add the rows that wait to the sums."""
+        torch: Any = require("torch", extra="models")
+        for alike, waiting in self._waiting.items():
+            layers = [layer for layer, _ in waiting]
+            logits = torch.stack([each for _, each in waiting])
+            weights = torch.softmax(logits, dim=-1).mean(dim=2)[..., : alike.kept]
+            belongs = self._belongs[:, layers]
+            by_set = torch.tensordot(belongs, weights.to(belongs.device), dims=1)
+            assert self._marks is not None
+            columns = slice(alike.first, alike.first + alike.kept)
+            self._sums[..., columns] += self._marks[..., alike.begin : alike.end] @ by_set
+            if self._last_column >= 0 and alike.end == self._marks.shape[-1]:
+                self._last[..., columns] += by_set[:, :, -1]
+        self._waiting, self._held = {}, 0
