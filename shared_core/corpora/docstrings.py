@@ -48,6 +48,11 @@ def split_docstring(name: str, entry: Any) -> tuple[str, str]:
     return _inspected_signature(entry), text
 
 
+def shortened(text: str, most: int) -> str:
+    """Return at most `most` characters of the beginning of `text`, whole words."""
+    return text if len(text) <= most else text[:most].rsplit(None, 1)[0]
+
+
 def _leading_signature(name: str, text: str) -> tuple[str, str]:
     head = _HEAD.match(text)
     if head is None or head.group().rpartition(".")[2] not in (name, "__init__"):

@@ -3,23 +3,53 @@
 from __future__ import annotations
 
 from shared_core.evaluation.answers import GRADERS, Grader, grade, resolve_grader
+from shared_core.evaluation.distraction import (
+    JudgedRanking,
+    distracting_effect,
+    distraction_measures,
+    distractor_kind,
+)
 from shared_core.evaluation.intervals import (
     bootstrap_interval,
     independent_interval,
     mean_interval,
     paired_difference_interval,
 )
+from shared_core.evaluation.power import (
+    fewest_questions,
+    minimum_detectable_effect,
+    questions_needed,
+)
+from shared_core.evaluation.retrieval import retrieval_measures
 from shared_core.evaluation.sequential import Looks, judge
+from shared_core.evaluation.significance import (
+    PairedComparison,
+    compare_paired,
+    holm,
+    wilcoxon_p_value,
+)
 
 __all__ = [
     "GRADERS",
     "Grader",
+    "JudgedRanking",
     "Looks",
+    "PairedComparison",
     "bootstrap_interval",
+    "compare_paired",
+    "distracting_effect",
+    "distraction_measures",
+    "distractor_kind",
+    "fewest_questions",
     "grade",
+    "holm",
     "independent_interval",
     "judge",
     "mean_interval",
+    "minimum_detectable_effect",
     "paired_difference_interval",
+    "questions_needed",
     "resolve_grader",
+    "retrieval_measures",
+    "wilcoxon_p_value",
 ]

@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Self, cast
 
 from shared_core.errors import GenerationError, PosragError
+from shared_core.generation.base import Generator, ScoringModel
 from shared_core.generation.checking import Request, Response, checked, one_each
 from shared_core.generation.journal import Journal
 from shared_core.generation.retrying import (
@@ -59,6 +61,34 @@ class Asker:
         for option in ("batch_size", "concurrency", "attempts"):
             if getattr(self, option) < 1:
                 raise ValueError(f"{option} must be at least 1, got {getattr(self, option)}")
+
+    @classmethod
+    def of(
+        cls,
+        model: Generator,
+        *,
+        journal: Journal | None = None,
+        batch_size: int | None = None,
+        concurrency: int | None = None,
+        attempts: int = 8,
+    ) -> Self:
+        """Return one that asks `model`, by default in batches and threads that suit it.
+
+        A request with a continuation needs a `ScoringModel`; one call's requests are of one kind.
+        Answers are kept under the model's identity, where it has one.
+        """
+        if batch_size is None:
+            batch_size = int(getattr(model, "batch_size", 1))
+        if concurrency is None:
+            concurrency = int(getattr(model, "concurrency", 1))
+        return cls(
+            name=str(getattr(model, "identity", model.name)),
+            call=partial(_ask, model),
+            journal=journal,
+            batch_size=batch_size,
+            concurrency=concurrency,
+            attempts=attempts,
+        )
 
     def known(self, requests: Sequence[Request]) -> int:
         """Return how many of the different requests are answered in the journal."""
@@ -128,6 +158,14 @@ class Asker:
             f"{kept:,} of {all_of_them:,} answers are kept in {self.journal.path}: "
             "run again to go on from there"
         )
+
+
+def _ask(model: Generator, requests: Sequence[Request]) -> Sequence[Response]:
+    if len(requests[0]) == 1:
+        return model.generate([prompt for (prompt,) in requests])
+    prompts, continuations = zip(*requests, strict=True)
+    scored = cast(ScoringModel, model).log_probabilities(prompts, continuations)
+    return [list(tokens) for tokens in scored]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ from shared_core.placement.base import Placement
 from shared_core.sensitivity.profile import PositionProfile
 
 
-def _fill(preference: Sequence[float]) -> tuple[int, ...]:
-    """Give rank 0 the most preferred slot, rank 1 the next; equal ones go front first."""
+def fill_by_preference(preference: Sequence[float]) -> tuple[int, ...]:
+    """Return slot -> rank: rank 0 takes the most preferred slot; equal ones go front first."""
     slots = sorted(range(len(preference)), key=lambda slot: (-preference[slot], slot))
     order = [0] * len(slots)
     for rank, slot in enumerate(slots):
@@ -38,7 +38,7 @@ class MaxRelevance(Placement):
         """Return slot -> rank."""
         if profile is None or profile.accuracy is None:
             raise _needs(self.name, "the accuracy by slot of a position profile")
-        return _fill(profile.accuracy_at(k))
+        return fill_by_preference(profile.accuracy_at(k))
 
 
 @dataclass(frozen=True)
@@ -54,4 +54,4 @@ class MinDistraction(Placement):
         """Return slot -> rank."""
         if profile is None or profile.distraction is None:
             raise _needs(self.name, "the distracting effect by slot of a position profile")
-        return _fill([-effect for effect in profile.distraction_at(k)])
+        return fill_by_preference([-effect for effect in profile.distraction_at(k)])

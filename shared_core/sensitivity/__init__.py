@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shared_core.generation.templates import ABSTAIN, ANSWER, KEY_VALUE, PromptTemplate
 from shared_core.sensitivity.figure import draw_profile
 from shared_core.sensitivity.gate import Psi, decide, profile_of
 from shared_core.sensitivity.position_sensitivity import position_sensitivity_index
@@ -10,7 +11,6 @@ from shared_core.sensitivity.profile import PositionProfile
 from shared_core.sensitivity.profile_files import profile_folder
 from shared_core.sensitivity.published import published_names
 from shared_core.sensitivity.questions import ProbeQuestion, key_value_questions, read_questions
-from shared_core.sensitivity.templates import ABSTAIN, ANSWER, KEY_VALUE, PromptTemplate
 from shared_core.sensitivity.torch_questions import torch_questions
 
 __all__ = [

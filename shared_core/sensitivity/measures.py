@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast, get_args
 
 from shared_core.evaluation.answers import Grader, grade
+from shared_core.evaluation.distraction import abstention_request, effect_of
 from shared_core.generation.asking import Request, Response
 from shared_core.generation.base import Generator, ScoringModel
+from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
 from shared_core.sensitivity.questions import ProbeQuestion
-from shared_core.sensitivity.templates import ABSTAIN, ABSTENTION, ANSWER, PromptTemplate
 
 MeasureName: TypeAlias = Literal["accuracy", "logprob", "distraction"]
 
@@ -34,10 +34,6 @@ class Measure(ABC):
         """Return what the model is asked."""
 
     @abstractmethod
-    def responses(self, model: Generator, requests: Sequence[Request]) -> Sequence[Response]:
-        """Ask the model."""
-
-    @abstractmethod
     def value(self, question: ProbeQuestion, response: Response) -> float:
         """Return the value of a response, in [0, 1]."""
 
@@ -55,10 +51,6 @@ class Accuracy(Measure):
         """Return the prompt."""
         return (self._prompt(question, slot, k),)
 
-    def responses(self, model: Generator, requests: Sequence[Request]) -> Sequence[Response]:
-        """Return the answers."""
-        return model.generate([prompt for (prompt,) in requests])
-
     def value(self, question: ProbeQuestion, response: Response) -> float:
         """Return the grade."""
         return grade(self.grader, cast(str, response), question.answers)
@@ -72,17 +64,35 @@ class AnswerProbability(Measure):
         """Return the prompt and the answer."""
         return (self._prompt(question, slot, k), f" {question.answers[0]}")
 
-    def responses(self, model: Generator, requests: Sequence[Request]) -> Sequence[Response]:
-        """Return the answers' log-probabilities, token by token."""
-        return _log_probabilities(model, requests)
-
     def value(self, question: ProbeQuestion, response: Response) -> float:
         """Return exp of the mean log-probability."""
         tokens = cast("list[float]", response)
         return min(1.0, math.exp(sum(tokens) / len(tokens)))
 
 
-class _Distraction(Measure):
+@dataclass(frozen=True)
+class Distraction(Measure):
+    """The distracting effect of the hard distractor in the slot: 1 - P(abstain).
+
+    PositionalBias, eq. 1 over the whole context (section 4), the other passages being weak
+    distractors.
+
+    Attributes
+    ----------
+    exact
+        Whether P is the model's probability of the abstention, else 1 where the answer abstains.
+    """
+
+    exact: bool
+
+    def request(self, question: ProbeQuestion, slot: int, k: int) -> Request:
+        """Return the prompt and, where the model scores it, the abstention."""
+        return abstention_request(self._prompt(question, slot, k), exact=self.exact)
+
+    def value(self, question: ProbeQuestion, response: Response) -> float:
+        """Return 1 less the abstention's probability."""
+        return effect_of(response)
+
     def _prompt(self, question: ProbeQuestion, slot: int, k: int) -> str:
         if question.hard_distractor is None:
             raise ValueError(
@@ -91,44 +101,6 @@ class _Distraction(Measure):
             )
         passages = question.passages(slot, k, gold=question.hard_distractor)
         return self.template.render(passages, question.question)
-
-
-@dataclass(frozen=True)
-class ExactDistraction(_Distraction):
-    """The distracting effect of the hard distractor in the slot: 1 - P(abstain).
-
-    PositionalBias, eq. 1 over the whole context (section 4), the other passages being weak
-    distractors, and P the model's probability of the abstention.
-    """
-
-    def request(self, question: ProbeQuestion, slot: int, k: int) -> Request:
-        """Return the prompt and the abstention."""
-        return (self._prompt(question, slot, k), f" {ABSTENTION}")
-
-    def responses(self, model: Generator, requests: Sequence[Request]) -> Sequence[Response]:
-        """Return the abstention's log-probabilities, token by token."""
-        return _log_probabilities(model, requests)
-
-    def value(self, question: ProbeQuestion, response: Response) -> float:
-        """Return 1 less the abstention's probability."""
-        return max(0.0, 1.0 - math.exp(sum(cast("list[float]", response))))
-
-
-@dataclass(frozen=True)
-class SampledDistraction(_Distraction):
-    """The same for a model that only answers: 1 unless the answer abstains."""
-
-    def request(self, question: ProbeQuestion, slot: int, k: int) -> Request:
-        """Return the prompt."""
-        return (self._prompt(question, slot, k),)
-
-    def responses(self, model: Generator, requests: Sequence[Request]) -> Sequence[Response]:
-        """Return the answers."""
-        return model.generate([prompt for (prompt,) in requests])
-
-    def value(self, question: ProbeQuestion, response: Response) -> float:
-        """Return 0 if the answer abstains, else 1."""
-        return float(ABSTENTION.casefold() not in cast(str, response).casefold())
 
 
 def check_measure(name: MeasureName) -> None:
@@ -157,10 +129,4 @@ def resolve_measure(
                 "use measure='accuracy'"
             )
         return AnswerProbability(template or ANSWER)
-    return (ExactDistraction if scores else SampledDistraction)(template or ABSTAIN)
-
-
-def _log_probabilities(model: Generator, requests: Sequence[Request]) -> list[Response]:
-    prompts, continuations = zip(*requests, strict=True)
-    scored = cast(ScoringModel, model).log_probabilities(prompts, continuations)
-    return [list(tokens) for tokens in scored]
+    return Distraction(template or ABSTAIN, scores)

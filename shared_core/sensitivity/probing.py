@@ -17,16 +17,15 @@ from shared_core.evaluation.answers import Grader, grade, resolve_grader
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.evaluation.sequential import Looks
 from shared_core.generation.asking import Asker
-from shared_core.generation.base import Generator
 from shared_core.generation.callables import as_generator
 from shared_core.generation.journal import Journal
+from shared_core.generation.templates import PromptTemplate
 from shared_core.sensitivity.measures import MeasureName, check_measure, resolve_measure
 from shared_core.sensitivity.position_sensitivity import index_slots, index_statistic
 from shared_core.sensitivity.profile import PositionProfile
 from shared_core.sensitivity.questions import ProbeQuestion, check_context, check_questions
 from shared_core.sensitivity.rotation import Rotation
 from shared_core.sensitivity.stopping import stop_reason
-from shared_core.sensitivity.templates import PromptTemplate
 from shared_core.sensitivity.versions import versions
 
 CHARACTERS_A_TOKEN = 4
@@ -244,12 +243,11 @@ class Probe:
             grade(grader, "", question.answers)
         generator = as_generator(model)
         measure = resolve_measure(self.measure, generator, self.template, grader)
-        asker = Asker(
-            name=_identity(generator),
-            call=lambda requests: measure.responses(generator, requests),
+        asker = Asker.of(
+            generator,
             journal=journal,
-            batch_size=self.batch_size or int(getattr(generator, "batch_size", 1)),
-            concurrency=self.concurrency or int(getattr(generator, "concurrency", 1)),
+            batch_size=self.batch_size,
+            concurrency=self.concurrency,
             attempts=self.attempts,
         )
         return Rotation(generator, measure, asker, self._slots, self.k)
@@ -271,7 +269,7 @@ class Probe:
             interval=None if distraction else self._interval(values, rotation.slots, looks),
             n=None if distraction else len(values),
             distraction_n=len(values) if distraction else None,
-            identity=_identity(rotation.model),
+            identity=rotation.asker.name,
             source="posrag probe",
             k=self.k,
             slots=rotation.slots,
@@ -305,10 +303,6 @@ class Probe:
         if isinstance(self.grader, str):
             return self.grader
         return getattr(self.grader, "__qualname__", type(self.grader).__name__)
-
-
-def _identity(model: Generator) -> str:
-    return str(getattr(model, "identity", model.name))
 
 
 def _guess_tokens(text: str) -> int:

@@ -1,64 +1,13 @@
-"""The prompts of the probe."""
+"""The prompts of the probe; they are defined in `shared_core.generation.templates`."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-ABSTENTION = "NO-RESPONSE"
-"""What a model says when the context does not hold the answer (PositionalBias, section 3)."""
-
-
-@dataclass(frozen=True)
-class PromptTemplate:
-    """A prompt with a place for the passages and one for the question.
-
-    Attributes
-    ----------
-    text
-        Holds ``{context}`` and ``{question}`` once each; every other brace is text.
-    separator
-        Stands between two passages.
-
-    Raises
-    ------
-    ValueError
-        If a placeholder is missing or repeated.
-    """
-
-    text: str
-    separator: str = "\n\n"
-
-    def __post_init__(self) -> None:
-        for placeholder in ("{context}", "{question}"):
-            if (count := self.text.count(placeholder)) != 1:
-                raise ValueError(
-                    f"a prompt template holds {placeholder} once, got it {count} times"
-                )
-
-    def render(self, passages: Sequence[str], question: str) -> str:
-        """Return the prompt with the passages in the order given."""
-        values = {"context": self.separator.join(passages), "question": question}
-        return re.sub(r"\{(context|question)\}", lambda found: values[found[1]], self.text)
-
-
-ANSWER = PromptTemplate(
-    "Use the context to answer the question. Give the answer alone, in the words of the context."
-    "\n\nContext:\n{context}\n\nQuestion: {question}\nAnswer:"
+from shared_core.generation.templates import (
+    ABSTAIN,
+    ABSTENTION,
+    ANSWER,
+    KEY_VALUE,
+    PromptTemplate,
 )
-"""Passages joined by blank lines, as both frameworks join them, and the question after them."""
 
-ABSTAIN = PromptTemplate(
-    "Use the context to answer the question. Give the answer alone, in the words of the context. "
-    f"If the context does not hold the answer, say {ABSTENTION}."
-    "\n\nContext:\n{context}\n\nQuestion: {question}\nAnswer:"
-)
-"""The same, with leave to abstain (PositionalBias, section 3)."""
-
-KEY_VALUE = PromptTemplate(
-    "Extract the value corresponding to the specified key in the JSON object below."
-    '\n\nJSON data:\n{{context}}\n\nKey: "{question}"\nCorresponding value:',
-    separator=",\n ",
-)
-"""Key-value retrieval as published: nelson-liu/lost-in-the-middle (Liu et al. 2024)."""
+__all__ = ["ABSTAIN", "ABSTENTION", "ANSWER", "KEY_VALUE", "PromptTemplate"]

@@ -6,6 +6,7 @@ import random
 from collections import defaultdict
 
 from shared_core.corpora import torch_api_passages
+from shared_core.corpora.docstrings import shortened
 from shared_core.sensitivity.questions import ProbeQuestion
 from shared_core.types import Passage
 
@@ -79,6 +80,4 @@ def _distractors(
 
 
 def _cut(passage: Passage) -> str:
-    if len(passage.text) <= LONGEST_PASSAGE:
-        return passage.text
-    return passage.text[:LONGEST_PASSAGE].rsplit(None, 1)[0]
+    return shortened(passage.text, LONGEST_PASSAGE)

@@ -2,11 +2,13 @@
 
 ::
 
-    python -m tests.benchmarks.quality --data FOLDER [FOLDER ...]
+    python -m tests.benchmarks.quality --data torch FOLDER [FOLDER ...]
 
-A folder holds ``corpus.jsonl`` {_id, title, text}, ``queries.jsonl`` {_id, text} and
-``qrels.tsv`` (query-id, corpus-id, score), the layout of BEIR. Embeddings come from
-all-MiniLM-L6-v2 and are kept under ``--cache``. nDCG@10 is that of trec_eval, through ir-measures.
+``torch`` stands for the 52 questions of the CAUS benchmark on the API of the installed PyTorch. A
+folder holds ``corpus.jsonl`` {_id, title, text}, ``queries.jsonl`` {_id, text} and ``qrels.tsv``
+(query-id, corpus-id, score), the layout of BEIR. Embeddings come from all-MiniLM-L6-v2 and are
+kept under ``--cache``. The measures are those of trec_eval; brackets are 95% bootstrap intervals
+over questions.
 """
 
 from __future__ import annotations
@@ -17,16 +19,20 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-import ir_measures
 import numpy as np
-from ir_measures import nDCG
-from sentence_transformers import SentenceTransformer
 
 from shared_core import HybridIndex, Passage
-from shared_core.cli.demo.model import default_model
+from shared_core.arrays import Scores
+from shared_core.cli.demo.model import EmbeddingModel, default_model
+from shared_core.corpora import torch_api_passages, torch_queries
+from shared_core.evaluation import (
+    bootstrap_interval,
+    paired_difference_interval,
+    retrieval_measures,
+)
 
 GRID = [round(step / 10, 1) for step in range(11)]
-SEED = 0
+MEASURES = ("nDCG@10", "hit@1", "hit@10")
 
 
 @dataclass(frozen=True)
@@ -34,67 +40,85 @@ class Collection:
     name: str
     passages: list[Passage]
     queries: dict[str, str]
-    qrels: list[ir_measures.Qrel]
+    relevant: dict[str, dict[str, int]]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", nargs="+", type=Path, required=True)
+    parser.add_argument("--data", nargs="+", required=True)
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "posrag" / "quality")
     parser.add_argument("--fetch-k", type=int, default=50)
     parser.add_argument("--variant", choices=["lucene", "okapi"], default="lucene")
     parser.add_argument("--k1", type=float)
     options = parser.parse_args()
-    print(f"nDCG@10, fetch_k={options.fetch_k}, BM25 {options.variant}")
-    print(
-        f"{'collection':28}{'queries':>8}{'dense':>8}{'BM25':>8}{'RRF':>8}{'a=0.3':>8}"
-        f"{'best a':>14}{'auto':>8}   auto - best a [95%]"
-    )
-    for folder in options.data:
-        report(folder, options)
+    print(f"fetch_k={options.fetch_k}, BM25 {options.variant}")
+    for source in options.data:
+        report(read_torch() if source == "torch" else read(Path(source)), options)
 
 
-def report(folder: Path, options: argparse.Namespace) -> None:
-    collection = read(folder)
+def report(collection: Collection, options: argparse.Namespace) -> None:
     index = HybridIndex(variant=options.variant, k1=options.k1)
     index.add(collection.passages, embed([p.text for p in collection.passages], options.cache))
     texts = list(collection.queries.values())
     vectors = embed(texts, options.cache)
 
-    def measure(**how: object) -> np.ndarray:
-        rankings = index.search_batch(texts, vectors, k=10, fetch_k=options.fetch_k, **how)
-        run = [
-            ir_measures.ScoredDoc(query, passage.id, -rank)
-            for query, ranking in zip(collection.queries, rankings, strict=True)
-            for rank, passage in enumerate(ranking.passages)
-        ]
-        values = {
-            m.query_id: m.value for m in ir_measures.iter_calc([nDCG @ 10], collection.qrels, run)
+    def measure(**how: object) -> dict[str, Scores]:
+        found = index.search_batch(texts, vectors, k=10, fetch_k=options.fetch_k, **how)
+        rankings = {
+            query: [passage.id for passage in ranking.passages]
+            for query, ranking in zip(collection.queries, found, strict=True)
         }
-        return np.array([values[query] for query in collection.queries])
+        return retrieval_measures(rankings, collection.relevant, MEASURES)
 
     fixed = {alpha: measure(alpha=alpha) for alpha in GRID}
-    rrf, auto = measure(alpha=0.5, fusion="rrf"), measure(alpha="auto")
-    best = max(GRID, key=lambda alpha: fixed[alpha].mean())
-    lower, upper = interval(auto - fixed[best])
-    print(
-        f"{collection.name:28}{len(texts):8}{fixed[1.0].mean():8.3f}{fixed[0.0].mean():8.3f}"
-        f"{rrf.mean():8.3f}{fixed[0.3].mean():8.3f}{fixed[best].mean():8.3f} at {best:.1f}"
-        f"{auto.mean():8.3f}   {(auto - fixed[best]).mean():+.4f} [{lower:+.4f}, {upper:+.4f}]"
+    best = max(GRID, key=lambda alpha: fixed[alpha]["nDCG@10"].mean())
+    auto = measure(alpha="auto")
+    systems = {
+        "dense": fixed[1.0],
+        "BM25": fixed[0.0],
+        "RRF": measure(alpha=0.5, fusion="rrf"),
+        "alpha 0.3": fixed[0.3],
+        f"best alpha, {best}": fixed[best],
+        "auto": auto,
+    }
+    print(f"\n{collection.name}, {len(texts):,} queries, {len(collection.passages):,} passages")
+    print(f"{'':16}" + "".join(f"{name:>24}" for name in MEASURES))
+    for system, values in systems.items():
+        print(f"{system:16}" + "".join(f"{shown(values[name]):>24}" for name in MEASURES))
+    lower, upper = paired_difference_interval(auto["nDCG@10"], fixed[best]["nDCG@10"])
+    difference = (auto["nDCG@10"] - fixed[best]["nDCG@10"]).mean()
+    print(f"auto less best alpha, nDCG@10: {difference:+.4f} [{lower:+.4f}, {upper:+.4f}]")
+
+
+def shown(values: Scores) -> str:
+    lower, upper = bootstrap_interval(values[:, None], lambda means: means[:, 0])
+    return f"{values.mean():.3f} [{lower:.3f}, {upper:.3f}]"
+
+
+def read_torch() -> Collection:
+    """Return the benchmark of the CAUS paper, with questions of our own."""
+    queries = torch_queries()
+    return Collection(
+        "PyTorch API",
+        torch_api_passages(),
+        {query.id: query.query for query in queries},
+        {query.id: {query.api: 1} for query in queries},
     )
 
 
 def read(folder: Path) -> Collection:
-    """Read a collection; queries without a judged passage are left out, as usual."""
+    """Read a collection; queries without a relevant passage are left out, as usual."""
     passages = [
         Passage(d["_id"], "\n".join(filter(None, [d.get("title"), d["text"]])))
         for d in lines(folder / "corpus.jsonl")
     ]
-    rows = (row.split("\t") for row in (folder / "qrels.tsv").read_text().splitlines()[1:])
-    qrels = [ir_measures.Qrel(query, passage, int(float(grade))) for query, passage, grade in rows]
-    judged = {qrel.query_id for qrel in qrels}
-    queries = {q["_id"]: q["text"] for q in lines(folder / "queries.jsonl") if q["_id"] in judged}
-    return Collection("/".join(folder.parts[-2:]), passages, queries, qrels)
+    relevant: dict[str, dict[str, int]] = {}
+    for row in (folder / "qrels.tsv").read_text("utf-8").splitlines()[1:]:
+        query, passage, grade = row.split("\t")
+        if float(grade) > 0:
+            relevant.setdefault(query, {})[passage] = int(float(grade))
+    queries = {q["_id"]: q["text"] for q in lines(folder / "queries.jsonl") if q["_id"] in relevant}
+    return Collection("/".join(folder.parts[-2:]), passages, queries, relevant)
 
 
 def lines(path: Path) -> list[dict[str, str]]:
@@ -106,19 +130,9 @@ def embed(texts: list[str], cache: Path) -> np.ndarray:
     """Embed with all-MiniLM-L6-v2, or take what an earlier run left in `cache`."""
     path = cache / f"{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:24]}.npy"
     if not path.is_file():
-        model = SentenceTransformer(default_model())
-        vectors = model.encode(texts, normalize_embeddings=True, show_progress_bar=True)
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.save(path, vectors)
+        np.save(path, EmbeddingModel(default_model()).embed(texts))
     return np.load(path)
-
-
-def interval(differences: np.ndarray, resamples: int = 2000) -> tuple[float, float]:
-    """95% bootstrap interval of a mean paired difference, queries resampled."""
-    rng = np.random.default_rng(SEED)
-    drawn = rng.integers(0, differences.size, (resamples, differences.size))
-    lower, upper = np.quantile(differences[drawn].mean(axis=1), [0.025, 0.975])
-    return float(lower), float(upper)
 
 
 if __name__ == "__main__":

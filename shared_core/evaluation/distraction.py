@@ -1,0 +1,204 @@
+"""The distracting effect: how far a passage that holds no answer tempts a model to give one.
+
+PositionalBias, section 3, after Amiraz et al. (2025): ``DE_q(p) = 1 - P(NO-RESPONSE | q, p)`` for
+an irrelevant passage p, and 0 for a relevant one. Higher is worse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from shared_core.arrays import Scores
+from shared_core.generation.asking import Asker, Request, Response
+from shared_core.generation.base import ScoringModel
+from shared_core.generation.callables import as_generator
+from shared_core.generation.journal import Journal
+from shared_core.generation.templates import ABSTAIN, ABSTENTION, PromptTemplate
+
+HARD = 0.8
+"""Above this a passage is a hard distractor."""
+
+WEAK = 0.2
+"""Below this an irrelevant passage is a weak distractor."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedRanking:
+    """A question and what was retrieved for it, judged.
+
+    Attributes
+    ----------
+    question
+        What is asked.
+    passages
+        Texts, the best ranked first.
+    relevant
+        Whether each of them holds an answer.
+
+    Raises
+    ------
+    ValueError
+        If the question is blank, or the judgements are not as many as the passages.
+    """
+
+    question: str
+    passages: tuple[str, ...]
+    relevant: tuple[bool, ...]
+
+    def __post_init__(self) -> None:
+        if not self.question.strip():
+            raise ValueError(f"question must not be blank, got {self.question!r}")
+        if len(self.passages) != len(self.relevant):
+            raise ValueError(
+                f"question {self.question!r} has {len(self.passages)} passages and "
+                f"{len(self.relevant)} judgements"
+            )
+
+
+def distracting_effect(
+    model: object,
+    rankings: Sequence[JudgedRanking],
+    *,
+    samples: int | None = None,
+    template: PromptTemplate = ABSTAIN,
+    journal: Journal | None = None,
+    attempts: int = 8,
+    on_answer: Callable[[int], None] | None = None,
+    on_wait: Callable[[str], None] | None = None,
+) -> list[tuple[float, ...]]:
+    """Return the distracting effect of each passage, in [0, 1]; 0 for the relevant ones.
+
+    The model is shown one passage at a time, and asked about irrelevant ones only.
+
+    Parameters
+    ----------
+    model
+        A `Generator`, a LangChain or LlamaIndex model, or a function from prompts to answers.
+    rankings
+        Questions with their passages.
+    samples
+        Answers a passage, >= 1; the effect is the share that does not abstain. By default the
+        probability of the abstention where the model tells it (`ScoringModel`), else one answer.
+        More than one says something only of a model that samples its answers.
+    template
+        The prompt. It must give leave to abstain by saying `ABSTENTION`.
+    journal
+        Where every answer is kept at once, so that a second run does not ask again.
+    attempts
+        Tries of a call that fails for a passing reason, >= 1.
+    on_answer, on_wait
+        As in `Asker.answers`.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range.
+    GenerationError
+        If the model fails for good.
+    """
+    if samples is not None and samples < 1:
+        raise ValueError(f"samples must be at least 1 answer, got {samples}")
+    generator = as_generator(model)
+    exact = samples is None and isinstance(generator, ScoringModel)
+    asker = Asker.of(generator, journal=journal, attempts=attempts)
+    requests = [
+        abstention_request(template.render([passage], ranking.question), exact=exact)
+        for ranking in rankings
+        for passage, relevant in zip(ranking.passages, ranking.relevant, strict=True)
+        if not relevant
+    ]
+    drawn = [
+        sampler.answers(requests, on_answer=on_answer, on_wait=on_wait)
+        for sampler in _samplers(asker, samples or 1)
+    ]
+    effects = (sum(map(effect_of, each)) / len(each) for each in zip(*drawn, strict=True))
+    return [
+        tuple(0.0 if relevant else next(effects) for relevant in ranking.relevant)
+        for ranking in rankings
+    ]
+
+
+def _samplers(asker: Asker, samples: int) -> Iterator[Asker]:
+    """Yield one that keeps its answers apart for each sample: a journal has one a request."""
+    yield asker
+    for number in range(2, samples + 1):
+        yield replace(asker, name=f"{asker.name} sample {number}")
+
+
+def abstention_request(prompt: str, *, exact: bool) -> Request:
+    """Return what is asked to see whether a model abstains: its probability, or an answer."""
+    return (prompt, f" {ABSTENTION}") if exact else (prompt,)
+
+
+def effect_of(response: Response) -> float:
+    """Return 1 less the probability of the abstention, or 1 unless the answer abstains."""
+    if isinstance(response, str):
+        return float(ABSTENTION.casefold() not in response.casefold())
+    return max(0.0, 1.0 - math.exp(sum(response)))
+
+
+def distractor_kind(effect: float) -> Literal["hard", "weak", "between"]:
+    """Return ``"hard"`` above 0.8 and ``"weak"`` below 0.2 (PositionalBias, section 4).
+
+    Raises
+    ------
+    ValueError
+        If `effect` lies outside [0, 1].
+    """
+    if not 0 <= effect <= 1:
+        raise ValueError(f"a distracting effect lies in [0, 1], got {effect}")
+    if effect > HARD:
+        return "hard"
+    return "weak" if effect < WEAK else "between"
+
+
+def distraction_measures(
+    rankings: Sequence[JudgedRanking], effects: Sequence[Sequence[float]], ks: Sequence[int]
+) -> dict[str, Scores]:
+    """Return what stands among the top k, question by question (PositionalBias, Fig. 1, Table 4).
+
+    ``HITS@k``: 1 if a relevant passage does; ``Precision@k``: the share of k that is relevant;
+    ``MaxDE@k`` and ``MeanDE@k``: the largest and the mean effect of those that are there, relevant
+    ones counting 0; ``Hard@k``: 1 if a hard distractor does. The papers print the means over the
+    questions, the last one as a percentage in Table 4.
+
+    Parameters
+    ----------
+    rankings
+        Questions with their passages, at least one.
+    effects
+        What `distracting_effect` returns for them.
+    ks
+        Depths, >= 1.
+
+    Returns
+    -------
+    dict of str to ndarray
+        By name, as ``MaxDE@10``; shape (n,), in [0, 1], in the order of `rankings`.
+
+    Raises
+    ------
+    ValueError
+        If there are no rankings, a depth is below 1, or the effects are not one for each passage.
+    """
+    if not rankings:
+        raise ValueError("no rankings to measure; give at least one")
+    if [len(row) for row in effects] != [len(ranking.passages) for ranking in rankings]:
+        raise ValueError("effects must hold one value for each passage of each ranking")
+    measured: dict[str, Scores] = {}
+    for k in ks:
+        if k < 1:
+            raise ValueError(f"k must be at least 1, got {k}")
+        relevant = [ranking.relevant[:k] for ranking in rankings]
+        top = [tuple(row[:k]) or (0.0,) for row in effects]
+        measured[f"HITS@{k}"] = np.array([float(any(row)) for row in relevant])
+        measured[f"Precision@{k}"] = np.array([sum(row) / k for row in relevant])
+        measured[f"MaxDE@{k}"] = np.array([max(row) for row in top])
+        measured[f"MeanDE@{k}"] = np.array([sum(row) / len(row) for row in top])
+        measured[f"Hard@{k}"] = (measured[f"MaxDE@{k}"] > HARD).astype(np.float64)
+    return measured

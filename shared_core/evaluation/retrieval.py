@@ -1,0 +1,76 @@
+"""Retrieval measures by trec_eval, through ir-measures (MacAvaney et al., ECIR 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from shared_core._extras import require
+from shared_core.arrays import Scores
+
+_OURS = {"hit": "Success", "MRR": "RR"}
+"""What the papers say, and what trec_eval does."""
+
+
+def retrieval_measures(
+    rankings: Mapping[str, Sequence[str]],
+    relevant: Mapping[str, Mapping[str, int]],
+    measures: Sequence[str] = ("nDCG@10", "hit@1", "hit@10", "MRR"),
+) -> dict[str, Scores]:
+    """Measure rankings, question by question.
+
+    Parameters
+    ----------
+    rankings
+        Question to ids of passages, best first, each once.
+    relevant
+        Question to its judged passages: id to grade, 0 not relevant. Every question of `rankings`
+        needs a relevant one; other questions are passed over.
+    measures
+        ``"hit@k"`` (1 if a relevant passage is among the first k), ``"MRR"`` (1 / rank of the
+        first one), or a name that ir-measures knows, as ``"nDCG@10"``, ``"R@100"``, ``"P@5"``.
+
+    Returns
+    -------
+    dict of str to ndarray
+        By the names given; shape (n,), in [0, 1], higher is better, in the order of `rankings`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such measure, a question has no relevant passage, or a passage stands in
+        a ranking twice.
+    MissingExtraError
+        If ir-measures is not installed.
+    """
+    library: Any = require("ir_measures", extra="eval")
+    wanted = {name: _measure(library, name) for name in measures}
+    for question, ranked in rankings.items():
+        if not any(grade > 0 for grade in relevant.get(question, {}).values()):
+            raise ValueError(f"question {question!r} has no relevant passage; leave it out")
+        if len({*ranked}) < len(ranked):
+            raise ValueError(f"the ranking of question {question!r} holds a passage twice")
+    judged = {question: dict(relevant[question]) for question in rankings}
+    run = {
+        question: {passage: -rank for rank, passage in enumerate(ranked)}
+        for question, ranked in rankings.items()
+    }
+    # What is not in a run, such as a question for which nothing was found, scores 0.
+    values = {name: dict.fromkeys(rankings, 0.0) for name in measures}
+    named = {str(measure): name for name, measure in wanted.items()}
+    for found in library.iter_calc([*wanted.values()], judged, run):
+        values[named[str(found.measure)]][found.query_id] = found.value
+    return {name: np.array([*values[name].values()], np.float64) for name in measures}
+
+
+def _measure(library: Any, name: str) -> Any:
+    base, at, k = name.partition("@")
+    try:
+        return library.parse_measure(f"{_OURS.get(base, base)}{at}{k}")
+    except (NameError, ValueError, SyntaxError) as error:
+        raise ValueError(
+            f"no retrieval measure {name!r}; there are hit@k, MRR, nDCG@k, P@k, R@k and the others "
+            "of ir-measures"
+        ) from error

@@ -1,0 +1,62 @@
+"""Retrieval measures: known values, in the order of the questions, 0 where nothing was found."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+pytest.importorskip("ir_measures")
+
+from shared_core.evaluation import retrieval_measures
+
+RELEVANT = {"second": {"b": 1}, "first": {"x": 1}, "lost": {"z": 1}, "not asked": {"a": 1}}
+RANKINGS = {"second": ["a", "b", "c"], "lost": [], "first": ["x", "y"]}
+
+
+def test_one_relevant_passage_by_hand() -> None:
+    """Rank 2, not found, rank 1."""
+    measured = retrieval_measures(RANKINGS, RELEVANT)
+    assert {name: values.tolist() for name, values in measured.items()} == {
+        "nDCG@10": [pytest.approx(1 / math.log2(3)), 0.0, 1.0],
+        "hit@1": [0.0, 0.0, 1.0],
+        "hit@10": [1.0, 0.0, 1.0],
+        "MRR": [0.5, 0.0, 1.0],
+    }
+
+
+def test_grades_count_and_depth_cuts() -> None:
+    """Grades 1 and 2 in the wrong order: (1 + 2 / log2 3) / (2 + 1 / log2 3)."""
+    relevant = {"q": {"a": 1, "b": 2, "c": 0}}
+    measured = retrieval_measures({"q": ["a", "b", "c"]}, relevant, ["nDCG@2", "P@3", "hit@3"])
+    assert measured["nDCG@2"].tolist() == [
+        pytest.approx((1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3)))
+    ]
+    assert measured["P@3"].tolist() == [pytest.approx(2 / 3)]
+    assert retrieval_measures({"q": ["c"]}, relevant, ["hit@1"])["hit@1"].tolist() == [0.0]
+
+
+def test_the_order_given_counts_and_not_that_of_the_ids() -> None:
+    """trec_eval breaks ties by id; ranks have none."""
+    for ranking, expected in ((["z", "a"], 1.0), (["a", "z"], 0.5)):
+        assert retrieval_measures({"q": ranking}, {"q": {"z": 1}}, ["MRR"])["MRR"] == [expected]
+
+
+def test_long_rankings_keep_their_order() -> None:
+    """The reciprocal rank of the last of 2000."""
+    ids = [f"p{number}" for number in range(2000)]
+    assert retrieval_measures({"q": ids}, {"q": {ids[-1]: 1}}, ["MRR"])["MRR"] == [
+        pytest.approx(1 / 2000)
+    ]
+
+
+def test_what_cannot_be_measured_is_refused() -> None:
+    """With the name that is wrong."""
+    with pytest.raises(ValueError, match="no retrieval measure 'ndgc@10'"):
+        retrieval_measures(RANKINGS, RELEVANT, ["ndgc@10"])
+    with pytest.raises(ValueError, match="no retrieval measure 'hit@ten'"):
+        retrieval_measures(RANKINGS, RELEVANT, ["hit@ten"])
+    with pytest.raises(ValueError, match="'q' has no relevant passage"):
+        retrieval_measures({"q": ["a"]}, {"q": {"a": 0}})
+    with pytest.raises(ValueError, match="'q' holds a passage twice"):
+        retrieval_measures({"q": ["a", "b", "a"]}, {"q": {"a": 1}})
