@@ -1,0 +1,93 @@
+"""How near questions come to the corpus that have nothing to do with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shared_core.arrays import Bools, Rows, Scores, Vectors
+
+KEPT = 64
+"""Nearest contexts that are kept a question: so many deletions around it can be undone."""
+
+SPARE = 1e-5
+"""What a matrix product of unit vectors may err by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """The highest similarity of each of some questions to a corpus that comes and goes.
+
+    Each question keeps its nearest contexts, so that its highest similarity stays exact when
+    contexts are deleted, and the one similarity that none of those left out exceeds.
+
+    Attributes
+    ----------
+    questions
+        Unit vectors, shape (m, dim).
+    similarities, contexts
+        Of each question's nearest contexts, descending, and their numbers, shape (m, 64); where
+        there is none, ``-inf`` and -1.
+    left_out
+        The highest similarity that was left out or lower, shape (m,).
+    """
+
+    questions: Vectors
+    similarities: Scores
+    contexts: Rows
+    left_out: Scores
+
+    @classmethod
+    def of(cls, questions: Vectors) -> Background:
+        """Return the background of an empty corpus."""
+        m = len(questions)
+        nothing = np.full((m, KEPT), -np.inf), np.full((m, KEPT), -1, np.intp)
+        return cls(questions, *nothing, np.full(m, -np.inf))
+
+    def extended(self, numbers: Rows, vectors: Vectors) -> Background:
+        """Count contexts in: their numbers, shape (n,), and unit vectors, shape (n, dim)."""
+        near = (self.questions @ vectors.T).astype(np.float64)
+        rows = np.argsort(-near, axis=1, kind="stable")[:, :KEPT]
+        left_out = self.left_out
+        if near.shape[1] > KEPT:
+            left_out = np.maximum(left_out, np.partition(near, -KEPT - 1, axis=1)[:, -KEPT - 1])
+        # One dot product a pair: unlike a matrix product, the same in whatever company.
+        exact = np.vecdot(vectors[rows], self.questions[:, None, :]).astype(np.float64)
+        similarities = np.concatenate([self.similarities, exact], axis=1)
+        contexts = np.concatenate([self.contexts, numbers[rows]], axis=1)
+        order = np.argsort(-similarities, axis=1, kind="stable")
+        similarities = np.take_along_axis(similarities, order, axis=1)
+        contexts = np.take_along_axis(contexts, order, axis=1)
+        left_out = np.maximum(left_out, similarities[:, KEPT:].max(axis=1, initial=-np.inf))
+        return Background(
+            self.questions, similarities[:, :KEPT].copy(), contexts[:, :KEPT].copy(), left_out
+        )
+
+    def without(self, numbers: Rows) -> Background:
+        """Count contexts out."""
+        gone: Bools = np.isin(self.contexts, numbers)
+        return Background(
+            self.questions,
+            np.where(gone, -np.inf, self.similarities),
+            np.where(gone, -1, self.contexts),
+            self.left_out,
+        )
+
+    def highest(self) -> Scores:
+        """Return each question's highest similarity, shape (m,); ``-inf`` without a context.
+
+        Raises
+        ------
+        ValueError
+            If so many contexts were deleted around a question that what is left of its list no
+            longer tells.
+        """
+        highest: Scores = self.similarities.max(axis=1)
+        unknown = int(np.count_nonzero(highest < self.left_out - SPARE))
+        if unknown:
+            raise ValueError(
+                f"all {KEPT} contexts nearest to {unknown} of {len(highest)} background questions "
+                "were deleted: fit anew"
+            )
+        return highest

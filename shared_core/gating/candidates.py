@@ -1,0 +1,307 @@
+"""Vector Candidates (CAG): whether a query lies where questions about the corpus lie."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Scores
+from shared_core.gating.background import Background
+from shared_core.gating.decision import RetrievalDecision
+from shared_core.gating.everyday import EVERYDAY_QUESTIONS
+from shared_core.gating.files import read_gate, write_gate
+from shared_core.gating.fitted import Fitted
+from shared_core.gating.levels import Levels
+from shared_core.gating.policies import Policy, check_policy
+from shared_core.gating.vectors import check_same_model, finite, highest, unit_rows
+
+Embed: TypeAlias = Callable[[Sequence[str]], npt.ArrayLike]
+"""Texts to vectors, shape (len(texts), dim): the embedding model that queries go through."""
+
+BATCH = 4096
+"""Contexts between two calls of `on_contexts`."""
+
+LEAST_NEGATIVES = 10
+"""Foreign questions whose median still means something."""
+
+
+class VectorCandidates:
+    """Decides from a query's highest similarity whether the corpus is worth asking.
+
+    The pseudo-queries' similarities to their own contexts are kept, one number each, and with
+    them how near questions come that are foreign to the corpus. Contexts are added and deleted
+    by id, and the result equals that of a new fit to the last bit.
+
+    Parameters
+    ----------
+    policy
+        See `Policy`. ``"calibrated"`` lies between the foreign questions and the pseudo-queries
+        (`Levels`). The others are the paper's, one-sided: ``"density"`` is the lower edge of the
+        shortest interval that holds 95% of the pseudo-queries. None: calibrated where a
+        background is fitted, else density.
+    threshold
+        CAG's T, in units of similarity: how far above the statistic a query has to be.
+    embed
+        The embedding model; embeds `EVERYDAY_QUESTIONS` as the background, once.
+    negatives
+        The background instead: vectors of questions that the corpus does not answer, shape
+        (m, dim), m >= 10.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown or not finite, or both `embed` and `negatives` are given.
+    """
+
+    def __init__(
+        self,
+        *,
+        policy: Policy | None = None,
+        threshold: float = 0.0,
+        embed: Embed | None = None,
+        negatives: npt.ArrayLike | None = None,
+    ) -> None:
+        if embed is not None and negatives is not None:
+            raise ValueError("give embed= or negatives=, not both: each makes the background")
+        background = _background(embed, negatives)
+        if policy is None:
+            policy = "calibrated" if background is not None else "density"
+        self.policy = _check(policy, background)
+        self.threshold = finite(threshold, "threshold")
+        self._fitted = Fitted(
+            background,
+            embed is not None,
+            dim=None if background is None else background.questions.shape[1],
+        )
+        self._writing = threading.Lock()
+
+    @classmethod
+    def fit(
+        cls,
+        ids: Sequence[str],
+        vectors: npt.ArrayLike,
+        owners: Sequence[str],
+        pseudo_queries: npt.ArrayLike,
+        *,
+        policy: Policy | None = None,
+        threshold: float = 0.0,
+        embed: Embed | None = None,
+        negatives: npt.ArrayLike | None = None,
+        on_contexts: Callable[[int], None] | None = None,
+    ) -> VectorCandidates:
+        """Fit on contexts and their pseudo-queries; what does not fit in memory goes to `add`.
+
+        Parameters
+        ----------
+        ids, vectors
+            The contexts: unique ids, and embeddings of shape (len(ids), dim).
+        owners, pseudo_queries
+            The pseudo-queries: the id of each one's context, and embeddings of shape
+            (len(owners), dim). A context may have none.
+        policy, threshold, embed, negatives
+            As of the class.
+        on_contexts
+            Told how many contexts have been fitted since it was last told.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range, or there are too few pseudo-queries for the policy.
+        """
+        candidates = cls(policy=policy, threshold=threshold, embed=embed, negatives=negatives)
+        candidates.add(ids, vectors, owners, pseudo_queries, on_contexts=on_contexts)
+        if candidates._fitted.background is None and policy is None:
+            warnings.warn(
+                "no background of foreign questions was given, so the 95% density edge stands "
+                "uncorrected, and people's questions will often lie below it: give embed=",
+                stacklevel=2,
+            )
+        _ = candidates.levels
+        return candidates
+
+    def add(
+        self,
+        ids: Sequence[str],
+        vectors: npt.ArrayLike,
+        owners: Sequence[str],
+        pseudo_queries: npt.ArrayLike,
+        *,
+        on_contexts: Callable[[int], None] | None = None,
+    ) -> None:
+        """Add contexts with their pseudo-queries, or replace those whose id is there already.
+
+        All of them or none. The parameters are those of `fit`.
+
+        Raises
+        ------
+        ValueError
+            If ids are not unique, an owner is not among `ids`, or vectors do not fit.
+        """
+        ids, owners = list(ids), list(owners)
+        place = {id: row for row, id in enumerate(ids)}
+        if len(place) < len(ids):
+            raise ValueError(f"ids must be unique, got {len(ids) - len(place)} twice")
+        stranger = next((owner for owner in owners if owner not in place), None)
+        if stranger is not None:
+            raise ValueError(f"a pseudo-query belongs to {stranger!r}, which is not among the ids")
+        if not ids:
+            return
+        with self._writing:
+            contexts = unit_rows(vectors, len(ids), self._fitted.dim, "contexts")
+            queries = unit_rows(pseudo_queries, len(owners), contexts.shape[1], "pseudo-queries")
+            rows = np.array([place[owner] for owner in owners], np.intp)
+            order = np.argsort(rows, kind="stable")
+            fitted = self._fitted.without(ids)
+            for start in range(0, len(ids), BATCH):
+                stop = start + BATCH
+                of = order[slice(*np.searchsorted(rows, [start, stop], sorter=order))]
+                part = ids[start:stop]
+                fitted = fitted.extended(part, contexts[start:stop], rows[of] - start, queries[of])
+                if on_contexts is not None:
+                    on_contexts(len(part))
+            self._fitted = fitted
+
+    def delete(self, ids: Iterable[str]) -> list[str]:
+        """Delete contexts with their pseudo-queries; return the ids that were there."""
+        if isinstance(ids, str):
+            raise ValueError(f"ids must be several ids, got the text {ids!r}; give [{ids!r}]")
+        with self._writing:
+            found = [id for id in dict.fromkeys(ids) if id in self._fitted.numbers]
+            self._fitted = self._fitted.without(found)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._fitted.numbers)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._fitted.numbers
+
+    def __repr__(self) -> str:
+        return (
+            f"VectorCandidates({len(self)} contexts, {self.similarities.size} pseudo-queries, "
+            f"policy={self.policy!r})"
+        )
+
+    @property
+    def similarities(self) -> Scores:
+        """Similarity of each pseudo-query to its own context, ascending."""
+        return np.sort(self._fitted.similarities)
+
+    @property
+    def background(self) -> Scores:
+        """Highest similarity of each foreign question to the corpus, ascending."""
+        return self._fitted.highest_of_background()
+
+    @property
+    def levels(self) -> Levels:
+        """What a query is compared with.
+
+        Raises
+        ------
+        ValueError
+            If there are too few pseudo-queries for the policy, or they come no nearer to their
+            contexts than foreign questions do.
+        """
+        return self._fitted.levels(self.policy)
+
+    def decide(
+        self, similarity: float | Sequence[float], *, coverage: float | None = None
+    ) -> RetrievalDecision:
+        """Decide whether to retrieve for a query.
+
+        Parameters
+        ----------
+        similarity
+            The cosine of the query and its nearest passage, as the retriever's index has found
+            it; or those of several passages, of which the highest counts. None at all: nothing
+            is there to retrieve.
+        coverage
+            Share of the query's words that the best passages hold, see `WordCoverage.share`; a
+            second piece of evidence beside the similarity.
+
+        Raises
+        ------
+        ValueError
+            If a similarity is not a finite number, or `coverage` lies outside [0, 1], or
+            is given where no background is fitted.
+        """
+        nearest = highest(similarity)
+        if nearest is None:
+            return RetrievalDecision.without_passages(str(self.policy))
+        return self.levels.decide(nearest, self.threshold, coverage)
+
+    def with_policy(self, policy: Policy, threshold: float = 0.0) -> VectorCandidates:
+        """Return a copy that decides by another policy and threshold."""
+        other = VectorCandidates(policy="density", threshold=threshold)
+        other.policy, other._fitted = _check(policy, self._fitted.background), self._fitted
+        return other
+
+    def verify_embeddings(self, embed: Embed) -> None:
+        """Check that `embed` is the model of the fit, by embedding one known question again.
+
+        Raises
+        ------
+        EmbeddingMismatchError
+            If the vector has another dimension or points elsewhere.
+        ValueError
+            If the fit knows no text to try: it was not given `embed`.
+        """
+        background = self._fitted.background
+        if background is None or not self._fitted.everyday:
+            raise ValueError("nothing to verify with: fit with embed=")
+        check_same_model(background.questions[0], embed([EVERYDAY_QUESTIONS[0]]))
+
+    def save(self, path: str | Path) -> None:
+        """Write the fit into one file; a crash midway leaves what was there before."""
+        write_gate(Path(path), self._fitted, self.policy, self.threshold)
+
+    @classmethod
+    def load(cls, path: str | Path, *, embed: Embed | None = None) -> VectorCandidates:
+        """Read a fit that `save` wrote.
+
+        Parameters
+        ----------
+        path
+            The file.
+        embed
+            The embedding model at hand, to be checked by `verify_embeddings`.
+
+        Raises
+        ------
+        IndexFormatError
+            If the file is none that `save` wrote, or of a format this version cannot read.
+        CorruptIndexError
+            If it is damaged.
+        EmbeddingMismatchError
+            If `embed` is not the model of the fit.
+        """
+        fitted, policy, threshold = read_gate(Path(path))
+        candidates = cls(policy="density", threshold=threshold)
+        candidates.policy, candidates._fitted = _check(policy, fitted.background), fitted
+        if embed is not None:
+            candidates.verify_embeddings(embed)
+        return candidates
+
+
+def _check(policy: Policy, background: Background | None) -> Policy:
+    if policy == "calibrated" and background is None:
+        raise ValueError("policy 'calibrated' needs a background: give embed= or negatives=")
+    return check_policy(policy)
+
+
+def _background(embed: Embed | None, negatives: npt.ArrayLike | None) -> Background | None:
+    if embed is not None:
+        negatives = embed(list(EVERYDAY_QUESTIONS))
+    if negatives is None:
+        return None
+    count = len(EVERYDAY_QUESTIONS) if embed is not None else len(np.asarray(negatives))
+    questions = unit_rows(negatives, count, None, "background questions")
+    if count < LEAST_NEGATIVES:
+        raise ValueError(f"a background needs at least {LEAST_NEGATIVES} questions, got {count}")
+    return Background.of(questions)

@@ -1,0 +1,142 @@
+"""Choosing the policy and threshold by a handful of labelled queries, cross-validated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Bools, Scores
+from shared_core.gating.candidates import VectorCandidates
+from shared_core.gating.policies import STATISTICS, Policy
+
+LEAST_LABELLED = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """A policy with its threshold, and how well it did on queries it was not chosen by.
+
+    Attributes
+    ----------
+    policy, threshold
+        For `VectorCandidates.with_policy`.
+    balanced_accuracy
+        Mean of recall and specificity over the held-out folds, in [0, 1]; 0.5 is chance.
+    uncorrected
+        The same of the gate as it was, threshold and all.
+    """
+
+    policy: Policy
+    threshold: float
+    balanced_accuracy: float
+    uncorrected: float
+
+
+def choose(
+    candidates: VectorCandidates,
+    positives: npt.ArrayLike,
+    negatives: npt.ArrayLike,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+) -> Choice:
+    """Choose a policy and threshold by the similarities of labelled queries.
+
+    Every fitted policy is tried with the threshold that balances recall and specificity best. As
+    a threshold can make up for any edge, policies tie; the one that needs the smallest threshold
+    wins, since it will follow the corpus as that grows.
+
+    Parameters
+    ----------
+    candidates
+        A fitted gate.
+    positives, negatives
+        Highest similarities of queries that the corpus answers, and of queries it does not; at
+        least 5 of each.
+    folds
+        Parts for the cross-validation, >= 2; at most as many as there are queries on a side.
+    seed
+        Seed of the folds.
+
+    Raises
+    ------
+    ValueError
+        If there are too few queries, `folds` is below 2, or a similarity is not finite.
+    """
+    scores, labels = _labelled(positives, negatives)
+    if folds < 2:
+        raise ValueError(f"folds must be at least 2, got {folds}")
+    edges = _edges(candidates)
+    parts = _folds(labels, folds, seed)
+    held_out = np.zeros(labels.size, np.bool_)
+    for part in range(parts.max() + 1):
+        rest = parts != part
+        policy, threshold = _best(scores[rest], labels[rest], edges)
+        held_out[~rest] = scores[~rest] >= edges[policy] + threshold
+    policy, threshold = _best(scores, labels, edges)
+    now = scores >= candidates.levels.edge + candidates.threshold
+    return Choice(
+        policy=policy,
+        threshold=threshold,
+        balanced_accuracy=_balanced(held_out, labels),
+        uncorrected=_balanced(now, labels),
+    )
+
+
+def _labelled(positives: npt.ArrayLike, negatives: npt.ArrayLike) -> tuple[Scores, Bools]:
+    sides = {"positives": positives, "negatives": negatives}
+    arrays = [np.asarray(values, np.float64).reshape(-1) for values in sides.values()]
+    for name, values in zip(sides, arrays, strict=True):
+        if values.size < LEAST_LABELLED:
+            raise ValueError(f"{name}: at least {LEAST_LABELLED} queries, got {values.size}")
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name}: similarities must be finite")
+    labels = np.repeat([True, False], [values.size for values in arrays])
+    return np.concatenate(arrays), labels
+
+
+def _edges(candidates: VectorCandidates) -> dict[Policy, float]:
+    """Return the edge of each policy that the fit can bear."""
+    edges: dict[Policy, float] = {candidates.policy: candidates.levels.edge}
+    policy: Policy
+    for policy in STATISTICS:
+        try:
+            edges[policy] = candidates.with_policy(policy).levels.edge
+        except ValueError:
+            continue
+    return edges
+
+
+def _folds(labels: Bools, folds: int, seed: int) -> npt.NDArray[np.intp]:
+    """Deal both sides out to the folds evenly."""
+    rng = np.random.default_rng(seed)
+    smaller = int(min(labels.sum(), (~labels).sum()))
+    parts = np.zeros(labels.size, np.intp)
+    for side in (labels, ~labels):
+        rows = rng.permutation(np.flatnonzero(side))
+        parts[rows] = np.arange(rows.size) % min(folds, smaller)
+    return parts
+
+
+def _best(scores: Scores, labels: Bools, edges: dict[Policy, float]) -> tuple[Policy, float]:
+    bar = _bar(scores, labels)
+    policy = min(edges, key=lambda policy: abs(bar - edges[policy]))
+    return policy, bar - edges[policy]
+
+
+def _bar(scores: Scores, labels: Bools) -> float:
+    """Return the similarity that balances best; the middle of the widest of equals."""
+    values = np.unique(scores)
+    bars = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2])
+    positives, negatives = np.sort(scores[labels]), np.sort(scores[~labels])
+    missed = np.searchsorted(positives, bars) / positives.size
+    refused = np.searchsorted(negatives, bars) / negatives.size
+    balanced = refused - missed
+    best = np.flatnonzero(balanced >= balanced.max() - 1e-12)
+    return float(bars[best[best.size // 2]])
+
+
+def _balanced(retrieved: Bools, labels: Bools) -> float:
+    return float((retrieved[labels].mean() + (~retrieved[~labels]).mean()) / 2)

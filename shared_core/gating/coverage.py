@@ -1,0 +1,83 @@
+"""How much of a query's wording a passage holds: lexical evidence beside the similarity."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+_WORD = re.compile(r"\w+")
+
+
+def split_words(text: str) -> list[str]:
+    """Return the lower-cased runs of word characters."""
+    return _WORD.findall(text.lower())
+
+
+class WordCoverage:
+    """Counts in how many passages each word occurs, and weighs queries by it.
+
+    Parameters
+    ----------
+    words
+        Text to words; `split_words` by default.
+    """
+
+    def __init__(self, words: Callable[[str], list[str]] = split_words) -> None:
+        self.words = words
+        self._passages = 0
+        self._counts: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return self._passages
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Count passages in."""
+        for text in texts:
+            self._passages += 1
+            self._counts.update({*self.words(text)})
+
+    def delete(self, texts: Iterable[str]) -> None:
+        """Count passages out, which must have been counted in.
+
+        Raises
+        ------
+        ValueError
+            If a passage holds a word that no counted passage does; the others before it are out.
+        """
+        for text in texts:
+            words = {*self.words(text)}
+            stranger = next((word for word in words if self._counts[word] < 1), None)
+            if stranger is not None or not self._passages:
+                raise ValueError(f"{text!r:.80} was never counted in: no passage holds {stranger}")
+            self._passages -= 1
+            self._counts.subtract(words)
+
+    def weight(self, word: str) -> float:
+        """Return BM25's idf of a word, positive; the rarer, the heavier."""
+        count = self._counts[word]
+        return math.log1p((self._passages - count + 0.5) / (count + 0.5))
+
+    def share(self, query: str, passages: Sequence[str]) -> float:
+        """Return the share of the query's words, by weight, that the best of the passages holds.
+
+        Parameters
+        ----------
+        query
+            The query.
+        passages
+            The nearest passages, five or so.
+
+        Returns
+        -------
+        float
+            In [0, 1]; 0 for a query without words, or no passages.
+        """
+        weights = {word: self.weight(word) for word in {*self.words(query)}}
+        total = math.fsum(weights.values())
+        if not total > 0:
+            return 0.0
+        held = (weights.keys() & {*self.words(passage)} for passage in passages)
+        best = max((math.fsum(weights[word] for word in words) for words in held), default=0.0)
+        return min(1.0, best / total)

@@ -1,0 +1,99 @@
+"""A gate in one step: from the passages of a retriever, and the model that embeds for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.gating.candidates import Embed, VectorCandidates
+from shared_core.gating.coverage import WordCoverage
+from shared_core.gating.gate import ContextGate
+from shared_core.gating.policies import Policy
+from shared_core.gating.pseudo_queries import key_phrases
+from shared_core.gating.transforms import Transform, identity
+
+ALIKE = 0.9999
+"""Cosine from which a text counts as embedded alike as a query and as a passage."""
+
+
+def fit_gate(
+    ids: Sequence[str],
+    texts: Sequence[str],
+    vectors: npt.ArrayLike,
+    embed: Embed,
+    *,
+    pseudo_queries: Sequence[tuple[str, str]] | None = None,
+    negatives: Sequence[str] | None = None,
+    policy: Policy | None = None,
+    threshold: float = 0.0,
+    transform: Transform = identity,
+    words: bool = False,
+) -> ContextGate:
+    """Fit a gate on passages.
+
+    Parameters
+    ----------
+    ids, texts, vectors
+        The passages; vectors of shape (len(ids), dim).
+    embed
+        Embeds queries, see `as_queries`.
+    pseudo_queries
+        Pairs of a passage's id and a question it answers, as `read_pseudo_queries` reads them;
+        by default the `key_phrases` of each passage. Where `transform` is not the identity, they
+        should have gone the same way.
+    negatives
+        Questions the passages do not answer, in place of `EVERYDAY_QUESTIONS`.
+    policy, threshold
+        As in `VectorCandidates`.
+    transform
+        As in `ContextGate`.
+    words
+        Whether the query's words count beside its similarity; see `WordCoverage`.
+
+    Raises
+    ------
+    ValueError
+        As `VectorCandidates.fit`.
+    """
+    if pseudo_queries is None:
+        pseudo_queries = [*zip(ids, key_phrases(texts), strict=True)]
+    candidates = VectorCandidates.fit(
+        ids,
+        vectors,
+        [owner for owner, _ in pseudo_queries],
+        embed([text for _, text in pseudo_queries]) if pseudo_queries else [],
+        policy=policy,
+        threshold=threshold,
+        embed=embed if negatives is None else None,
+        negatives=None if negatives is None else embed(negatives),
+    )
+    coverage = None
+    if words:
+        coverage = WordCoverage()
+        coverage.add(texts)
+    return ContextGate(candidates=candidates, transform=transform, coverage=coverage)
+
+
+def as_queries(
+    embed_query: Callable[[str], Sequence[float]],
+    embed_texts: Callable[[list[str]], list[list[float]]],
+) -> Embed:
+    """Return a function that embeds many queries.
+
+    A framework's model embeds passages in batches, queries one by one. Many models embed both
+    alike, which is tried on the first query; then the queries go in a batch, too.
+    """
+
+    def embed(queries: Sequence[str]) -> npt.ArrayLike:
+        first = np.asarray(embed_query(queries[0]), np.float64)
+        if len(queries) == 1:
+            return [first]
+        as_text = np.asarray(embed_texts([queries[0]])[0], np.float64)
+        lengths = float(np.linalg.norm(first) * np.linalg.norm(as_text))
+        if first @ as_text >= ALIKE * lengths:
+            return embed_texts([*queries])
+        return [first, *(embed_query(query) for query in queries[1:])]
+
+    return embed

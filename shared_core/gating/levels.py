@@ -1,0 +1,135 @@
+"""The levels that a query's similarity is compared with, and the comparison."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from shared_core.arrays import Scores
+from shared_core.gating.decision import RetrievalDecision
+from shared_core.gating.policies import Policy, statistic
+
+SHARE = 0.4
+"""How far up from the foreign questions to the pseudo-queries the calibrated edge lies.
+
+Generated questions repeat their context's words, and lie about as near to it as a text can;
+people ask in words of their own, for one detail, and lie anywhere down to the foreign questions.
+Both levels move with the corpus, its size and the embedding model, and the edge with them. Foreign
+questions spread about two thirds as widely as people's, so the point equally unlikely for both
+lies below the middle. Measured by ``python -m tests.benchmarks.gating``.
+"""
+
+STEEPNESS = 8.0
+"""Log-odds that the corpus answers, from the foreign level to the pseudo-queries' level."""
+
+COVERAGE_WEIGHT = 3.0
+"""Log-odds from a query none of whose words occur to one whose words all do."""
+
+COVERAGE_MIDDLE = 0.3
+"""Share of a query's words that speaks neither for the corpus nor against it."""
+
+CONSTANT = 1e-6
+"""Spread below which similarities differ by rounding alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levels:
+    """What was fitted, in units of similarity.
+
+    Attributes
+    ----------
+    policy
+        See `Policy`.
+    edge
+        Lower edge of the distribution under the policy. That of ``"calibrated"`` is ::
+
+            edge = foreign + 0.4 * (near - foreign)
+    near
+        Median similarity of a pseudo-query to its own context.
+    upper
+        The highest of them.
+    foreign
+        Median over the foreign questions of the highest similarity to the corpus; None without.
+    """
+
+    policy: Policy
+    edge: float
+    near: float
+    upper: float
+    foreign: float | None
+
+    @classmethod
+    def of(cls, similarities: Scores, background: Scores, policy: Policy) -> Levels:
+        """Take the levels from ascending similarities; see `VectorCandidates.levels`."""
+        edge = statistic(similarities, policy)
+        if similarities.size > 1 and similarities[-1] - similarities[0] < CONSTANT:
+            warnings.warn(
+                f"all {similarities.size} pseudo-queries have the similarity "
+                f"{similarities[0]:.3f} to their contexts: are they copies of them?",
+                stacklevel=4,
+            )
+        near = float(np.median(similarities))
+        foreign = float(np.median(background)) if background.size else None
+        if policy == "calibrated":
+            if foreign is None or near <= foreign:
+                raise ValueError(
+                    f"pseudo-queries have similarity {near:.3f} to their contexts in the median, "
+                    f"no more than the {foreign} of questions foreign to the corpus: they are not "
+                    "of these contexts, or the background is not foreign"
+                )
+            edge = foreign + SHARE * (near - foreign)
+        return cls(
+            policy=policy, edge=edge, near=near, upper=float(similarities[-1]), foreign=foreign
+        )
+
+    def probability(self, similarity: float, coverage: float | None = None) -> float | None:
+        """Return the probability that the corpus answers; both answers are as likely beforehand.
+
+        A logistic curve through one half at the calibrated edge, whatever the policy; None
+        where no background tells where that is.
+        """
+        if self.foreign is None or self.near <= self.foreign:
+            return None
+        edge = self.foreign + SHARE * (self.near - self.foreign)
+        log_odds = self._evidence(similarity - edge, coverage)
+        return 0.5 * (1 + math.tanh(log_odds / 2))
+
+    def decide(
+        self, similarity: float, threshold: float, coverage: float | None
+    ) -> RetrievalDecision:
+        """Compare; see `VectorCandidates.decide`."""
+        margin = similarity - self.edge - threshold
+        retrieve, words = margin >= 0, ""
+        if coverage is not None:
+            retrieve = self._evidence(margin, coverage) >= 0
+            words = f", with {coverage:.0%} of its words there"
+        bar = f"{self.edge:.3f}" + (f" {threshold:+.3f}" if threshold else "")
+        return RetrievalDecision(
+            retrieve=retrieve,
+            similarity=similarity,
+            statistic=self.edge,
+            interval=(self.edge, max(self.edge, self.upper)),
+            margin=margin,
+            probability=self.probability(similarity, coverage),
+            policy=str(self.policy),
+            reason=(
+                f"similarity {similarity:.3f} is {'not below' if margin >= 0 else 'below'} the "
+                f"{self.policy} edge {bar}{words}: "
+                f"{'retrieve' if retrieve else 'answer without context'}"
+            ),
+        )
+
+    def _evidence(self, margin: float, coverage: float | None) -> float:
+        """Return the log-odds of a margin in similarity and, if known, a coverage."""
+        if coverage is None:
+            words = 0.0
+        elif 0 <= coverage <= 1:
+            words = COVERAGE_WEIGHT * (coverage - COVERAGE_MIDDLE)
+        else:
+            raise ValueError(f"coverage must lie in [0, 1], got {coverage}")
+        if self.foreign is None or self.near <= self.foreign:
+            raise ValueError("coverage is weighed against a background: fit with embed=")
+        return STEEPNESS * margin / (self.near - self.foreign) + words
