@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Self, TypedDict, Unpack
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.runnables import run_in_executor
-from pydantic import BaseModel, ConfigDict, PlainSerializer, PlainValidator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    PlainValidator,
+    model_validator,
+)
 from typing_extensions import override
 
 from langchain_posrag.documents import DETAIL, copy_metadata, new_document
 from shared_core.attention.method import AttentionMethod, merged
 from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel, ModelLike
-from shared_core.placement.attention import PositionalCurve
+from shared_core.placement.curve import PositionalCurve, resolve_curve
 from shared_core.sensitivity.templates import ANSWER, PromptTemplate
 
 ModelField = Annotated[
     LocalModel,
     PlainValidator(LocalModel.of),
     PlainSerializer(lambda model: model.location, when_used="json"),
+]
+
+CurveField = Annotated[
+    PositionalCurve | None,
+    BeforeValidator(lambda given: resolve_curve(given) if isinstance(given, str | Path) else given),
 ]
 
 
@@ -42,7 +55,8 @@ class AttentionOptions(BaseModel):
         A `shared_core.HuggingFaceModel`, a pair of a transformers model and its tokenizer, or
         the folder or hub name of one, which is loaded at first use and kept.
     estimator
-        What makes a document relevant: ``"answer"``, ``"attention_sorting"`` or ``"icr"``.
+        What makes a document relevant: ``"answer"``, ``"producer"``, ``"attention_sorting"`` or
+        ``"icr"``.
     placement
         ``"attention_u_shape"``, its control ``"attention_u_shape_reversed"``, ``"direct_u"`` or
         ``"relevant_last"``.
@@ -74,7 +88,7 @@ class AttentionOptions(BaseModel):
 class PlacementByAttentionArguments(AttentionArguments, total=False):
     """Keyword arguments of `AttentionPlacement`."""
 
-    curve: PositionalCurve | None
+    curve: PositionalCurve | str | Path | None
     include_scores: bool
 
 
@@ -91,7 +105,8 @@ class AttentionPlacement(AttentionOptions, BaseDocumentCompressor):
     model, estimator, placement, template
         As in `AttentionOptions`.
     curve
-        What the model attends to by position. With it the model makes no round, and its tokenizer
+        What the model attends to by position: a curve, its file, or the name of the model whose
+        curve `posrag attention` has saved. With it the model makes no round, and its tokenizer
         counts only: the documents keep the ranking they come in, `estimator` plays no part, and
         they carry ``curve``, the name of its model, in place of ``score`` and ``estimator``.
     include_scores
@@ -106,7 +121,7 @@ class AttentionPlacement(AttentionOptions, BaseDocumentCompressor):
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
-    curve: PositionalCurve | None = None
+    curve: CurveField = None
     include_scores: bool = True
 
     def __init__(self, model: ModelLike, **options: Unpack[PlacementByAttentionArguments]) -> None:

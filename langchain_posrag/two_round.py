@@ -11,7 +11,7 @@ from pydantic import ConfigDict
 from typing_extensions import override
 
 from langchain_posrag.attention import AttentionArguments, AttentionOptions, copy_of
-from shared_core.attention.two_round import Case, PlacedAnswer
+from shared_core.attention.answering import Case, PlacedAnswer
 from shared_core.generation.local_model import ModelLike
 
 Answered = dict[str, Any]

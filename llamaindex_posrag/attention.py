@@ -7,24 +7,30 @@ all nodes: ``compact``, ``tree_summarize`` and ``simple_summarize``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PlainSerializer, PrivateAttr
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
-from pydantic import PlainValidator
+from pydantic import BeforeValidator, PlainValidator
 
 from llamaindex_posrag.events import reranking
 from llamaindex_posrag.nodes import ExplainedNode
 from shared_core.attention.method import AttentionMethod, merged
 from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel, ModelLike
-from shared_core.placement.attention import PositionalCurve
+from shared_core.placement.curve import PositionalCurve, resolve_curve
 from shared_core.sensitivity.templates import ANSWER, PromptTemplate
 
 ModelField = Annotated[
     LocalModel, PlainValidator(LocalModel.of), PlainSerializer(lambda model: model.location)
+]
+
+CurveField = Annotated[
+    PositionalCurve | None,
+    BeforeValidator(lambda given: resolve_curve(given) if isinstance(given, str | Path) else given),
 ]
 
 
@@ -43,14 +49,16 @@ class AttentionPlacementPostprocessor(BaseNodePostprocessor):
         the folder or hub name of one, which is loaded at first use and kept. Only one that was
         given by its name goes into ``to_dict``.
     estimator
-        What makes a node relevant: ``"answer"``, ``"attention_sorting"`` or ``"icr"``.
+        What makes a node relevant: ``"answer"``, ``"producer"``, ``"attention_sorting"`` or
+        ``"icr"``.
     placement
         ``"attention_u_shape"``, its control ``"attention_u_shape_reversed"``, ``"direct_u"`` or
         ``"relevant_last"``.
     template
         The prompt that the model reads.
     curve
-        What the model attends to by position. With it the model makes no round, and its tokenizer
+        What the model attends to by position: a curve, its file, or the name of the model whose
+        curve `posrag attention` has saved. With it the model makes no round, and its tokenizer
         counts only: the nodes keep the ranking they come in, no query is needed, `estimator`
         plays no part, and ``curve``, the name of its model, stands in place of ``score`` and
         ``estimator``.
@@ -73,7 +81,7 @@ class AttentionPlacementPostprocessor(BaseNodePostprocessor):
     estimator: str = Field(default="answer", frozen=True)
     placement: str = Field(default="attention_u_shape", frozen=True)
     template: PromptTemplate = Field(default=ANSWER, frozen=True)
-    curve: PositionalCurve | None = Field(default=None, frozen=True)
+    curve: CurveField = Field(default=None, frozen=True)
     _method: AttentionMethod = PrivateAttr()
 
     def __init__(
@@ -83,7 +91,7 @@ class AttentionPlacementPostprocessor(BaseNodePostprocessor):
         estimator: str = "answer",
         placement: str = "attention_u_shape",
         template: PromptTemplate = ANSWER,
-        curve: PositionalCurve | None = None,
+        curve: PositionalCurve | str | Path | None = None,
         callback_manager: CallbackManager | None = None,
     ) -> None:
         super().__init__(

@@ -9,8 +9,19 @@ from pydantic import PlainValidator
 
 from llamaindex_posrag.statistics import NodeStatistics
 from shared_core import Placement
+from shared_core.expansion import ChunkSource, NeighbourSpans
+from shared_core.index import ChunkKeys
 from shared_core.index.tokenize import Tokenizer
-from shared_core.options import decode_placement, decode_psi, encode_placement, encode_psi
+from shared_core.options import (
+    decode_chunk_keys,
+    decode_expand,
+    decode_placement,
+    decode_psi,
+    encode_chunk_keys,
+    encode_expand,
+    encode_placement,
+    encode_psi,
+)
 from shared_core.sensitivity import Psi
 
 
@@ -39,9 +50,37 @@ def _corpus(value: Any) -> NodeStatistics | None:
     return value
 
 
+def _expand(value: Any) -> NeighbourSpans:
+    decoded = decode_expand(value)
+    if not isinstance(decoded, NeighbourSpans):
+        raise ValueError(f"expand must be NeighbourSpans, got {value!r}")
+    return decoded
+
+
+def _chunk_keys(value: Any) -> ChunkKeys:
+    decoded = decode_chunk_keys(value)
+    if not isinstance(decoded, ChunkKeys):
+        raise ValueError(f"chunk_keys must be ChunkKeys, got {value!r}")
+    return decoded
+
+
+def _chunks(value: Any) -> ChunkSource | None:
+    if value is not None and not hasattr(value, "around"):
+        raise ValueError(f"chunks must be a ChunkSource, got {value!r}")
+    source: ChunkSource | None = value
+    return source
+
+
 PlacementField: TypeAlias = Annotated[
     str | Placement, PlainValidator(_placement), PlainSerializer(encode_placement)
 ]
 PsiField: TypeAlias = Annotated[Psi, PlainValidator(_psi), PlainSerializer(encode_psi)]
 TokenizerField: TypeAlias = Annotated[Tokenizer | None, PlainValidator(_tokenizer)]
 CorpusField: TypeAlias = Annotated[NodeStatistics | None, PlainValidator(_corpus)]
+ExpandField: TypeAlias = Annotated[
+    NeighbourSpans, PlainValidator(_expand), PlainSerializer(encode_expand)
+]
+ChunkKeysField: TypeAlias = Annotated[
+    ChunkKeys, PlainValidator(_chunk_keys), PlainSerializer(encode_chunk_keys)
+]
+ChunksField: TypeAlias = Annotated[ChunkSource | None, PlainValidator(_chunks)]

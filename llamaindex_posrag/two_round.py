@@ -19,8 +19,9 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index_instrumentation import get_dispatcher
 
 from llamaindex_posrag.attention import explained, text_of
+from shared_core.attention.answering import Case, PlacedAnswer
 from shared_core.attention.method import AttentionMethod
-from shared_core.attention.two_round import Case, PlacedAnswer, TwoRound
+from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.sensitivity.templates import ANSWER, PromptTemplate
 

@@ -6,7 +6,7 @@
     ├── IndexFormatError            not a posrag index folder, or one of another format
     │   └── CorruptIndexError       a file is missing, truncated or altered
     ├── EmbeddingMismatchError      the index was built with another embedding model
-    ├── ProfileNotFoundError        no saved position profile of that name or path
+    ├── ProfileNotFoundError        no saved profile or curve of that name or path
     ├── GenerationError             a language model failed, or did not answer as it must
     └── MissingExtraError           an optional dependency is not installed (also ImportError)
 
@@ -33,7 +33,7 @@ class EmbeddingMismatchError(PosragError):
 
 
 class ProfileNotFoundError(PosragError):
-    """No position profile has been saved under that name or path."""
+    """No position profile, or positional curve, has been saved under that name or path."""
 
 
 class GenerationError(PosragError):

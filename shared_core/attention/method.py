@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shared_core.attention.answering import Case, PlacedAnswer
 from shared_core.attention.estimators import ranking_of
-from shared_core.attention.rendering import render_prompt
-from shared_core.attention.two_round import Case, PlacedAnswer, TwoRound
+from shared_core.attention.one_round import OneRound
+from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel
-from shared_core.placement.attention import ATTENTION_PLACEMENTS, PositionalCurve
+from shared_core.placement.attention import ATTENTION_PLACEMENTS
+from shared_core.placement.curve import PositionalCurve
 
 _OF_A_SLOT = ("psi", "gate", "reason", "estimator", "curve")
 """What an earlier step says of a slot, which no longer holds once a document is moved."""
@@ -87,11 +89,12 @@ class AttentionMethod:
     def _on_curve(
         self, curve: PositionalCurve, texts: Sequence[str], question: str
     ) -> tuple[tuple[int, ...], list[dict[str, Any]]]:
+        one_round = OneRound(
+            placement=self.two_rounds.placement, curve=curve, template=self.two_rounds.template
+        )
+        case = Case(question=question, documents=texts)
         with self.model.alone() as model:
-            prompt = render_prompt(model.encoder, self.two_rounds.template, texts, question)
-        lengths = prompt.lengths
-        place = ATTENTION_PLACEMENTS[self.two_rounds.placement]
-        order = place(range(len(texts)), curve.scores_for(sum(lengths)), lengths)
+            order = one_round.order(model, case, range(len(texts)))
         shared = {"placement": self.two_rounds.placement, "curve": curve.model}
         return order, [{"rank": rank, "slot": slot, **shared} for slot, rank in enumerate(order)]
 

@@ -2,7 +2,8 @@
 
 "Put Good Documents in Good Positions", Algorithm 2. The first round answers and is read; the
 second answers again with the documents placed by what was read. Every baseline of the paper that
-reads attention is another `estimator` and another `placement`.
+ranks by attention is another `estimator` and another `placement`; `SelfElicit`, `RankGPT` and
+`OneRound` are methods of their own.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from shared_core.arrays import Scores
+from shared_core.attention.answering import Case, PlacedAnswer, in_batches, second_round
 from shared_core.attention.estimators import (
     CONTENT_FREE,
     ESTIMATORS,
@@ -29,39 +31,6 @@ from shared_core.placement.attention import ATTENTION_PLACEMENTS
 from shared_core.sensitivity.templates import ANSWER, PromptTemplate
 
 RELEVANT_LAST = "relevant_last"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """A question and the documents to answer it with, in the order of the first prompt."""
-
-    question: str
-    documents: Sequence[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlacedAnswer:
-    """An answer, and how its documents came to stand where they did.
-
-    Attributes
-    ----------
-    answer
-        The final answer.
-    first_answer
-        That of the first round.
-    order
-        Slot -> document.
-    scores
-        Relevance of each document in the eyes of the model, by document; higher is better.
-    rounds
-        1 where the documents stood in their best order already, else 2.
-    """
-
-    answer: str
-    first_answer: str
-    order: tuple[int, ...]
-    scores: tuple[float, ...]
-    rounds: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,13 +93,7 @@ class TwoRound:
         GenerationError
             If the model's attention cannot be read.
         """
-        found: list[PlacedAnswer] = []
-        for start in range(0, len(cases), model.batch_size):
-            batch = cases[start : start + model.batch_size]
-            found += self._second(model, batch, self.first(model, batch))
-            if on_answer is not None:
-                on_answer(len(batch))
-        return found
+        return in_batches(self._answered, model, cases, on_answer)
 
     def first(self, model: HuggingFaceModel, cases: Sequence[Case]) -> list[PlacedAnswer]:
         """Answer in one round, and tell the order that the second would have."""
@@ -144,22 +107,16 @@ class TwoRound:
             for case, prompt, reading in zip(cases, prompts, readings, strict=True)
         ]
 
-    def _second(
-        self, model: HuggingFaceModel, cases: Sequence[Case], firsts: Sequence[PlacedAnswer]
-    ) -> list[PlacedAnswer]:
-        moved = [at for at, first in enumerate(firsts) if list(first.order) != sorted(first.order)]
-        prompts = [
-            self.template.render(
-                [cases[at].documents[document] for document in firsts[at].order],
-                cases[at].question,
+    def _answered(self, model: HuggingFaceModel, cases: Sequence[Case]) -> list[PlacedAnswer]:
+        firsts = self.first(model, cases)
+        prompts = {
+            at: self.template.render(
+                [case.documents[document] for document in first.order], case.question
             )
-            for at in moved
-        ]
-        answers = dict(zip(moved, model.generate(prompts), strict=True))
-        return [
-            first if at not in answers else _again(first, answers[at])
-            for at, first in enumerate(firsts)
-        ]
+            for at, (case, first) in enumerate(zip(cases, firsts, strict=True))
+            if list(first.order) != sorted(first.order)
+        }
+        return second_round(model, firsts, prompts)
 
     @property
     def _reads_question(self) -> bool:
@@ -208,13 +165,3 @@ class TwoRound:
             unasked = attention_of_answer(model, empty.ids, [], query_span=empty.question)
             calibration = Calibration(token_scores=unasked.scores[where], spans=empty.contents)
         return estimator(reading.scores[where], prompt.contents, calibration)
-
-
-def _again(first: PlacedAnswer, answer: str) -> PlacedAnswer:
-    return PlacedAnswer(
-        answer=answer,
-        first_answer=first.answer,
-        order=first.order,
-        scores=first.scores,
-        rounds=2,
-    )

@@ -28,9 +28,9 @@ class Console:
         self._out = _rich(stderr=False)
         self._err = _rich(stderr=True)
 
-    def show(self, renderable: RenderableType = "") -> None:
-        """Print a piece of the result."""
-        self._out.print(renderable, markup=False, highlight=False, emoji=False)
+    def show(self, renderable: RenderableType = "", *, whole: bool = False) -> None:
+        """Print a piece of the result; `whole` keeps a line that is to be copied in one."""
+        self._out.print(renderable, markup=False, highlight=False, emoji=False, soft_wrap=whole)
 
     def say(self, text: str) -> None:
         """Print a line about the course of the work."""

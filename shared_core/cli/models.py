@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from shared_core.cli.console import quiet_transformers
@@ -51,8 +51,8 @@ def open_model(
     """
     prefix, colon, rest = spec.partition(":")
     model: object
-    endpoint = next(iter(entry_points(group="posrag.endpoints", name=prefix)), None)
-    if endpoint is not None and colon:
+    endpoint = _endpoint(spec)
+    if endpoint is not None:
         model = endpoint.load()(rest, base_url=base_url, max_tokens=max_new_tokens)
     elif base_url is not None:
         raise ValueError(f"--base-url is for an endpoint, and {spec!r} is none; MODEL is {HELP}")
@@ -67,6 +67,39 @@ def open_model(
         return as_generator(model, name=name)
     except TypeError as error:
         raise ValueError(f"{spec}: {error}") from error
+
+
+def open_local_model(
+    spec: str, *, max_new_tokens: int = 64, batch_size: int | None = None
+) -> HuggingFaceModel:
+    """Return the model on this machine that `spec` names.
+
+    Parameters
+    ----------
+    spec, max_new_tokens, batch_size
+        As of `open_model`.
+
+    Raises
+    ------
+    ValueError
+        If `spec` names nothing, or a model that is not on this machine.
+    PosragError
+        If the model cannot be loaded.
+    """
+    if _endpoint(spec) is None:
+        model = open_model(spec, max_new_tokens=max_new_tokens, batch_size=batch_size)
+        if isinstance(model, HuggingFaceModel):
+            return model
+    raise ValueError(
+        f"{spec!r} shows no attention: that is read off a model on this machine; give the folder "
+        "or hub name of a Hugging Face causal language model (posrag probe measures any model)"
+    )
+
+
+def _endpoint(spec: str) -> EntryPoint | None:
+    prefix, colon, _ = spec.partition(":")
+    found = entry_points(group="posrag.endpoints", name=prefix) if colon else ()
+    return next(iter(found), None)
 
 
 def _imported(module: str, attribute: str) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from shared_core.placement.base import Placement
 from shared_core.placement.baselines import BackFirst, FrontFirst, Inverse, Sequential, Shuffle
 from shared_core.placement.by_profile import MaxRelevance, MinDistraction
+from shared_core.placement.distraction import distraction_placement
 from shared_core.placement.u_shape import EdgeBalanced, UShape, u_shape_order
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Sequential",
     "Shuffle",
     "UShape",
+    "distraction_placement",
     "resolve_placement",
     "u_shape_order",
 ]

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from operator import index
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Scores
+from shared_core.placement.region import finite_scores
 
 AttentionPlacement: TypeAlias = Callable[
     [Sequence[int], npt.ArrayLike, Sequence[int]], tuple[int, ...]
@@ -122,103 +120,6 @@ ATTENTION_PLACEMENTS: dict[str, AttentionPlacement] = {
 """By name. The paper's Default is ``back_first`` of `PLACEMENTS`, its reverse ``front_first``."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PositionalCurve:
-    """How much a model attends to each part of the document region, whatever stands there.
-
-    The positional scores hardly depend on the documents' order (GoodPositions, section 4), so a
-    curve that has been averaged over prompts once places the documents of the next ones without
-    a first round, by any ranking:
-    ``attention_placement(ranking, curve.scores_for(sum(lengths)), lengths)``.
-
-    Attributes
-    ----------
-    model
-        Name of the model.
-    scores
-        Attention to each of so many equal parts of the region, first part first, in multiples of
-        the region's mean.
-    n
-        Number of prompts behind it.
-    """
-
-    model: str
-    scores: tuple[float, ...]
-    n: int
-
-    def __post_init__(self) -> None:
-        scores = _finite(self.scores)
-        if not len(scores):
-            raise ValueError(f"the curve of {self.model!r} has no scores")
-        if self.n < 1:
-            raise ValueError(f"n must be at least 1, got {self.n}")
-        object.__setattr__(self, "scores", tuple(scores.tolist()))
-
-    @classmethod
-    def from_readings(
-        cls, readings: Sequence[npt.ArrayLike], *, model: str, points: int = 100
-    ) -> Self:
-        """Average the positional scores of several prompts.
-
-        Each is divided by its own mean first, since attention spreads thinner over longer prompts
-        and the shortest would outweigh the others; placement compares sums within one curve, so
-        the scale is of no account to it. Each part gets the mean of what lies within it.
-
-        Parameters
-        ----------
-        readings
-            Positional scores of each prompt's document region, shape (n,), of any lengths.
-        model
-            Name of the model.
-        points
-            Number of parts, >= 1.
-
-        Raises
-        ------
-        ValueError
-            If there are no readings, one is empty, not finite or without attention, or `points`
-            is below 1.
-        """
-        if points < 1:
-            raise ValueError(f"points must be at least 1, got {points}")
-        if not readings:
-            raise ValueError("no readings to make a curve of; give one at least")
-        curves = [_resampled(reading, number, points) for number, reading in enumerate(readings)]
-        return cls(model=model, scores=tuple(np.mean(curves, axis=0).tolist()), n=len(curves))
-
-    def scores_for(self, n_tokens: int) -> Scores:
-        """Return the score of each of `n_tokens` tokens, interpolated linearly, shape (n_tokens,).
-
-        A score stands at the middle of its part, a token at the middle of its place; outside the
-        outermost middles the curve is flat.
-
-        Raises
-        ------
-        ValueError
-            If `n_tokens` is negative.
-        """
-        if n_tokens < 0:
-            raise ValueError(f"n_tokens must be >= 0, got {n_tokens}")
-        return np.interp(_middles(n_tokens), _middles(len(self.scores)), self.scores)
-
-
-def _middles(parts: int) -> Scores:
-    """Middles of equal parts of [0, 1]."""
-    return (np.arange(parts) + 0.5) / max(1, parts)
-
-
-def _resampled(reading: npt.ArrayLike, number: int, points: int) -> Scores:
-    """Mean of a reading over each of `points` equal parts, in multiples of its overall mean."""
-    scores = _finite(reading)
-    total = math.fsum(scores)
-    if total <= 0:
-        raise ValueError(f"reading {number} has no attention: its {len(scores)} scores sum to 0")
-    below = np.concatenate([[0.0], np.cumsum(scores)])
-    edges = np.linspace(0, len(scores), points + 1)
-    parts: Scores = np.diff(np.interp(edges, np.arange(len(below)), below))
-    return parts * points / total
-
-
 def _checked(
     ranking: Sequence[int], token_scores: npt.ArrayLike, lengths: Sequence[int]
 ) -> tuple[list[int], list[float], list[int]]:
@@ -231,17 +132,10 @@ def _checked(
     for document, size in enumerate(sizes):
         if size < 1:
             raise ValueError(f"document {document} has length {size}; a length is at least 1 token")
-    scores: list[float] = _finite(token_scores).tolist()
+    scores: list[float] = finite_scores(token_scores).tolist()
     if len(scores) < sum(sizes):
         raise ValueError(
             f"{len(scores)} token scores for documents of {sum(sizes)} tokens together; give one "
             "for each token of the document region"
         )
     return order, scores, sizes
-
-
-def _finite(scores: npt.ArrayLike) -> Scores:
-    values = np.asarray(scores, np.float64)
-    if values.ndim != 1 or not np.isfinite(values).all():
-        raise ValueError(f"scores must be finite and of shape (n,), got {values}")
-    return values

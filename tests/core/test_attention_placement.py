@@ -1,9 +1,8 @@
-"""Placements by positional attention: bijections that follow the curve, and the curve itself."""
+"""Placements by positional attention: bijections that follow the curve."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 
 from shared_core.placement.attention import (
     ATTENTION_PLACEMENTS,
-    PositionalCurve,
     attention_placement,
     direct_u,
     reversed_attention_placement,
@@ -154,80 +152,3 @@ def test_bad_input_is_refused(
     """By each of them, naming the value."""
     with pytest.raises(ValueError, match=message):
         ATTENTION_PLACEMENTS[name](ranking, scores, lengths)
-
-
-def test_a_curve_is_the_mean_of_its_readings() -> None:
-    """Each in multiples of its own mean: (2, 1, 0, 1) and (0, 1, 2, 1), the second ten times."""
-    curve = PositionalCurve.from_readings([[4, 2, 0, 2], [0, 10, 20, 10]], model="m", points=4)
-    assert curve == PositionalCurve(model="m", scores=(1.0, 1.0, 1.0, 1.0), n=2)
-    one = PositionalCurve.from_readings([[4, 2, 0, 2]], model="m", points=4)
-    assert one.scores == (2.0, 1.0, 0.0, 1.0)
-    assert one.scores_for(4).tolist() == [2.0, 1.0, 0.0, 1.0]
-
-
-def test_parts_of_a_curve_are_means_of_what_lies_in_them() -> None:
-    """Three tokens in two parts: the middle one is half in each; and one token in three."""
-    halves = PositionalCurve.from_readings([[1.0, 2.0, 3.0]], model="m", points=2)
-    assert halves.scores == pytest.approx((2 / 3, 4 / 3))  # (1 + 2/2) / 1.5 and (2/2 + 3) / 1.5
-    assert PositionalCurve.from_readings([[7.0]], model="m", points=3).scores == pytest.approx(
-        (1.0, 1.0, 1.0)
-    )
-
-
-def test_a_curve_is_interpolated_between_the_middles_of_its_parts() -> None:
-    """Two parts over four tokens: middles at 1/4 and 3/4, tokens at 1/8, 3/8, 5/8 and 7/8."""
-    curve = PositionalCurve(model="m", scores=(1.0, 3.0), n=1)
-    assert curve.scores_for(4).tolist() == [1.0, 1.5, 2.5, 3.0]
-    assert curve.scores_for(1).tolist() == [2.0]
-    assert curve.scores_for(0).tolist() == []
-
-
-@given(
-    st.lists(st.floats(0.01, 1), min_size=1, max_size=40), st.integers(1, 60), st.integers(1, 90)
-)
-def test_a_curve_keeps_the_mean_and_the_range(
-    reading: list[float], points: int, tokens: int
-) -> None:
-    """Resampling invents no attention and loses none."""
-    curve = PositionalCurve.from_readings([reading], model="m", points=points)
-    assert np.mean(curve.scores) == pytest.approx(1)
-    scores, mean = curve.scores_for(tokens), np.mean(reading)
-    assert scores.shape == (tokens,)
-    assert min(reading) / mean - 1e-9 <= scores.min() <= scores.max() <= max(reading) / mean + 1e-9
-
-
-def test_a_curve_places_another_prompt_in_one_round() -> None:
-    """Measured on prompts of 40 and 90 tokens, used on one of 24, by any ranking."""
-    u = [(2 * (at + 0.5) / n - 1.2) ** 2 for n in (40, 90) for at in range(n)]
-    curve = PositionalCurve.from_readings([u[:40], u[40:]], model="m")
-    lengths = [6, 4, 8, 6]
-    found = attention_placement([3, 0, 1, 2], curve.scores_for(sum(lengths)), lengths)
-    truth = [(2 * (at + 0.5) / 24 - 1.2) ** 2 for at in range(24)]
-    assert found == attention_placement([3, 0, 1, 2], truth, lengths) == (3, 1, 2, 0)
-
-
-def test_a_curve_is_a_value() -> None:
-    """It can be kept as plain numbers, and read back."""
-    curve = PositionalCurve.from_readings([np.arange(1.0, 9.0)], model="m", points=5)
-    assert {type(score) for score in curve.scores} == {float}
-    assert PositionalCurve(**dataclasses.asdict(curve)) == curve
-    assert len({curve, PositionalCurve(**dataclasses.asdict(curve))}) == 1
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: PositionalCurve.from_readings([], model="m"), "no readings"),
-        (lambda: PositionalCurve.from_readings([[1.0]], model="m", points=0), "points .*got 0"),
-        (lambda: PositionalCurve.from_readings([[1.0], []], model="m"), "reading 1 has no att"),
-        (lambda: PositionalCurve.from_readings([[0.0]], model="m"), "reading 0 has no attention"),
-        (lambda: PositionalCurve.from_readings([[np.inf]], model="m"), "must be finite .*inf"),
-        (lambda: PositionalCurve(model="m", scores=(), n=1), "curve of 'm' has no scores"),
-        (lambda: PositionalCurve(model="m", scores=(1.0,), n=0), "n must be at least 1, got 0"),
-        (lambda: PositionalCurve(model="m", scores=(1.0,), n=1).scores_for(-1), "got -1"),
-    ],
-)
-def test_bad_curves_are_refused(call: Callable[[], object], message: str) -> None:
-    """The message names what is wrong."""
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -35,7 +35,8 @@ from shared_core.attention.estimators import ESTIMATORS, ranking_of
 from shared_core.attention.rendering import render_prompt
 from shared_core.attention.two_round import Case, TwoRound
 from shared_core.generation.local_model import LocalModel
-from shared_core.placement.attention import ATTENTION_PLACEMENTS, PositionalCurve
+from shared_core.placement.attention import ATTENTION_PLACEMENTS
+from shared_core.placement.curve import PositionalCurve
 from tests.readers.corpus import held_out_questions
 
 from .checks import BrokenNode, check_same_nodes, check_scores, facts, ids

@@ -25,7 +25,8 @@ from shared_core import HuggingFaceModel
 from shared_core.attention.estimators import ESTIMATORS
 from shared_core.attention.rendering import render_prompt
 from shared_core.attention.two_round import Case, TwoRound
-from shared_core.placement.attention import ATTENTION_PLACEMENTS, PositionalCurve
+from shared_core.placement.attention import ATTENTION_PLACEMENTS
+from shared_core.placement.curve import PositionalCurve
 from shared_core.sensitivity import ANSWER
 from tests.readers.corpus import held_out_questions
 

@@ -12,7 +12,7 @@ from shared_core.cli.probe import data, report
 from shared_core.cli.probe.files import ProbeFiles
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, HuggingFaceModel
-from shared_core.sensitivity import PositionProfile, Probe, PromptTemplate, draw_profile
+from shared_core.sensitivity import PositionProfile, Probe, draw_profile
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
     console = Console()
     source = data.open_questions(arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed)
-    template = _template(arguments.template) or source.template
+    template = data.open_template(arguments.template) or source.template
     by_attention = arguments.measure == "attention"
     probe = Probe(
         k=arguments.k,
@@ -144,15 +144,6 @@ def _attention(
             task=source.task,
             on_answer=lambda count: bar.advance(task, count),
         )
-
-
-def _template(path: Path | None) -> PromptTemplate | None:
-    if path is None:
-        return None
-    try:
-        return PromptTemplate(path.read_text(encoding="utf-8-sig"))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
 
 
 def _slots(text: str) -> tuple[int, ...]:

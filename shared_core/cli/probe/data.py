@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from shared_core.sensitivity import (
     KEY_VALUE,
@@ -46,7 +47,8 @@ def open_questions(source: str, *, n: int | None, k: int, seed: int) -> ProbeDat
     Raises
     ------
     ValueError
-        If `n` is below 1 or more than there are, or the file is no such file.
+        If `n` is below 1 or more than there are, or there is no such file, or it holds no
+        questions.
     """
     if n is not None and n < 1:
         raise ValueError(f"--n must be at least 1, got {n}")
@@ -56,7 +58,27 @@ def open_questions(source: str, *, n: int | None, k: int, seed: int) -> ProbeDat
     if source == "torch":
         questions = torch_questions(n or GENERATED, k=k, seed=seed)
         return ProbeData(questions, "PyTorch API calls", None)
+    if not Path(source).is_file():
+        raise ValueError(f"--data {source} is neither kv nor torch, and there is no such file")
     questions = read_questions(source)
     if n is not None and n > len(questions):
         raise ValueError(f"--n {n}: {source} holds {len(questions)} questions")
     return ProbeData(questions[:n], source, None)
+
+
+def open_template(path: Path | None) -> PromptTemplate | None:
+    """Return the prompt in a file, if there is a file.
+
+    Raises
+    ------
+    ValueError
+        If the file holds no prompt with a place for the passages and one for the question.
+    OSError
+        If the file cannot be read.
+    """
+    if path is None:
+        return None
+    try:
+        return PromptTemplate(path.read_text(encoding="utf-8-sig"))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error

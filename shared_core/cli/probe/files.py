@@ -50,7 +50,7 @@ class ProbeFiles:
         joined = profile if old is None else _joined(old, profile)
         kept = None
         if old is not None and _would_be_lost(old, joined):
-            kept = self._beside(old)
+            kept = beside(self.profile, old.date)
             old.save(kept)
         joined.save(self.profile)
         return joined, kept
@@ -61,9 +61,11 @@ class ProbeFiles:
         except ValueError:
             return None  # not a profile any more: the new one takes its place
 
-    def _beside(self, old: PositionProfile) -> Path:
-        date = (old.date or "former").replace(":", "").partition("+")[0]
-        return self.profile.with_name(f"{self.profile.stem}.{date}{self.profile.suffix}")
+
+def beside(file: Path, date: str | None) -> Path:
+    """Return where to keep what stood in a file, which is of such a date (ISO 8601)."""
+    day = (date or "former").replace(":", "").partition("+")[0]
+    return file.with_name(f"{file.stem}.{day}{file.suffix}")
 
 
 def _joined(old: PositionProfile, new: PositionProfile) -> PositionProfile:

@@ -1,10 +1,9 @@
-"""Relevance of documents: each estimator by hand, and what models answer to RankGPT's prompt."""
+"""Relevance of documents: each estimator by hand."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,13 +15,10 @@ from shared_core.attention.estimators import (
     AnswerTokens,
     CalibratedQuery,
     Calibration,
+    Estimator,
     FirstToken,
-    SelfElicit,
-    mark_spans,
-    parse_permutation,
-    rankgpt_prompt,
+    ProducerTokens,
     ranking_of,
-    sentence_spans,
 )
 
 SCORES = [9.0, 1.0, 2.0, 3.0, 4.0, 9.0, 0.5, 1.5]
@@ -35,15 +31,15 @@ def test_each_estimator_says_what_it_reads() -> None:
         name: (each.rows, each.layers, each.calibrated) for name, each in ESTIMATORS.items()
     } == {
         "answer": ("answer", "upper", False),
+        "producer": ("producer", "upper", False),
         "attention_sorting": ("first", "all", False),
         "icr": ("query", "all", True),
     }
     assert all(each.__doc__ for each in ESTIMATORS.values())
-    assert (SelfElicit.rows, SelfElicit.layers, SelfElicit().alpha) == ("first", "upper", 0.5)
 
 
-@pytest.mark.parametrize("estimator", [AnswerTokens(), FirstToken()])
-def test_means_over_the_tokens_of_each_document(estimator: AnswerTokens | FirstToken) -> None:
+@pytest.mark.parametrize("estimator", [AnswerTokens(), ProducerTokens(), FirstToken()])
+def test_means_over_the_tokens_of_each_document(estimator: Estimator) -> None:
     """Eq. 2."""
     assert estimator(SCORES, SPANS).tolist() == [1.0, 3.0, 1.0]
 
@@ -85,121 +81,6 @@ def test_a_ranking_is_stable(scores: list[float]) -> None:
     assert {type(document) for document in ranking} <= {int}
 
 
-def test_evidence_is_every_sentence_of_at_least_half_the_highest_mean() -> None:
-    """Means 1, 3, 1 and 1.5: the threshold itself is in; with alpha 1 only the highest is."""
-    spans = [*SPANS, (2, 2), (7, 8)]
-    assert SelfElicit()(SCORES, spans) == (1, 4)
-    assert SelfElicit(alpha=1.0)(SCORES, spans) == (1,)
-    assert SelfElicit(alpha=1 / 3)(SCORES, spans) == (0, 1, 2, 4)
-    assert SelfElicit()(SCORES, []) == ()
-    assert SelfElicit()(SCORES, [(3, 3)]) == ()
-
-
-@pytest.mark.parametrize(
-    ("text", "sentences"),
-    [
-        ("Rome is old. Paris too! Why? ", ["Rome is old.", "Paris too!", "Why?"]),
-        ('He said "Go." Then left', ['He said "Go."', "Then left"]),
-        ("Pi is 3.14 (about). Or...\n more", ["Pi is 3.14 (about).", "Or...", "more"]),
-        ("東京。大阪\uff01 Kyoto", ["東京。", "大阪\uff01", "Kyoto"]),
-        ("Title\r\n\r\n- one\n- two", ["Title", "- one", "- two"]),
-        ("...", ["..."]),
-        ("", []),
-        (" \n\n ", []),
-    ],
-)  # fmt: skip
-def test_sentences(text: str, sentences: list[str]) -> None:
-    """At stops that space follows, CJK stops and line breaks."""
-    assert [text[start:end] for start, end in sentence_spans(text)] == sentences
-
-
-@given(st.text(alphabet="a .!?\"')\n。」\u2029", max_size=30))
-def test_sentences_leave_out_nothing_but_space(text: str) -> None:
-    """In order and apart; none blank or with space at its ends."""
-    spans = sentence_spans(text)
-    parts = [text[start:end] for start, end in spans]
-    assert "".join("".join(parts).split()) == "".join(text.split())
-    assert all(part and part == part.strip() for part in parts)
-    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
-
-
-def test_a_long_row_of_stops_does_not_take_for_ever() -> None:
-    """Tables of contents have them; tried at every stop it would take minutes."""
-    assert sentence_spans("." * 300_000 + "a") == [(0, 300_001)]
-
-
-def test_evidence_is_marked_in_the_text() -> None:
-    """Nothing else changes; the marks can be others."""
-    text = "Rome is old. Paris too! Why?"
-    spans = sentence_spans(text)
-    assert mark_spans(text, spans[1:2]) == "Rome is old. **Paris too!** Why?"
-    marked = mark_spans(text, [spans[0], spans[2]], marks=("<a>", "</a>"))
-    assert marked == "<a>Rome is old.</a> Paris too! <a>Why?</a>"
-    assert mark_spans(text, []) == text
-    assert mark_spans("ab", [(0, 1), (1, 2)]) == "**a****b**"
-
-
-def test_rankgpt_prompt_word_for_word() -> None:
-    """Appendix F, with the sign turned to where the best comes first."""
-    assert rankgpt_prompt("Which {context}?", ["Rome is old.", "[1] Paris\nParis"]) == (
-        "This is RankGPT, an intelligent assistant that can rank passages based on their relevancy "
-        "to the query.\n"
-        "\n"
-        "The following are 2 passages, each indicated by number identifier []. I can rank them "
-        "based on their relevance to query: Which {context}?\n"
-        "\n"
-        "[1] Rome is old.\n"
-        "\n"
-        "[2] [1] Paris\nParis\n"
-        "\n"
-        "The search query is: Which {context}?\n"
-        "\n"
-        "I will rank the 2 passages above based on their relevance to the search query. The "
-        "passages will be listed in descending order using identifiers, and the most relevant "
-        "passages should be listed first, and the output format should be [] > [] > etc, e.g., "
-        "[1] > [2] > etc.\n"
-        "\n"
-        "The ranking results of the 2 passages (only identifiers) is:"
-    )
-
-
-@pytest.mark.parametrize(
-    ("answer", "ranking"),
-    [
-        ("[2] > [1] > [4] > [3]", (1, 0, 3, 2)),
-        ("[2] < [1] < [4] < [3]", (1, 0, 3, 2)),
-        ("[3]>[1]", (2, 0, 1, 3)),
-        ("The 4 passages in order are:\n[4], [ 2 ], then [1]. [3] is of no use", (3, 1, 0, 2)),
-        ("[2] > [2] > [1] > [2]", (1, 0, 2, 3)),
-        ("[0] > [7] > [3] > [-1] > [1]", (2, 0, 1, 3)),
-        (f"[{'9' * 5000}] > [4]", (3, 0, 1, 2)),
-        ("[3, 1; 2]", (2, 0, 1, 3)),
-        ("3 > 1 >2", (2, 0, 1, 3)),
-        ("Of 4: 3 < 1", (2, 0, 1, 3)),
-        ("I cannot rank these 4 passages.", (0, 1, 2, 3)),
-        ("The format is [] > [], so 2 > 1", (1, 0, 2, 3)),
-        ("", (0, 1, 2, 3)),
-        ("\u0663 > \u0662", (0, 1, 2, 3)),
-    ],
-)  # fmt: skip
-def test_answers_are_read_as_permutations(answer: str, ranking: tuple[int, ...]) -> None:
-    """Missing, repeated and made-up identifiers; other signs, words between, no brackets."""
-    assert parse_permutation(answer, 4) == ranking
-
-
-@given(st.text(alphabet="[]0123456789 ><,a\n", max_size=40), st.integers(0, 15))
-def test_any_answer_gives_a_permutation(answer: str, n: int) -> None:
-    """Of exactly the passages there are."""
-    assert sorted(parse_permutation(answer, n)) == list(range(n))
-
-
-@given(st.integers(0, 12).flatmap(lambda n: st.permutations(range(n))))
-def test_a_proper_answer_is_taken_at_its_word(ranking: list[int]) -> None:
-    """Identifiers count from 1, ranks from 0."""
-    answer = " > ".join(f"[{passage + 1}]" for passage in ranking)
-    assert parse_permutation(answer, len(ranking)) == tuple(ranking)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -217,12 +98,6 @@ def test_a_proper_answer_is_taken_at_its_word(ranking: list[int]) -> None:
         (lambda: FirstToken()(SCORES, [(3, 3)]), r"span 0 is \[3, 3\), which is empty"),
         (lambda: FirstToken()([math.nan], [(0, 1)]), "must be finite, got nan"),
         (lambda: ranking_of([1.0, math.nan]), "must be finite, got nan at position 1"),
-        (lambda: SelfElicit(alpha=0), r"alpha must be in \(0, 1\], got 0"),
-        (lambda: SelfElicit(alpha=1.5), "alpha .*got 1.5"),
-        (lambda: SelfElicit()(SCORES, [(0, 9)]), r"\[0, 9\), .* within the 8 tokens"),
-        (lambda: mark_spans("abc", [(1, 2), (0, 1)]), r"ascend .*got \[0, 1\) after 2"),
-        (lambda: mark_spans("abc", [(1, 4)]), r"the 3 characters, got \[1, 4\)"),
-        (lambda: parse_permutation("[1]", -1), "n must be >= 0, got -1"),
     ],
 )
 def test_bad_input_is_refused(call: Callable[[], object], message: str) -> None:

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from shared_core import HuggingFaceModel
 from shared_core.attention import ESTIMATORS, Case, TwoRound
 from shared_core.evaluation import GRADERS
 from shared_core.placement.attention import ATTENTION_PLACEMENTS
 from shared_core.sensitivity import ANSWER
+from tests.core.attention.readers import reader
 from tests.readers.cases import shuffled_cases
-
-READERS = Path(__file__).parents[2] / "readers"
-
-
-@cache
-def reader(name: str = "biased") -> HuggingFaceModel:
-    return HuggingFaceModel.from_pretrained(READERS / name, max_new_tokens=4, batch_size=16)
 
 
 def cases(n: int, k: int = 10) -> tuple[list[Case], list[list[str]], list[int]]:
@@ -68,33 +58,6 @@ def test_calibrated_query_attention_finds_the_gold_document() -> None:
     first = [grade(e.first_answer, a) for e, a in zip(found, answers, strict=True)]
     final = [grade(e.answer, a) for e, a in zip(found, answers, strict=True)]
     assert np.mean(final) > np.mean(first) + 0.1
-
-
-def test_batches_do_not_change_the_result() -> None:
-    """One by one, or padded together."""
-    asked, _, _ = cases(6)
-    together = TwoRound(estimator="icr").run(reader(), asked)
-    alone = [TwoRound(estimator="icr").run(reader(), [case])[0] for case in asked]
-    assert [(e.order, e.answer) for e in together] == [(e.order, e.answer) for e in alone]
-    for one, other in zip(together, alone, strict=True):
-        assert one.scores == pytest.approx(other.scores, abs=1e-5)
-
-
-def test_nothing_moves_where_there_is_nothing_to_move() -> None:
-    """One document or none: one round."""
-    (case,), _, _ = cases(1, k=1)
-    (single,) = TwoRound().run(reader(), [case])
-    assert (single.order, single.rounds) == ((0,), 1)
-    (none,) = TwoRound().run(reader(), [Case(question=case.question, documents=[])])
-    assert (none.order, none.scores, none.rounds) == ((), (), 1)
-
-
-def test_progress_adds_up() -> None:
-    """In batches of the model's size."""
-    seen: list[int] = []
-    asked, _, _ = cases(20, k=3)
-    TwoRound().run(reader(), asked, on_answer=seen.append)
-    assert seen == [16, 4]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,182 @@
+"""RankGPT: the model is asked in words for a ranking of the passages (Sun et al. 2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+
+from shared_core.attention.answering import Case, PlacedAnswer
+from shared_core.attention.listwise import mentioned, parse_permutation, rankgpt_prompt
+from shared_core.attention.one_round import OneRound, ask, scores_of
+from shared_core.attention.scores import Span
+from shared_core.generation.base import Generator
+from shared_core.generation.callables import as_generator
+from shared_core.placement import Placement
+from shared_core.placement.curve import PositionalCurve
+from shared_core.sensitivity.templates import ANSWER, PromptTemplate
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankedAnswer(PlacedAnswer):
+    """An answer to documents in the order that the model itself named.
+
+    Attributes
+    ----------
+    named
+        Documents that the model named, best first. The others rank behind, in the order they
+        came in; where it named none, its ranking could not be used at all.
+    ignored
+        Number of identifiers that were a passage's second mention, or no passage's.
+    """
+
+    named: tuple[int, ...]
+    ignored: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every document was named."""
+        return len(self.named) == len(self.order)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankGPT:
+    """Asks for a ranking of the documents, places them by it, and answers.
+
+    It reads no attention, so any model will do. The ranking is part of an answer: let the model
+    write about five tokens a passage.
+
+    More than `window` documents are ranked by windows from the last ones to the first, each of
+    which carries its best on into the next (Sun et al. 2023, section 3.2). Passages are never cut
+    short, as theirs are.
+
+    Attributes
+    ----------
+    placement
+        As of `OneRound`; by default the best document stands next to the question, as
+        GoodPositions places where nothing else is said.
+    curve
+        As of `OneRound`.
+    template
+        The prompt of the last round.
+    window
+        Most passages in one prompt, >= 2.
+    step
+        By how many passages the window moves, from 1 to ``window - 1``, so that the best of one
+        window are in the next.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range; for the placement, as `OneRound`.
+    """
+
+    placement: str | Placement = "back_first"
+    curve: PositionalCurve | None = None
+    template: PromptTemplate = ANSWER
+    window: int = 20
+    step: int = 10
+
+    def __post_init__(self) -> None:
+        if self.window < 2:
+            raise ValueError(f"window must be at least 2, got {self.window}")
+        if not 1 <= self.step < self.window:
+            raise ValueError(
+                f"step must be at least 1 and below the window of {self.window}, got {self.step}"
+            )
+        self._answering  # noqa: B018 - building it checks the placement
+
+    def run(
+        self,
+        model: object,
+        cases: Sequence[Case],
+        *,
+        on_answer: Callable[[int], None] | None = None,
+    ) -> list[RankedAnswer]:
+        """Rank the documents of each case, and answer.
+
+        The first answer of each result is the model's ranking as it wrote it, those of several
+        windows one below the other. A case of fewer than two documents takes one round.
+
+        Parameters
+        ----------
+        model
+            A `Generator`, or what `as_generator` makes one of.
+        cases
+            What to answer.
+        on_answer
+            Called with the number of cases that have just got their final answer.
+
+        Raises
+        ------
+        ValueError, TypeError, GenerationError
+            As `OneRound.run`.
+        """
+        generator, answering = as_generator(model), self._answering
+        ranked = self._ranked(generator, cases)
+        orders = [
+            answering.order(generator, case, each.order)
+            for case, each in zip(cases, ranked, strict=True)
+        ]
+        answers = answering.answers(generator, cases, orders, on_answer=on_answer)
+        return [
+            each.answer(answer, order)
+            for each, answer, order in zip(ranked, answers, orders, strict=True)
+        ]
+
+    @property
+    def _answering(self) -> OneRound:
+        return OneRound(placement=self.placement, curve=self.curve, template=self.template)
+
+    def _ranked(self, model: Generator, cases: Sequence[Case]) -> list[_Ranking]:
+        ranked = [_Ranking(case, [*range(len(case.documents))]) for case in cases]
+        for turn in zip_longest(*(self._windows(len(case.documents)) for case in cases)):
+            asked = [(each, window) for each, window in zip(ranked, turn, strict=True) if window]
+            answers = ask(model, [each.prompt(window) for each, window in asked])
+            for (each, window), answer in zip(asked, answers, strict=True):
+                each.take(answer, window)
+        return ranked
+
+    def _windows(self, n: int) -> Iterator[Span]:
+        """Yield parts [start, end) of a ranking of `n`, the last of which begins with the first."""
+        for end in range(n, 1, -self.step):
+            start = max(0, end - self.window)
+            yield start, end
+            if start == 0:
+                return
+
+
+@dataclass
+class _Ranking:
+    """A ranking under way, and what the model has written for it so far."""
+
+    case: Case
+    order: list[int]
+    named: set[int] = field(default_factory=set)
+    ignored: int = 0
+    texts: list[str] = field(default_factory=list)
+
+    def prompt(self, window: Span) -> str:
+        inside = self.order[slice(*window)]
+        return rankgpt_prompt(self.case.question, [self.case.documents[at] for at in inside])
+
+    def take(self, text: str, window: Span) -> None:
+        """Rank the documents of a window as a model's answer says."""
+        inside = self.order[slice(*window)]
+        identifiers = mentioned(text, len(inside))
+        named = {inside[at] for at in identifiers if at is not None}
+        self.order[slice(*window)] = [inside[at] for at in parse_permutation(text, len(inside))]
+        self.named |= named
+        self.ignored += len(identifiers) - len(named)
+        self.texts.append(text)
+
+    def answer(self, text: str, order: tuple[int, ...]) -> RankedAnswer:
+        return RankedAnswer(
+            answer=text,
+            first_answer="\n".join(self.texts) if self.texts else text,
+            order=order,
+            scores=scores_of(self.order),
+            rounds=1 + len(self.texts),
+            named=tuple(document for document in self.order if document in self.named),
+            ignored=self.ignored,
+        )

@@ -1,0 +1,62 @@
+"""The sentences of a text: where they stand, and how some of them are marked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from shared_core.attention.scores import Span
+
+_SENTENCE_END = re.compile(
+    # the lookbehind: only at the first of a row of stops, or long rows take for ever
+    r"(?<![.!?])[.!?]+[\"')\]\u2019\u201d]*(?=\s)"
+    r"|[\u3002\uff01\uff1f]+[\u2019\u201d\u300d\u300f]*"
+    r"|[\r\n]+|\Z"
+)
+
+
+def sentence_spans(text: str) -> list[Span]:
+    """Return the sentences of a text as intervals of characters, without the space around them.
+
+    A sentence ends at a line break, behind a full stop, question or exclamation mark that space
+    follows, and behind a CJK one. An abbreviation ends one too early, which only makes the
+    evidence finer.
+    """
+    spans, start = [], 0
+    for end in _SENTENCE_END.finditer(text):
+        part = text[start : end.end()]
+        if part.strip():
+            begin = start + len(part) - len(part.lstrip())
+            spans.append((begin, start + len(part.rstrip())))
+        start = end.end()
+    return spans
+
+
+def mark_spans(text: str, spans: Sequence[Span], *, marks: tuple[str, str]) -> str:
+    """Return a text with a mark before and behind each of some parts.
+
+    Parameters
+    ----------
+    text
+        Text of a document.
+    spans
+        Intervals of characters, ascending and apart.
+    marks
+        What stands before and behind.
+
+    Raises
+    ------
+    ValueError
+        If a part is not within the text, or not behind the one before it.
+    """
+    before, behind = marks
+    pieces, at = [], 0
+    for start, end in spans:
+        if not at <= start <= end <= len(text):
+            raise ValueError(
+                f"spans must ascend within the {len(text)} characters, got [{start}, {end}) "
+                f"after {at}"
+            )
+        pieces += [text[at:start], before, text[start:end], behind]
+        at = end
+    return "".join([*pieces, text[at:]])

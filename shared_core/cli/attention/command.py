@@ -1,0 +1,100 @@
+"""The ``attention`` subcommand: its options, and the job from model to curve."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from shared_core.attention.by_position import AttentionByPosition, attention_by_position
+from shared_core.cli import models
+from shared_core.cli.attention import report
+from shared_core.cli.attention.files import AttentionFiles
+from shared_core.cli.console import Console
+from shared_core.cli.probe import data
+from shared_core.generation import HuggingFaceModel
+
+Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+
+
+def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
+    """Add ``attention`` and its options."""
+    parser = subcommands.add_parser(
+        "attention",
+        help="see where a local model looks, and save its positional curve",
+        description="Read what a local model attends to while it answers, by position in the "
+        "prompt, with the passages shuffled and with the most relevant last; draw it, and save "
+        "the positional curve, by which documents are placed without a round of the model.",
+    )
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="a folder or hub name of a Hugging Face causal language "
+        "model; or module:attribute, a shared_core.HuggingFaceModel")  # fmt: skip
+    add("--data", default="kv", help=f"{data.HELP}; the best last is gold, before it the first "
+        "distractor (default: kv)")  # fmt: skip
+    add("--n", type=int, help="number of questions (default: 100, or all of the file)")
+    add("-k", "--k", type=int, default=10, help="number of passages in the context (default: 10)")
+    add("--template", type=Path, help="file with a prompt that holds {context} and {question}")
+    add("--seed", type=int, default=0, help="seed of the shuffling and of the intervals "
+        "(default: 0)")  # fmt: skip
+    add("--batch-size", type=int, help="prompts in one forward pass (default: 8)")
+    add("--max-new-tokens", type=int, default=64, help="longest answer in tokens (default: 64)")
+    add("--output", type=Path, metavar="FOLDER", help="folder of the curve and the figures "
+        "(default: curves, in $POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do the job; return 0."""
+    console = Console()
+    source = data.open_questions(arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed)
+    template = data.open_template(arguments.template) or source.template
+    model = models.open_local_model(
+        arguments.model,
+        max_new_tokens=arguments.max_new_tokens,
+        batch_size=arguments.batch_size,
+    )
+    files = AttentionFiles.of(model.name, folder=arguments.output)
+    found = _read(
+        console, model, replace(source, template=template), k=arguments.k, seed=arguments.seed
+    )
+    kept = files.save(found)
+    if kept is not None:
+        console.say(f"A former curve that says something else is kept as {kept}")
+    for part in report.parts(found):
+        console.show(part)
+    for line in report.lines(found.curve, files, spec=arguments.model):
+        console.show(line, whole=True)
+    return 0
+
+
+def _read(
+    console: Console, model: HuggingFaceModel, source: data.ProbeData, *, k: int, seed: int
+) -> AttentionByPosition:
+    done, total = 0, 2 * len(source.questions)
+    console.say(
+        f"{model.name}: {len(source.questions):,} questions ({source.task}), {k} passages each, "
+        f"shuffled and best last: {total:,} answers."
+    )
+    with console.progress() as bar:
+        task = bar.add_task("answering", total=total)
+
+        def advance(count: int) -> None:
+            nonlocal done
+            done += count
+            bar.advance(task, count)
+
+        try:
+            return attention_by_position(
+                model,
+                source.questions,
+                k=k,
+                template=source.template,
+                seed=seed,
+                task=source.task,
+                on_answer=advance,
+            )
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                f"{done:,} of {total:,} answers had been read, and a curve takes them all: "
+                "nothing is kept (--n takes fewer questions)"
+            ) from None

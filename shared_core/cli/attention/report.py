@@ -1,0 +1,125 @@
+"""How a model's attention looks in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core._extras import require
+from shared_core.arrays import Scores
+from shared_core.attention.by_position import AttentionByPosition, DocumentScores
+from shared_core.cli.attention.files import AttentionFiles
+from shared_core.placement.attention import attention_placement
+from shared_core.placement.curve import PositionalCurve, curve_path
+from shared_core.placement.region import TENTHS, parts_of_region
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+
+def parts(found: AttentionByPosition) -> Iterator[RenderableType]:
+    """Yield the parts of the report."""
+    yield "What the answer attends to, passage by passage (1 = the mean of the positions):"
+    yield table(found)
+    yield from curve_lines(found)
+
+
+def lines(curve: PositionalCurve, files: AttentionFiles, *, spec: str) -> Iterator[str]:
+    """Yield what can be copied: how to use the curve of the model `spec`, and the files."""
+    model = f'"{spec}"' if ":" not in spec or Path(spec).exists() else "model"
+    known_by = curve.model if files.curve == curve_path(curve.model) else files.curve
+    yield ""
+    yield "To place by this curve, without a round of the model:"
+    yield "    from langchain_posrag import AttentionPlacement"
+    yield f'    placement = AttentionPlacement({model}, curve="{known_by}")'
+    yield "or llamaindex_posrag.AttentionPlacementPostprocessor, with the same arguments."
+    yield ""
+    yield f"curve    {files.curve}"
+    yield f"figures  {files.documents_figure}"
+    yield f"         {files.curve_figure}"
+
+
+def table(found: AttentionByPosition) -> Table:
+    """Return the scores of the documents, position by position."""
+    built: Table = require("rich.table", extra="eval").Table(
+        box=require("rich.box", extra="eval").SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+    shuffled = found.documents["unordered", "answer", "all"]
+    spans = [f"[{lower:.2f}, {upper:.2f}]" for lower, upper in _relative(shuffled.band, shuffled)]
+    columns = {
+        "position": [str(position) for position in range(1, len(spans) + 1)],
+        "shuffled": _means(shuffled),
+        f"{found.curve.confidence:.0%}": spans,
+        "best last": _means(found.documents["ordered", "answer", "all"]),
+        "lower layers": _means(found.documents["unordered", "answer", "lower"]),
+        "upper layers": _means(found.documents["unordered", "answer", "upper"]),
+    }
+    for name in columns:
+        built.add_column(name, justify="right", no_wrap=True)
+    for row in zip(*columns.values(), strict=True):
+        built.add_row(*row)
+    return built
+
+
+def _means(scores: DocumentScores) -> list[str]:
+    return [f"{value:.2f}" for value in _relative(scores.mean, scores)]
+
+
+def _relative(values: npt.ArrayLike, scores: DocumentScores) -> Scores:
+    """Put values in multiples of the mean over the positions."""
+    relative: Scores = np.asarray(values) / (np.mean(scores.mean) or 1.0)
+    return relative
+
+
+def curve_lines(found: AttentionByPosition) -> Iterator[str]:
+    """Tell the shape of the positional curve, and what it means."""
+    curve, ordered = found.curve, found.curves["ordered"]
+    tenths = parts_of_region(np.array(curve.scores), TENTHS)
+    k = curve.k or TENTHS
+    order = attention_placement(range(k), curve.scores_for(k * TENTHS), [TENTHS] * k)
+    yield (
+        "What is attended to for its position (by the tokens before and at the end of the "
+        "answer, in the lower layers), by tenth of the shuffled documents (1 = the mean):"
+    )
+    yield "  " + " ".join(f"{tenth:.2f}" for tenth in tenths)
+    yield (
+        f"Edges over middle {_shown(curve, 'edges')}: start {_shown(curve, 'start')}, end "
+        f"{_shown(curve, 'end')} ({curve.confidence:.0%} intervals; 1 is flat). Best last: edges "
+        f"{ordered.edges:.2f}, start {ordered.start:.2f}, end {ordered.end:.2f}."
+    )
+    yield meaning(curve)
+    yield (
+        f"By this curve, {k} passages of one length, ranked 1 to {k}, stand in the order "
+        f"{' '.join(str(rank + 1) for rank in order)}."
+    )
+    yield "Looking is not reading: posrag probe measures where the model answers right."
+
+
+def meaning(curve: PositionalCurve) -> str:
+    """Say what shape the curve is shown to have."""
+    start, end = (_against_middle(curve, which) for which in ("start", "end"))
+    if start == end == MORE:
+        return "A U: both ends get more attention than the middle."
+    if start == end == ALIKE:
+        return f"Flat, as far as {curve.n} questions show: each end {ALIKE}."
+    return f"No U: the start {start}, the end {end}."
+
+
+MORE = "gets more attention than the middle"
+LESS = "gets less attention than the middle"
+ALIKE = "is not shown to differ from the middle"
+
+
+def _against_middle(curve: PositionalCurve, which: str) -> str:
+    lower, upper = curve.intervals[which]
+    return MORE if lower > 1 else LESS if upper < 1 else ALIKE
+
+
+def _shown(curve: PositionalCurve, which: str) -> str:
+    lower, upper = curve.intervals[which]
+    return f"{getattr(curve, which):.2f} [{lower:.2f}, {upper:.2f}]"

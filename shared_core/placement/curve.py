@@ -1,0 +1,215 @@
+"""The positional curve of a model: how much it attends to each part of the document region."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Scores
+from shared_core.errors import ProfileNotFoundError
+from shared_core.placement.region import (
+    TENTHS,
+    finite_scores,
+    middles,
+    over_middle,
+    parts_of_region,
+    relative_scores,
+)
+from shared_core.sensitivity.profile_files import path_of, saved_names
+from shared_core.sensitivity.records import is_file, read_record, write_record
+
+Interval = tuple[float, float]
+
+POINTS = 100
+"""Parts of a curve, unless said otherwise: fine enough for a document of 1 % of the region."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositionalCurve:
+    """How much a model attends to each part of the document region, whatever stands there.
+
+    The positional scores hardly depend on the documents' order (GoodPositions, section 4), so a
+    curve that has been averaged over prompts once places the documents of the next ones without
+    a first round, by any ranking:
+    ``attention_placement(ranking, curve.scores_for(sum(lengths)), lengths)``.
+
+    Its shape is told by both ends of the region apart, since attention that rises to the end
+    alone is recency and no U: `start` and `end` are the attention to the first and the last tenth
+    of the region in multiples of that to its middle fifth, `edges` is their mean. 1 is flat. A
+    curve made by hand needs a model, scores and n; `attention_by_position` measures the rest.
+
+    Attributes
+    ----------
+    model
+        Name of the model.
+    scores
+        Attention to each of so many equal parts of the region, first part first, in multiples of
+        the region's mean.
+    n
+        Number of prompts behind it.
+    band
+        Interval (lower, upper) of each score by itself, if there is one.
+    intervals
+        Intervals of ``"start"``, ``"end"`` and ``"edges"``, as far as they are known.
+    confidence
+        Nominal coverage of band and intervals.
+    k, template, task
+        Number of documents in a prompt, the prompt, and the kind of questions.
+    seed, date, versions
+        Seed of the documents' order and of the intervals, date (ISO 8601), versions of the
+        software.
+    identity
+        What tells the model from another of the same name, if it was measured here.
+    """
+
+    model: str
+    scores: tuple[float, ...]
+    n: int
+    band: tuple[Interval, ...] | None = None
+    intervals: Mapping[str, Interval] = field(default_factory=dict, hash=False)
+    confidence: float = 0.95
+    k: int | None = None
+    template: str | None = None
+    task: str | None = None
+    seed: int | None = None
+    date: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict, hash=False)
+    identity: str | None = None
+
+    def __post_init__(self) -> None:
+        scores = finite_scores(self.scores)
+        if not len(scores):
+            raise ValueError(f"the curve of {self.model!r} has no scores")
+        if self.n < 1:
+            raise ValueError(f"n must be at least 1, got {self.n}")
+        object.__setattr__(self, "scores", tuple(scores.tolist()))
+        if self.band is not None:
+            band = tuple(_interval(each, "band") for each in self.band)
+            if len(band) != len(scores):
+                raise ValueError(f"band has {len(band)} intervals for {len(scores)} scores")
+            object.__setattr__(self, "band", band)
+        intervals = {name: _interval(each, name) for name, each in self.intervals.items()}
+        object.__setattr__(self, "intervals", intervals)
+
+    @classmethod
+    def from_readings(
+        cls, readings: Sequence[npt.ArrayLike], *, model: str, points: int = POINTS
+    ) -> Self:
+        """Average the positional scores of several prompts.
+
+        Each is divided by its own mean first, since attention spreads thinner over longer prompts
+        and the shortest would outweigh the others; placement compares sums within one curve, so
+        the scale is of no account to it. Each part gets the mean of what lies within it.
+
+        Parameters
+        ----------
+        readings
+            Positional scores of each prompt's document region, shape (n,), of any lengths.
+        model
+            Name of the model.
+        points
+            Number of parts, >= 1.
+
+        Raises
+        ------
+        ValueError
+            If there are no readings, one is empty, not finite or without attention, or `points`
+            is below 1.
+        """
+        rows = relative_scores(readings, points)
+        return cls(model=model, scores=tuple(rows.mean(axis=0).tolist()), n=len(rows))
+
+    @property
+    def start(self) -> float:
+        """Attention to the first tenth of the region, in multiples of that to its middle fifth."""
+        return float(over_middle(self._tenths)["start"])
+
+    @property
+    def end(self) -> float:
+        """Attention to the last tenth of the region, in multiples of that to its middle fifth."""
+        return float(over_middle(self._tenths)["end"])
+
+    @property
+    def edges(self) -> float:
+        """Mean of `start` and `end`."""
+        return float(over_middle(self._tenths)["edges"])
+
+    @property
+    def _tenths(self) -> Scores:
+        return parts_of_region(np.array(self.scores), TENTHS)
+
+    def scores_for(self, n_tokens: int) -> Scores:
+        """Return the score of each of `n_tokens` tokens, interpolated linearly, shape (n_tokens,).
+
+        A score stands at the middle of its part, a token at the middle of its place; outside the
+        outermost middles the curve is flat.
+
+        Raises
+        ------
+        ValueError
+            If `n_tokens` is negative.
+        """
+        if n_tokens < 0:
+            raise ValueError(f"n_tokens must be >= 0, got {n_tokens}")
+        return np.interp(middles(n_tokens), middles(len(self.scores)), self.scores)
+
+    def save(self, path: str | Path | None = None) -> Path:
+        """Write the curve as JSON and return the path.
+
+        Parameters
+        ----------
+        path
+            File to write; by default `curve_path`, where `load` finds it by the model's name.
+        """
+        return write_record(self, curve_path(self.model) if path is None else Path(path))
+
+    @classmethod
+    def load(cls, name: str | Path) -> Self:
+        """Read a curve by path, or by the model name it was saved under.
+
+        Raises
+        ------
+        ProfileNotFoundError
+            If there is neither such a file nor a saved curve of that name.
+        ValueError
+            If the file is not a positional curve.
+        """
+        saved = curve_path(str(name))
+        for path in (Path(name), saved):
+            if is_file(path):
+                return read_record(cls, path, what="positional curve")
+        raise ProfileNotFoundError(
+            f"no positional curve {str(name)!r}: neither a file, nor a name saved in "
+            f"{saved.parent} ({saved_names(saved.parent)}); `posrag attention MODEL` measures one"
+        )
+
+
+def resolve_curve(curve: PositionalCurve | str | Path) -> PositionalCurve:
+    """Return the curve that a path or the name of a model stands for, or `curve` itself.
+
+    Raises
+    ------
+    ProfileNotFoundError
+        If there is neither such a file nor a saved curve of that name.
+    ValueError
+        If the file is not a positional curve.
+    """
+    return curve if isinstance(curve, PositionalCurve) else PositionalCurve.load(curve)
+
+
+def curve_path(model: str) -> Path:
+    """Return the file of a model's curve: in ``curves``, within the folder of the profiles."""
+    profile = path_of(model)
+    return profile.parent / "curves" / profile.name
+
+
+def _interval(bounds: Sequence[float], what: str) -> Interval:
+    lower, upper = (float(bound) for bound in bounds)
+    if not lower <= upper:
+        raise ValueError(f"an interval is (lower, upper), got {tuple(bounds)} for {what}")
+    return lower, upper

@@ -1,0 +1,89 @@
+"""Scores over the document region of a prompt, part by part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Scores
+from shared_core.sensitivity.position_sensitivity import EPS
+
+TENTHS = 10
+
+
+def finite_scores(scores: npt.ArrayLike) -> Scores:
+    """Return scores as float64 of shape (n,); raise ValueError if they are not, or not finite."""
+    values = np.asarray(scores, np.float64)
+    if values.ndim != 1 or not np.isfinite(values).all():
+        raise ValueError(f"scores must be finite and of shape (n,), got {values}")
+    return values
+
+
+def relative_scores(readings: Sequence[npt.ArrayLike], points: int) -> Scores:
+    """Return the mean of each reading over equal parts of it, in multiples of its overall mean.
+
+    Parameters
+    ----------
+    readings
+        Positional scores of each prompt's document region, shape (n,), of any lengths.
+    points
+        Number of parts, >= 1.
+
+    Returns
+    -------
+    Scores
+        Shape (readings, points).
+
+    Raises
+    ------
+    ValueError
+        If there are no readings, one is empty, not finite or without attention, or `points` is
+        below 1.
+    """
+    if points < 1:
+        raise ValueError(f"points must be at least 1, got {points}")
+    if not readings:
+        raise ValueError("no readings to make a curve of; give one at least")
+    rows = []
+    for number, reading in enumerate(readings):
+        scores = finite_scores(reading)
+        total = math.fsum(scores)
+        if total <= 0:
+            raise ValueError(
+                f"reading {number} has no attention: its {len(scores)} scores sum to 0"
+            )
+        rows.append(parts_of_region(scores, points) * (len(scores) / total))
+    return np.array(rows)
+
+
+def parts_of_region(scores: Scores, points: int) -> Scores:
+    """Return the mean of scores, shape (n,), over each of `points` equal parts of them."""
+    below = np.concatenate([[0.0], np.cumsum(scores)])
+    edges = np.linspace(0, len(scores), points + 1)
+    parts: Scores = np.diff(np.interp(edges, np.arange(len(below)), below))
+    return parts * (points / len(scores))
+
+
+def middles(parts: int) -> Scores:
+    """Return the middles of equal parts of [0, 1]."""
+    return (np.arange(parts) + 0.5) / max(1, parts)
+
+
+def over_middle(tenths: Scores) -> dict[str, Scores]:
+    """Return how a curve's ends compare with its middle, as `PositionalCurve` defines it.
+
+    ``start`` and ``end`` are the first and the last tenth over the mean of the middle two, and
+    ``edges`` is their mean. The middle has CAUS eq. 3's ``eps = 1e-7`` added, so that there is
+    always a number.
+
+    Parameters
+    ----------
+    tenths
+        One curve or several, shape (..., 10), >= 0.
+    """
+    middle = tenths[..., TENTHS // 2 - 1 : TENTHS // 2 + 1].mean(axis=-1) + EPS
+    start, end = tenths[..., 0] / middle, tenths[..., -1] / middle
+    return {"start": start, "end": end, "edges": (start + end) / 2}

@@ -1,0 +1,65 @@
+"""What was measured of a model, on disk: frozen dataclasses as JSON files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+FORMAT = 1
+
+Record = TypeVar("Record", bound="DataclassInstance")
+
+
+def write_record(record: DataclassInstance, path: Path) -> Path:
+    """Write a dataclass of plain values as JSON, atomically, and return the path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = {"format": FORMAT, **asdict(record)}
+    text = (
+        "{\n" + ",\n".join(f"  {_line(key)}: {_line(value)}" for key, value in data.items()) + "\n}"
+    )
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_text(text + "\n", encoding="utf-8")
+    partial.replace(path)
+    return path
+
+
+def read_record(cls: type[Record], path: Path, *, what: str) -> Record:
+    """Read what `write_record` wrote; fields that are not known are passed over.
+
+    Raises
+    ------
+    ValueError
+        If the file holds no such record; the message says `what` was looked for.
+    """
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not a {what}: {error}") from error
+    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+        raise ValueError(f"{path} is not a {what} of format {FORMAT}")
+    known = {field.name for field in fields(cls)}
+    try:
+        return cls(**{key: value for key, value in data.items() if key in known})
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path} is not a {what}: {error}") from error
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; False for a name that no file can have."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _line(value: object) -> str:
+    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        return "[\n" + ",\n".join(f"    {_line(row)}" for row in value) + "\n  ]"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,221 @@
+"""``posrag attention``: what it reads, says and leaves behind."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rich")
+pytest.importorskip("matplotlib")
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from shared_core.attention import AttentionByPosition
+from shared_core.attention.by_position import READ, DocumentScores
+from shared_core.cli.attention import report
+from shared_core.cli.attention.files import AttentionFiles
+from shared_core.cli.main import main
+from shared_core.placement.curve import PositionalCurve
+
+ROOT = Path(__file__).parents[2]
+READERS = ROOT / "tests" / "readers"
+QUESTIONS = str(READERS / "questions.jsonl")
+
+
+@pytest.fixture(autouse=True)
+def curves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the user's own curves out of the tests."""
+    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "profiles"))
+    return tmp_path / "profiles" / "curves"
+
+
+def attention(reader: str, *options: str, data: str = QUESTIONS) -> int:
+    return main(
+        ["attention", str(READERS / reader), "--data", data, "--max-new-tokens", "4", *options]
+    )
+
+
+def test_it_tells_shows_and_keeps_where_a_model_looks(
+    curves: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The numbers of the report are those of the curve that is saved; two figures beside it."""
+    assert attention("biased", "--n", "60") == 0
+    out, err = capsys.readouterr()
+    told = " ".join(out.split())
+    assert "biased: 60 questions" in err
+    assert "120 answers" in err
+    curve = PositionalCurve.load("biased")
+    assert (curve.n, curve.k, curve.task) == (60, 10, QUESTIONS)
+    for end in ("edges", "start", "end"):
+        lower, upper = curve.intervals[end]
+        assert f"{getattr(curve, end):.2f} [{lower:.2f}, {upper:.2f}]" in told
+    rows = re.findall(r"^ +(\d+) +[\d.]+ +\[.*\]( +[\d.]+){3} *$", out, re.MULTILINE)
+    assert [row[0] for row in rows] == [str(position) for position in range(1, 11)]
+    assert "No U: the start" in told
+    assert "ranked 1 to 10, stand in the order" in told
+    assert {file.name for file in curves.iterdir()} == {
+        *("biased.json", "biased.documents.png", "biased.curve.png")
+    }
+    assert max(map(len, err.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_the_two_lines_of_code_it_prints_work(
+    elsewhere: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As they stand, from the folder of the curves or from another one with a long name."""
+    pytest.importorskip("langchain_core")
+    folder = tmp_path / ("a folder with a long name " * 4).strip()
+    output = ["--output", str(folder)] if elsewhere else []
+    assert attention("uniform", "--n", "4", "-k", "4", *output) == 0
+    out = capsys.readouterr().out
+    lines = re.findall(r"^    (?:from|placement) .*$", out, re.MULTILINE)
+    assert len(lines) == 2
+    names: dict[str, Any] = {}
+    exec(textwrap.dedent("\n".join(lines)), names)
+    assert names["placement"].curve == PositionalCurve.load(
+        folder / "uniform.json" if elsewhere else "uniform"
+    )
+    if elsewhere:
+        assert f"curve    {folder / 'uniform.json'}" in out.splitlines()
+
+
+def test_questions_are_made_where_none_are_given(capsys: pytest.CaptureFixture[str]) -> None:
+    """Key-value retrieval, as by the probe, with its template."""
+    assert attention("uniform", "--n", "3", "-k", "4", data="kv") == 0
+    assert "key-value retrieval" in capsys.readouterr().err
+    curve = PositionalCurve.load("uniform")
+    assert curve.task == "key-value retrieval"
+    assert "JSON object" in str(curve.template)
+
+
+def test_a_prompt_of_the_users_own_is_read(tmp_path: Path) -> None:
+    """By the curve one sees which."""
+    template = tmp_path / "prompt.txt"
+    template.write_text("Question: {question}\n\n{context}\n\nAnswer:", encoding="utf-8")
+    assert attention("uniform", "--n", "3", "-k", "4", "--template", str(template)) == 0
+    assert PositionalCurve.load("uniform").template == template.read_text("utf-8")
+
+
+def test_a_better_curve_is_kept_when_another_one_comes(
+    curves: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of more questions, or of something else; the same again replaces it."""
+    options = ["-k", "4", "--n"]
+    attention("uniform", *options, "5")
+    former = PositionalCurve.load("uniform")
+    attention("uniform", *options, "4")
+    assert "A former curve that says something else is kept as" in capsys.readouterr().err
+    assert PositionalCurve.load("uniform").n == 4
+    [kept] = curves.glob("uniform.2*.json")
+    assert PositionalCurve.load(kept) == former
+    attention("uniform", *options, "5")
+    assert "former" not in capsys.readouterr().err
+    (curves / "uniform.json").write_text("{", encoding="utf-8")
+    assert attention("uniform", *options, "4") == 0
+    assert PositionalCurve.load("uniform").n == 4
+
+
+def test_an_interrupted_run_says_what_is_lost(curves: Path) -> None:
+    """A real Ctrl-C in the middle of a forward pass: exit 130, one line, nothing half written."""
+    start = "import sys; from shared_core.cli.main import main; sys.exit(main())"
+    model = "tests.cli.interrupted_reader:model"
+    stopped = subprocess.run(
+        [sys.executable, "-c", start, "attention", model, "--data", QUESTIONS],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert stopped.returncode == 130, stopped.stderr
+    said = re.search(r"posrag: interrupted; (\d+) of 400 answers had been read.*", stopped.stderr)
+    assert said is not None, stopped.stderr
+    assert int(said[1]) >= 40
+    assert "nothing is kept" in said[0]
+    assert "Traceback" not in stopped.stderr
+    assert [*curves.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        ("openai:gpt-4o-mini", [], "'openai:gpt-4o-mini' shows no attention"),
+        ("tests.cli.answering:even", [], "give the folder or hub name of a Hugging Face causal"),
+        ("no/such/folder", [], "cannot load the language model 'no/such/folder'"),
+        ("no.such.module:model", [], "no.such.module:model is no model"),
+        ("uniform", ["--data", "absent.jsonl"], "--data absent.jsonl is neither kv nor torch"),
+        ("uniform", ["--data", QUESTIONS, "--n", "1"], "at least 2 questions, got 1"),
+        ("uniform", ["--data", QUESTIONS, "--n", "201"], "questions.jsonl holds 200 questions"),
+        ("uniform", ["--data", QUESTIONS, "-k", "20"], "k=20 passages take 19"),
+        ("uniform", ["-k", "2"], "k must be at least 3, got 2"),
+        ("uniform", ["--n", "3", "-k", "40"], "more than the 512 that uniform reads"),
+        ("uniform", ["--template", "absent.txt"], "absent.txt"),
+        ("uniform", ["--output", QUESTIONS], "is a file; give the name of a folder"),
+        ("uniform", ["--max-new-tokens", "0"], "max_new_tokens must be at least 1, got 0"),
+    ],
+)
+def test_bad_input_is_one_line_on_stderr(
+    model: str, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 2, the offending value and the way out, no traceback."""
+    spec = str(READERS / model) if model == "uniform" else model
+    assert main(["attention", spec, *options]) == 2
+    out, err = capsys.readouterr()
+    assert message in err.splitlines()[-1]
+    assert err.splitlines()[-1].startswith("posrag: ")
+    assert out == ""
+
+
+def curve_of(start: tuple[float, float], end: tuple[float, float]) -> PositionalCurve:
+    return PositionalCurve(
+        model="m",
+        scores=(3.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0),
+        n=50,
+        k=4,
+        intervals={"start": start, "end": end, "edges": (1.0, 2.0)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "says"),
+    [
+        ((1.1, 2.0), (1.1, 3.0), "A U: both ends get more attention than the middle."),
+        ((0.9, 1.2), (0.8, 1.1), "Flat, as far as 50 questions show"),
+        ((0.9, 1.2), (1.1, 3.0), "No U: the start is not shown to differ from the middle, the end"),
+        ((1.1, 1.2), (0.8, 0.9), "the end gets less attention than the middle."),
+    ],
+)
+def test_the_meaning_goes_by_the_intervals_of_both_ends(
+    start: tuple[float, float], end: tuple[float, float], says: str
+) -> None:
+    """A rise to one end is no U, however high the mean of both."""
+    assert says in report.meaning(curve_of(start, end))
+
+
+def test_what_the_curve_does_to_a_ranking_is_told() -> None:
+    """Of this curve the start is the best place, then the end."""
+    curve = curve_of((1.1, 2.0), (1.1, 3.0))
+    scores = DocumentScores(mean=(0.2, 0.1), band=((0.1, 0.3), (0.1, 0.2)))
+    found = AttentionByPosition(
+        documents={(order, *read): scores for order in ("unordered", "ordered") for read in READ},
+        curves={"unordered": curve, "ordered": replace(curve, scores=(1.0,))},
+    )
+    told = " ".join(report.curve_lines(found))
+    assert "4 passages of one length, ranked 1 to 4, stand in the order 1 4 3 2." in told
+    assert "Best last: edges 1.00, start 1.00, end 1.00." in told
+
+
+def test_a_model_of_the_users_own_module_is_not_named_by_a_string(tmp_path: Path) -> None:
+    """It cannot be loaded by that."""
+    curve = curve_of((1.1, 2.0), (1.1, 3.0))
+    files = AttentionFiles.of("m", folder=tmp_path)
+    told = "\n".join(report.lines(curve, files, spec="my_app:model"))
+    assert f'AttentionPlacement(model, curve="{tmp_path / "m.json"}")' in told
+    assert 'AttentionPlacement("org/m", ' in "\n".join(report.lines(curve, files, spec="org/m"))

@@ -1,0 +1,217 @@
+"""What a model attends to by position: the arrangements, the numbers, the pictures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import torch
+from transformers import AutoModelForCausalLM
+
+from shared_core import HuggingFaceModel
+from shared_core.arrays import Scores
+from shared_core.attention import (
+    AttentionByPosition,
+    attention_by_position,
+    draw_document_scores,
+    draw_positional_curve,
+    render_prompt,
+)
+from shared_core.attention.by_position import _arranged
+from shared_core.placement.region import relative_scores
+from shared_core.sensitivity import ANSWER, ProbeQuestion, PromptTemplate, read_questions
+
+READERS = Path(__file__).parents[2] / "readers"
+
+
+@cache
+def reader(name: str) -> HuggingFaceModel:
+    return HuggingFaceModel.from_pretrained(READERS / name, max_new_tokens=4, batch_size=16)
+
+
+def questions(n: int) -> list[ProbeQuestion]:
+    return read_questions(READERS / "questions.jsonl")[:n]
+
+
+@cache
+def measured(name: str, n: int, k: int = 10) -> AttentionByPosition:
+    return attention_by_position(reader(name), questions(n), k=k)
+
+
+def eager_attention(ids: list[int]) -> Scores:
+    """What the reader's own eager attention says, shape (layers, heads, tokens, tokens)."""
+    model = AutoModelForCausalLM.from_pretrained(
+        READERS / "uniform", attn_implementation="eager", dtype=torch.float32
+    )
+    with torch.no_grad():
+        return torch.cat(model(torch.tensor([ids]), output_attentions=True).attentions).numpy()
+
+
+def test_gold_stands_everywhere_equally_often_among_shuffled_passages() -> None:
+    """Unordered, position would otherwise be confounded with relevance; ordered, it stands last."""
+    asked, k = questions(20), 5
+    arranged = _arranged(asked, k, seed=0)
+    slots = [
+        passages.index(question.gold)
+        for question, passages in zip(asked, arranged["unordered"], strict=True)
+    ]
+    assert Counter(slots) == dict.fromkeys(range(k), 4)
+    assert slots != sorted(slots)
+    for question, shuffled, ordered in zip(asked, *arranged.values(), strict=True):
+        ranked = [question.gold, *question.distractors[: k - 1]]
+        assert ordered == ranked[::-1]
+        assert sorted(shuffled) == sorted(ranked)
+    others = [
+        [text for text in passages if text != question.gold]
+        for question, passages in zip(asked, arranged["unordered"], strict=True)
+    ]
+    assert (
+        sum(each != list(q.distractors[: k - 1]) for q, each in zip(asked, others, strict=True))
+        > 15
+    )
+
+
+def test_the_numbers_are_those_of_eager_attention() -> None:
+    """Ordered, where nothing is drawn: eq. 2 over rows and layers, and the curve's scores."""
+    asked, k, model = questions(2), 4, reader("uniform")
+    template = PromptTemplate(ANSWER.text, separator=" Nobody knows why. ")  # no passage's own
+    found = attention_by_position(model, asked, k=k, template=template)
+    documents: dict[tuple[str, str], list[list[float]]] = {}
+    regions = []
+    for question in asked:
+        passages = [question.gold, *question.distractors[: k - 1]][::-1]
+        prompt = render_prompt(model.encoder, template, passages, question.question)
+        inputs = torch.tensor([prompt.ids])
+        whole = model.model.generate(inputs, do_sample=False, max_new_tokens=4)[0].tolist()
+        special = model.tokenizer.all_special_ids
+        last = len(prompt.ids) - 1
+        answer = [at for at in range(last + 1, len(whole)) if whole[at] not in special]
+        weights = eager_attention(whole).mean(axis=1)  # over heads
+        read = {
+            ("answer", "all"): weights[:, answer].mean(axis=(0, 1)),
+            ("answer", "lower"): weights[0, answer].mean(axis=0),
+            ("answer", "upper"): weights[2, answer].mean(axis=0),
+            ("edges", "lower"): (weights[0, last] + weights[0, len(whole) - 1]) / 2,
+        }
+        for key, scores in read.items():
+            row = [float(scores[start:end].mean()) for start, end in prompt.contents]
+            documents.setdefault(key, []).append(row)
+        start, end = prompt.region
+        regions.append(read["edges", "lower"][start:end])
+    for (rows, layers), values in documents.items():
+        got = found.documents["ordered", rows, layers]  # type: ignore[index]
+        assert got.mean == pytest.approx(np.mean(values, axis=0), abs=1e-6)
+    expected = relative_scores(regions, 100).mean(axis=0)
+    assert found.curves["ordered"].scores == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_curve_says_where_it_comes_from() -> None:
+    """And it is the unordered one, which owes nothing to relevance, that is placed by."""
+    found = attention_by_position(reader("uniform"), questions(4), k=4, seed=7, task="codes")
+    curve = found.curve
+    assert curve is found.curves["unordered"]
+    assert (curve.model, curve.n, curve.k, curve.seed, curve.task) == ("uniform", 4, 4, 7, "codes")
+    assert curve.identity == reader("uniform").identity
+    assert curve.template == ANSWER.text
+    assert {"posrag", "torch"} <= {*curve.versions}
+    assert curve.date is not None
+
+
+def test_every_mean_lies_in_its_interval() -> None:
+    """Bands of the curve and of the documents, and both ends of the curve."""
+    found = measured("biased", 100)
+    for curve in found.curves.values():
+        assert curve.band is not None
+        for value, (lower, upper) in zip(curve.scores, curve.band, strict=True):
+            assert lower <= value <= upper
+        for end, (lower, upper) in curve.intervals.items():
+            assert lower < getattr(curve, end) < upper
+        assert {*curve.intervals} == {"start", "end", "edges"}
+    for scores in found.documents.values():
+        for value, (lower, upper) in zip(scores.mean, scores.band, strict=True):
+            assert lower <= value <= upper
+
+
+def test_the_same_comes_out_again_and_of_batches_of_another_size() -> None:
+    """With a seed, and progress that adds up to two answers a question."""
+    seen: list[int] = []
+    found = measured("uniform", 6, 4)
+    again = attention_by_position(reader("uniform"), questions(6), k=4, on_answer=seen.append)
+    assert again.documents == found.documents
+    assert replace(again.curve, date=found.curve.date) == found.curve
+    assert sum(seen) == 12
+    one = HuggingFaceModel(reader("uniform").model, reader("uniform").tokenizer, max_new_tokens=4,
+        batch_size=1)  # fmt: skip
+    alone = attention_by_position(one, questions(6), k=4)
+    assert alone.curve.scores == pytest.approx(found.curve.scores, rel=1e-3, abs=1e-4)
+    other = attention_by_position(reader("uniform"), questions(6), k=4, seed=1)
+    assert other.curve.scores != found.curve.scores
+
+
+def test_the_template_is_the_callers() -> None:
+    """Another prompt, another curve."""
+    template = PromptTemplate("Question: {question}\n\nContext:\n{context}\n\nAnswer:")
+    found = attention_by_position(reader("uniform"), questions(3), k=4, template=template)
+    assert found.curve.template == template.text
+    assert found.curve.scores != measured("uniform", 3, 4).curve.scores
+
+
+def test_the_curve_hardly_depends_on_the_order() -> None:
+    """Section 4's reason to place by it: ordered, it is the same within its interval."""
+    found = measured("biased", 100)
+    for end, (lower, upper) in found.curve.intervals.items():
+        assert lower < getattr(found.curves["ordered"], end) < upper
+
+
+def test_the_readers_curves_rise_to_the_end_and_neither_is_a_u() -> None:
+    """As measured: in the lower layers both look at the end, the biased one far more.
+
+    The start is not shown to get more than the middle in either. The U of the biased reader is
+    in its upper layers (the first passage) and its lower ones (the last), so in all of them.
+    """
+    biased, uniform = measured("biased", 100), measured("uniform", 100)
+    for found in (biased, uniform):
+        assert found.curve.intervals["end"][0] > 1
+        assert found.curve.intervals["start"][0] < 1
+    assert biased.curve.intervals["end"][0] > uniform.curve.intervals["end"][1]
+    everything = biased.documents["unordered", "answer", "all"].mean
+    assert min(everything[0], everything[-1]) > 1.4 * max(everything[1:-1])
+    assert np.argmax(biased.documents["unordered", "answer", "upper"].mean) == 0
+    assert np.argmax(biased.documents["unordered", "answer", "lower"].mean) == 9
+
+
+def test_bad_input_is_named_before_anything_is_answered() -> None:
+    """A prompt that is too long among them, though the first ones are not."""
+    model, seen = reader("uniform"), []
+    long = replace(questions(3)[2], gold="The code of old tower is lamp. " * 90)
+    for asked, k, message in (
+        (questions(1), 10, "at least 2 questions, got 1"),
+        ([], 10, "no questions to ask"),
+        (questions(3), 2, "k must be at least 3, got 2"),
+        (questions(3), 11, "has 9 distractors, and k=11 passages take 10"),
+        ([*questions(2), long], 4, r"prompt 2 has \d+ tokens, .*more than the 512 that uniform"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            attention_by_position(model, asked, k=k, on_answer=seen.append)
+    assert seen == []
+
+
+@pytest.mark.parametrize("draw", [draw_document_scores, draw_positional_curve])
+def test_figures_are_written_with_their_legends(draw, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """In the format that the suffix says; another one is named."""
+    pytest.importorskip("matplotlib")
+    found = measured("uniform", 6, 4)
+    odd = {**found.curves, "unordered": replace(found.curve, model="a$b$c")}
+    found = replace(found, curves=odd)
+    assert draw(found, tmp_path / "new" / "f.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in draw(found, tmp_path / "f.svg").read_text("utf-8")
+    with pytest.raises(ValueError, match=r"one of .*got .*f\.xyz"):
+        draw(found, tmp_path / "f.xyz")

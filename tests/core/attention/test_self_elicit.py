@@ -1,0 +1,132 @@
+"""SelfElicit on the readers: which sentences are evidence, and what is asked the second time."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from shared_core.attention import Case, SelfElicit
+from shared_core.attention.reading import answer_with_attention
+from shared_core.attention.rendering import render_prompt
+from shared_core.attention.sentences import sentence_spans
+from shared_core.sensitivity import ANSWER, PromptTemplate
+from tests.core.attention.readers import reader
+from tests.readers.cases import shuffled_cases
+
+SCORES = [9.0, 1.0, 2.0, 3.0, 4.0, 9.0, 0.5, 1.5]
+SPANS = [(1, 2), (2, 5), (6, 8)]
+NOTE = "<start_important> and <end_important> mark the important evidence in the context.\n\n"
+
+
+def test_it_reads_the_first_generated_token_in_the_upper_layers() -> None:
+    """GoodPositions, section 5.1."""
+    assert (SelfElicit.rows, SelfElicit.layers, SelfElicit().alpha) == ("first", "upper", 0.5)
+
+
+def test_evidence_is_every_sentence_of_at_least_half_the_highest_mean() -> None:
+    """Means 1, 3, 1 and 1.5: the threshold itself is in; with alpha 1 only the highest is."""
+    spans = [*SPANS, (2, 2), (7, 8)]
+    assert SelfElicit()(SCORES, spans) == (1, 4)
+    assert SelfElicit(alpha=1.0)(SCORES, spans) == (1,)
+    assert SelfElicit(alpha=1 / 3)(SCORES, spans) == (0, 1, 2, 4)
+    assert SelfElicit()(SCORES, []) == ()
+    assert SelfElicit()(SCORES, [(3, 3)]) == ()
+
+
+def cases(n: int, k: int = 4) -> list[Case]:
+    """Make cases whose documents have several sentences."""
+    asked, _, _ = shuffled_cases(n, k=2 * k, seed=3)
+    return [
+        Case(
+            question=case.question,
+            documents=[
+                f"{one} {other}" for one, other in zip(*[iter(case.documents)] * 2, strict=True)
+            ],
+        )
+        for case in asked
+    ]
+
+
+def test_evidence_is_what_the_first_token_attends_to() -> None:
+    """Sentence by sentence, by the mean over the tokens of each."""
+    template = PromptTemplate("{context}\nQ: {question}\nAnswer:", separator=" / ")
+    found = SelfElicit(template=template, alpha=0.4).run(reader(), cases(6))
+    for case, each in zip(cases(6), found, strict=True):
+        prompt = render_prompt(reader().encoder, template, case.documents, case.question)
+        [reading] = answer_with_attention(reader(), [prompt.ids])
+        scores = reading.scores["first", "upper"]
+        means = {
+            (at, span): scores[slice(*prompt.part(at, *span))].mean()
+            for at, text in enumerate(case.documents)
+            for span in sentence_spans(text)
+        }
+        expected = {key for key, mean in means.items() if mean >= 0.4 * max(means.values())}
+        assert {(at, span) for at, spans in enumerate(each.evidence) for span in spans} == expected
+        assert 0 < len(expected) < len(means)
+        assert each.scores == pytest.approx(
+            [scores[slice(*content)].mean() for content in prompt.contents]
+        )
+
+
+def test_the_second_prompt_has_marks_and_says_what_they_mean() -> None:
+    """The documents stand as they came; the answer is the model's own."""
+    for case, each in zip(cases(4), SelfElicit().run(reader(), cases(4)), strict=True):
+        documents = []
+        for text, spans in zip(case.documents, each.evidence, strict=True):
+            for start, end in reversed(spans):
+                marked = f"<start_important>{text[start:end]}<end_important>"
+                text = text[:start] + marked + text[end:]
+            documents.append(text)
+        prompts = [
+            ANSWER.render(case.documents, case.question),
+            NOTE + ANSWER.render(documents, case.question),
+        ]
+        assert [each.first_answer, each.answer] == [reader().generate([p])[0] for p in prompts]
+        assert each.order == (0, 1, 2, 3)
+        assert each.rounds == 2
+
+
+def test_where_there_is_no_sentence_there_is_nothing_to_mark() -> None:
+    """A document of spaces has tokens, but no words: one round."""
+    [found] = SelfElicit().run(reader(), [Case(question="Which?", documents=["  ", "\n"])])
+    assert (found.evidence, found.rounds) == (((), ()), 1)
+    assert found.answer == found.first_answer
+
+
+def test_the_marks_can_be_others() -> None:
+    """The line that explains them follows."""
+    seen: list[str] = []
+
+    class Listening(type(reader())):  # type: ignore[misc]
+        def generate(self, prompts: list[str]) -> list[str]:
+            seen.extend(prompts)
+            return super().generate(prompts)
+
+    model = Listening(reader().model, reader().tokenizer, max_new_tokens=1)
+    [each] = SelfElicit(marks=("<<", ">>")).run(model, cases(1))
+    assert seen[0].startswith("<< and >> mark the important evidence in the context.\n\n")
+    assert seen[0].count("<<") == seen[0].count(">>") == 1 + sum(map(len, each.evidence))
+
+
+@pytest.mark.parametrize("alpha", [0, -1, 1.5, float("nan")])
+def test_a_share_that_is_none_is_refused(alpha: float) -> None:
+    """By its value."""
+    with pytest.raises(ValueError, match=rf"alpha must be in \(0, 1\], got {alpha}"):
+        SelfElicit(alpha=alpha)
+
+
+def test_a_sentence_outside_the_prompt_is_refused() -> None:
+    """By its place."""
+    with pytest.raises(ValueError, match=r"\[0, 9\), .* within the 8 tokens"):
+        SelfElicit()(SCORES, [(0, 9)])
+
+
+def test_marks_that_leave_no_room_are_an_error() -> None:
+    """Not cut off in silence: the first prompt fits, the second does not."""
+    limit = reader().model.config.max_position_embeddings
+    word = " amber"
+    case = Case(question="Code of slow elm?", documents=[word * (limit - 40), "We."])
+    with pytest.raises(ValueError, match=f"more than the {limit} that biased reads"):
+        SelfElicit(alpha=0.01).run(reader(), [case])

@@ -1,0 +1,209 @@
+"""The positional curve: what it is made of, its shape, how it is kept and found."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared_core import PositionProfile, ProfileNotFoundError
+from shared_core.placement.attention import attention_placement
+from shared_core.placement.curve import PositionalCurve, curve_path, resolve_curve
+
+MEASURED = PositionalCurve(
+    model="org/some model",
+    scores=(2.0, 0.5, 0.5, 1.0),
+    n=7,
+    band=((1.5, 2.5), (0.25, 0.75), (0.25, 0.75), (0.5, 1.5)),
+    intervals={"start": (3.0, 5.0), "end": (1.0, 3.0), "edges": (2.0, 4.0)},
+    k=10,
+    template="{context} {question}",
+    task="some",
+    seed=3,
+    date="2026-01-02T03:04:05+00:00",
+    versions={"posrag": "0"},
+    identity="org/some model 12",
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the user's own curves out of the tests."""
+    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "profiles"))
+    return tmp_path / "profiles"
+
+
+def test_a_curve_is_the_mean_of_its_readings() -> None:
+    """Each in multiples of its own mean: (2, 1, 0, 1) and (0, 1, 2, 1), the second ten times."""
+    curve = PositionalCurve.from_readings([[4, 2, 0, 2], [0, 10, 20, 10]], model="m", points=4)
+    assert curve == PositionalCurve(model="m", scores=(1.0, 1.0, 1.0, 1.0), n=2)
+    one = PositionalCurve.from_readings([[4, 2, 0, 2]], model="m", points=4)
+    assert one.scores == (2.0, 1.0, 0.0, 1.0)
+    assert one.scores_for(4).tolist() == [2.0, 1.0, 0.0, 1.0]
+
+
+def test_parts_of_a_curve_are_means_of_what_lies_in_them() -> None:
+    """Three tokens in two parts: the middle one is half in each; and one token in three."""
+    halves = PositionalCurve.from_readings([[1.0, 2.0, 3.0]], model="m", points=2)
+    assert halves.scores == pytest.approx((2 / 3, 4 / 3))  # (1 + 2/2) / 1.5 and (2/2 + 3) / 1.5
+    assert PositionalCurve.from_readings([[7.0]], model="m", points=3).scores == pytest.approx(
+        (1.0, 1.0, 1.0)
+    )
+
+
+def test_a_curve_is_interpolated_between_the_middles_of_its_parts() -> None:
+    """Two parts over four tokens: middles at 1/4 and 3/4, tokens at 1/8, 3/8, 5/8 and 7/8."""
+    curve = PositionalCurve(model="m", scores=(1.0, 3.0), n=1)
+    assert curve.scores_for(4).tolist() == [1.0, 1.5, 2.5, 3.0]
+    assert curve.scores_for(1).tolist() == [2.0]
+    assert curve.scores_for(0).tolist() == []
+
+
+@given(
+    st.lists(st.floats(0.01, 1), min_size=1, max_size=40), st.integers(1, 60), st.integers(1, 90)
+)
+def test_a_curve_keeps_the_mean_and_the_range(
+    reading: list[float], points: int, tokens: int
+) -> None:
+    """Resampling invents no attention and loses none."""
+    curve = PositionalCurve.from_readings([reading], model="m", points=points)
+    assert np.mean(curve.scores) == pytest.approx(1)
+    scores, mean = curve.scores_for(tokens), np.mean(reading)
+    assert scores.shape == (tokens,)
+    assert min(reading) / mean - 1e-9 <= scores.min() <= scores.max() <= max(reading) / mean + 1e-9
+
+
+def test_a_curve_places_another_prompt_in_one_round() -> None:
+    """Measured on prompts of 40 and 90 tokens, used on one of 24, by any ranking."""
+    u = [(2 * (at + 0.5) / n - 1.2) ** 2 for n in (40, 90) for at in range(n)]
+    curve = PositionalCurve.from_readings([u[:40], u[40:]], model="m")
+    lengths = [6, 4, 8, 6]
+    found = attention_placement([3, 0, 1, 2], curve.scores_for(sum(lengths)), lengths)
+    truth = [(2 * (at + 0.5) / 24 - 1.2) ** 2 for at in range(24)]
+    assert found == attention_placement([3, 0, 1, 2], truth, lengths) == (3, 1, 2, 0)
+
+
+def test_a_curve_is_a_value() -> None:
+    """It can be kept as plain numbers, and read back."""
+    curve = PositionalCurve.from_readings([np.arange(1.0, 9.0)], model="m", points=5)
+    assert {type(score) for score in curve.scores} == {float}
+    assert PositionalCurve(**dataclasses.asdict(curve)) == curve
+    assert len({curve, PositionalCurve(**dataclasses.asdict(curve))}) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: PositionalCurve.from_readings([], model="m"), "no readings"),
+        (lambda: PositionalCurve.from_readings([[1.0]], model="m", points=0), "points .*got 0"),
+        (lambda: PositionalCurve.from_readings([[1.0], []], model="m"), "reading 1 has no att"),
+        (lambda: PositionalCurve.from_readings([[0.0]], model="m"), "reading 0 has no attention"),
+        (lambda: PositionalCurve.from_readings([[np.inf]], model="m"), "must be finite .*inf"),
+        (lambda: PositionalCurve(model="m", scores=(), n=1), "curve of 'm' has no scores"),
+        (lambda: PositionalCurve(model="m", scores=(1.0,), n=0), "n must be at least 1, got 0"),
+        (lambda: PositionalCurve(model="m", scores=(1.0,), n=1).scores_for(-1), "got -1"),
+        (
+            lambda: PositionalCurve(model="m", scores=(1.0,), n=1, band=((0.0, 1.0),) * 2),
+            "band has 2 intervals for 1 scores",
+        ),
+        (
+            lambda: PositionalCurve(model="m", scores=(1.0,), n=1, intervals={"end": (2.0, 1.0)}),
+            r"got \(2\.0, 1\.0\) for end",
+        ),
+    ],
+)
+def test_bad_curves_are_refused(call: Callable[[], object], message: str) -> None:
+    """The message names what is wrong."""
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("points", [10, 20, 30])
+def test_both_ends_are_told_apart_from_one_another(points: int) -> None:
+    """The first tenth is 3 times, the last 8 times the middle fifth; what lies between is not."""
+    tenths = (3.0, 9.0, 9.0, 9.0, 1.0, 1.0, 9.0, 9.0, 9.0, 8.0)
+    curve = PositionalCurve(model="m", scores=np.repeat(tenths, points // 10).tolist(), n=1)
+    assert (curve.start, curve.end, curve.edges) == pytest.approx((3.0, 8.0, 5.5))
+
+
+def test_a_flat_curve_is_one_whatever_its_parts() -> None:
+    """Also one of a single part, or of parts that no tenth has a whole number of."""
+    for points in (1, 3, 10, 100):
+        curve = PositionalCurve(model="m", scores=(2.0,) * points, n=1)
+        assert (curve.start, curve.end, curve.edges) == pytest.approx((1.0, 1.0, 1.0))
+
+
+def test_a_middle_without_attention_still_gives_numbers() -> None:
+    """As of the position sensitivity index, they are huge, not infinite."""
+    curve = PositionalCurve(model="m", scores=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), n=1)
+    assert curve.edges > 1e6
+    assert np.isfinite(curve.edges)
+
+
+def test_a_saved_curve_is_found_by_its_models_name(folder: Path) -> None:
+    """And by its path, with everything it knows; beside the profiles, and none of them."""
+    saved = MEASURED.save()
+    assert saved == curve_path(MEASURED.model) == folder / "curves" / "org%2Fsome%20model.json"
+    assert PositionalCurve.load("org/some model") == MEASURED
+    assert PositionalCurve.load(saved) == MEASURED
+    with pytest.raises(ProfileNotFoundError, match="none is saved yet"):
+        PositionProfile.load("org/some model")
+
+
+def test_a_curve_is_kept_as_plain_json_with_a_format(tmp_path: Path) -> None:
+    """Nothing else is left in the folder; fields of a later version are passed over."""
+    path = MEASURED.save(tmp_path / "new" / "c.json")
+    assert [each.name for each in path.parent.iterdir()] == ["c.json"]
+    data = json.loads(path.read_text("utf-8"))
+    assert (data["format"], data["identity"], data["n"]) == (1, "org/some model 12", 7)
+    path.write_text(json.dumps({**data, "later": 1}), encoding="utf-8")
+    assert PositionalCurve.load(path) == MEASURED
+
+
+def test_a_curve_is_given_as_itself_its_path_or_its_name(tmp_path: Path) -> None:
+    """Which is what both adapters take."""
+    path = MEASURED.save(tmp_path / "c.json")
+    MEASURED.save()
+    assert resolve_curve(MEASURED) is MEASURED
+    for spec in (path, str(path), "org/some model"):
+        assert resolve_curve(spec) == MEASURED
+
+
+def test_a_curve_that_is_not_there_is_named_with_the_way_out() -> None:
+    """Those that are saved are listed."""
+    MEASURED.save()
+    with pytest.raises(ProfileNotFoundError) as caught:
+        resolve_curve("some/other")
+    for part in ("'some/other'", "saved: org/some model", "posrag attention MODEL"):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "c.json is not a positional curve"),
+        ("[]", "not a positional curve of format 1"),
+        ('{"format": 2}', "not a positional curve of format 1"),
+        ('{"format": 1, "model": "m"}', "not a positional curve: .*scores"),
+        ('{"format": 1, "model": "m", "scores": [1], "n": 1, "band": 3}', "not a positional curve"),
+    ],
+)
+def test_a_file_that_is_no_curve_is_named(text: str, message: str, tmp_path: Path) -> None:
+    """Rather than placing by something else."""
+    path = tmp_path / "c.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        resolve_curve(path)
+
+
+def test_a_profile_is_not_taken_for_a_curve(tmp_path: Path) -> None:
+    """Both are JSON files of a model."""
+    path = PositionProfile(model="m", accuracy=(1.0, 0.5, 1.0)).save(tmp_path / "p.json")
+    with pytest.raises(ValueError, match=r"p\.json is not a positional curve"):
+        PositionalCurve.load(path)
