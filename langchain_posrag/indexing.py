@@ -16,6 +16,8 @@ from langchain_posrag.legs import EmbeddingLegs, Legs
 from langchain_posrag.options import CAUSOptions
 from langchain_posrag.vector_store_legs import VectorStoreLegs
 from shared_core import HybridIndex
+from shared_core.expansion import NeighbourSpans
+from shared_core.index import ChunkKeys
 
 
 class IndexedDocuments(CAUSOptions, DocumentIndex):
@@ -30,8 +32,10 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
     index: HybridIndex | InstanceOf[VectorStoreLegs] = Field(default_factory=HybridIndex)
     embeddings: Embeddings | None = Field(default=None, repr=False)
     fetch_k: int = Field(default=50, ge=1)
+    expand: InstanceOf[NeighbourSpans] | None = None
+    chunk_keys: InstanceOf[ChunkKeys] = ChunkKeys()
 
-    _method: ClassVar[tuple[str, ...]] = (*CAUSOptions._method, "fetch_k")
+    _method: ClassVar[tuple[str, ...]] = (*CAUSOptions._method, "fetch_k", "expand", "chunk_keys")
 
     @model_validator(mode="after")
     def _check_legs(self) -> Self:

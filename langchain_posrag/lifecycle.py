@@ -19,7 +19,8 @@ from langchain_posrag.sparse_leg import as_sparse_leg
 from langchain_posrag.vector_store_legs import VectorStoreLegs
 from langchain_posrag.vector_stores import higher_is_better as known_direction
 from shared_core import HybridIndex
-from shared_core.index import Tokenizer
+from shared_core.expansion import NeighbourSpans
+from shared_core.index import ChunkKeys, Tokenizer
 from shared_core.index.bm25 import Variant
 from shared_core.index.dense import Dense, Metric
 
@@ -28,6 +29,8 @@ class RetrieverArguments(CAUSArguments, total=False):
     """Keyword arguments of `CAUSRetriever` besides its legs."""
 
     fetch_k: int
+    expand: NeighbourSpans | None
+    chunk_keys: ChunkKeys
     name: str | None
     tags: list[str] | None
     metadata: dict[str, Any] | None
@@ -114,6 +117,9 @@ class RetrieverLifecycle(IndexedDocuments):
         goes to the store as it is given, except that InMemoryVectorStore and FAISS get it as a
         function; what the store lets through nevertheless is dropped.
 
+        Neighbours for `expand` are those among the documents of the sparse leg; the store's
+        vectors are out of reach, so continuity is unknown and every change of heading stops.
+
         Parameters
         ----------
         store
@@ -147,7 +153,8 @@ class RetrieverLifecycle(IndexedDocuments):
         ------
         ValueError
             If the retriever searches a vector store, which keeps its own documents, or a
-            document's metadata is not JSON.
+            document's metadata is not JSON. A tokeniser in `expand` is not saved, and `load`
+            asks for `expand` again.
         IndexFormatError
             If the folder holds other things than an index.
         """

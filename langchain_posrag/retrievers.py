@@ -39,6 +39,10 @@ class CAUSRetriever(RetrieverLifecycle):
     of the user's own stays) and its explanation under ``metadata["posrag"]``. A document that
     comes without an id gets a random one.
 
+    With `expand` the k passages that were found take in their neighbours, and what follows each
+    other becomes one document: at most k documents come back, each with the id and metadata of
+    its best passage and the text of the span. Neighbours pass the filter too.
+
     Attributes
     ----------
     index
@@ -48,13 +52,21 @@ class CAUSRetriever(RetrieverLifecycle):
         Embeds queries and documents for a `HybridIndex`; a vector store has its own.
     fetch_k
         Depth of each leg's search before fusion, >= 1; at least `k` is always fetched.
+    expand
+        A `shared_core.expansion.NeighbourSpans`; its `order` plays no part, `placement` does.
+        None: passages come back as they are.
+    chunk_keys
+        Metadata keys that tell which chunk of which document a passage is: a
+        `shared_core.index.ChunkKeys`. One that tells none has no neighbours.
     k, alpha, fusion, placement, psi, evidence, include_scores
         As in `CAUSOptions`.
 
     Raises
     ------
     ValueError
-        If an option is unknown or out of range (pydantic's ``ValidationError`` is one).
+        If an option is unknown or out of range (pydantic's ``ValidationError`` is one); while
+        searching, if the budget of `expand` is smaller than the best passage, the number of a
+        chunk is no integer, or two chunks of different text have the same place.
     ProfileNotFoundError
         If `psi` names a profile that is not there.
     """

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from langchain_posrag.options import PlacementOptions
-from shared_core.options import decode_placement, decode_psi, encode_placement, encode_psi
+from shared_core.options import CODERS
 
 KEY = "langchain_posrag"
 """Key of the options in what an index keeps beside its passages."""
@@ -20,8 +20,8 @@ def encode_options(options: PlacementOptions, names: tuple[str, ...]) -> dict[st
     kept by its name too, and has to be given to `load` again.
     """
     values = {name: getattr(options, name) for name in names}
-    values["placement"] = encode_placement(values["placement"])
-    values["psi"] = encode_psi(values["psi"])
+    for name, (encode, _) in CODERS.items():
+        values[name] = encode(values[name])
     return json.loads(json.dumps(values))  # type: ignore[no-any-return]
 
 
@@ -33,11 +33,12 @@ def decode_options(saved: Mapping[str, Any], given: Mapping[str, Any]) -> dict[s
     Raises
     ------
     ValueError
-        If the saved placement is not one of `shared_core.PLACEMENTS`, and none is given.
+        If the saved placement is not one of `shared_core.PLACEMENTS`, or the saved `expand`
+        counted tokens by a function, and none is given.
     """
     taken = ("psi", "evidence") if isinstance(given.get("placement"), PlacementOptions) else ()
     options = {**{key: value for key, value in saved.items() if key not in taken}, **given}
-    for key, decode in (("placement", decode_placement), ("psi", decode_psi)):
+    for key, (_, decode) in CODERS.items():
         if key in options:
             options[key] = decode(options[key])
     return options

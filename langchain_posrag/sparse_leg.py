@@ -14,10 +14,14 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
 from langchain_posrag.documents import passage_of
+from langchain_posrag.vector_stores import predicate
 from shared_core import BM25Index, Passage
 from shared_core.index import Tokenizer
 from shared_core.index.bm25 import Variant
-from shared_core.index.metadata import MetadataColumns, Where
+from shared_core.index.metadata import MetadataColumns, Visible, Where
+from shared_core.index.neighbours import PassageNeighbours
+from shared_core.index.place_table import Places
+from shared_core.index.places import ChunkReader
 
 COMPACT = 1000
 """Rows from which deleted ones are dropped once they are the greater part."""
@@ -49,6 +53,7 @@ class SparseLeg:
         self._by_id: dict[str, int] = {}
         self._by_content: dict[str, list[int]] = {}
         self._columns: MetadataColumns | None = None
+        self._places = Places()
         passages = [_passage(document) for document in documents]
         if len(passages) != len(bm25):
             raise ValueError(f"the BM25 index has {len(bm25)} rows, got {len(passages)} documents")
@@ -138,6 +143,16 @@ class SparseLeg:
             if foreign:
                 scores[~known] = self._bm25.score_texts(query, foreign)
             return scores
+
+    def neighbours(self, reader: ChunkReader, where: Where) -> PassageNeighbours:
+        """Return the documents that pass a filter as a source of neighbours, as they are now."""
+        with self._lock:
+            passages, alive = self._passages, self._bm25.view.alive
+            size = len(passages)
+            table = self._places.table(passages, size, alive, reader)
+            passes = None if where is None else predicate(where)
+            visible = Visible(size, alive, passes, passages)
+            return PassageNeighbours(table, self._by_id.get, visible, None)
 
     def _metadata(self) -> MetadataColumns:
         if self._columns is None:

@@ -14,6 +14,7 @@ from langchain_core.runnables import run_in_executor
 from langchain_posrag.documents import document_of
 from langchain_posrag.legs import CallOptions
 from shared_core import CAUS, Arrangement, Ranking
+from shared_core.expanded import ExpandedArrangement
 
 Search = Callable[[CAUS, str, CallOptions], Arrangement]
 AsyncSearch = Callable[[CAUS, str, CallOptions], Awaitable[Arrangement]]
@@ -78,7 +79,8 @@ class _LegRuns:
             leg.on_retriever_error(error)
 
     def end(self, found: Arrangement) -> None:
-        ranking, gate = found.ranking, found.gate
+        ranking = found.seeds if isinstance(found, ExpandedArrangement) else found.ranking
+        gate = found.gate
         dense = _by_leg(ranking, ranking.dense, ranking.dense_rank)
         sparse = _by_leg(ranking, ranking.sparse, ranking.sparse_rank)
         self._legs["dense"].on_retriever_end(dense)

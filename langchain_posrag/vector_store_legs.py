@@ -70,7 +70,11 @@ class VectorStoreLegs(Legs):
         pool, dense = self._pool(hits, sparse, options["where"])
         scores = self.sparse.scores(query, pool)
         ranking = caus.rank(dense, scores, k=options["k"], alpha=options["alpha"])
-        return caus.place(replace(ranking, passages=[pool[i] for i in ranking.indices]))
+        ranking = replace(ranking, passages=[pool[i] for i in ranking.indices])
+        if caus.expand is None:
+            return caus.place(ranking)
+        source = self.sparse.neighbours(caus.chunk_keys, options["where"])
+        return caus.place_expanded(ranking, source)
 
     def _pool(
         self, hits: Hits, sparse: Sequence[Passage], where: Where

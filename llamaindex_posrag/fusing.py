@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from llama_index.core import VectorStoreIndex
@@ -14,10 +15,12 @@ from llama_index.core.vector_stores.types import MetadataFilters
 
 from llamaindex_posrag.embedding import plain_text
 from llamaindex_posrag.filters import predicate
-from llamaindex_posrag.nodes import explained, isolated
+from llamaindex_posrag.node_chunks import NodeChunks
+from llamaindex_posrag.nodes import arranged, explained, isolated, to_passage
 from llamaindex_posrag.statistics import NodeStatistics
 from shared_core import CAUS
 from shared_core.index.bm25 import Variant
+from shared_core.index.neighbours import PassageNeighbours
 from shared_core.index.tokenize import Tokenizer
 
 
@@ -27,7 +30,7 @@ class FusingRetriever(BaseRetriever):
     A retriever cannot be asked for the score of a given node, so a node that only BM25 found
     counts with the lowest score of the dense leg (``missing="floor"``); a `CAUSRetriever` over
     its own index scores it exactly. Nodes are added and deleted where the dense leg keeps them;
-    what BM25 searches is fixed.
+    what BM25 searches is fixed. Neighbours for ``caus.expand`` are those among what BM25 searches.
 
     Parameters
     ----------
@@ -73,6 +76,11 @@ class FusingRetriever(BaseRetriever):
         self._statistics = NodeStatistics(nodes, variant=variant, tokenizer=tokenizer)
         passes = predicate(filters)
         self._allowed = None if passes is None else np.array([passes(n.metadata) for n in nodes])
+        self._reader = NodeChunks(self.caus.chunk_keys)
+        self._neighbours = None
+        if self.caus.expand is not None:
+            allowed = [node for node in nodes if passes is None or passes(node.metadata)]
+            self._neighbours = PassageNeighbours.of(map(to_passage, allowed), self._reader)
         super().__init__()
 
     @classmethod
@@ -139,8 +147,12 @@ class FusingRetriever(BaseRetriever):
             [scores.get(node_id, math.nan) for node_id in pool],
             self._statistics.scores(text, candidates),
         )
-        arrangement = self.caus.place(ranking)
-        return explained((isolated(candidates[at]) for at in arrangement.indices), arrangement)
+        if self._neighbours is None:
+            arrangement = self.caus.place(ranking)
+            return explained((isolated(candidates[at]) for at in arrangement.indices), arrangement)
+        passages = [to_passage(candidates[at]) for at in ranking.indices]
+        ranking = replace(ranking, passages=passages)
+        return arranged(self.caus.place_expanded(ranking, self._neighbours, self._reader))
 
 
 def _own(query: QueryBundle) -> QueryBundle:

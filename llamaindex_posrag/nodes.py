@@ -7,18 +7,20 @@ from copy import copy, deepcopy
 from typing import Any
 
 from llama_index.core.bridge.pydantic import Field
-from llama_index.core.schema import BaseNode, NodeWithScore
+from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, TextNode
 from pydantic import SkipValidation
 
 from llamaindex_posrag.embedding import embedded_text
 from shared_core import CAUS, Arrangement, Passage
+from shared_core.expanded import ExpandedArrangement
+from shared_core.expansion import Span
 
 _IMMUTABLE = frozenset({str, int, float, bool, type(None)})
 _CONTAINERS = ("relationships", "excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
 
 
 class ExplainedNode(NodeWithScore):
-    """A node with its fused score and all that led to its slot.
+    """A node, or a span of nodes, with its score and all that led to its slot.
 
     The explanation stands beside the node, not in its metadata: there it would change
     ``node.hash`` (by which LlamaIndex recognises the same node from two retrievers) and would
@@ -27,11 +29,14 @@ class ExplainedNode(NodeWithScore):
     Attributes
     ----------
     node
-        The node; its id, text, metadata and hash are those of the one that came in.
+        The node; its id, text, metadata and hash are those of the one that came in. A span of
+        several nodes has the id and metadata of its best one.
     score
-        Fused score in [0, 1], higher is better, a Python float.
+        Fused score in [0, 1], higher is better, a Python float; the score of a span, which is not
+        bounded, where neighbours were taken in.
     posrag
-        JSON-able; the keys are those of `shared_core.Arrangement.explain`.
+        JSON-able; the keys are those of `shared_core.Arrangement.explain`, and for a span those
+        of `shared_core.expansion.Span.explain` as well.
     """
 
     posrag: SkipValidation[dict[str, Any]] = Field(default_factory=dict)
@@ -50,6 +55,39 @@ def explained(nodes: Iterable[BaseNode], arrangement: Arrangement) -> list[NodeW
     ]
 
 
+def arranged(arrangement: Arrangement) -> list[NodeWithScore]:
+    """Return the nodes, or the spans, of an arrangement of passages made by `to_passage`."""
+    if isinstance(arrangement, ExpandedArrangement):
+        passages = zip(arrangement.passages, arrangement.spans, strict=True)
+        return explained((spanned(passage.source, span) for passage, span in passages), arrangement)
+    return explained((isolated(passage.source) for passage in arrangement.passages), arrangement)
+
+
+def spanned(node: BaseNode, span: Span) -> BaseNode:
+    """Return a copy of a node with the text of the span around it.
+
+    Its metadata, and so all it adds to a prompt, are its own. The relationships to the previous
+    and the next node, and the offsets, are those of the span; it has no embedding.
+    """
+    copied = isolated(node)
+    if len(span.chunks) == 1:
+        return copied
+    first, last = span.chunks[0], span.chunks[-1]
+    copied.set_content(span.text)
+    copied.embedding = None
+    for relationship, chunk in (
+        (NodeRelationship.PREVIOUS, first),
+        (NodeRelationship.NEXT, last),
+    ):
+        copied.relationships.pop(relationship, None)
+        outermost = getattr(chunk.source, "source", None)  # of a source of one's own, anything
+        if isinstance(outermost, BaseNode) and relationship in outermost.relationships:
+            copied.relationships[relationship] = outermost.relationships[relationship]
+    if isinstance(copied, TextNode):
+        copied.start_char_idx, copied.end_char_idx = first.start, last.end
+    return copied
+
+
 def placed(nodes: Sequence[NodeWithScore], caus: CAUS) -> list[NodeWithScore]:
     """Place nodes in the order they come; what explained a node so far stays with it."""
     slots, gate = caus.placed(len(nodes))
@@ -63,13 +101,14 @@ def placed(nodes: Sequence[NodeWithScore], caus: CAUS) -> list[NodeWithScore]:
         ExplainedNode(
             node=nodes[rank].node,
             score=nodes[rank].score,
-            posrag={**_explanation(nodes[rank]), "rank": rank, "slot": slot, **shared},
+            posrag={**explanation(nodes[rank]), "rank": rank, "slot": slot, **shared},
         )
         for slot, rank in enumerate(slots)
     ]
 
 
-def _explanation(node: NodeWithScore) -> dict[str, Any]:
+def explanation(node: NodeWithScore) -> dict[str, Any]:
+    """Return what earlier steps have said of a node."""
     return node.posrag if isinstance(node, ExplainedNode) else {}
 
 

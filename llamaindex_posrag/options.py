@@ -7,15 +7,13 @@ from dataclasses import fields
 from typing import Any
 
 from shared_core import CAUS
-from shared_core.options import decode_placement, decode_psi, encode_placement, encode_psi
+from shared_core.options import CODERS
 
 
 def encode_caus(caus: CAUS) -> dict[str, Any]:
     """Return every option of a `CAUS` as JSON."""
     options = {field.name: getattr(caus, field.name) for field in fields(caus)}
-    options["placement"] = encode_placement(caus.placement)
-    options["psi"] = encode_psi(caus.psi)
-    return options
+    return {**options, **{name: encode(options[name]) for name, (encode, _) in CODERS.items()}}
 
 
 def decode_caus(options: Mapping[str, Any]) -> CAUS:
@@ -24,12 +22,11 @@ def decode_caus(options: Mapping[str, Any]) -> CAUS:
     Raises
     ------
     ValueError
-        If an option is unknown or out of range.
+        If an option is unknown or out of range, or `expand` counted tokens by a function.
     """
     unknown = set(options) - {field.name for field in fields(CAUS)}
     if unknown:
         raise ValueError(f"unknown options {sorted(unknown)}")
-    decoded = dict(options)
-    decoded["placement"] = decode_placement(decoded["placement"])
-    decoded["psi"] = decode_psi(decoded["psi"])
-    return CAUS(**decoded)
+    decoders = {name: decode for name, (_, decode) in CODERS.items() if name in options}
+    decoded = {name: decode(options[name]) for name, decode in decoders.items()}
+    return CAUS(**{**options, **decoded})

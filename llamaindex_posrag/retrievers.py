@@ -21,11 +21,14 @@ from llama_index_instrumentation import get_dispatcher
 from llamaindex_posrag.embedding import aembed, as_bundle, embed, embed_nodes, plain_text
 from llamaindex_posrag.filters import where
 from llamaindex_posrag.fusing import FusingRetriever
-from llamaindex_posrag.nodes import explained, isolated, to_passage
+from llamaindex_posrag.node_chunks import NodeChunks
+from llamaindex_posrag.nodes import arranged, to_passage
 from llamaindex_posrag.options import decode_caus, encode_caus
 from llamaindex_posrag.persistence import decode_node, encode_node
-from shared_core import CAUS, Arrangement, HybridIndex, Placement
+from shared_core import CAUS, HybridIndex, Placement
 from shared_core.errors import IndexFormatError
+from shared_core.expansion import NeighbourSpans
+from shared_core.index import ChunkKeys
 from shared_core.index.bm25 import Variant
 from shared_core.index.dense import Dense, Metric
 from shared_core.index.tokenize import Tokenizer
@@ -46,6 +49,11 @@ class CAUSRetriever(BaseRetriever):
 
     A query may be text or a `QueryBundle`, whose own embedding or embedding strings are used. A
     blank query is answered by the dense leg; an empty index answers ``[]``.
+
+    With ``caus.expand`` the k nodes that were found take in their neighbours, and what follows
+    each other becomes one node: at most k come back, each with the id and metadata of its best
+    node and the text of the span. Neighbours pass the filters too. Who stands next to whom is
+    told as `llamaindex_posrag.node_chunks.NodeChunks` says.
 
     Parameters
     ----------
@@ -103,6 +111,8 @@ class CAUSRetriever(BaseRetriever):
         psi: Psi = None,
         evidence: Evidence = "point",
         fusion: Fusion = "min_max",
+        expand: NeighbourSpans | None = None,
+        chunk_keys: ChunkKeys | None = None,
         dense: Dense = "flat",
         metric: Metric = "cosine",
         variant: Variant = "lucene",
@@ -116,7 +126,7 @@ class CAUSRetriever(BaseRetriever):
         ----------
         nodes, show_progress
             As in `add_nodes`.
-        k, alpha, fetch_k, placement, psi, evidence, fusion
+        k, alpha, fetch_k, placement, psi, evidence, fusion, expand, chunk_keys
             As in `shared_core.CAUS`.
         dense, metric, variant, tokenizer
             As in `shared_core.HybridIndex`.
@@ -136,6 +146,8 @@ class CAUSRetriever(BaseRetriever):
             placement=placement,
             psi=psi,
             evidence=evidence,
+            expand=expand,
+            chunk_keys=chunk_keys or ChunkKeys(),
         )
         index = HybridIndex(metric=metric, dense=dense, variant=variant, tokenizer=tokenizer)
         retriever = cls(index, embed_model, caus=caus, filters=filters)
@@ -222,7 +234,7 @@ class CAUSRetriever(BaseRetriever):
             Embed one stored node again and compare; catches another model of equal dimension.
         caus, filters
             In place of those that were saved. A placement of one's own is saved by name only
-            and has to be given here again.
+            and has to be given here again, and so has `expand` with a ``count_tokens``.
         tokenizer
             The one the index was built with, if it was not the default.
 
@@ -257,16 +269,15 @@ class CAUSRetriever(BaseRetriever):
         return await asyncio.to_thread(self._search, query_bundle, vector)
 
     def _search(self, query: QueryBundle, vector: list[float]) -> list[NodeWithScore]:
-        return _nodes(self.caus.search(self.index, plain_text(query), vector, where=self._where))
+        text, reader = plain_text(query), NodeChunks(self.caus.chunk_keys)
+        found = self.caus.search(self.index, text, vector, where=self._where, reader=reader)
+        return arranged(found)
 
     def _search_batch(self, queries: list[QueryBundle]) -> list[list[NodeWithScore]]:
         if not queries or not len(self.index):
             return [[] for _ in queries]
         texts = [plain_text(query) for query in queries]
         vectors = [embed(self.embed_model, query) for query in queries]
-        found = self.caus.search_batch(self.index, texts, vectors, where=self._where)
-        return [_nodes(arrangement) for arrangement in found]
-
-
-def _nodes(arrangement: Arrangement) -> list[NodeWithScore]:
-    return explained((isolated(passage.source) for passage in arrangement.passages), arrangement)
+        reader = NodeChunks(self.caus.chunk_keys)
+        found = self.caus.search_batch(self.index, texts, vectors, where=self._where, reader=reader)
+        return [arranged(arrangement) for arrangement in found]

@@ -12,6 +12,7 @@ from shared_core.errors import (
     PosragError,
     ProfileNotFoundError,
 )
+from shared_core.expansion import NeighbourSpans
 from shared_core.generation import HuggingFaceModel, Journal
 from shared_core.index import BM25Index, HybridIndex, tokenize
 from shared_core.placement import PLACEMENTS, Placement, resolve_placement, u_shape_order
@@ -44,6 +45,7 @@ __all__ = [
     "IndexFormatError",
     "Journal",
     "MissingExtraError",
+    "NeighbourSpans",
     "Passage",
     "Placement",
     "PositionProfile",

@@ -7,14 +7,17 @@ Technical Code Generation", Algorithm 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from shared_core.expanded import ExpandedArrangement, expand_ranking
+from shared_core.expansion import ChunkSource, NeighbourSpans
 from shared_core.index.hybrid import HybridIndex
 from shared_core.index.metadata import Where
+from shared_core.index.places import ChunkKeys, ChunkReader
 from shared_core.placement import Placement, Sequential, resolve_placement
 from shared_core.scoring import rank
 from shared_core.scoring.fusion import Alpha, check_alpha, check_fusion
@@ -44,6 +47,11 @@ class CAUS:
         saved one, ``"always"`` or ``"never"``. None keeps the ranked order and says so.
     evidence
         ``"point"`` or ``"interval"``; see `decide`.
+    expand
+        Expands the k passages by their neighbours into spans, at most k, before the gate and the
+        placement, which then work on spans; its own `order` plays no part. None: passages.
+    chunk_keys
+        Metadata keys that tell the place of a passage in its document.
 
     Raises
     ------
@@ -60,6 +68,8 @@ class CAUS:
     placement: str | Placement = "u_shape"
     psi: Psi = None
     evidence: Evidence = "point"
+    expand: NeighbourSpans | None = None
+    chunk_keys: ChunkKeys = field(default_factory=ChunkKeys)
 
     def __post_init__(self) -> None:
         check_k(self.k)
@@ -110,6 +120,36 @@ class CAUS:
         slots, gate = self.placed(len(ranking))
         return Arrangement(ranking, slots, self.applied.name, gate)
 
+    def place_expanded(
+        self, ranking: Ranking, source: ChunkSource, reader: ChunkReader | None = None
+    ) -> Arrangement:
+        """Expand a ranking with passages into spans if `expand` says so, and put it into slots.
+
+        Parameters
+        ----------
+        ranking
+            With passages.
+        source
+            Knows their neighbours.
+        reader
+            Tells which chunk a passage is; by default `chunk_keys`.
+
+        Returns
+        -------
+        Arrangement
+            An `ExpandedArrangement` where `expand` is set.
+
+        Raises
+        ------
+        ValueError
+            As `NeighbourSpans.expand`.
+        """
+        if self.expand is None:
+            return self.place(ranking)
+        spans, expansion = expand_ranking(ranking, self.expand, reader or self.chunk_keys, source)
+        slots, gate = self.placed(len(spans))
+        return ExpandedArrangement(spans, slots, self.applied.name, gate, ranking, expansion)
+
     def placed(self, k: int) -> tuple[tuple[int, ...], GateDecision]:
         """Return slot -> rank for `k` passages by the placement in force, and why."""
         placed = self._by_k.get(k)
@@ -132,8 +172,13 @@ class CAUS:
         fetch_k: int | None = None,
         alpha: Alpha | None = None,
         where: Where = None,
+        reader: ChunkReader | None = None,
     ) -> Arrangement:
-        """Search an index and place what is found; arguments as in `HybridIndex.search`."""
+        """Search an index, expand what is found if `expand` says so, and place it.
+
+        Arguments as in `HybridIndex.search` and `HybridIndex.neighbours`; neighbours have to
+        pass the filter too.
+        """
         ranking = index.search(
             text,
             vector,
@@ -143,7 +188,7 @@ class CAUS:
             fusion=self.fusion,
             where=where,
         )
-        return self.place(ranking)
+        return self._answers(index, [ranking], where, reader)[0]
 
     def search_batch(
         self,
@@ -155,6 +200,7 @@ class CAUS:
         fetch_k: int | None = None,
         alpha: Alpha | None = None,
         where: Where = None,
+        reader: ChunkReader | None = None,
     ) -> list[Arrangement]:
         """Search for many queries at once; the same results as `search` one by one."""
         rankings = index.search_batch(
@@ -166,4 +212,17 @@ class CAUS:
             fusion=self.fusion,
             where=where,
         )
-        return [self.place(ranking) for ranking in rankings]
+        return self._answers(index, rankings, where, reader)
+
+    def _answers(
+        self,
+        index: HybridIndex,
+        rankings: Sequence[Ranking],
+        where: Where,
+        reader: ChunkReader | None,
+    ) -> list[Arrangement]:
+        if self.expand is None:
+            return [self.place(ranking) for ranking in rankings]
+        reader = reader or self.chunk_keys
+        source = index.neighbours(reader, where=where)
+        return [self.place_expanded(ranking, source, reader) for ranking in rankings]

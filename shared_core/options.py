@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from shared_core.expansion import NeighbourSpans
+from shared_core.index.places import ChunkKeys
 from shared_core.placement import PLACEMENTS, Placement, resolve_placement
 from shared_core.sensitivity import PositionProfile
 
@@ -38,6 +40,47 @@ def decode_placement(value: Any) -> Any:
     return PLACEMENTS[name](**options)
 
 
+def encode_expand(expand: NeighbourSpans | None) -> dict[str, Any] | None:
+    """Return how passages are expanded as JSON; a tokeniser is kept as being there alone."""
+    if expand is None:
+        return None
+    options = {field.name: getattr(expand, field.name) for field in fields(expand)}
+    options["weights"] = list(expand.weights)
+    options["order"] = encode_placement(expand.order)
+    options["count_tokens"] = expand.count_tokens is not None
+    return options
+
+
+def decode_expand(value: Any) -> Any:
+    """Return the `NeighbourSpans` that `encode_expand` described, and anything else as it is.
+
+    Raises
+    ------
+    ValueError
+        If it counted tokens by a function, which no file holds, or an option is out of range.
+    """
+    if not isinstance(value, Mapping):
+        return value
+    options = dict(value)
+    if options.pop("count_tokens", False):
+        raise ValueError(
+            "the spans were counted by a count_tokens of their own, which is not saved: give "
+            "expand= again"
+        )
+    weights, order = tuple(options.pop("weights")), decode_placement(options.pop("order"))
+    return NeighbourSpans(**options, weights=weights, order=order)
+
+
+def encode_chunk_keys(keys: ChunkKeys) -> dict[str, Any]:
+    """Return the names as JSON."""
+    return {**asdict(keys), "heading": list(keys.heading)}
+
+
+def decode_chunk_keys(value: Any) -> Any:
+    """Return the `ChunkKeys` that `encode_chunk_keys` described, and anything else as it is."""
+    return ChunkKeys(**value) if isinstance(value, Mapping) else value
+
+
 def encode_psi(psi: Any) -> Any:
     """Return a profile as a dictionary, a path as text, anything else as it is."""
     if isinstance(psi, PositionProfile):
@@ -48,3 +91,12 @@ def encode_psi(psi: Any) -> Any:
 def decode_psi(value: Any) -> Any:
     """Return what `encode_psi` was given, up to a path being text."""
     return PositionProfile(**value) if isinstance(value, Mapping) else value
+
+
+CODERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "placement": (encode_placement, decode_placement),
+    "psi": (encode_psi, decode_psi),
+    "expand": (encode_expand, decode_expand),
+    "chunk_keys": (encode_chunk_keys, decode_chunk_keys),
+}
+"""Option of `CAUS` -> how it is encoded and decoded; the others are JSON as they are."""

@@ -75,6 +75,9 @@ class Ranking:
         How the legs were fused.
     passages
         The passages themselves where the ranking comes from an index, else empty.
+    nearest
+        Cosine of the query and its nearest passage, which need not be among the best k; None
+        where the ranking does not come from an index that compares by cosine.
     """
 
     indices: list[int]
@@ -88,6 +91,7 @@ class Ranking:
     alpha: float
     fusion: Fusion
     passages: Sequence[Passage] = ()
+    nearest: float | None = None
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -140,6 +144,7 @@ class Arrangement:
         scores, dense, sparse = ranking.scores, ranking.dense, ranking.sparse
         dense_norm, sparse_norm = ranking.dense_norm, ranking.sparse_norm
         dense_rank, sparse_rank = ranking.dense_rank, ranking.sparse_rank
+        nearest = {} if ranking.nearest is None else {"nearest": ranking.nearest}
         return [
             {
                 "score": scores[rank],
@@ -157,6 +162,7 @@ class Arrangement:
                 "psi": psi,
                 "gate": opened,
                 "reason": reason,
+                **nearest,
             }
             for slot, rank in enumerate(self.slots)
         ]

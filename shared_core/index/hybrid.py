@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools
+from shared_core.arrays import Bools, Vectors
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.index.bm25 import BM25Options, Variant
 from shared_core.index.dense import Dense, DenseView, Metric
 from shared_core.index.dense_query import DenseQuery
 from shared_core.index.lexicon import Lexicon
-from shared_core.index.metadata import Where
+from shared_core.index.metadata import Visible, Where
+from shared_core.index.neighbours import PassageNeighbours
+from shared_core.index.place_table import Places
+from shared_core.index.places import ChunkKeys, ChunkReader
 from shared_core.index.select import distinct
 from shared_core.index.sparse_query import SparseQuery
 from shared_core.index.sparse_view import SparseView
@@ -96,6 +99,7 @@ class HybridIndex:
         self.extra: dict[str, Any] = {}
         self._lexicon = Lexicon(tokenizer)
         self._writing = threading.Lock()
+        self._places = Places()
         self._state = State(DenseView(metric, dense), SparseView.empty(options))
 
     def __len__(self) -> int:
@@ -126,6 +130,12 @@ class HybridIndex:
     def ids(self) -> list[str]:
         """The ids, in insertion order."""
         return [passage.id for passage in self.passages]
+
+    def embedded(self) -> tuple[list[Passage], Vectors]:
+        """Return the passages in insertion order and their vectors, shape (n, dim), as copies."""
+        state = self._state
+        rows = np.array(state.alive_rows, np.intp)
+        return [state.passages[row] for row in rows], state.dense.vectors[rows]
 
     def get(self, ids: Iterable[str]) -> list[Passage]:
         """Return the passages of `ids`, in that order, without those that are not there."""
@@ -289,6 +299,34 @@ class HybridIndex:
     def _sparse(self, state: State, text: str) -> SparseQuery:
         return SparseQuery(state.sparse, self._lexicon.lookup(text))
 
+    def neighbours(
+        self, reader: ChunkReader | None = None, *, where: Where = None
+    ) -> PassageNeighbours:
+        """Return the passages as a source of neighbours, as they are now.
+
+        Which passage stands where is read from all of them at the first call, and from new ones
+        at later calls.
+
+        Parameters
+        ----------
+        reader
+            Tells which chunk a passage is; by default ``ChunkKeys()``.
+        where
+            Filter on the metadata, see `Where`; what does not pass is no neighbour.
+
+        Raises
+        ------
+        ValueError
+            If a passage tells a place that is none, or the filter is of another form.
+        """
+        state = self._state
+        alive = state.sparse.alive
+        table = self._places.table(state.passages, state.size, alive, reader or ChunkKeys())
+        by_function = where if callable(where) else None
+        allowed = state.allowed(None if callable(where) else where)
+        visible = Visible(state.size, allowed, by_function, state.passages)
+        return PassageNeighbours(table, state.row, visible, state.dense.vectors)
+
     def verify_embeddings(self, embed: Callable[[str], Sequence[float]]) -> None:
         """Check that `embed` is the model the index was built with, by embedding one passage again.
 
@@ -439,4 +477,5 @@ def _ranking(
     """Pool what both legs find, score the pool by both, fuse, and keep the best `k`."""
     rows = distinct(np.concatenate([dense.top(depth), sparse.top(depth, allowed)]))
     fused = fuse_pool(dense.at(rows), sparse.at(rows), alpha=alpha, fusion=fusion)
-    return top(fused, k, rows, state.passages)
+    nearest = float(fused.dense.max()) if state.dense.metric == "cosine" else None
+    return top(fused, k, rows, state.passages, nearest)

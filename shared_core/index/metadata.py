@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -86,6 +88,41 @@ class MetadataColumns:
             column = {value: np.array(held, np.intp) for value, held in rows.items()}
             self._columns[key] = column
         return column
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """Which rows a query may see.
+
+    Attributes
+    ----------
+    size
+        Rows from here on are of a later state.
+    allowed
+        Rows that may be seen, shape (size,); None: all.
+    passes, passages
+        A function of the metadata that a row has to pass as well, and where it finds them.
+    """
+
+    size: int
+    allowed: Bools | None = None
+    passes: Callable[[Mapping[str, Any]], bool] | None = None
+    passages: Sequence[Passage] = ()
+
+    def __call__(self, row: int) -> bool:
+        """Return whether a row may be seen."""
+        if row >= self.size or (self.allowed is not None and not self.allowed[row]):
+            return False
+        return self.passes is None or bool(self.passes(self.passages[row].metadata))
+
+    def count(self, rows: Sequence[int]) -> int:
+        """Return how many of these ascending rows may be seen."""
+        if self.passes is not None:
+            return sum(map(self, rows))
+        there = bisect_left(rows, self.size)
+        if self.allowed is None:
+            return there
+        return int(np.count_nonzero(self.allowed[list(rows[:there])]))
 
 
 def _hashable(value: Any) -> Any:

@@ -54,6 +54,7 @@ def top(
     k: int,
     rows: Rows | None = None,
     passages: Sequence[Passage] = (),
+    nearest: float | None = None,
 ) -> Ranking:
     """Return the best `k` of a fused pool.
 
@@ -67,6 +68,8 @@ def top(
         Index row of each pool member, shape (n,), where the pool comes from an index.
     passages
         The index's passages by row.
+    nearest
+        As in `Ranking`.
     """
     best = fused.order[:k]
     indices: list[int] = (best if rows is None else rows[best]).tolist()
@@ -82,4 +85,5 @@ def top(
         fused.alpha,
         fused.fusion,
         [passages[row] for row in indices] if passages else (),
+        nearest,
     )

@@ -14,6 +14,7 @@ from langchain_tests.integration_tests.indexer import (
 )
 
 from langchain_posrag import CAUSRetriever
+from shared_core.expansion import NeighbourSpans
 
 from .conftest import corpus
 
@@ -56,6 +57,20 @@ class TestRetrieverOverVectorStore(RetrieversIntegrationTests):
     @property
     def retriever_query_example(self) -> str:
         return "relu layer"
+
+
+class TestRetrieverOfSpans(TestRetriever):
+    """Documents that tell no place are spans by themselves, so k stays what it is."""
+
+    @property
+    def retriever_constructor_params(self) -> dict[str, Any]:
+        return {**super().retriever_constructor_params, "expand": NeighbourSpans(window=2)}
+
+
+class TestRetrieverOfSpansOverVectorStore(TestRetrieverOverVectorStore):
+    @property
+    def retriever_constructor_params(self) -> dict[str, Any]:
+        return {**super().retriever_constructor_params, "expand": NeighbourSpans(window=2)}
 
 
 class TestIndex(DocumentIndexerTestSuite):

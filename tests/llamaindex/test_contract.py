@@ -17,8 +17,15 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.storage.docstore import SimpleDocumentStore
 
-from llamaindex_posrag import CAUSPostprocessor, CAUSRetriever, PlacementPostprocessor
+from llamaindex_posrag import (
+    CAUSPostprocessor,
+    CAUSRetriever,
+    NeighbourSpanPostprocessor,
+    PlacementPostprocessor,
+)
+from shared_core.expansion import NeighbourSpans
 from shared_core.placement import UShape
 
 from .contract import PostprocessorContract, RetrieverContract
@@ -51,6 +58,44 @@ class TestPlacementPostprocessor(PostprocessorContract):
     @pytest.fixture(params=[None, "always", "never"])
     def postprocessor(self, request: pytest.FixtureRequest) -> BaseNodePostprocessor:
         return PlacementPostprocessor("u_shape", psi=request.param)
+
+
+class TestNeighbourSpanPostprocessor(PostprocessorContract):
+    """Nodes that tell no place come back as they are, and the rules hold of them."""
+
+    @pytest.fixture(params=["default", "auto", "no_budget"])
+    def postprocessor(self, request: pytest.FixtureRequest) -> BaseNodePostprocessor:
+        options: dict[str, dict[str, Any]] = {
+            "default": {},
+            "auto": {"window": "auto", "order": UShape(best_at="end")},
+            "no_budget": {"token_budget": None, "min_continuity": None},
+        }
+        return NeighbourSpanPostprocessor(NeighbourSpans(**options[request.param]))
+
+
+class TestNeighbourSpanPostprocessorFromDocstore(PostprocessorContract):
+    round_trips: ClassVar[bool] = False  # to_dict holds options, not a docstore
+
+    @pytest.fixture
+    def postprocessor(self) -> BaseNodePostprocessor:
+        docstore = SimpleDocumentStore()
+        docstore.add_documents(corpus())
+        return NeighbourSpanPostprocessor(docstore=docstore)
+
+
+class TestNeighbourSpanPostprocessorFromNodes(PostprocessorContract):
+    round_trips: ClassVar[bool] = False  # to_dict holds options, not nodes
+
+    @pytest.fixture
+    def postprocessor(self) -> BaseNodePostprocessor:
+        return NeighbourSpanPostprocessor.from_nodes(corpus(), embed_model=WordEmbedding())
+
+
+class TestCAUSRetrieverOfSpans(RetrieverContract):
+    def build(self, nodes: list[BaseNode]) -> BaseRetriever:
+        return CAUSRetriever.from_nodes(
+            nodes, WordEmbedding(), k=5, psi="always", expand=NeighbourSpans()
+        )
 
 
 class TestCAUSRetriever(RetrieverContract):

@@ -62,6 +62,7 @@ def test_the_public_names_are_fixed() -> None:
         "CAUSPostprocessor",
         "CAUSRetriever",
         "LlamaIndexModel",
+        "NeighbourSpanPostprocessor",
         "PlacementPostprocessor",
         "TwoRoundQueryEngine",
     ]

@@ -1,0 +1,217 @@
+"""Neighbour spans as a step of its own: behind any retriever, in a pipe or a compressor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self, TypedDict, Unpack
+
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import RunnableConfig, RunnableSerializable, run_in_executor
+from langchain_core.stores import BaseStore
+from pydantic import ConfigDict, Field, InstanceOf, SkipValidation
+from typing_extensions import override
+
+from langchain_posrag.chunk_store import StoredChunks
+from langchain_posrag.documents import DETAIL, annotate, copy_metadata, new_document, passage_of
+from shared_core.expanded import similarities
+from shared_core.expansion import ChunkSource, NeighbourSpans, Seed, Span
+from shared_core.index import ChunkKeys
+from shared_core.index.neighbours import PassageNeighbours
+
+
+class NeighbourSpanArguments(TypedDict, total=False):
+    """Keyword arguments of `NeighbourSpanTransformer` besides the chunks."""
+
+    expand: NeighbourSpans
+    chunk_keys: ChunkKeys
+    score_key: str
+    higher_is_better: bool
+    include_scores: bool
+
+
+class NeighbourSpanTransformer(
+    RunnableSerializable[Sequence[Document], list[Document]],
+    BaseDocumentCompressor,
+    BaseDocumentTransformer,
+):
+    """Expand retrieved documents by the chunks that stand next to them (RetriVex).
+
+    One object serves in a pipe (``retriever | NeighbourSpanTransformer.from_documents(chunks)``)
+    and in LangChain's ContextualCompressionRetriever and DocumentCompressorPipeline. Chunks that
+    overlap or touch become one document, which no later step can tear apart: with the id and the
+    metadata of the best one that was retrieved, and the text of the span. Nothing is mutated.
+    Unless `include_scores` is False, the score of the span stands under ``metadata["score"]``
+    and how it came about under ``metadata["posrag"]``, beside what is there already.
+
+    Attributes
+    ----------
+    expand
+        Window, token budget, weights and order of the spans.
+    chunks
+        Where neighbours come from: what `from_documents` or `from_store` makes, or any
+        `shared_core.expansion.ChunkSource`. None: the retrieved documents themselves, so those
+        that follow each other become one.
+    chunk_keys
+        Metadata keys that tell which chunk of which document a document is. One that tells none
+        has no neighbours.
+    score_key
+        Metadata key of the score a document was retrieved with. One that has none (or None or
+        NaN) counts as the least of the others; if none has one, the order tells: the first of n
+        documents has 1, the last ``1 / n``.
+    higher_is_better
+        False where these scores are distances; they are negated.
+    include_scores
+        Whether the documents explain themselves in their metadata.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown or out of range (pydantic's ``ValidationError`` is one). When it
+        is called: if the budget is smaller than the best document, the number of a chunk is no
+        integer, a score is no finite number, or two chunks of different text have one place.
+
+    Examples
+    --------
+    >>> numbered = {"doc_id": "a"}
+    >>> chunks = [Document(t, metadata={**numbered, "chunk_id": n}) for n, t in enumerate("xyz")]
+    >>> transformer = NeighbourSpanTransformer.from_documents(chunks, expand=NeighbourSpans())
+    >>> transformer.invoke(chunks[1:2])[0].page_content.split()
+    ['x', 'y', 'z']
+    """
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    expand: InstanceOf[NeighbourSpans] = Field(default_factory=NeighbourSpans)
+    chunks: SkipValidation[ChunkSource] | None = Field(default=None, repr=False)
+    chunk_keys: InstanceOf[ChunkKeys] = ChunkKeys()
+    score_key: str = "score"
+    higher_is_better: bool = True
+    include_scores: bool = True
+
+    @classmethod
+    def from_documents(
+        cls,
+        documents: Iterable[Document],
+        *,
+        embeddings: Embeddings | None = None,
+        **options: Unpack[NeighbourSpanArguments],
+    ) -> Self:
+        """Return a transformer that takes neighbours from these documents.
+
+        Parameters
+        ----------
+        documents
+            All chunks. Ids unique; without ids they are known by their place. They are copied.
+        embeddings
+            Embeds them, for the continuity of adjacent chunks. None: it is unknown, and every
+            change of heading stops.
+        **options
+            Attributes of the class.
+
+        Raises
+        ------
+        ValueError
+            If an option is unknown or out of range, two documents of different text have the
+            same id or place, or the number of a chunk is no integer.
+        """
+        keys = options.get("chunk_keys", ChunkKeys())
+        passages = [passage_of(document, document.id or "") for document in documents]
+        vectors = None
+        if embeddings is not None and passages:
+            vectors = embeddings.embed_documents([passage.text for passage in passages])
+        return cls(chunks=PassageNeighbours.of(passages, keys, vectors), **options)
+
+    @classmethod
+    def from_store(
+        cls,
+        store: BaseStore[str, Document],
+        *,
+        key: Callable[[str, int], str] = "{}:{}".format,
+        **options: Unpack[NeighbourSpanArguments],
+    ) -> Self:
+        """Return a transformer that takes neighbours from a store, in one ``mget`` a query.
+
+        Parameters
+        ----------
+        store
+            Holds chunks as documents; a store of bytes needs LangChain's
+            ``create_kv_docstore`` around it. What it has not got is a missing neighbour.
+        key
+            Id of a document and number of a chunk to the chunk's key, ``"document:number"`` by
+            default.
+        **options
+            Attributes of the class.
+
+        Raises
+        ------
+        ValueError
+            If an option is unknown or out of range.
+        """
+        keys = options.get("chunk_keys", ChunkKeys())
+        return cls(chunks=StoredChunks(store, key, keys), **options)
+
+    @override
+    def invoke(
+        self, input: Sequence[Document], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Return the spans as documents, slot by slot."""
+        return self._call_with_config(self._expand, input, config)
+
+    @override
+    async def ainvoke(
+        self, input: Sequence[Document], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Return the spans as documents, slot by slot; a store is read in a thread."""
+
+        async def expand(documents: Sequence[Document]) -> list[Document]:
+            return await run_in_executor(None, self._expand, documents)
+
+        return await self._acall_with_config(expand, input, config)
+
+    @override
+    def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> list[Document]:
+        """Return the spans as documents, slot by slot."""
+        return self._expand(documents)
+
+    @override
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """Return the spans as documents, slot by slot; the query plays no part."""
+        return self._expand(documents)
+
+    def _expand(self, documents: Sequence[Document]) -> list[Document]:
+        passages = [passage_of(document, document.id or "") for document in documents]
+        chunks = [self.chunk_keys.chunk(passage) for passage in passages]
+        scores = similarities([self._score(document) for document in documents])
+        retrieved: dict[str, Document] = {}
+        for chunk, document in zip(chunks, documents, strict=True):
+            retrieved.setdefault(chunk.id, document)
+        source = self.chunks
+        if source is None:
+            source = PassageNeighbours.of(passages, self.chunk_keys)
+        found = self.expand.expand(list(map(Seed, chunks, scores)), source)
+        return [self._document(span, retrieved[span.seeds[0].chunk.id]) for span in found.placed]
+
+    def _score(self, document: Document) -> float | None:
+        given = document.metadata.get(self.score_key)
+        if given is None:
+            return None
+        try:
+            score = float(given)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"metadata[{self.score_key!r}] must be a number, got {given!r}: name the key of "
+                "the score with score_key="
+            ) from error
+        return score if self.higher_is_better else -score
+
+    def _document(self, span: Span, seed: Document) -> Document:
+        metadata = copy_metadata(seed.metadata)
+        if self.include_scores:
+            earlier = metadata.get(DETAIL)
+            known = earlier if isinstance(earlier, dict) else {}
+            annotate(metadata, {**known, **span.explain()}, spent=self.score_key)
+        return new_document(seed.id, span.text, metadata)

@@ -1,0 +1,169 @@
+"""The postprocessor that expands nodes by what stands next to them.
+
+Where the order of the spans reaches the prompt: see `llamaindex_posrag.placement_postprocessor`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.bridge.pydantic import ConfigDict, Field
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.storage.docstore.types import BaseDocumentStore
+
+from llamaindex_posrag.embedding import embed_nodes
+from llamaindex_posrag.events import reranking
+from llamaindex_posrag.fields import ChunkKeysField, ChunksField, ExpandField
+from llamaindex_posrag.linked_nodes import LinkedNodes
+from llamaindex_posrag.node_chunks import NodeChunks
+from llamaindex_posrag.nodes import ExplainedNode, explanation, spanned, to_passage
+from shared_core.expanded import similarities
+from shared_core.expansion import ChunkSource, NeighbourSpans, Seed, Span
+from shared_core.index import ChunkKeys
+from shared_core.index.neighbours import PassageNeighbours
+
+
+class NeighbourSpanPostprocessor(BaseNodePostprocessor):
+    """Expand retrieved nodes by their neighbours, within a token budget (RetriVex).
+
+    Nodes that overlap or touch become one node, which no later step can tear apart: with the
+    id, the class and the metadata of the best one that was retrieved, and the text of the span,
+    in which nothing stands twice. Its score is the span's, and ``posrag``
+    (`llamaindex_posrag.nodes.ExplainedNode`) says how it came about. A node that takes in
+    nothing comes back as it is. None of the caller's nodes is changed.
+
+    A score that is None or NaN is missing and counts as the lowest of the others; if all are,
+    the order tells: the first of n nodes has 1, the last ``1 / n``. Infinite ones are refused.
+
+    Parameters
+    ----------
+    expand
+        Window, token budget, weights and order of the spans.
+    docstore
+        Where the neighbours are, by the nodes' PREVIOUS and NEXT relationships, read in batches.
+        A neighbour that it does not have ends the span. A vector store that keeps the text
+        itself leaves it empty: use `from_nodes` there. None: neighbours are those among the
+        nodes of the call, so that those that follow each other become one.
+    chunk_keys
+        Metadata keys of document, number and headings, see
+        `llamaindex_posrag.node_chunks.NodeChunks`.
+    higher_is_better
+        False where the incoming scores are distances, as those of FaissVectorStore with an L2
+        index: they are negated first.
+    chunks
+        Where neighbours come from instead of a docstore: what `from_nodes` makes, or a
+        `shared_core.expansion.ChunkSource` of one's own. Not part of `to_dict`.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range. When it is called: if the budget is smaller than the best
+        node, a score is infinite, or the number of a chunk is no integer.
+    TypeError
+        If an option is unknown.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    expand: ExpandField = Field(default_factory=NeighbourSpans, frozen=True)
+    chunk_keys: ChunkKeysField = Field(default=ChunkKeys(), frozen=True)
+    higher_is_better: bool = Field(default=True, frozen=True)
+    # A field, not a private attribute: BaseComponent pickles fields only.
+    chunks: ChunksField = Field(default=None, frozen=True, exclude=True, repr=False)
+
+    def __init__(
+        self,
+        expand: NeighbourSpans | None = None,
+        *,
+        docstore: BaseDocumentStore | None = None,
+        chunk_keys: ChunkKeys | None = None,
+        higher_is_better: bool = True,
+        chunks: ChunkSource | None = None,
+        callback_manager: CallbackManager | None = None,
+    ) -> None:
+        keys = ChunkKeys() if chunk_keys is None else chunk_keys
+        if docstore is not None:
+            if chunks is not None:
+                raise ValueError("neighbours come from docstore= or chunks=, got both")
+            chunks = LinkedNodes(docstore, NodeChunks(keys))
+        super().__init__(
+            expand=NeighbourSpans() if expand is None else expand,
+            chunk_keys=keys,
+            higher_is_better=higher_is_better,
+            chunks=chunks,
+            callback_manager=callback_manager or CallbackManager(),
+        )
+
+    @classmethod
+    def from_nodes(
+        cls,
+        nodes: Sequence[BaseNode],
+        expand: NeighbourSpans | None = None,
+        *,
+        embed_model: BaseEmbedding | None = None,
+        chunk_keys: ChunkKeys | None = None,
+        higher_is_better: bool = True,
+    ) -> NeighbourSpanPostprocessor:
+        """Return a postprocessor that takes neighbours from these nodes.
+
+        Parameters
+        ----------
+        nodes
+            All chunks; ids unique. They are copied.
+        embed_model
+            Embeds those that have no embedding, for the continuity of adjacent ones. None: the
+            embeddings of the nodes are used if all have one; otherwise continuity is unknown,
+            and every change of heading stops.
+        expand, chunk_keys, higher_is_better
+            As in the constructor.
+
+        Raises
+        ------
+        ValueError
+            If two nodes of different text share an id, or the number of a chunk is no integer.
+        """
+        keys = chunk_keys or ChunkKeys()
+        vectors = None
+        if embed_model is not None:
+            vectors = embed_nodes(embed_model, nodes)
+        elif all(node.embedding is not None for node in nodes):
+            vectors = [node.get_embedding() for node in nodes]
+        source = PassageNeighbours.of(map(to_passage, nodes), NodeChunks(keys), vectors or None)
+        return cls(expand, chunk_keys=keys, higher_is_better=higher_is_better, chunks=source)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Name under which LlamaIndex serialises the class."""
+        return "NeighbourSpanPostprocessor"
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        with reranking(
+            self.callback_manager, nodes, query_bundle, top_n=len(nodes), name=self.class_name()
+        ) as result:
+            result.extend(self._expanded(nodes))
+        return result
+
+    def _expanded(self, nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+        reader = NodeChunks(self.chunk_keys)
+        passages = [to_passage(node.node) for node in nodes]
+        chunks = [reader.chunk(passage) for passage in passages]
+        sign = 1.0 if self.higher_is_better else -1.0
+        given = [None if node.score is None else sign * float(node.score) for node in nodes]
+        seeds = list(map(Seed, chunks, similarities(given)))
+        source = self.chunks or PassageNeighbours.of(passages, reader)
+        retrieved: dict[str, NodeWithScore] = {}
+        for node in nodes:
+            retrieved.setdefault(node.node.node_id, node)
+        spans = self.expand.expand(seeds, source).placed
+        return [_explained(retrieved[span.seeds[0].chunk.id], span) for span in spans]
+
+
+def _explained(seed: NodeWithScore, span: Span) -> ExplainedNode:
+    why = {**explanation(seed), **span.explain()}
+    node = seed.node if len(span.chunks) == 1 else spanned(seed.node, span)
+    return ExplainedNode(node=node, score=span.score.total, posrag=why)

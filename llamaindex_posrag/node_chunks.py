@@ -1,0 +1,67 @@
+"""Which chunk of which document a node is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llama_index.core.schema import (
+    BaseNode,
+    MetadataMode,
+    NodeRelationship,
+    RelatedNodeInfo,
+    TextNode,
+)
+
+from shared_core import Passage
+from shared_core.expansion import Chunk
+from shared_core.index import ChunkKeys
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChunks:
+    """Reads the place of a node; a `shared_core.index.places.ChunkReader` of `to_passage`.
+
+    Its PREVIOUS and NEXT relationships tell it; where it has neither, the numbers in its
+    metadata; where there are none, the offset at which it starts in its source document. The
+    text of a chunk is the node's own, without metadata, which is what offsets count in.
+
+    Attributes
+    ----------
+    chunk_keys
+        Metadata keys of document, number and headings.
+    """
+
+    chunk_keys: ChunkKeys
+
+    def chunk(self, passage: Passage) -> Chunk:
+        """Return the passage of a node as a chunk.
+
+        Raises
+        ------
+        ValueError
+            If the metadata hold a number that is no integer and nothing else tells the place.
+        """
+        node: BaseNode = passage.source
+        start = node.start_char_idx if isinstance(node, TextNode) else None
+        placed = None
+        if self.links(passage) is None:
+            placed = self.chunk_keys.numbered(passage, otherwise=start is not None)
+        document, number = placed or (node.ref_doc_id or node.node_id, None)
+        text = node.get_content(metadata_mode=MetadataMode.NONE)
+        heading = self.chunk_keys.heading_of(node.metadata)
+        return Chunk(node.node_id, text, document, number, start, heading, passage)
+
+    def links(self, passage: Passage) -> tuple[str | None, str | None] | None:
+        """Return the ids of the previous and the next node; None if it says neither."""
+        previous, following = links_of(passage.source)
+        return None if previous is None and following is None else (previous, following)
+
+
+def links_of(node: BaseNode) -> tuple[str | None, str | None]:
+    """Return the ids of the nodes that a node names as the previous and the next one."""
+    return _id(node, NodeRelationship.PREVIOUS), _id(node, NodeRelationship.NEXT)
+
+
+def _id(node: BaseNode, relationship: NodeRelationship) -> str | None:
+    related = node.relationships.get(relationship)
+    return related.node_id if isinstance(related, RelatedNodeInfo) else None

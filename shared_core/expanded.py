@@ -1,0 +1,114 @@
+"""Spans in the slots of a prompt: what `CAUS` returns once it expands what it found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shared_core.expansion import ChunkSource, Expansion, NeighbourSpans, Seed, Span
+from shared_core.index.places import ChunkReader
+from shared_core.types import Arrangement, Passage, Ranking
+
+_NO_SPANS = Expansion((), (), ())
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandedArrangement(Arrangement):
+    """Spans put into slots.
+
+    What `Arrangement` says of a passage holds of a span: `ranking` has one entry a span, best
+    first, with the scores of the legs for its best seed, the score of the span (not bounded by
+    1), and a passage that has the id, metadata and source of the best seed and the text of the
+    span.
+
+    Attributes
+    ----------
+    seeds
+        The ranking that was expanded.
+    expansion
+        The spans, and the seeds for which the budget had no room. Its own order plays no part.
+    """
+
+    seeds: Ranking
+    expansion: Expansion = _NO_SPANS
+
+    @property
+    def spans(self) -> list[Span]:
+        """Slot -> span."""
+        return [self.expansion.spans[rank] for rank in self.slots]
+
+    def explain(self) -> list[dict[str, Any]]:
+        """Return, slot by slot, what led to the seed, overlaid by what led to the span.
+
+        ``score`` is the span's; the fused one of the best seed is ``similarity``.
+        """
+        seeds = super(ExpandedArrangement, self).explain()
+        return [{**why, **span.explain()} for why, span in zip(seeds, self.spans, strict=True)]
+
+
+def expand_ranking(
+    ranking: Ranking, spans: NeighbourSpans, reader: ChunkReader, source: ChunkSource
+) -> tuple[Ranking, Expansion]:
+    """Expand the passages of a ranking.
+
+    Returns
+    -------
+    ranking : Ranking
+        One entry a span, see `ExpandedArrangement`.
+    expansion : Expansion
+        The spans.
+
+    Raises
+    ------
+    ValueError
+        As `NeighbourSpans.expand`, and if a passage tells a place that is none.
+    """
+    chunks = [reader.chunk(passage) for passage in ranking.passages]
+    expansion = spans.expand(list(map(Seed, chunks, ranking.scores)), source)
+    ranks = {chunk.id: rank for rank, chunk in reversed([*enumerate(chunks)])}
+    best = [ranks[span.seeds[0].chunk.id] for span in expansion.spans]
+    passages = [
+        _spanned(ranking.passages[rank], span)
+        for rank, span in zip(best, expansion.spans, strict=True)
+    ]
+    return (
+        replace(
+            ranking,
+            indices=[ranking.indices[rank] for rank in best],
+            scores=[span.score.total for span in expansion.spans],
+            dense=[ranking.dense[rank] for rank in best],
+            sparse=[ranking.sparse[rank] for rank in best],
+            dense_norm=[ranking.dense_norm[rank] for rank in best],
+            sparse_norm=[ranking.sparse_norm[rank] for rank in best],
+            dense_rank=[ranking.dense_rank[rank] for rank in best],
+            sparse_rank=[ranking.sparse_rank[rank] for rank in best],
+            passages=passages,
+        ),
+        expansion,
+    )
+
+
+def _spanned(passage: Passage, span: Span) -> Passage:
+    return passage if len(span.chunks) == 1 else replace(passage, text=span.text)
+
+
+def similarities(scores: Sequence[float | None]) -> list[float]:
+    """Return the scores of seeds from any retriever, none of them missing.
+
+    One that is missing, None or NaN, counts as the lowest of the others. If all are, the order
+    tells: the first of n has 1, the last ``1 / n``.
+
+    Raises
+    ------
+    ValueError
+        If a score is infinite.
+    """
+    given = [None if score is None or math.isnan(score) else float(score) for score in scores]
+    known = [score for score in given if score is not None]
+    if any(map(math.isinf, known)):
+        raise ValueError(f"the scores must be finite, got {given}")
+    if not known:
+        return [(len(given) - rank) / len(given) for rank in range(len(given))]
+    return [min(known) if score is None else score for score in given]

@@ -1,0 +1,33 @@
+"""Neighbour spans (RetriVex): retrieved chunks, expanded by what stands next to them."""
+
+from __future__ import annotations
+
+from shared_core.expansion.chunks import Chunk, End, Neighbourhood, Seed
+from shared_core.expansion.method import NeighbourSpans
+from shared_core.expansion.source import (
+    ChunkSource,
+    EmbeddedChunkSource,
+    WholeTextSource,
+    cosines,
+)
+from shared_core.expansion.spans import Expansion, Span, SpanScore, Stop
+from shared_core.expansion.table import ChunkTable
+from shared_core.expansion.tokens import estimate_tokens
+
+__all__ = [
+    "Chunk",
+    "ChunkSource",
+    "ChunkTable",
+    "EmbeddedChunkSource",
+    "End",
+    "Expansion",
+    "NeighbourSpans",
+    "Neighbourhood",
+    "Seed",
+    "Span",
+    "SpanScore",
+    "Stop",
+    "WholeTextSource",
+    "cosines",
+    "estimate_tokens",
+]

@@ -1,0 +1,86 @@
+"""``window="auto"``: neighbours only where they are worth more than the next hits.
+
+A neighbour costs as many tokens as another hit, so the two compete. A hit is worth its score. A
+chunk that stands beside a better hit lies between its own score and that of the hit, the nearer to
+the latter the nearer it stands; the weight of the hit halves with every `HALF` tokens. So small
+chunks get neighbours and large ones few, and a hit far ahead of the next ones gets more than one
+among equals. ``python -m tests.benchmarks.neighbour_spans`` compares it with fixed windows and
+with as many tokens of hits alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+from shared_core.expansion.chunks import Chunk, Neighbourhood
+from shared_core.expansion.sweep import Window
+from shared_core.expansion.tokens import estimate_tokens
+
+WIDEST = 4
+"""Neighbours on a side at most."""
+
+HALF = 115
+"""Tokens from middle to middle over which the worth of a hit halves: about 400 characters."""
+
+FAR = 2 * HALF
+"""Tokens from middle to middle beyond which a neighbour is taken to be about something else."""
+
+
+def reach(neighbours: Neighbourhood) -> tuple[int, int]:
+    """Return how many neighbours before and after a seed stand near enough to be worth something.
+
+    Each at most 4; the sweep may still stop earlier, at a heading.
+    """
+    sides = neighbours.before[::-1], neighbours.after
+    before, after = (
+        sum(distance <= FAR for distance in _distances(neighbours.seed, side[:WIDEST]))
+        for side in sides
+    )
+    return before, after
+
+
+def by_worth(windows: Sequence[Window]) -> list[Chunk]:
+    """Return the chunks of all windows, each once, in the order in which a budget takes them in.
+
+    A chunk's own score is what it was retrieved with, or the lowest of all seeds. Beside a seed it
+    is worth ``own + 2 ** (-distance / HALF) * (seed - own)``, of several the most. Scores may be
+    on any scale: shifted or stretched they give the same order.
+
+    Parameters
+    ----------
+    windows
+        One a seed, best seed first, at least one.
+
+    Returns
+    -------
+    list of Chunk
+        The best seed first; what is worth the same by its distance to a seed.
+    """
+    scores = {window.centre.id: window.seed.score for window in windows}
+    lowest = min(scores.values())
+    chunks: dict[str, Chunk] = {}
+    worth: dict[str, tuple[float, float]] = {}
+    for window in windows:
+        for chunk, distance in _around(window):
+            own = scores.get(chunk.id, lowest)
+            value = own + 2 ** (-distance / HALF) * (window.seed.score - own)
+            chunks.setdefault(chunk.id, chunk)
+            worth[chunk.id] = max(worth.get(chunk.id, (value, -distance)), (value, -distance))
+    return sorted(chunks.values(), key=lambda chunk: worth[chunk.id], reverse=True)
+
+
+def _around(window: Window) -> list[tuple[Chunk, float]]:
+    """Return the chunks of a window and their distances to its seed, which comes first."""
+    at = next(at for at, chunk in enumerate(window.chunks) if chunk.id == window.centre.id)
+    after, before = window.chunks[at + 1 :], window.chunks[:at][::-1]
+    found = [(window.centre, 0.0)]
+    for side in (after, before):
+        found += zip(side, _distances(window.centre, side), strict=True)
+    return found
+
+
+def _distances(seed: Chunk, side: Sequence[Chunk]) -> list[float]:
+    """Return the tokens from the middle of a seed to that of each chunk of a side, outwards."""
+    sizes = [estimate_tokens(chunk.text) for chunk in (seed, *side)]
+    return list(accumulate((one + other) / 2 for one, other in pairwise(sizes)))

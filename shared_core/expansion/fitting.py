@@ -1,0 +1,163 @@
+"""From windows to spans: merged, scored, and cut to what the budget allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+from shared_core.expansion.budget import admitted, grown, parts_of
+from shared_core.expansion.chunks import Chunk, Seed
+from shared_core.expansion.merge import chains
+from shared_core.expansion.score import Scorer
+from shared_core.expansion.spans import Span, Stop
+from shared_core.expansion.stitch import Between, stitch
+from shared_core.expansion.sweep import Window
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitting:
+    """Makes the spans of one query.
+
+    Attributes
+    ----------
+    windows
+        One a seed, best seed first.
+    score
+        Scores chunks with seeds among them.
+    count_tokens
+        Tokens of a text.
+    budget
+        Tokens of all spans together; None: no limit.
+    by_worth
+        Puts the chunks of all windows into the order in which the budget takes them in, where the
+        seeds alone exceed it; None: no neighbour before a seed.
+    between
+        Text of a document between two offsets, if known.
+    """
+
+    windows: Sequence[Window]
+    score: Scorer
+    count_tokens: Callable[[str], int]
+    budget: int | None
+    by_worth: Callable[[Sequence[Window]], Sequence[Chunk]] | None
+    between: Between | None
+    _texts: dict[tuple[str, ...], tuple[str, int]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    def spans(self) -> list[Span]:
+        """Return the spans, best first; at a tie, the one with the better seed.
+
+        Raises
+        ------
+        ValueError
+            If the budget has no room for the best seed.
+        """
+        whole = chains(self.windows)
+        if self.budget is None or self._fit(whole, self.budget):
+            found = [span for chain in whole for span in self._spans(chain, [range(len(chain))])]
+        else:
+            found = self._trimmed(whole, self.budget)
+        return sorted(found, key=lambda span: (-span.score.total, self._rank(span.chunks)))
+
+    def _fit(self, whole: Sequence[Sequence[Chunk]], left: int) -> bool:
+        for chain in whole:
+            left -= self._cost(chain)
+            if left < 0:  # the others need not be counted
+                return False
+        return True
+
+    def _trimmed(self, whole: Sequence[Sequence[Chunk]], budget: int) -> list[Span]:
+        """Spend the budget on the seeds, then on the neighbours of one span after the other."""
+        following = {first.id: second.id for chain in whole for first, second in pairwise(chain)}
+        centres = [window.centre for window in self.windows]
+        kept, left = admitted(centres, following, self._cost, budget)
+        if self.by_worth is not None:
+            found = self.by_worth(self.windows)
+            if len(kept) == len(centres):
+                found = [*centres, *(chunk for chunk in found if chunk.id not in kept)]
+            kept, _ = admitted(found, following, self._cost, budget)
+        rest = chains([window for window in self.windows if window.centre.id in kept])
+        rest.sort(key=lambda chain: (-self.score(chain, self._seeds).total, self._rank(chain)))
+        spans = []
+        for chain in rest:
+            if self.by_worth is not None:
+                parts = self._seeded(chain, kept)
+            else:
+                parts, left = grown(chain, kept, self._cost, left)
+            spans += self._spans(chain, parts)
+        return spans
+
+    def _seeded(self, chain: Sequence[Chunk], kept: Container[str]) -> list[range]:
+        """Return the parts of a chain that are kept, but for those cut off from every seed."""
+        parts = parts_of({place for place, chunk in enumerate(chain) if chunk.id in kept})
+        return [part for part in parts if any(chain[at].id in self._seeds for at in part)]
+
+    def _spans(self, chain: Sequence[Chunk], parts: Sequence[range]) -> list[Span]:
+        """Make the spans of those parts of a chain that are kept."""
+        ends = [0, *(part.stop for part in parts)]
+        starts = [*(part.start for part in parts), len(chain)]
+        spans = []
+        for at, part in enumerate(parts):
+            chunks = tuple(chain[part.start : part.stop])
+            ids = {chunk.id for chunk in chunks}
+            earlier, later = chain[ends[at] : part.start], chain[part.stop : starts[at + 1]]
+            text, tokens = self._stitched(chunks)
+            before, after = self._stops
+            spans.append(
+                Span(
+                    document=chunks[0].document,
+                    chunks=chunks,
+                    seeds=tuple(seed for id, seed in self._seeds.items() if id in ids),
+                    text=text,
+                    score=self.score(chunks, self._seeds),
+                    tokens=tokens,
+                    trimmed=(*earlier, *later),
+                    before="budget" if earlier else before.get(chunks[0].id, "missing"),
+                    after="budget" if later else after.get(chunks[-1].id, "missing"),
+                )
+            )
+        return spans
+
+    def _cost(self, chunks: Sequence[Chunk]) -> int:
+        return self._stitched(chunks)[1]
+
+    def _stitched(self, chunks: Sequence[Chunk]) -> tuple[str, int]:
+        """Stitch and count, once for the same chunks."""
+        key = tuple([chunk.id for chunk in chunks])
+        known = self._texts.get(key)
+        if known is None:
+            text = stitch(chunks, self.between)
+            known = self._texts[key] = text, self.count_tokens(text)
+        return known
+
+    def _rank(self, chunks: Sequence[Chunk]) -> int:
+        """Rank of the best seed among chunks."""
+        return min([self._ranks[chunk.id] for chunk in chunks if chunk.id in self._ranks])
+
+    @cached_property
+    def _seeds(self) -> dict[str, Seed]:
+        return {window.centre.id: window.seed for window in self.windows}
+
+    @cached_property
+    def _ranks(self) -> dict[str, int]:
+        return {id: rank for rank, id in enumerate(self._seeds)}
+
+    @cached_property
+    def _stops(self) -> tuple[dict[str, Stop], dict[str, Stop]]:
+        """Why nothing comes before the first chunk of a window, and nothing after the last.
+
+        Where windows contradict each other a span may end elsewhere: there no two of them agree.
+        """
+        before: dict[str, Stop] = {}
+        after: dict[str, Stop] = {}
+        for window in self.windows:
+            for known, chunk, stop in (
+                (before, window.chunks[0], window.before),
+                (after, window.chunks[-1], window.after),
+            ):
+                if known.get(chunk.id, "window") in ("window", "auto"):  # the least telling
+                    known[chunk.id] = stop
+        return before, after

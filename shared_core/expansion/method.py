@@ -1,0 +1,163 @@
+"""RetriVex: neighbour spans within a token budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from shared_core.expansion import auto
+from shared_core.expansion.chunks import Chunk, Neighbourhood, Seed
+from shared_core.expansion.fitting import Fitting
+from shared_core.expansion.score import Scorer, Weights
+from shared_core.expansion.source import ChunkSource
+from shared_core.expansion.spans import Expansion, Stop
+from shared_core.expansion.sweep import Continuity, Window, sweep
+from shared_core.expansion.tokens import estimate_tokens
+from shared_core.placement import Placement, resolve_placement
+from shared_core.scoring.ranking import check_k
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeighbourSpans:
+    """Expands retrieved chunks by their neighbours, merges them into spans and keeps a budget.
+
+    Each seed takes in its neighbours outwards, until the window ends, the document does, a chunk
+    is missing, or another heading begins whose first chunk does not continue the last one; what
+    is blocked is never skipped. Chunks that overlap or touch make one span, scored as a whole.
+
+    Attributes
+    ----------
+    window
+        Neighbours on each side of a seed, at least 0; ``"auto"``: up to 4, as small as the chunks
+        are. Where the seeds alone exceed the budget, its neighbours then compete with the worse
+        seeds, by what `shared_core.expansion.auto` finds them worth: give it more seeds than the
+        budget holds.
+    token_budget
+        Most tokens of all spans together, at least 1; None: no limit. Every seed comes before any
+        neighbour, unless the window is ``"auto"``; then the best span gets its neighbours first,
+        the nearest ones first.
+    min_continuity
+        Cosine in [-1, 1] of two adjacent chunks from which a change of heading between them does
+        not stop; None: headings do not count.
+    weights
+        Of similarity, adjacency, continuity and parent; finite, at least 0.
+    decay
+        What a distance of one chunk between two seeds costs, at least 0; see `adjacency`.
+    order
+        Name in `PLACEMENTS`, ``"score_descending"``, or a placement; none that needs a profile.
+    count_tokens
+        Tokens of a text, by the tokeniser of the model that is to read it. None: an estimate, see
+        `estimate_tokens`. Called about once a span, and a few times more where spans are trimmed.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range or unknown.
+    """
+
+    window: int | Literal["auto"] = 2
+    token_budget: int | None = 2000
+    min_continuity: float | None = 0.5
+    weights: Weights = (1.0, 0.6, 0.2, 0.1)
+    decay: float = 0.7
+    order: str | Placement = "edge_balanced"
+    count_tokens: Callable[[str], int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.window != "auto" and (type(self.window) is not int or self.window < 0):
+            raise ValueError(f"window must be an integer >= 0 or 'auto', got {self.window!r}")
+        if self.token_budget is not None:
+            check_k(self.token_budget, "token_budget")
+        if self.min_continuity is not None and not -1 <= self.min_continuity <= 1:
+            raise ValueError(f"min_continuity must lie in [-1, 1], got {self.min_continuity}")
+        weights = tuple(self.weights)
+        if len(weights) != 4 or not all(0 <= weight < math.inf for weight in weights):
+            raise ValueError(f"weights must be four numbers >= 0, got {self.weights}")
+        object.__setattr__(self, "weights", weights)
+        if not 0 <= self.decay < math.inf:
+            raise ValueError(f"decay must be finite and >= 0, got {self.decay}")
+        self._placement(1)
+
+    @property
+    def reach(self) -> int:
+        """Neighbours on each side that a source is asked for: one more than are taken.
+
+        The one beyond tells what a side stopped at, and where the next window touches.
+        """
+        return (auto.WIDEST if self.window == "auto" else self.window) + 1
+
+    def expand(self, seeds: Sequence[Seed], source: ChunkSource) -> Expansion:
+        """Return the spans around `seeds`.
+
+        Parameters
+        ----------
+        seeds
+            What was retrieved, each with its score; at a tie the first is the better. Of a chunk
+            that comes twice the better score counts.
+        source
+            Knows the neighbours, and by choice embeddings and whole texts.
+
+        Raises
+        ------
+        ValueError
+            If the budget is smaller than the best seed alone, whose loss nobody would notice.
+        """
+        if not seeds:
+            return Expansion((), (), ())
+        found = source.around([seed.chunk for seed in seeds], self.reach)
+        hits = _distinct(seeds, found)
+        continuity = _continuity(source, [around for _, around in hits])
+        windows = [self._window(seed, around, continuity) for seed, around in hits]
+        spans = Fitting(
+            windows=windows,
+            score=Scorer.of(windows, self.weights, self.decay, continuity),
+            count_tokens=self.count_tokens or estimate_tokens,
+            budget=self.token_budget,
+            by_worth=auto.by_worth if self.window == "auto" else None,
+            between=getattr(source, "text_between", None),
+        ).spans()
+        there = {seed.chunk.id for span in spans for seed in span.seeds}
+        dropped = tuple(seed for seed, _ in hits if seed.chunk.id not in there)
+        return Expansion(tuple(spans), self._placement(len(spans)), dropped)
+
+    def _window(self, seed: Seed, around: Neighbourhood, continuity: Continuity | None) -> Window:
+        known = continuity or _unknown
+        limit: Stop = "window"
+        if self.window == "auto":
+            reach, limit = auto.reach(around), "auto"
+        else:
+            reach = self.window, self.window
+        return sweep(seed, around, reach, limit, known, self.min_continuity)
+
+    def _placement(self, k: int) -> tuple[int, ...]:
+        name = "sequential" if self.order == "score_descending" else self.order
+        return resolve_placement(name)(k)
+
+
+def _distinct(
+    seeds: Sequence[Seed], found: Sequence[Neighbourhood]
+) -> list[tuple[Seed, Neighbourhood]]:
+    """Return each chunk once, with its best score, best first."""
+    best: dict[str, tuple[Seed, Neighbourhood]] = {}
+    hits = zip(seeds, found, strict=True)
+    for seed, around in sorted(hits, key=lambda hit: -hit[0].score):
+        best.setdefault(around.seed.id, (seed, around))
+    return list(best.values())
+
+
+def _continuity(source: ChunkSource, found: Sequence[Neighbourhood]) -> Continuity | None:
+    """Ask once for all adjacent chunks; None if the source knows nothing of any."""
+    if not hasattr(source, "continuity"):
+        return None
+    pairs = {(a.id, b.id): (a, b) for around in found for a, b in pairwise(around.run)}
+    cosines = dict(zip(pairs, source.continuity([*pairs.values()]), strict=True))
+    if pairs and all(cosine is None for cosine in cosines.values()):
+        return None
+    return lambda first, second: cosines[first.id, second.id]
+
+
+def _unknown(_first: Chunk, _second: Chunk) -> None:
+    return None

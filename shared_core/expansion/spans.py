@@ -1,0 +1,130 @@
+"""Spans: what an expansion gives back, and how each came about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from shared_core.expansion.chunks import Chunk, Seed
+
+Stop: TypeAlias = Literal[
+    "document", "heading", "continuity", "missing", "window", "auto", "budget"
+]
+"""Why a side of a span ends: the document does; another heading begins and its continuity is
+unknown, or known and too low; the neighbour is missing; the window ends; ``window="auto"`` saw no
+use in more; the budget did not allow more."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpanScore:
+    """The score of a span and its four parts, before weighting.
+
+    Attributes
+    ----------
+    total
+        Weighted sum of the parts.
+    similarity
+        Score of the best seed, on the scale of the seeds.
+    adjacency
+        How near its seeds stand to each other: mean over the seeds of the sum over the seeds of
+        ``exp(-decay * distance)``. 1 for one seed.
+    continuity
+        Mean cosine of adjacent chunks, in [-1, 1]; 1 for one chunk; 0 if unknown.
+    parent
+        Presence of the best seed's section, in [0, 1].
+    continuity_from, parent_from
+        What the part rests on, for a person.
+    """
+
+    total: float
+    similarity: float
+    adjacency: float
+    continuity: float
+    parent: float
+    continuity_from: str
+    parent_from: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Chunks that follow each other in one document, and their text.
+
+    Attributes
+    ----------
+    document
+        Id of the document.
+    chunks
+        The chunks, in the order of the document.
+    seeds
+        The seeds among them, best first.
+    text
+        The text of the chunks; what overlaps stands there once.
+    score
+        How the score came about.
+    tokens
+        Number of tokens of `text`.
+    trimmed
+        Neighbours that the budget left out, on either side, in the order of the document.
+    before, after
+        Why it does not begin earlier and does not go on.
+    """
+
+    document: str
+    chunks: tuple[Chunk, ...]
+    seeds: tuple[Seed, ...]
+    text: str
+    score: SpanScore
+    tokens: int
+    trimmed: tuple[Chunk, ...]
+    before: Stop
+    after: Stop
+
+    def explain(self) -> dict[str, Any]:
+        """Return how the span came about, as a JSON-able dictionary."""
+        score = self.score
+        return {
+            "score": score.total,
+            "similarity": score.similarity,
+            "adjacency": score.adjacency,
+            "continuity": score.continuity,
+            "parent": score.parent,
+            "continuity_from": score.continuity_from,
+            "parent_from": score.parent_from,
+            "document": self.document,
+            "chunks": [chunk.id for chunk in self.chunks],
+            "seeds": {seed.chunk.id: seed.score for seed in self.seeds},
+            "trimmed": [chunk.id for chunk in self.trimmed],
+            "before": self.before,
+            "after": self.after,
+            "tokens": self.tokens,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The spans of one query.
+
+    Attributes
+    ----------
+    spans
+        Best first.
+    slots
+        Slot -> rank of the span: the order asked for. A caller with a placement of its own places
+        `spans` instead.
+    dropped
+        Seeds for which the budget had no room, best first.
+    """
+
+    spans: tuple[Span, ...]
+    slots: tuple[int, ...]
+    dropped: tuple[Seed, ...]
+
+    @property
+    def placed(self) -> list[Span]:
+        """Slot -> span."""
+        return [self.spans[rank] for rank in self.slots]
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens of all spans."""
+        return sum(span.tokens for span in self.spans)

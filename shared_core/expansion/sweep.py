@@ -1,0 +1,110 @@
+"""The sweep: from each seed outwards, until something stops it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+from shared_core.expansion.chunks import Chunk, End, Neighbourhood, Seed
+from shared_core.expansion.spans import Stop
+
+Continuity: TypeAlias = Callable[[Chunk, Chunk], float | None]
+"""Two adjacent chunks to the cosine of their embeddings; None where unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What the sweep from one seed covers.
+
+    Attributes
+    ----------
+    seed
+        The seed as the caller gave it.
+    chunks
+        The chunks it covers, in the order of the document.
+    next
+        The chunk after the last one, if there is one: where another window may begin.
+    before, after
+        Why it ends there.
+    neighbourhood
+        All that the source said.
+    """
+
+    seed: Seed
+    chunks: Sequence[Chunk]
+    next: Chunk | None
+    before: Stop
+    after: Stop
+    neighbourhood: Neighbourhood
+
+    @property
+    def centre(self) -> Chunk:
+        """The seed's chunk as the source knows it."""
+        return self.neighbourhood.seed
+
+
+def sweep(
+    seed: Seed,
+    around: Neighbourhood,
+    reach: tuple[int, int],
+    limit: Stop,
+    continuity: Continuity,
+    min_continuity: float | None,
+) -> Window:
+    """Return what a seed covers: its neighbours up to `reach`, as far as nothing blocks.
+
+    Parameters
+    ----------
+    seed, around
+        The seed and what stands around it.
+    reach
+        Neighbours to cover before and after.
+    limit
+        What to call a stop at `reach`.
+    continuity, min_continuity
+        A change of heading stops unless the continuity of the two chunks is known and as high;
+        with None headings do not count.
+    """
+    run, at = around.run, len(around.before)
+
+    def side(step: int, count: int, end: End) -> tuple[int, Stop]:
+        for inner in range(at, at + step * count, step):
+            outer = inner + step
+            if not 0 <= outer < len(run):
+                return inner, limit if end == "more" else end
+            if min_continuity is not None and other_heading(run[inner], run[outer]):
+                cosine = continuity(*(run[i] for i in sorted((inner, outer))))
+                if cosine is None or cosine < min_continuity:
+                    return inner, "heading" if cosine is None else "continuity"
+        last = at + step * count
+        ends = last == (len(run) - 1 if step > 0 else 0)
+        return last, "document" if ends and end == "document" else limit
+
+    first, before = side(-1, reach[0], around.before_end)
+    last, after = side(1, reach[1], around.after_end)
+    following = run[last + 1] if last + 1 < len(run) else None
+    return Window(seed, run[first : last + 1], following, before, after, around)
+
+
+def other_heading(first: Chunk, second: Chunk) -> bool:
+    """Return whether two chunks are known to stand under different headings."""
+    one, other = first.heading, second.heading
+    return one is not other and one is not None and other is not None and one != other
+
+
+def opens_section(run: Sequence[Chunk], end: End) -> set[str]:
+    """Return the ids of the chunks of a run that are known to be the first under their heading.
+
+    Parameters
+    ----------
+    run
+        Chunks in the order of the document.
+    end
+        What lies before the first.
+    """
+    found = {second.id for first, second in pairwise(run) if other_heading(first, second)}
+    if end == "document" and run[0].heading is not None:
+        found.add(run[0].id)
+    return found

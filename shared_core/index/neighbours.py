@@ -1,0 +1,176 @@
+"""Neighbours among passages: of an index, or of any list of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Vectors
+from shared_core.expansion import Chunk, End, Neighbourhood, cosines
+from shared_core.index.metadata import Visible
+from shared_core.index.place_table import PlaceTable
+from shared_core.index.places import ChunkReader
+from shared_core.types import Passage
+
+
+class PassageNeighbours:
+    """Neighbours among passages that stand in rows; an `EmbeddedChunkSource`.
+
+    Parameters
+    ----------
+    table
+        Where they stand.
+    row_of
+        Id to row; None where there is no passage of that id.
+    visible
+        Which rows may be seen.
+    vectors
+        Their embeddings, shape (rows, dim); None: continuity is unknown.
+    """
+
+    def __init__(
+        self,
+        table: PlaceTable,
+        row_of: Callable[[str], int | None],
+        visible: Visible,
+        vectors: Vectors | None,
+    ) -> None:
+        self._table = table
+        self._row_of = row_of
+        self._visible = visible
+        self._vectors = vectors
+        self._rows: dict[str, int] = {}
+
+    @classmethod
+    def of(
+        cls,
+        passages: Iterable[Passage],
+        reader: ChunkReader,
+        vectors: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Return the neighbours among passages in memory; it serves for any number of queries.
+
+        Parameters
+        ----------
+        passages
+            Ids unique; one without an id is known by its place.
+        reader
+            Tells which chunk a passage is.
+        vectors
+            Their embeddings, shape (len(passages), dim), finite.
+
+        Raises
+        ------
+        ValueError
+            If two passages of different text have the same id, or have none and stand in one
+            place; a passage tells a place that is none; or the vectors do not fit.
+        """
+        passages = list(passages)
+        matrix = None if vectors is None else np.asarray(vectors, np.float32)
+        if matrix is not None and (matrix.ndim != 2 or len(matrix) != len(passages)):
+            raise ValueError(f"expected {len(passages)} vectors, got shape {matrix.shape}")
+        table = PlaceTable(reader)
+        table.grow(passages, range(len(passages)), len(passages))
+        rows: dict[str, int] = {}
+        for row, chunk in table.chunks.items():
+            known = table.chunks[rows.setdefault(chunk.id, row)]
+            if known.text != chunk.text:
+                raise ValueError(f"two chunks of different text are {chunk.id!r}: give them ids")
+        return cls(table, rows.get, Visible(len(passages)), matrix)
+
+    def around(self, seeds: Sequence[Chunk], window: int) -> list[Neighbourhood]:
+        """Return the neighbours of each seed; see `shared_core.expansion.ChunkSource`.
+
+        A seed is known by its id, or else by its place.
+
+        Raises
+        ------
+        ValueError
+            If two passages of different text stand in one place.
+        """
+        if seeds and not self._table.knows_places:
+            warnings.warn(
+                "no passage tells which chunk of which document it is, so none has neighbours: "
+                "number the chunks of a document in their metadata, see ChunkKeys",
+                stacklevel=2,
+            )
+        return [self._around(seed, window) for seed in seeds]
+
+    def continuity(self, pairs: Sequence[tuple[Chunk, Chunk]]) -> list[float | None]:
+        """Return the cosine of each pair of chunks that `around` returned; None without vectors."""
+        if self._vectors is None or not pairs:
+            return [None] * len(pairs)
+        first, second = ([self._rows[pair[side].id] for pair in pairs] for side in (0, 1))
+        return [*cosines(self._vectors[first], self._vectors[second])]
+
+    def _around(self, seed: Chunk, window: int) -> Neighbourhood:
+        row = self._row_of(seed.id)
+        if row is None or not self._is_there(row):
+            row = next(filter(self._is_there, self._table.at(seed)), None)
+        if row is None:
+            return Neighbourhood(seed)
+        chunk = self._chunk(row)
+        before, before_end = self._walk(row, -1, window)
+        after, after_end = self._walk(row, 1, window)
+        return Neighbourhood(
+            chunk,
+            tuple(before[::-1]),
+            tuple(after),
+            before_end,
+            after_end,
+            self._visible.count(self._table.section(chunk)) or None,
+        )
+
+    def _walk(self, row: int, step: int, window: int) -> tuple[list[Chunk], End]:
+        found: list[Chunk] = []
+        walked = {row}
+        while len(found) < window:
+            beside = self._beside(row, step)
+            if isinstance(beside, str):
+                return found, beside
+            row = beside
+            if row in walked:
+                return found, "missing"
+            walked.add(row)
+            found.append(self._chunk(row))
+        return found, "more"
+
+    def _beside(self, row: int, step: int) -> int | End:
+        links = self._table.links.get(row)
+        if links is not None:
+            id = links[step > 0]
+            linked = None if id is None else self._row_of(id)
+            if linked is not None and self._is_there(linked):
+                return linked
+            return "document" if id is None else "missing"
+        chunk = self._chunk(row)
+        rows = self._table.beside(chunk, step, self._visible)
+        return rows if isinstance(rows, str) else self._one(rows)
+
+    def _one(self, rows: Sequence[int]) -> int:
+        first, *others = rows
+        for other in others:
+            if self._chunk(other).text != self._chunk(first).text:
+                raise _in_one_place(self._chunk(first), self._chunk(other))
+        return first
+
+    def _is_there(self, row: int) -> bool:
+        # A row that was deleted before the table got to it is not in the table.
+        return row in self._table.chunks and self._visible(row)
+
+    def _chunk(self, row: int) -> Chunk:
+        chunk = self._table.chunks[row]
+        self._rows[chunk.id] = row
+        return chunk
+
+
+def _in_one_place(one: Chunk, other: Chunk) -> ValueError:
+    place = f"start at {one.start}" if one.number is None else f"are number {one.number}"
+    return ValueError(
+        f"{one.id!r} and {other.id!r} both {place} of document {one.document!r}: delete the one, "
+        "number the chunks in their order, or tell their documents apart with ChunkKeys"
+    )

@@ -1,0 +1,333 @@
+"""Neighbours among the passages of an index, and spans out of `CAUS`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared_core import CAUS, HybridIndex, Passage
+from shared_core.expanded import ExpandedArrangement, similarities
+from shared_core.expansion import Chunk, Neighbourhood, NeighbourSpans
+from shared_core.index import ChunkKeys
+from shared_core.index.metadata import Visible
+from shared_core.index.neighbours import PassageNeighbours
+from shared_core.index.place_table import PlaceTable
+from shared_core.options import decode_expand, encode_expand
+from shared_core.placement import UShape
+
+KEYS = ChunkKeys()
+SPANS = NeighbourSpans(window=1, token_budget=None)
+
+
+def passage(document: str, number: int, **metadata: Any) -> Passage:
+    text = f"part {number} of {document} says {document}{number}."
+    return Passage(
+        f"{document}{number}", text, {"doc_id": document, "chunk_id": number, **metadata}
+    )
+
+
+def passages() -> list[Passage]:
+    return [passage(document, number) for document in "abc" for number in range(6)]
+
+
+def vectors(count: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(3).standard_normal((count, 8))
+
+
+def index_of(given: list[Passage]) -> HybridIndex:
+    index = HybridIndex()
+    index.add(given, vectors(len(given)))
+    return index
+
+
+def around(index: HybridIndex, seed: Passage, window: int = 2, where: Any = None) -> Neighbourhood:
+    (found,) = index.neighbours(where=where).around([KEYS.chunk(seed)], window)
+    return found
+
+
+def ids(found: Neighbourhood) -> list[str]:
+    return [chunk.id for chunk in found.run]
+
+
+def search(index: HybridIndex, caus: CAUS, query: str, where: Any = None) -> ExpandedArrangement:
+    found = caus.search(index, query, np.ones(8), where=where)
+    assert isinstance(found, ExpandedArrangement)
+    return found
+
+
+def test_neighbours_are_those_of_the_same_document_by_number() -> None:
+    """Both sides up to the window, the edges of the document told from missing chunks."""
+    index = index_of(passages()[::-1])
+    assert ids(around(index, passage("b", 2))) == ["b0", "b1", "b2", "b3", "b4"]
+    edge = around(index, passage("b", 5))
+    assert (ids(edge), edge.before_end, edge.after_end) == (["b3", "b4", "b5"], "more", "document")
+    assert edge.section_size == 6
+
+
+def test_added_and_deleted_passages_count_from_the_next_call_on() -> None:
+    """The table is built once, and must not answer for what was there then."""
+    index = index_of(passages())
+    assert ids(around(index, passage("b", 5))) == ["b3", "b4", "b5"]
+    index.add([passage("b", 6)], vectors(1))
+    assert ids(around(index, passage("b", 5))) == ["b3", "b4", "b5", "b6"]
+    index.delete(["b4"])
+    found = around(index, passage("b", 5))
+    assert (ids(found), found.before_end) == (["b5", "b6"], "missing")
+    assert found.section_size == 6
+    index.add([replace(passage("b", 4), text="written anew")], vectors(1))
+    found = around(index, passage("b", 5))
+    assert [chunk.text for chunk in found.before] == [passage("b", 3).text, "written anew"]
+    index.compact()
+    assert ids(around(index, passage("b", 5))) == ["b3", "b4", "b5", "b6"]
+
+
+def test_a_source_keeps_to_the_state_it_was_made_from() -> None:
+    """A search works on one state, whatever another thread adds or deletes meanwhile."""
+    index = index_of(passages())
+    before = index.neighbours()
+    index.delete(["a1"])
+    index.add([passage("a", 6), replace(passage("a", 4), text="new")], vectors(2))
+    index.neighbours()
+    (old,) = before.around([KEYS.chunk(passage("a", 2))], 2)
+    (edge,) = before.around([KEYS.chunk(passage("a", 5))], 1)
+    assert [chunk.text for chunk in old.run] == [passage("a", n).text for n in range(5)]
+    assert edge.after_end == "document"
+
+
+def test_what_was_deleted_before_the_first_call_is_missing() -> None:
+    """Also for a passage with a place that is none, which is how to get rid of it."""
+    bad = Passage("bad", "text", {"doc_id": "a", "chunk_id": "intro"})
+    index = index_of([*passages(), bad])
+    with pytest.raises(ValueError, match=r"metadata\['chunk_id'\] of 'bad' must be an integer"):
+        index.neighbours()
+    index.delete(["bad", "a1"])
+    found = around(index, passage("a", 2))
+    assert (ids(found), found.section_size) == (["a2", "a3", "a4"], 5)
+
+
+def test_other_names_of_the_metadata_make_another_table() -> None:
+    """Two retrievers may share an index and read it differently."""
+    index, other = index_of(passages()), ChunkKeys(number="none", start="chunk_id")
+    index.neighbours()
+    (found,) = index.neighbours(other).around([other.chunk(index.passages[0])], 1)
+    assert found.seed.number is None
+    assert ids(around(index, passage("b", 0), window=1)) == ["b0", "b1"]
+
+
+@pytest.mark.parametrize("where", [{"tenant": 1}, lambda metadata: metadata["tenant"] == 1])
+def test_neighbours_pass_the_filter(where: Any) -> None:
+    """Two tenants with a document of the same name: neither ever sees the other's."""
+    given = [
+        replace(passage("handbook", number, tenant=tenant), id=f"{tenant}-{number}")
+        for tenant in (0, 1)
+        for number in range(4 + tenant)
+    ]
+    given[-2] = replace(given[-2], metadata={**given[-2].metadata, "tenant": 0})
+    index = index_of(given)
+    found = around(index, given[5], where=where)
+    assert ids(found) == ["1-0", "1-1", "1-2"]
+    assert (found.after_end, found.section_size) == ("missing", 4)
+    spans = search(index, CAUS(k=2, expand=SPANS), "part 1 handbook", where).spans
+    assert {chunk.id[0] for span in spans for chunk in span.chunks} == {"1"}
+
+
+def test_the_continuity_is_that_of_the_stored_vectors() -> None:
+    """Cosines, also of an index that does not scale its vectors."""
+    given, matrix = passages(), vectors(18)
+    index = HybridIndex(metric="inner_product")
+    index.add(given, matrix)
+    source = index.neighbours()
+    (found,) = source.around([KEYS.chunk(given[1])], 1)
+    (cosine,) = source.continuity([(found.seed, found.after[0])])
+    one, two = matrix[1], matrix[2]
+    assert cosine == pytest.approx(one @ two / np.linalg.norm(one) / np.linalg.norm(two), abs=1e-6)
+
+
+def starting(starts: Iterable[int], text: str = "x" * 90, **metadata: Any) -> list[Passage]:
+    return [
+        Passage(f"s{start}", text, {"source": "f.md", "start_index": start, **metadata})
+        for start in starts
+    ]
+
+
+def test_without_numbers_the_starts_tell() -> None:
+    """In the order of the text, whatever the order of adding."""
+    index = index_of(starting([160, 0, 240, 80]))
+    assert ids(around(index, starting([160])[0])) == ["s0", "s80", "s160", "s240"]
+
+
+def test_a_hole_between_starts_is_a_missing_chunk() -> None:
+    """Text that is not there must not be skipped; the splitter's white space may."""
+    given = starting([0, 100, 400])
+    index = index_of(given)
+    found = around(index, given[1])
+    assert (ids(found), found.after_end) == (["s0", "s100"], "missing")
+    assert around(index, given[2]).before_end == "missing"
+    index.delete(["s0"])
+    assert around(index, given[1]).before_end == "document"
+    assert around(index_of(given[2:]), given[2]).before_end == "missing"
+
+
+def test_pages_are_texts_of_their_own_where_starts_tell() -> None:
+    """A loader that gives a page a text lets the splitter begin at 0 on each."""
+    first, second = starting([0, 80], page=0), starting([0, 80], text="y" * 90, page=1)
+    second = [replace(each, id=f"second{each.id}") for each in second]
+    index = index_of([*first, *second])
+    assert ids(around(index, second[0])) == ["seconds0", "seconds80"]
+
+
+def test_starts_of_several_texts_under_one_name_are_refused() -> None:
+    """The sections of a document, split one by one: nobody knows whose neighbour is whose."""
+    index = index_of([*starting([0, 80]), Passage("t", "other", {**starting([80])[0].metadata})])
+    with pytest.raises(ValueError, match=r"'s80' and 't' both start at 80 of document 'f\.md'"):
+        around(index, starting([0])[0])
+
+
+def test_two_chunks_of_one_number_are_refused_unless_they_are_the_same() -> None:
+    """A document that was added twice has twins, which do no harm."""
+    twin = replace(passage("a", 1), id="twin")
+    index = index_of([*passages(), twin])
+    assert ids(around(index, passage("a", 0))) == ["a0", "a1", "a2"]
+    index.add([replace(twin, text="another text")], vectors(1))
+    with pytest.raises(ValueError, match="'a1' and 'twin' both are number 1 of document 'a'"):
+        around(index, passage("a", 0))
+
+
+@pytest.mark.parametrize("number", [3, 3.0, "3", np.int64(3), np.float32(3)])
+def test_numbers_are_taken_as_stores_give_them_back(number: object) -> None:
+    """Some stores know numbers as floats only, some as text."""
+    chunk = KEYS.chunk(Passage("p", "text", {"doc_id": 7, "chunk_id": number}))
+    assert (chunk.document, chunk.number) == ("7", 3)
+
+
+@pytest.mark.parametrize("number", ["intro", 3.5, True, [3], float("inf"), "3a"])
+def test_numbers_that_are_none_are_refused(number: object) -> None:
+    """With the way out; where the start is known too, it tells."""
+    given = Passage("p", "text", {"doc_id": "d", "chunk_id": number})
+    with pytest.raises(ValueError, match=r"must be an integer, got .*ChunkKeys\(number="):
+        KEYS.chunk(given)
+    chunk = KEYS.chunk(replace(given, metadata={**given.metadata, "start_index": 40}))
+    assert (chunk.number, chunk.start) == (None, 40)
+
+
+@pytest.mark.parametrize("metadata", [{}, {"doc_id": "d"}, {"chunk_id": 3}, {"start_index": 0}])
+def test_a_passage_that_tells_no_place_stands_alone(metadata: dict[str, Any]) -> None:
+    """It is found as before; if none tells a place, that is said."""
+    index = index_of([Passage("p", "part of nothing", metadata), *passages()])
+    assert ids(around(index, Passage("p", "part of nothing", metadata))) == ["p"]
+    alone = index_of([Passage("p", "part of nothing", metadata)])
+    with pytest.warns(UserWarning, match="no passage tells which chunk"):
+        found = search(alone, CAUS(expand=SPANS), "nothing")
+    assert [passage.text for passage in found.passages] == ["part of nothing"]
+
+
+def test_a_start_that_was_not_found_is_no_place() -> None:
+    """LangChain's splitters write -1 where they lose track; another type is a mistake."""
+    lost = Passage("p", "text", {"source": "f", "start_index": -1})
+    assert KEYS.chunk(lost).start is None
+    with pytest.raises(ValueError, match=r"metadata\['start_index'\] of 'p' must be an integer"):
+        KEYS.chunk(replace(lost, metadata={"source": "f", "start_index": "top"}))
+
+
+def test_k_passages_become_at_most_k_spans_that_explain_themselves() -> None:
+    """Gate and placement see spans; the fused score lives on as the similarity."""
+    index = index_of(passages())
+    found = search(index, CAUS(k=3, psi="always", expand=SPANS), "b2 b3 c0")
+    plain = CAUS(k=3).search(index, "b2 b3 c0", np.ones(8))
+    assert found.seeds == plain.ranking
+    assert found.slots == UShape()(len(found.spans))
+    assert [p.text for p in found.passages] == [span.text for span in found.spans]
+    assert {chunk.id for span in found.spans for chunk in span.chunks} >= {"b1", "b2", "b3", "b4"}
+    fused = dict(zip((p.id for p in plain.passages), plain.scores, strict=True))
+    for passage_, why, score in zip(found.passages, found.explain(), found.scores, strict=True):
+        assert why["similarity"] == fused[passage_.id] == max(why["seeds"].values())
+        assert (why["score"], why["dense_rank"] >= 0) == (score, True)
+        assert type(score) is float
+
+
+def test_many_queries_at_once_give_what_one_gives() -> None:
+    """The batch shares a source of neighbours."""
+    index, caus = index_of(passages()), CAUS(k=4, expand=SPANS)
+    queries, matrix = ["b2 c0", "a5", "nothing"], vectors(3)
+    together = caus.search_batch(index, queries, matrix)
+    alone = [caus.search(index, query, row) for query, row in zip(queries, matrix, strict=True)]
+    assert [each.explain() for each in together] == [each.explain() for each in alone]
+
+
+def test_an_empty_index_has_no_spans() -> None:
+    """As it has no passages."""
+    assert len(search(HybridIndex(), CAUS(expand=SPANS), "anything")) == 0
+
+
+def test_a_budget_smaller_than_the_best_passage_is_refused() -> None:
+    """Not answered by a context that lacks it."""
+    index = index_of(passages())
+    with pytest.raises(ValueError, match="token_budget=2 is smaller than the best chunk"):
+        search(index, CAUS(expand=replace(SPANS, token_budget=2)), "b2")
+
+
+def test_passages_in_memory_are_known_by_id_or_by_place() -> None:
+    """A vector store may have given them other ids, or none."""
+    source = PassageNeighbours.of([replace(each, id="") for each in passages()], KEYS)
+    (found,) = source.around([KEYS.chunk(replace(passage("b", 0), id="of the store"))], 1)
+    assert ids(found) == ["b:0", "b:1"]
+    with pytest.raises(ValueError, match="two chunks of different text are 'a1'"):
+        PassageNeighbours.of([passage("a", 1), replace(passage("b", 1), id="a1")], KEYS)
+    with pytest.raises(ValueError, match=r"expected 18 vectors, got shape \(17, 8\)"):
+        PassageNeighbours.of(passages(), KEYS, vectors(17))
+
+
+def test_a_row_that_the_table_never_saw_is_not_there() -> None:
+    """Another thread deleted it between the search and the first look at the places."""
+    given, table = passages(), PlaceTable(KEYS)
+    table.grow(given, [row for row in range(18) if row != 1], 18)
+    rows = {each.id: row for row, each in enumerate(given)}
+    source = PassageNeighbours(table, rows.get, Visible(18), None)
+    (found,) = source.around([KEYS.chunk(given[1])], 1)
+    assert ids(found) == ["a1"]
+
+
+def test_links_that_come_back_end_a_side() -> None:
+    """A source returns each chunk once, and does not walk in circles."""
+
+    class Ring:
+        def chunk(self, passage: Passage) -> Chunk:
+            return Chunk(passage.id, passage.text, "ring", source=passage)
+
+        def links(self, passage: Passage) -> tuple[str, str]:
+            at = int(passage.id)
+            return str((at - 1) % 3), str((at + 1) % 3)
+
+    source = PassageNeighbours.of([Passage(str(at), f"text {at}") for at in range(3)], Ring())
+    (found,) = source.around([Chunk("0", "text 0", "ring")], 9)
+    assert [chunk.id for chunk in found.after] == ["1", "2"]
+    assert (found.before_end, found.after_end) == ("missing", "missing")
+
+
+def test_a_place_that_is_not_there_is_no_other_place() -> None:
+    """A passage the source does not know, between two that it does."""
+    source = PassageNeighbours.of(starting([0, 80, 160]), KEYS)
+    (found,) = source.around([KEYS.chunk(starting([40], text="unknown")[0])], 1)
+    assert ids(found) == ["s40"]
+
+
+def test_scores_that_are_missing_are_filled() -> None:
+    """As everywhere: the lowest of the others; with none at all the order counts."""
+    assert similarities([0.5, None, float("nan"), -1]) == [0.5, -1.0, -1.0, -1.0]
+    assert similarities([None, None]) == [1.0, 0.5]
+    assert similarities([]) == []
+    with pytest.raises(ValueError, match="must be finite"):
+        similarities([0.5, float("inf")])
+
+
+def test_spans_are_saved_as_json_up_to_a_tokeniser() -> None:
+    """A function is in no file: it has to be given again."""
+    spans = NeighbourSpans(window="auto", weights=(1, 0, 0, 0), order=UShape(best_at="end"))
+    assert decode_expand(encode_expand(spans)) == spans
+    assert decode_expand(encode_expand(None)) is None
+    with pytest.raises(ValueError, match="count_tokens of their own"):
+        decode_expand(encode_expand(replace(spans, count_tokens=len)))
