@@ -28,9 +28,16 @@ from shared_core.evaluation.significance import (
     holm,
     wilcoxon_p_value,
 )
+from shared_core.evaluation.spans import (
+    Extent,
+    reference_coverage,
+    rescued_by_neighbour,
+    span_recall,
+)
 
 __all__ = [
     "GRADERS",
+    "Extent",
     "Grader",
     "JudgedRanking",
     "Looks",
@@ -49,7 +56,10 @@ __all__ = [
     "minimum_detectable_effect",
     "paired_difference_interval",
     "questions_needed",
+    "reference_coverage",
+    "rescued_by_neighbour",
     "resolve_grader",
     "retrieval_measures",
+    "span_recall",
     "wilcoxon_p_value",
 ]

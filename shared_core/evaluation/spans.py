@@ -1,0 +1,156 @@
+"""Measures of spans: whether the characters that answer a question are in what was returned.
+
+Those of RetriVex (recall@k_span, share rescued by neighbours), and how much of a reference is
+covered. All compare places in documents, so that chunks of any size and spans of any method are
+measured alike; compare them at an equal token budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shared_core.arrays import Scores
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A place in a document.
+
+    Attributes
+    ----------
+    document
+        Id of the document.
+    start, end
+        Offsets in it: of the first character, and behind the last one.
+
+    Raises
+    ------
+    ValueError
+        Unless ``0 <= start <= end``.
+    """
+
+    document: str
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start <= self.end:
+            raise ValueError(
+                f"a place in a document must have 0 <= start <= end, got {self.start} and "
+                f"{self.end} in {self.document!r}"
+            )
+
+    def holds(self, other: Extent) -> bool:
+        """Return whether all of `other` lies in this one."""
+        same = self.document == other.document
+        return same and self.start <= other.start and other.end <= self.end
+
+
+def span_recall(
+    returned: Sequence[Sequence[Extent]], answers: Sequence[Extent], *, k: int | None = None
+) -> Scores:
+    """Return recall@k_span (RetriVex): 1 where one of the first `k` spans holds all of the answer.
+
+    Parameters
+    ----------
+    returned
+        For each question its spans, best first; those of its chunks, for a method without spans.
+    answers
+        For each question where its answer stands; not empty.
+    k
+        Spans that count, at least 1; None: all.
+
+    Returns
+    -------
+    ndarray
+        0 or 1 for each question, shape (n,). Two spans that hold a half each count as 0, even if
+        they touch.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of questions differ, an answer is empty, or `k` is below 1.
+    """
+    if k is not None and k < 1:
+        raise ValueError(f"k must be at least 1 or None, got {k}")
+    pairs = _checked(returned, answers)
+    return np.array([_hold(spans[:k], answer) for spans, answer in pairs], np.float64)
+
+
+def rescued_by_neighbour(
+    returned: Sequence[Sequence[Extent]],
+    seeds: Sequence[Sequence[Extent]],
+    answers: Sequence[Extent],
+) -> Scores:
+    """Return 1 where a span holds all of the answer and no seed does (RetriVex), else 0.
+
+    Its mean is a share of all questions: what `span_recall` gains over the same seeds alone. What
+    the neighbours cost does not show in it.
+
+    Parameters
+    ----------
+    returned, answers
+        As in `span_recall`.
+    seeds
+        For each question the retrieved chunks that `returned` came from.
+
+    Raises
+    ------
+    ValueError
+        As `span_recall`.
+    """
+    there = span_recall(returned, answers)
+    without = span_recall(seeds, answers)
+    return there * (1 - without)
+
+
+def reference_coverage(returned: Sequence[Sequence[Extent]], answers: Sequence[Extent]) -> Scores:
+    """Return the share of the characters of each answer that is in what was returned.
+
+    Parameters
+    ----------
+    returned, answers
+        As in `span_recall`; spans that overlap count once.
+
+    Returns
+    -------
+    ndarray
+        In [0, 1] for each question, shape (n,), higher is better.
+
+    Raises
+    ------
+    ValueError
+        As `span_recall`.
+    """
+    pairs = _checked(returned, answers)
+    return np.array([_covered(spans, answer) for spans, answer in pairs], np.float64)
+
+
+def _checked(
+    returned: Sequence[Sequence[Extent]], answers: Sequence[Extent]
+) -> list[tuple[Sequence[Extent], Extent]]:
+    if len(returned) != len(answers):
+        raise ValueError(
+            f"expected what was returned for each of {len(answers)} answers, got {len(returned)}"
+        )
+    for answer in answers:
+        if answer.start == answer.end:
+            raise ValueError(f"an answer has no characters: {answer}")
+    return list(zip(returned, answers, strict=True))
+
+
+def _hold(spans: Sequence[Extent], answer: Extent) -> bool:
+    return any(span.holds(answer) for span in spans)
+
+
+def _covered(spans: Sequence[Extent], answer: Extent) -> float:
+    covered, reached = 0, answer.start
+    for span in sorted(spans, key=lambda span: span.start):
+        if span.document == answer.document and span.end > reached:
+            end = min(span.end, answer.end)
+            covered += max(0, end - max(span.start, reached))
+            reached = max(reached, end)
+    return covered / (answer.end - answer.start)

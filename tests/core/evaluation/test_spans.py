@@ -1,0 +1,114 @@
+"""Measures of spans: by hand, against a count of characters, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared_core.evaluation.spans import (
+    Extent,
+    reference_coverage,
+    rescued_by_neighbour,
+    span_recall,
+)
+
+ANSWER = Extent("manual", 100, 200)
+
+
+def extents() -> st.SearchStrategy[Extent]:
+    edges = st.tuples(st.integers(0, 20), st.integers(0, 20)).map(sorted)
+    return st.builds(lambda name, at: Extent(name, *at), st.sampled_from("ab"), edges)
+
+
+def characters(extent: Extent) -> set[tuple[str, int]]:
+    return {(extent.document, at) for at in range(extent.start, extent.end)}
+
+
+QUESTIONS = st.lists(
+    st.tuples(
+        st.lists(extents(), max_size=4),
+        st.lists(extents(), max_size=4),
+        extents().filter(lambda extent: extent.start < extent.end),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+def test_a_span_that_holds_the_whole_answer_counts_and_two_halves_do_not() -> None:
+    """Torn in two the answer cannot be read, which is what spans are for."""
+    whole = [Extent("manual", 0, 300)]
+    halves = [Extent("manual", 0, 150), Extent("manual", 150, 300)]
+    elsewhere = [Extent("other", 0, 300)]
+    assert span_recall([whole, halves, elsewhere, []], [ANSWER] * 4).tolist() == [1, 0, 0, 0]
+    assert reference_coverage([whole, halves, elsewhere, []], [ANSWER] * 4).tolist() == [1, 1, 0, 0]
+
+
+def test_only_the_first_k_spans_count() -> None:
+    """recall@k_span falls as k does."""
+    spans = [Extent("other", 0, 9), Extent("manual", 100, 200)]
+    assert [span_recall([spans], [ANSWER], k=k).tolist() for k in (1, 2, None)] == [[0], [1], [1]]
+
+
+def test_rescued_is_in_a_span_and_in_no_seed() -> None:
+    """An answer that a seed has anyway is no merit of its neighbours."""
+    span, seed = [Extent("manual", 0, 300)], Extent("manual", 0, 150)
+    full = Extent("manual", 100, 250)
+    rescued = rescued_by_neighbour([span, span, [seed]], [[seed], [full], [seed]], [ANSWER] * 3)
+    assert rescued.tolist() == [1, 0, 0]
+
+
+def test_what_overlaps_is_covered_once() -> None:
+    """50 characters in both, 25 more in the second: 75 of 100."""
+    spans = [Extent("manual", 80, 150), Extent("manual", 100, 175), Extent("manual", 90, 120)]
+    assert reference_coverage([spans], [ANSWER]).tolist() == [0.75]
+
+
+@given(QUESTIONS)
+def test_the_measures_are_those_of_a_count_of_characters(
+    questions: list[tuple[list[Extent], list[Extent], Extent]],
+) -> None:
+    """Written out the slow way, character by character."""
+    returned, seeds, answers = zip(*questions, strict=True)
+    wanted = [characters(answer) for answer in answers]
+    whole = [
+        float(any(want <= characters(span) for span in spans))
+        for spans, want in zip(returned, wanted, strict=True)
+    ]
+    by_seed = [
+        any(want <= characters(span) for span in spans)
+        for spans, want in zip(seeds, wanted, strict=True)
+    ]
+    covered = [
+        len(want & set().union(*map(characters, spans))) / len(want)
+        for spans, want in zip(returned, wanted, strict=True)
+    ]
+    assert span_recall(returned, answers).tolist() == whole
+    assert rescued_by_neighbour(returned, seeds, answers).tolist() == [
+        float(there and not seed) for there, seed in zip(whole, by_seed, strict=True)
+    ]
+    np.testing.assert_allclose(reference_coverage(returned, answers), covered)
+
+
+def test_the_order_of_spans_does_not_change_what_is_covered() -> None:
+    """Placement moves spans about."""
+    spans = [Extent("manual", at, at + 30) for at in (90, 180, 120)]
+    assert reference_coverage([spans], [ANSWER]) == reference_coverage([spans[::-1]], [ANSWER])
+
+
+def test_what_cannot_be_measured_is_refused() -> None:
+    """With what is wrong."""
+    with pytest.raises(ValueError, match="0 <= start <= end, got 5 and 3 in 'manual'"):
+        Extent("manual", 5, 3)
+    with pytest.raises(ValueError, match="got -1 and 3"):
+        Extent("manual", -1, 3)
+    with pytest.raises(ValueError, match="each of 2 answers, got 1"):
+        reference_coverage([[]], [ANSWER] * 2)
+    with pytest.raises(ValueError, match="each of 1 answers, got 2"):
+        rescued_by_neighbour([[]], [[], []], [ANSWER])
+    with pytest.raises(ValueError, match="no characters"):
+        span_recall([[]], [Extent("manual", 5, 5)])
+    with pytest.raises(ValueError, match="k must be at least 1 or None, got 0"):
+        span_recall([[ANSWER]], [ANSWER], k=0)
