@@ -21,8 +21,8 @@ from llamaindex_posrag.nodes import ExplainedNode
 from shared_core.attention.method import AttentionMethod, merged
 from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel, ModelLike
+from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.placement.curve import PositionalCurve, resolve_curve
-from shared_core.sensitivity.templates import ANSWER, PromptTemplate
 
 ModelField = Annotated[
     LocalModel, PlainValidator(LocalModel.of), PlainSerializer(lambda model: model.location)

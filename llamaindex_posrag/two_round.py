@@ -23,7 +23,7 @@ from shared_core.attention.answering import Case, PlacedAnswer
 from shared_core.attention.method import AttentionMethod
 from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel, ModelLike
-from shared_core.sensitivity.templates import ANSWER, PromptTemplate
+from shared_core.generation.templates import ANSWER, PromptTemplate
 
 dispatcher = get_dispatcher(__name__)
 

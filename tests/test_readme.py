@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -16,17 +15,28 @@ from llama_index.core import MockEmbedding, Settings, VectorStoreIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import TextNode
 
+from langchain_posrag.demo import FunctionEmbeddings
 from shared_core import HuggingFaceModel
+from shared_core.cli.demo.model import EmbeddingModel, default_model
 
 README = Path(__file__).parents[1] / "README.md"
 SNIPPETS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-TEXTS = ["resize an image tensor", "load a checkpoint", "sum along a dimension", "a query"]
+TEXTS = [
+    *("resize an image tensor", "load a checkpoint", "sum along a dimension", "a query"),
+    *("save a model", "sort a tensor", "mask the padding", "drop some units", "warm up the rate"),
+    "clip the gradients",
+]
+
+
+@pytest.fixture(scope="module")
+def embeddings() -> FunctionEmbeddings:
+    """The real all-MiniLM-L6-v2: to anything less, no question is foreign to the corpus."""
+    return FunctionEmbeddings(EmbeddingModel(default_model()).embed)
 
 
 @pytest.fixture
-def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def names(embeddings: FunctionEmbeddings, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What the README takes for granted: somebody's working chain and query engine."""
-    embeddings = DeterministicFakeEmbedding(size=8)
     docs = [
         Document(id=str(at), page_content=text, metadata={"lang": "en"})
         for at, text in enumerate(TEXTS)
@@ -40,6 +50,10 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return {
         "local_model": HuggingFaceModel.from_pretrained(readers / "uniform", max_new_tokens=4),
         "docs": docs,
+        "chunks": [
+            Document(page_content=text, metadata={"doc_id": "guide", "chunk_id": at})
+            for at, text in enumerate(TEXTS)
+        ],
         "more": [Document(id="more", page_content="one more")],
         "embeddings": embeddings,
         "store": store,
@@ -65,6 +79,10 @@ def test_snippet_runs(
         assert {"dense", "sparse", "slot", "reason"} <= names["documents"][0].metadata[
             "posrag"
         ].keys()
+    if "spans" in names:
+        assert names["spans"][0].page_content == "\n".join(TEXTS)
+    if "asked" in names:
+        assert names["asked"].decision["reason"]
     if "found" in names:
         assert {"answer", "order", "scores", "rounds"} <= names["found"].keys()
     elif "chain" in names:

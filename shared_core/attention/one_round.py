@@ -11,10 +11,10 @@ from shared_core.generation.asking import Asker
 from shared_core.generation.base import Generator
 from shared_core.generation.callables import as_generator
 from shared_core.generation.hugging_face import HuggingFaceModel
+from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.placement import Placement, resolve_placement
 from shared_core.placement.attention import ATTENTION_PLACEMENTS
 from shared_core.placement.curve import PositionalCurve
-from shared_core.sensitivity.templates import ANSWER, PromptTemplate
 
 
 @dataclass(frozen=True, kw_only=True)

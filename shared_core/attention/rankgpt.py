@@ -12,9 +12,9 @@ from shared_core.attention.one_round import OneRound, ask, scores_of
 from shared_core.attention.scores import Span
 from shared_core.generation.base import Generator
 from shared_core.generation.callables import as_generator
+from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.placement import Placement
 from shared_core.placement.curve import PositionalCurve
-from shared_core.sensitivity.templates import ANSWER, PromptTemplate
 
 
 @dataclass(frozen=True, kw_only=True)

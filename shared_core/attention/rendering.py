@@ -24,8 +24,8 @@ import numpy as np
 
 from shared_core.arrays import Rows
 from shared_core.attention.scores import Span
+from shared_core.generation.templates import PromptTemplate
 from shared_core.generation.tokens import PromptEncoder
-from shared_core.sensitivity.templates import PromptTemplate
 
 _MARK = "\ue000message\ue001"
 """Stands for the message in a rendering that only shows where the message goes."""

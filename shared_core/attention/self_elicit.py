@@ -14,7 +14,7 @@ from shared_core.attention.rendering import RenderedPrompt, render_prompt
 from shared_core.attention.scores import LayerSet, RowSet, Span, document_scores
 from shared_core.attention.sentences import mark_spans, sentence_spans
 from shared_core.generation.hugging_face import HuggingFaceModel
-from shared_core.sensitivity.templates import ANSWER, PromptTemplate
+from shared_core.generation.templates import ANSWER, PromptTemplate
 
 MARKS = ("<start_important>", "<end_important>")
 """What stands before and behind evidence in the prompts of Liu et al."""

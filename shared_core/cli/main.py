@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from shared_core import PosragError, __version__
-from shared_core.cli import demo, probe
+from shared_core.cli import attention, compare, demo, probe, reproduce
 from shared_core.cli.console import fail
 
 EXIT_ERROR = 2
@@ -55,4 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     subcommands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     demo.add_parser(subcommands)
     probe.add_parser(subcommands)
+    attention.add_parser(subcommands)
+    compare.add_parser(subcommands)
+    reproduce.add_parser(subcommands)
     return parser

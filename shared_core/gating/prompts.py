@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from shared_core.sensitivity.templates import ANSWER, PromptTemplate
+from shared_core.generation.templates import ANSWER, PromptTemplate
 
 CHAIN_OF_THOUGHT = (
     "Answer the question from what you know. Think step by step, and end with the answer."

@@ -73,6 +73,7 @@ def content(ranking: Ranking) -> list[object]:
         ranking.sparse_rank,
         ranking.alpha,
         ranking.fusion,
+        ranking.nearest,
     ]
 
 

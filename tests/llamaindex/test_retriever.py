@@ -61,10 +61,16 @@ def test_the_public_names_are_fixed() -> None:
         "AttentionPlacementPostprocessor",
         "CAUSPostprocessor",
         "CAUSRetriever",
+        "ContextAwarenessSelector",
+        "DirectQueryEngine",
+        "GatedQueryEngine",
+        "GatedWorkflow",
         "LlamaIndexModel",
         "NeighbourSpanPostprocessor",
         "PlacementPostprocessor",
+        "RetrievalDecisionEvent",
         "TwoRoundQueryEngine",
+        "load_gate",
     ]
 
 

@@ -23,8 +23,8 @@ from transformers import PreTrainedTokenizer, PreTrainedTokenizerFast
 
 from shared_core.attention.rendering import RenderedPrompt, render_prompt
 from shared_core.attention.scores import Span
+from shared_core.generation.templates import ANSWER, KEY_VALUE, PromptTemplate
 from shared_core.generation.tokens import PromptEncoder
-from shared_core.sensitivity.templates import ANSWER, KEY_VALUE, PromptTemplate
 
 TEXTS = [
     "The capital of France is Paris.\n\nThe capital of Italy is Rome.\n\n",

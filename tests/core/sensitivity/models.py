@@ -6,8 +6,8 @@ import math
 import random
 from collections.abc import Sequence
 
+from shared_core.generation.templates import ABSTENTION
 from shared_core.sensitivity import ProbeQuestion
-from shared_core.sensitivity.templates import ABSTENTION
 
 
 def questions(n: int, k: int = 10, *, hard: bool = False) -> list[ProbeQuestion]:

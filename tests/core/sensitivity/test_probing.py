@@ -15,9 +15,9 @@ import pytest
 from shared_core.errors import GenerationError
 from shared_core.evaluation import Looks, bootstrap_interval
 from shared_core.generation import Journal, as_generator
+from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion, decide
 from shared_core.sensitivity.position_sensitivity import index_statistic
-from shared_core.sensitivity.templates import ANSWER, PromptTemplate
 from tests.core.sensitivity.models import ScoringReader, SlotReader, questions
 
 U_SHAPE = (1.0, 0.8, 0.6, 0.7, 0.9)

@@ -1,0 +1,145 @@
+"""The ``compare`` subcommand: its options, and the job from questions to report."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from shared_core.cli import models
+from shared_core.cli.compare import report
+from shared_core.cli.compare.files import ReportFiles
+from shared_core.cli.compare.resources import CrossEncoder, Embedding
+from shared_core.cli.console import Console
+from shared_core.cli.demo.model import default_model
+from shared_core.cli.probe.data import open_template
+from shared_core.comparison import (
+    PIPELINES,
+    STRATEGIES,
+    Comparison,
+    ComparisonData,
+    ComparisonResult,
+    read_comparison,
+)
+from shared_core.comparison.strategies import DEFAULTS
+from shared_core.evaluation import GRADERS
+from shared_core.generation import Generator, Journal
+from shared_core.generation.templates import ANSWER
+from shared_core.sensitivity.profile_files import path_of
+
+Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+
+
+def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
+    """Add ``compare`` and its options."""
+    parser = subcommands.add_parser(
+        "compare",
+        help="does another order of the passages help on your own questions?",
+        description="Answer your questions with the retrieved passages in different orders, and "
+        "say whether any order is better than the ranked one, or than chance. An interrupted "
+        "comparison goes on where it stopped.",
+    )
+    add = parser.add_argument
+    add("--data", type=Path, required=True, help="JSON lines with question, answers and documents "
+        "(what your retriever returned, best first; gold: their places, if known), or with gold "
+        "and distractors as for the probe, or with the ids of gold --documents")  # fmt: skip
+    add("--model", metavar="MODEL", required=True, help=models.HELP)
+    add("--output", type=Path, required=True, help="folder of the report")
+    add("--documents", type=Path, help="JSON lines with id and text: what to retrieve from")
+    add("--n", type=int, help="number of questions (default: all)")
+    add("--k", type=_numbers, default=(10,), help="numbers of passages, as 5,10 (default: 10)")
+    add("--pipelines", type=_names, help=f"some of {', '.join(PIPELINES)}, each also with +rerank "
+        "and +spans "
+        "(default: given where there are documents, else hybrid)")  # fmt: skip
+    add("--strategies", type=_names, default=DEFAULTS, help=f"some of {', '.join(STRATEGIES)} "
+        f"(default: {','.join(DEFAULTS)}; the first two always take part)")  # fmt: skip
+    add("--shuffles", type=int, default=3, help="random orders a question (default: 3)")
+    add("--graders", type=_names, default=("em",), help=f"some of {', '.join(GRADERS)}; the first "
+        "one decides (default: em)")  # fmt: skip
+    add("--profile", help="position profile for max_relevance and min_distraction: a file or a "
+        "model's name")  # fmt: skip
+    add("--curve", help="positional curve for attention: a file or a model's name")
+    add("--template", type=Path, help="file with a prompt that holds {context} and {question}")
+    add("--embedding", default=default_model(), help="embedding model: a folder or a hub name")
+    add("--reranker", help="cross-encoder for +rerank: a folder or a hub name")
+    add("--seed", type=int, default=0, help="seed of shuffles and intervals (default: 0)")
+    add("--max-failed", type=float, default=0.1, help="share of the questions that the model may "
+        "fail on (default: 0.1)")  # fmt: skip
+    add("--concurrency", type=int, help="calls at once (default: what suits the model)")
+    add("--attempts", type=int, default=8, help="tries of a call that fails for a passing reason "
+        "(default: 8)")  # fmt: skip
+    add("--batch-size", type=int, help="prompts in a call (default: what suits the model)")
+    add("--max-new-tokens", type=int, default=64, help="longest answer of a Hugging Face model or "
+        "an endpoint, in tokens (default: 64)")  # fmt: skip
+    add("--base-url", help="address of an OpenAI-compatible endpoint")
+    add("--name", help="name of the model, if not its own")
+    add("--fresh", action="store_true", help="ask again what has been answered before")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do the job; return 0."""
+    console = Console()
+    data = read_comparison(arguments.data, arguments.documents, n=arguments.n)
+    embedding = Embedding(arguments.embedding, console)
+    comparison = Comparison(
+        pipelines=arguments.pipelines,
+        ks=arguments.k,
+        strategies=arguments.strategies,
+        shuffles=arguments.shuffles,
+        graders=arguments.graders,
+        template=open_template(arguments.template) or ANSWER,
+        profile=arguments.profile,
+        curve=arguments.curve,
+        embed=embedding,
+        embedding=embedding.label,
+        reranker=None if arguments.reranker is None else CrossEncoder(arguments.reranker),
+        seed=arguments.seed,
+        max_failed=arguments.max_failed,
+        batch_size=arguments.batch_size,
+        concurrency=arguments.concurrency,
+        attempts=arguments.attempts,
+    )
+    model = models.open_model(
+        arguments.model,
+        base_url=arguments.base_url,
+        max_new_tokens=arguments.max_new_tokens,
+        batch_size=arguments.batch_size,
+        name=arguments.name,
+    )
+    files = ReportFiles.of(arguments.output)
+    result = _compared(console, comparison, model, data, fresh=arguments.fresh)
+    files.save(result)
+    for part in report.parts(result, files):
+        console.show(part)
+    return 0
+
+
+def _compared(
+    console: Console, comparison: Comparison, model: Generator, data: ComparisonData, *, fresh: bool
+) -> ComparisonResult:
+    journal = Journal(path_of(model.name, ".answers.jsonl"))
+    if fresh:
+        comparison.forget(model, data, journal=journal)
+    plan = comparison.plan(model, data, journal=journal)
+    for line in report.cost_lines(model.name, plan):
+        console.say(line)
+    with console.progress() as bar:
+        task = bar.add_task("asking", total=plan.kept + plan.calls + 2 * plan.reads)
+        return comparison.run(
+            model,
+            data,
+            journal=journal,
+            on_answer=lambda count: bar.advance(task, count),
+            on_wait=console.say,
+        )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(number) for number in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"numbers, as in 5,10, got {text!r}") from None

@@ -1,0 +1,69 @@
+"""How a comparison looks in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from shared_core._extras import require
+from shared_core.cli.compare.files import ReportFiles
+from shared_core.comparison import ComparisonPlan, ComparisonResult, SettingResult
+from shared_core.comparison.markdown import (
+    capitalised,
+    difference,
+    failure_lines,
+    retrieval_line,
+    shown,
+)
+from shared_core.comparison.records import BASELINES
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+
+def cost_lines(model: str, plan: ComparisonPlan) -> Iterator[str]:
+    """Say what the comparison is going to cost."""
+    about = "about " if plan.estimated else ""
+    settings = "1 setting" if plan.settings == 1 else f"{plan.settings} settings"
+    yield (
+        f"{model}: {plan.questions:,} questions, {plan.strategies} strategies in {settings}, "
+        f"{plan.calls:,} calls with {about}{plan.prompt_tokens:,} prompt tokens."
+    )
+    if plan.reads:
+        yield f"Before them {plan.reads:,} first rounds, which bring up to as many calls more."
+    if plan.kept:
+        yield f"{plan.kept:,} answers are kept from before and not asked again (--fresh does)."
+
+
+def parts(result: ComparisonResult, files: ReportFiles) -> Iterator[RenderableType]:
+    """Yield the parts of the report."""
+    for setting in result.settings:
+        yield f"\n{setting.name}"
+        yield _table(result, setting)
+        yield retrieval_line(setting)
+        yield from filter(None, failure_lines(result, setting))
+    yield ""
+    yield f"{capitalised(result.verdict.text)}."
+    yield ""
+    yield f"report    {files.html}"
+    yield f"tables    {files.markdown}"
+    yield f"outcomes  {files.json}"
+
+
+def _table(result: ComparisonResult, setting: SettingResult) -> Table:
+    built: Table = require("rich.table", extra="eval").Table(
+        box=require("rich.box", extra="eval").SIMPLE_HEAD, padding=0
+    )
+    built.add_column("strategy", no_wrap=True)
+    for grader in result.graders:
+        built.add_column(grader, justify="right")
+    for baseline in BASELINES:
+        built.add_column(f"less {baseline}", justify="right")
+    for strategy in setting.strategies:
+        built.add_row(
+            strategy.name,
+            *(shown(strategy.estimates[grader]) for grader in result.graders),
+            *(difference(strategy, baseline) for baseline in BASELINES),
+        )
+    return built

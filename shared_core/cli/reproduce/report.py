@@ -1,0 +1,134 @@
+"""How the tables look: in a terminal, the paper's figures beside ours, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from shared_core._extras import require
+from shared_core.arrays import Scores
+from shared_core.cli.reproduce.caus import MODELS, Measured
+from shared_core.evaluation import bootstrap_interval, compare_paired
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+TITLES = {
+    "I": "Table I: the parts of CAUS, k = 10",
+    "II": "Table II: weight of the dense score, k = 10",
+    "III": "Table III: number of passages, alpha 0.3",
+}
+FOOTNOTE = (
+    "In percent, with 95% intervals over questions. hit: the gold passage is among the k; rank: "
+    "its mean rank from 1 where it is; edge: it stands first or last. The figures under a model's "
+    "name are the paper's, of its own questions and another embedding."
+)
+
+
+def parts(rows: Sequence[Measured]) -> Iterator[RenderableType]:
+    """Yield the parts of the report."""
+    answered = rows[0].answers is not None
+    for number, title in TITLES.items():
+        chosen = [row for row in rows if row.configuration.table == number]
+        yield f"\n{title}"
+        yield _table(chosen, "em", retrieval=True)
+        if "kw" in chosen[0].configuration.published:
+            yield _table(chosen, "kw", retrieval=False)
+    yield FOOTNOTE
+    if answered:
+        yield from _gains([row for row in rows if row.configuration.table == "I"])
+    else:
+        yield "No model was asked (--model), so EM and KW are the paper's alone."
+
+
+def _table(rows: Sequence[Measured], measure: str, *, retrieval: bool) -> Table:
+    built: Table = require("rich.table", extra="eval").Table(
+        box=require("rich.box", extra="eval").SIMPLE_HEAD, padding=0
+    )
+    models = MODELS[-len(rows[0].configuration.published[measure]) :]
+    columns: list[tuple[str, Callable[[Measured], str]]] = []
+    if retrieval:
+        columns += [
+            ("hit", lambda row: _with_interval(row.values["hit"])),
+            ("nDCG", lambda row: _percent(row.values["ndcg"])),
+            ("rank", _mean_rank),
+            ("edge", lambda row: _percent(row.values["edge"])),
+        ]
+    if rows[0].answers is not None:
+        columns.append((measure.upper(), lambda row: _with_interval(row.values[measure])))
+    built.add_column("", no_wrap=True)
+    for heading in (*(name for name, _ in columns), *(f"{measure.upper()}\n{m}" for m in models)):
+        built.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        paper = row.configuration.published.get(measure, ())
+        cells = (cell(row) for _, cell in columns)
+        built.add_row(row.configuration.name, *cells, *(f"{value:.1f}" for value in paper))
+    return built
+
+
+def _percent(values: Scores) -> str:
+    return f"{100 * values.mean():.1f}"
+
+
+def _with_interval(values: Scores) -> str:
+    lower, upper = _interval(values)
+    return f"{_percent(values)} [{100 * lower:.0f}, {100 * upper:.0f}]"
+
+
+def _interval(values: Scores) -> tuple[float, float]:
+    return bootstrap_interval(values[:, None], lambda means: means[:, 0])
+
+
+def _mean_rank(row: Measured) -> str:
+    found = [rank + 1 for rank in row.ranks if rank is not None]
+    return f"{sum(found) / len(found):.1f}" if found else "-"
+
+
+def _gains(rows: Sequence[Measured]) -> Iterator[str]:
+    """Say what each method adds to the first one, and whether it is more than chance."""
+    base, *others = [row.configuration.name for row in rows]
+    compared = compare_paired({row.configuration.name: row.values["em"] for row in rows}, base)
+    for name in others:
+        gain = compared[name]
+        lower, upper = gain.interval
+        yield (
+            f"EM of {name} less {base}: {100 * gain.difference:+.1f} points "
+            f"[{100 * lower:+.1f}, {100 * upper:+.1f}], p = {gain.adjusted:.3g} (paired Wilcoxon, "
+            f"Holm); so many questions show {100 * gain.detectable:.0f} points."
+        )
+
+
+def as_json(rows: Sequence[Measured], **settings: object) -> dict[str, Any]:
+    """Return the settings and every outcome; ranks and slots count from 1."""
+    return {
+        "experiment": "caus",
+        **settings,
+        "questions": [
+            {"id": query.id, "level": query.level, "api": query.api} for query in rows[0].queries
+        ],
+        "rows": [_row(row) for row in rows],
+    }
+
+
+def _row(row: Measured) -> dict[str, Any]:
+    caus, values = row.configuration.caus, row.values
+    return {
+        "table": row.configuration.table,
+        "name": row.configuration.name,
+        "alpha": caus.alpha,
+        "k": caus.k,
+        "placement": caus.applied.name,
+        "gate": caus.gate.reason,
+        "means": {name: float(each.mean()) for name, each in values.items()},
+        "intervals": {name: _interval(each) for name, each in values.items()},
+        "published_percent": {
+            name: list(each) for name, each in row.configuration.published.items()
+        },
+        "outcomes": {
+            "rank": [None if rank is None else rank + 1 for rank in row.ranks],
+            "slot": [None if slot is None else slot + 1 for slot in row.slots],
+            **{name: each.tolist() for name, each in values.items()},
+            **({} if row.answers is None else {"answer": list(row.answers)}),
+        },
+    }

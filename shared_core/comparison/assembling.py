@@ -1,0 +1,209 @@
+"""From answers to a result: graded, compared, judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from shared_core.comparison.failing import Failed
+from shared_core.comparison.figures import Against, Testing
+from shared_core.comparison.grading import Grading
+from shared_core.comparison.job import Answered, ByStrategy
+from shared_core.comparison.pipelines import members
+from shared_core.comparison.questions import ComparedQuestion, ComparisonData
+from shared_core.comparison.records import (
+    AskedQuestion,
+    Estimate,
+    Failure,
+    SettingResult,
+    StrategyResult,
+    Verdict,
+)
+from shared_core.comparison.settings import Setting
+from shared_core.comparison.verdict import Evidence, overall_verdict, setting_verdict
+from shared_core.evaluation.retrieval import retrieval_measures
+from shared_core.types import Passage
+
+Graded = dict[str, dict[str, tuple[float, ...]]]
+"""Strategy -> grader -> outcome of each question."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One setting's answers to the questions that no strategy failed on."""
+
+    setting: Setting
+    questions: tuple[int, ...]
+    failures: tuple[Failure, ...]
+    answers: Mapping[str, Sequence[Answered]]
+
+    @classmethod
+    def of(cls, setting: Setting, found: ByStrategy) -> Kept:
+        """Leave out of all strategies what one of them failed on."""
+        failures: dict[int, Failure] = {}
+        for name, by_question in found.items():
+            for number, each in enumerate(by_question):
+                if isinstance(each, Failed) and number not in failures:
+                    failures[number] = Failure(question=number, strategy=name, reason=each.reason)
+        return cls(
+            setting,
+            tuple(number for number in range(len(setting.cases)) if number not in failures),
+            tuple(failures[number] for number in sorted(failures)),
+            {
+                name: [
+                    each
+                    for number, each in enumerate(by_question)
+                    if isinstance(each, Answered) and number not in failures
+                ]
+                for name, by_question in found.items()
+            },
+        )
+
+
+def assemble(
+    data: ComparisonData,
+    kept: Sequence[Kept],
+    gradings: Sequence[Grading],
+    testing: Testing,
+) -> tuple[tuple[SettingResult, ...], Verdict, int]:
+    """Return the results of the settings, the verdict on all, and the number of tests."""
+    graded = [_graded(data, each, gradings) for each in kept]
+    decisive = gradings[0].name
+    outcomes = [{name: by[decisive] for name, by in each.items()} for each in graded]
+    compared, tests = testing.compare(outcomes)
+    evidence = [
+        Evidence(
+            against=against,
+            n=len(each.questions),
+            fewest=testing.fewest(tests),
+            needed=testing.needed(by_strategy, tests),
+            effect=testing.effect,
+            level=testing.level,
+        )
+        for against, each, by_strategy in zip(compared, kept, outcomes, strict=True)
+    ]
+    settings = tuple(
+        _setting(data, each, by_strategy, against, rests_on, testing)
+        for each, by_strategy, against, rests_on in zip(
+            kept, graded, compared, evidence, strict=True
+        )
+    )
+    verdicts = {
+        setting.name: (setting.verdict, rests_on)
+        for setting, rests_on in zip(settings, evidence, strict=True)
+    }
+    return settings, overall_verdict(verdicts), tests
+
+
+def asked_questions(data: ComparisonData) -> tuple[AskedQuestion, ...]:
+    """Return the questions as a result records them."""
+    return tuple(
+        AskedQuestion(
+            id=str(number) if each.id is None else each.id,
+            question=each.question,
+            answers=each.answers,
+            gold=each.gold,
+        )
+        for number, each in enumerate(data.questions, start=1)
+    )
+
+
+def passage_texts(settings: Sequence[Setting]) -> dict[str, str]:
+    """Return id -> text of all passages that were retrieved."""
+    return {
+        passage.id: passage.text
+        for setting in settings
+        for passages in setting.passages
+        for passage in passages
+    }
+
+
+def _graded(data: ComparisonData, kept: Kept, gradings: Sequence[Grading]) -> Graded:
+    questions = [data.questions[number] for number in kept.questions]
+    return {
+        name: {
+            grading.name: tuple(
+                _mean(grading, question, each)
+                for question, each in zip(questions, answered, strict=True)
+            )
+            for grading in gradings
+        }
+        for name, answered in kept.answers.items()
+    }
+
+
+def _mean(grading: Grading, question: ComparedQuestion, answered: Answered) -> float:
+    """Return the mean over arrangements; equal answers are graded once."""
+    scores = {answer: grading(question, answer) for answer in {*answered.answers}}
+    return sum(scores[answer] for answer in answered.answers) / len(answered.answers)
+
+
+def _setting(
+    data: ComparisonData,
+    kept: Kept,
+    graded: Graded,
+    against: Against,
+    evidence: Evidence,
+    testing: Testing,
+) -> SettingResult:
+    found = [kept.setting.passages[number] for number in kept.questions]
+    gold = [
+        tuple(_relevant(ranked, data.questions[number].gold))
+        for number, ranked in zip(kept.questions, found, strict=True)
+    ]
+    ids = tuple(tuple(passage.id for passage in ranked) for ranked in found)
+    return SettingResult(
+        pipeline=kept.setting.pipeline,
+        k=kept.setting.k,
+        questions=kept.questions,
+        failures=kept.failures,
+        passages=ids,
+        gold_ranks=tuple(map(_gold_rank, ids, gold)),
+        retrieval=_retrieval(kept.setting.k, ids, gold, testing),
+        strategies=tuple(
+            StrategyResult(
+                name=name,
+                orders=tuple(each.orders for each in kept.answers[name]),
+                answers=tuple(each.answers for each in kept.answers[name]),
+                outcomes=outcomes,
+                estimates={grader: testing.estimate(values) for grader, values in outcomes.items()},
+                against=against.get(name, {}),
+            )
+            for name, outcomes in graded.items()
+        ),
+        questions_needed=evidence.needed,
+        verdict=setting_verdict(evidence),
+    )
+
+
+def _relevant(ranked: Sequence[Passage], gold: Sequence[str]) -> Iterator[str]:
+    """Yield the ids of what holds the answer: of a span that has a gold passage, the span's."""
+    missing = {*gold}
+    for passage in ranked:
+        found = {*members(passage)} & {*gold}
+        if found:
+            yield passage.id
+        missing -= found
+    yield from (id for id in gold if id in missing)
+
+
+def _gold_rank(ranked: Sequence[str], gold: Sequence[str]) -> int | None:
+    return next((rank for rank, id in enumerate(ranked) if id in gold), None)
+
+
+def _retrieval(
+    k: int,
+    ids: Sequence[Sequence[str]],
+    gold: Sequence[Sequence[str]],
+    testing: Testing,
+) -> dict[str, Estimate]:
+    known = [row for row, relevant in enumerate(gold) if relevant]
+    if not known:
+        return {}
+    found = retrieval_measures(
+        # A retriever may have returned a passage twice; its first place counts.
+        {str(row): [*dict.fromkeys(ids[row])] for row in known},
+        {str(row): dict.fromkeys(gold[row], 1) for row in known},
+        [*dict.fromkeys(("hit@1", f"hit@{k}", f"nDCG@{k}", "MRR"))],
+    )
+    return {name: testing.estimate(values.tolist()) for name, values in found.items()}

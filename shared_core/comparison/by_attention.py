@@ -1,0 +1,103 @@
+"""Strategies that read the attention of a model on this machine (GoodPositions)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from shared_core.attention import Case, OneRound, TwoRound
+from shared_core.comparison.strategy import Means, Order
+from shared_core.errors import GenerationError
+from shared_core.generation.base import Generator
+from shared_core.generation.checking import Request
+from shared_core.generation.hugging_face import HuggingFaceModel
+
+ATTENTION, TWO_ROUND = "attention", "two_round"
+
+
+@dataclass(frozen=True)
+class ByCurve:
+    """One round: U-shaped by what the model is known to attend to by position."""
+
+    name: ClassVar[str] = ATTENTION
+    means: Means
+
+    def __post_init__(self) -> None:
+        _local(self.means.model, self.name)
+        if self.means.curve is None:
+            raise ValueError(
+                f"strategy {self.name!r} needs the model's positional curve; "
+                "`posrag attention MODEL` measures one"
+            )
+
+    def reads(self, cases: Sequence[Case]) -> list[Request]:
+        """Return nothing: the curve is known."""
+        return []
+
+    def orders(self, cases: Sequence[Case]) -> list[list[Order]]:
+        """Return one order a case."""
+        placing = OneRound(
+            placement="attention_u_shape", curve=self.means.curve, template=self.means.template
+        )
+        return [
+            [placing.order(self.means.model, case, range(len(case.documents)))] for case in cases
+        ]
+
+
+@dataclass(frozen=True)
+class TwoRounds:
+    """Two rounds: ranked and placed by what the model attends to in a first one."""
+
+    name: ClassVar[str] = TWO_ROUND
+    means: Means
+
+    def __post_init__(self) -> None:
+        _local(self.means.model, self.name)
+
+    def reads(self, cases: Sequence[Case]) -> list[Request]:
+        """Return one request a case of several documents; it stands for the order found."""
+        return [self._request(case) for case in cases if len(case.documents) > 1]
+
+    def orders(self, cases: Sequence[Case]) -> list[list[Order]]:
+        """Return one order a case, of the journal or of a first round."""
+        new = [case for case in cases if self._kept(case) is None]
+        read = dict(zip(map(self._request, new), self._read(new), strict=True))
+        if self.means.journal is not None:
+            for request, order in read.items():
+                self.means.journal.add(self._identity, request, json.dumps(order))
+        return [[self._kept(case) or read[self._request(case)]] for case in cases]
+
+    def _read(self, cases: Sequence[Case]) -> list[Order]:
+        if not cases:
+            return []
+        method = TwoRound(template=self.means.template)
+        try:
+            found = method.first(_local(self.means.model, self.name), cases)
+        except ValueError as error:
+            raise GenerationError(str(error)) from error
+        return [placed.order for placed in found]
+
+    def _kept(self, case: Case) -> Order | None:
+        if len(case.documents) < 2:
+            return tuple(range(len(case.documents)))
+        journal = self.means.journal
+        kept = None if journal is None else journal.get(self._identity, self._request(case))
+        return tuple(json.loads(kept)) if isinstance(kept, str) else None
+
+    def _request(self, case: Case) -> Request:
+        return (self.means.template.render(case.documents, case.question), "order by attention")
+
+    @property
+    def _identity(self) -> str:
+        return str(getattr(self.means.model, "identity", self.means.model.name))
+
+
+def _local(model: Generator, strategy: str) -> HuggingFaceModel:
+    if isinstance(model, HuggingFaceModel):
+        return model
+    raise ValueError(
+        f"strategy {strategy!r} reads the attention of a model on this machine, "
+        f"and {model.name} is none"
+    )

@@ -1,0 +1,289 @@
+"""The comparison: does another order of the passages help a model on one's own questions.
+
+PositionalBias (section 5) finds that in realistic retrieval careful placement rarely beats
+shuffling. This measures it for one's own retriever, model and questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from shared_core.comparison.assembling import (
+    Kept,
+    asked_questions,
+    assemble,
+    passage_texts,
+)
+from shared_core.comparison.figures import Testing
+from shared_core.comparison.grading import AnyGrader, Grading, grader_name
+from shared_core.comparison.job import Job
+from shared_core.comparison.pipelines import (
+    GIVEN,
+    Embed,
+    Pipeline,
+    Reranker,
+    Retrieval,
+)
+from shared_core.comparison.plan import ComparisonPlan
+from shared_core.comparison.questions import ComparisonData
+from shared_core.comparison.records import BASELINES
+from shared_core.comparison.result import ComparisonResult
+from shared_core.comparison.settings import retrieved
+from shared_core.comparison.strategies import (
+    DEFAULTS,
+    AnyStrategy,
+    make_strategy,
+    strategy_name,
+)
+from shared_core.comparison.strategy import Means
+from shared_core.generation.asking import Asker
+from shared_core.generation.base import Generator
+from shared_core.generation.callables import as_generator
+from shared_core.generation.journal import Journal
+from shared_core.generation.templates import ANSWER, PromptTemplate
+from shared_core.placement.curve import PositionalCurve, resolve_curve
+from shared_core.scoring.ranking import check_k
+from shared_core.sensitivity.gate import profile_of
+from shared_core.sensitivity.profile import PositionProfile
+from shared_core.sensitivity.versions import versions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Compares arrangement strategies on the same questions, passages and model.
+
+    Attributes
+    ----------
+    pipelines
+        Where passages come from: names in `PIPELINES`, each also with ``+rerank`` and ``+spans``.
+        By default ``"given"`` where every question has documents of its own, else ``"hybrid"``.
+    ks
+        Numbers of passages in the prompt, >= 2.
+    strategies
+        Names in `STRATEGIES`, placements, or a `Strategy` of one's own. ``"sequential"`` and
+        ``"shuffle"`` always take part.
+    shuffles
+        Random orders a question; its outcome by ``"shuffle"`` is their mean.
+    graders
+        Names in `GRADERS`, functions of answer and references, or `Judge`. The first one decides.
+    template
+        The prompt.
+    profile
+        The model's position profile, or its path or name, for ``"max_relevance"`` and
+        ``"min_distraction"``.
+    curve
+        The model's positional curve, or its path or name, for ``"attention"``.
+    embed
+        Texts to vectors, for pipelines with a dense leg.
+    embedding
+        Name of the embedding model, for the record.
+    reranker
+        Question and texts to scores, for pipelines with ``+rerank``.
+    fetch_k
+        Depth of each leg's search before fusion and reranking, >= 1.
+    confidence
+        Coverage of the intervals, in (0, 1); the rest is the level of the tests.
+    power, effect
+        The chance at which a difference counts as detectable, in (0, 1), and the difference for
+        which the questions that would show it are counted, in (0, 1].
+    seed
+        Of shuffles and intervals, >= 0.
+    max_failed
+        Share of a setting's questions that the model may fail on, in [0, 1).
+    batch_size, concurrency
+        Prompts in a call and calls at once; by default what suits the model.
+    attempts
+        Tries of a call that fails for a passing reason, >= 1.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range or unknown.
+    ProfileNotFoundError
+        If there is no such profile or curve.
+    """
+
+    pipelines: Sequence[str] | None = None
+    ks: Sequence[int] = (10,)
+    strategies: Sequence[AnyStrategy] = DEFAULTS
+    shuffles: int = 3
+    graders: Sequence[AnyGrader] = ("em",)
+    template: PromptTemplate = ANSWER
+    profile: PositionProfile | str | Path | None = None
+    curve: PositionalCurve | str | Path | None = None
+    embed: Embed | None = None
+    embedding: str | None = None
+    reranker: Reranker | None = None
+    fetch_k: int = 50
+    confidence: float = 0.95
+    power: float = 0.8
+    effect: float = 0.03
+    seed: int = 0
+    max_failed: float = 0.1
+    batch_size: int | None = None
+    concurrency: int | None = None
+    attempts: int = 8
+
+    def __post_init__(self) -> None:
+        for name in self.pipelines or ():
+            Pipeline(name)
+        for k in self.ks:
+            if check_k(k) < 2:
+                raise ValueError(f"k must be at least 2 to have an order, got {k}")
+        check_k(self.fetch_k, "fetch_k")
+        _check_distinct("pipelines", self.pipelines or (GIVEN,))
+        _check_distinct("ks", self.ks)
+        _check_distinct("strategies", [*map(strategy_name, self.strategies)])
+        _check_distinct("graders", [*map(grader_name, self.graders)])
+        for name in ("shuffles", "attempts", "batch_size", "concurrency"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}")
+        if self.seed < 0:
+            raise ValueError(f"seed must be >= 0, got {self.seed}")
+        for name in ("confidence", "power", "effect"):
+            if not 0 < getattr(self, name) < 1:
+                raise ValueError(f"{name} must lie between 0 and 1, got {getattr(self, name)}")
+        if not 0 <= self.max_failed < 1:
+            raise ValueError(f"max_failed must lie in [0, 1), got {self.max_failed}")
+        _ = self._profile, self._curve
+
+    def plan(
+        self, model: object, data: ComparisonData, *, journal: Journal | None = None
+    ) -> ComparisonPlan:
+        """Return what `run` with the same arguments costs; the model is not asked.
+
+        Passages are retrieved and arranged, which needs the embedding model.
+
+        Raises
+        ------
+        ValueError
+            If a pipeline or strategy needs what is not there, or a grader cannot use a reference.
+        """
+        generator = as_generator(model)
+        return ComparisonPlan.of(self._job(generator, data, journal), generator)
+
+    def forget(self, model: object, data: ComparisonData, *, journal: Journal) -> None:
+        """Have `run` with the same arguments ask everything anew, whatever the journal holds."""
+        self._job(as_generator(model), data, journal).forget(journal)
+
+    def run(
+        self,
+        model: object,
+        data: ComparisonData,
+        *,
+        journal: Journal | None = None,
+        on_answer: Callable[[int], None] | None = None,
+        on_wait: Callable[[str], None] | None = None,
+    ) -> ComparisonResult:
+        """Ask the model and return what came of it.
+
+        Parameters
+        ----------
+        model
+            A `Generator`, a LangChain chat model, LLM or chain, a LlamaIndex LLM, or a function
+            from prompts to answers.
+        data
+            Questions and passages.
+        journal
+            Where every answer is kept at once, so that a second run does not ask again.
+        on_answer
+            Called with the number of prompts answered, and first rounds made, since the last call.
+        on_wait
+            Called with a sentence when a call is put off after a passing failure.
+
+        Raises
+        ------
+        ValueError
+            If a pipeline or strategy needs what is not there, or a grader cannot use a reference.
+        GenerationError
+            If the model fails on more than `max_failed` of the questions of a setting, or for a
+            passing reason that did not pass.
+        MissingExtraError
+            If scipy, ir-measures or tenacity is not installed.
+        """
+        generator = as_generator(model)
+        job = self._job(generator, data, journal)
+        found = job.run(on_answer=on_answer, on_wait=on_wait)
+        kept = [Kept.of(*each) for each in zip(job.settings, found, strict=True)]
+        settings, verdict, tests = assemble(data, kept, self._gradings(journal), self._testing)
+        embedded = any(Pipeline(setting.pipeline).embedded for setting in settings)
+        return ComparisonResult(
+            model=generator.name,
+            identity=job.asker.name,
+            questions=asked_questions(data),
+            passages=passage_texts(job.settings),
+            settings=settings,
+            verdict=verdict,
+            graders=tuple(map(grader_name, self.graders)),
+            tests=tests,
+            shuffles=self.shuffles,
+            confidence=self.confidence,
+            power=self.power,
+            effect=self.effect,
+            seed=self.seed,
+            template=self.template.text,
+            profile=None if self._profile is None else self._profile.model,
+            embedding=self.embedding if embedded else None,
+            version=versions().get("posrag"),
+        )
+
+    @cached_property
+    def _profile(self) -> PositionProfile | None:
+        return profile_of(self.profile)
+
+    @cached_property
+    def _curve(self) -> PositionalCurve | None:
+        return None if self.curve is None else resolve_curve(self.curve)
+
+    @property
+    def _testing(self) -> Testing:
+        return Testing(
+            confidence=self.confidence, power=self.power, effect=self.effect, seed=self.seed
+        )
+
+    def _gradings(self, journal: Journal | None) -> list[Grading]:
+        return [Grading(grader, journal) for grader in self.graders]
+
+    def _job(self, model: Generator, data: ComparisonData, journal: Journal | None) -> Job:
+        for grading in self._gradings(None):
+            grading.check(data.questions)
+        retrieval = Retrieval(
+            data=data, embed=self.embed, reranker=self.reranker, fetch_k=self.fetch_k
+        )
+        means = Means(
+            model=model,
+            template=self.template,
+            profile=self._profile,
+            curve=self._curve,
+            journal=journal,
+            shuffles=self.shuffles,
+            seed=self.seed,
+        )
+        others = [each for each in self.strategies if strategy_name(each) not in BASELINES]
+        strategies = tuple(make_strategy(spec, means) for spec in (*BASELINES, *others))
+        asker = Asker.of(
+            model,
+            journal=journal,
+            batch_size=self.batch_size,
+            concurrency=self.concurrency,
+            attempts=self.attempts,
+        )
+        return Job(
+            settings=retrieved(retrieval, self.pipelines, self.ks),
+            strategies=strategies,
+            asker=asker,
+            template=self.template,
+            max_failed=self.max_failed,
+        )
+
+
+def _check_distinct(name: str, values: Sequence[object]) -> None:
+    if not values:
+        raise ValueError(f"{name} must name at least one")
+    for value in values:
+        if [*values].count(value) > 1:
+            raise ValueError(f"{name} must differ, got {value!r} twice")

@@ -1,0 +1,122 @@
+"""A model that fails on some of what it is asked: the others' answers count, the failures show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from shared_core.errors import GenerationError
+from shared_core.generation.asking import Asker
+from shared_core.generation.checking import Request
+from shared_core.generation.retrying import describe, is_transient
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+CHUNK = 32
+"""Requests that are asked together at least, so that one which fails holds up little."""
+
+_KEPT = re.compile(r"; (?:no answer is|[\d,]+ of [\d,]+ answers are) kept.*", re.DOTALL)
+"""What `Asker` says beside the failure itself."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """What a model did not answer, and why."""
+
+    error: GenerationError
+
+    @property
+    def reason(self) -> str:
+        """One line."""
+        cause = self.error.__cause__
+        return _KEPT.sub("", str(self.error)) if cause is None else describe(cause)
+
+
+def each_or_failed(
+    function: Callable[[Sequence[T]], Sequence[R]], items: Sequence[T]
+) -> list[R | Failed]:
+    """Return what `function` returns, item by item, or the failure of the items that make it fail.
+
+    What fails for a passing reason (after all its attempts) fails as a whole: the service is down,
+    and the questions have nothing to do with it.
+
+    Raises
+    ------
+    GenerationError
+        If the failure is a passing one.
+    """
+    try:
+        return [*function(items)]
+    except GenerationError as error:
+        if error.__cause__ is not None and is_transient(error.__cause__):
+            raise
+        if len(items) == 1:
+            return [Failed(error)]
+    half = len(items) // 2
+    return each_or_failed(function, items[:half]) + each_or_failed(function, items[half:])
+
+
+def answers_or_failures(
+    asker: Asker,
+    requests: Sequence[Request],
+    *,
+    check: Callable[[Mapping[Request, Failed]], None],
+    on_answer: Callable[[int], None] | None = None,
+    on_wait: Callable[[str], None] | None = None,
+) -> dict[Request, str | Failed]:
+    """Ask every request once, some at a time, and go on past those that the model fails on.
+
+    Parameters
+    ----------
+    asker
+        Asks the model, and keeps its answers.
+    requests
+        What is asked; equal ones are asked once.
+    check
+        Called with all failures so far whenever there are new ones; raises if they are too many.
+    on_answer
+        Told how many different requests have just been answered, or failed.
+    on_wait
+        As in `Asker.answers`.
+
+    Raises
+    ------
+    GenerationError
+        If the model fails for a passing reason that did not pass, or `check` raises it.
+    """
+    different = [*dict.fromkeys(requests)]
+    found: dict[Request, str | Failed] = {}
+    size = max(CHUNK, 2 * asker.batch_size * asker.concurrency)
+    for start in range(0, len(different), size):
+        chunk = different[start : start + size]
+        progress = _Progress(len(chunk), on_answer)
+
+        def ask(some: Sequence[Request], told: Callable[[int], None] = progress.tell) -> list[str]:
+            answers = asker.answers(
+                some, part_of=lambda: different, on_answer=told, on_wait=on_wait
+            )
+            return [str(answer) for answer in answers]
+
+        found.update(zip(chunk, each_or_failed(ask, chunk), strict=True))
+        progress.tell(len(chunk))
+        failures = {key: value for key, value in found.items() if isinstance(value, Failed)}
+        if any(request in failures for request in chunk):
+            check(failures)
+    return found
+
+
+@dataclass
+class _Progress:
+    """Passes on what is answered, once, though what is asked again is reported again."""
+
+    left: int
+    on_answer: Callable[[int], None] | None
+
+    def tell(self, count: int) -> None:
+        new = min(count, self.left)
+        self.left -= new
+        if new and self.on_answer is not None:
+            self.on_answer(new)

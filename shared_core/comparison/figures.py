@@ -1,0 +1,155 @@
+"""From outcomes to estimates and differences; the p-values of a whole result corrected at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shared_core.arrays import Scores
+from shared_core.comparison.records import BASELINES, Estimate
+from shared_core.evaluation.intervals import bootstrap_interval
+from shared_core.evaluation.power import (
+    fewest_questions,
+    minimum_detectable_effect,
+    questions_needed,
+)
+from shared_core.evaluation.significance import PairedComparison, compare_paired, holm
+
+SEQUENTIAL, SHUFFLE = BASELINES
+
+Outcomes = Mapping[str, Sequence[float]]
+"""Strategy -> outcome of each question, the same questions in all."""
+
+Against = dict[str, dict[str, PairedComparison]]
+"""Strategy -> baseline -> difference."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Testing:
+    """How differences are judged.
+
+    Attributes
+    ----------
+    confidence
+        Coverage of an interval; 1 less the level of the tests.
+    power
+        Chance to find what is called detectable.
+    effect
+        Difference of which `needed` speaks.
+    seed, resamples
+        Of the intervals.
+    """
+
+    confidence: float
+    power: float
+    effect: float
+    seed: int
+    resamples: int = 10_000
+
+    @property
+    def level(self) -> float:
+        """Level of the tests."""
+        return 1 - self.confidence
+
+    def estimate(self, outcomes: Sequence[float]) -> Estimate:
+        """Return the mean outcome with its interval."""
+        values = np.asarray(outcomes, np.float64)
+        interval = None
+        if len(values) > 1:
+            interval = bootstrap_interval(
+                values[:, None],
+                lambda means: means[:, 0],
+                confidence=self.confidence,
+                resamples=self.resamples,
+                seed=self.seed,
+            )
+        return Estimate(mean=float(values.mean()), interval=interval, n=len(values))
+
+    def compare(self, settings: Sequence[Outcomes]) -> tuple[list[Against], int]:
+        """Compare every strategy with both baselines, in every setting.
+
+        Returns
+        -------
+        differences, tests
+            Setting by setting; and the number of comparisons that every p-value is corrected for
+            (Holm) and every detectable difference allows for (Bonferroni, which is no smaller).
+            Settings of fewer than two questions have no differences, and count all the same.
+        """
+        raw = [self._raw(outcomes) for outcomes in settings]
+        p_values = {
+            _test(number, name, baseline): comparison.p_value
+            for number, against in enumerate(raw)
+            for name, by_baseline in against.items()
+            for baseline, comparison in by_baseline.items()
+        }
+        tests = sum(2 * len(outcomes) - 3 for outcomes in settings)
+        untested = [1.0] * (tests - len(p_values))
+        adjusted = dict(zip(p_values, holm([*p_values.values(), *untested]), strict=False))
+
+        def corrected(number: int, name: str, baseline: str) -> PairedComparison:
+            return replace(
+                raw[number][name][baseline],
+                adjusted=adjusted[_test(number, name, baseline)],
+                detectable=minimum_detectable_effect(
+                    _difference(settings[number], name, baseline),
+                    power=self.power,
+                    alpha=self.level / tests,
+                ),
+            )
+
+        return [
+            {
+                name: {base: corrected(number, name, base) for base in by_baseline}
+                for name, by_baseline in against.items()
+            }
+            for number, against in enumerate(raw)
+        ], tests
+
+    def needed(self, outcomes: Outcomes, tests: int) -> int | None:
+        """Return how many questions would show `effect` between any strategy and ranked order."""
+        if len(outcomes[SEQUENTIAL]) < 2:
+            return None
+        return max(
+            questions_needed(
+                _difference(outcomes, name, SEQUENTIAL),
+                self.effect,
+                power=self.power,
+                alpha=self.level / tests,
+            )
+            for name in outcomes
+            if name != SEQUENTIAL
+        )
+
+    def fewest(self, tests: int) -> int:
+        """Return the number of questions below which no comparison can show anything."""
+        return fewest_questions(self.level / tests)
+
+    def _raw(self, outcomes: Outcomes) -> Against:
+        if len(outcomes[SEQUENTIAL]) < 2:
+            return {}
+        found: Against = {name: {} for name in outcomes}
+        for baseline in BASELINES:
+            compared = compare_paired(
+                outcomes,
+                baseline,
+                confidence=self.confidence,
+                power=self.power,
+                resamples=self.resamples,
+                seed=self.seed,
+            )
+            for name, comparison in compared.items():
+                found[name][baseline] = comparison
+        return found
+
+
+def _test(number: int, name: str, baseline: str) -> tuple[int, str, str]:
+    """Return the key of a test; of the two baselines against each other there is one."""
+    if (name, baseline) == (SEQUENTIAL, SHUFFLE):
+        name, baseline = baseline, name
+    return number, name, baseline
+
+
+def _difference(outcomes: Outcomes, name: str, baseline: str) -> Scores:
+    return np.subtract(outcomes[name], outcomes[baseline], dtype=np.float64)

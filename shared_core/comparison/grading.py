@@ -1,0 +1,118 @@
+"""How answers are graded: by one of the graders, or by a judge that also reads the question."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from shared_core.comparison.questions import ComparedQuestion
+from shared_core.evaluation.answers import GRADERS, Grader, grade, resolve_grader
+from shared_core.generation.checking import Request
+from shared_core.generation.identity import identity_of, source_of
+from shared_core.generation.journal import Journal
+
+JudgeFunction: TypeAlias = Callable[[str, Sequence[str], str], float]
+"""(question, accepted answers, answer) -> score in [0, 1], higher is better."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A function that grades answers and is dear to call, such as a language model.
+
+    Nothing is judged twice, and what it says is kept in the journal, if there is one.
+
+    Attributes
+    ----------
+    function
+        (question, accepted answers, answer) to a score in [0, 1].
+    name
+        Under which its scores are reported and kept.
+    """
+
+    function: JudgeFunction
+    name: str = "judge"
+
+    @property
+    def identity(self) -> str:
+        """Name, and a hash of the function's source: a changed function judges anew."""
+        return identity_of(self.name, source_of(self.function))
+
+
+AnyGrader: TypeAlias = str | Grader | Judge
+"""A name in `GRADERS`, a function of answer and references, or a judge."""
+
+
+def grader_name(grader: AnyGrader) -> str:
+    """Return the name under which a grader's outcomes are reported.
+
+    Raises
+    ------
+    ValueError
+        If there is no grader of that name.
+    """
+    if isinstance(grader, str):
+        resolve_grader(grader)
+        return grader
+    if isinstance(grader, Judge):
+        return grader.name
+    return str(getattr(grader, "__qualname__", type(grader).__name__))
+
+
+@dataclass(frozen=True)
+class Grading:
+    """One grader at work.
+
+    Attributes
+    ----------
+    grader
+        What grades.
+    journal
+        Where a judge's scores are kept.
+    """
+
+    grader: AnyGrader
+    journal: Journal | None
+    _judged: dict[Request, float] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Name of the grader."""
+        return grader_name(self.grader)
+
+    def check(self, questions: Sequence[ComparedQuestion]) -> None:
+        """Raise ValueError if there is a question whose references the grader cannot use."""
+        if not isinstance(self.grader, Judge):
+            for question in questions:
+                self(question, "")
+
+    def __call__(self, question: ComparedQuestion, answer: str) -> float:
+        """Return how right an answer is, in [0, 1].
+
+        Raises
+        ------
+        ValueError
+            If the score is out of range, or a reference is one that the grader cannot use.
+        """
+        if isinstance(self.grader, Judge):
+            request: Request = (question.question, *question.answers, answer)
+            if request not in self._judged:
+                self._judged[request] = self._judge(self.grader, question, answer, request)
+            return self._judged[request]
+        by_keywords = self.grader == "kw" or self.grader is GRADERS["kw"]
+        references = (by_keywords and question.keywords) or question.answers
+        return grade(resolve_grader(self.grader), answer, references)
+
+    def _judge(
+        self, judge: Judge, question: ComparedQuestion, answer: str, request: Request
+    ) -> float:
+        kept = None if self.journal is None else self.journal.get(judge.identity, request)
+        if isinstance(kept, list):
+            return kept[0]
+        score = float(judge.function(question.question, question.answers, answer))
+        if not (math.isfinite(score) and 0 <= score <= 1):
+            raise ValueError(f"judge {judge.name!r} must return a score in [0, 1], got {score}")
+        if self.journal is not None:
+            self.journal.add(judge.identity, request, [score])
+        return score

@@ -1,0 +1,200 @@
+"""The work of a comparison: arrange, ask, and bring together what was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from shared_core.attention import Case
+from shared_core.comparison.failing import Failed, answers_or_failures, each_or_failed
+from shared_core.comparison.settings import Setting
+from shared_core.comparison.strategy import Order, Strategy
+from shared_core.errors import GenerationError
+from shared_core.generation.asking import Asker
+from shared_core.generation.checking import Request
+from shared_core.generation.journal import Journal
+from shared_core.generation.templates import PromptTemplate
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """The orders in which one strategy puts one question's passages, and the prompts of them."""
+
+    orders: tuple[Order, ...]
+    requests: tuple[Request, ...]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The same with what the model said."""
+
+    orders: tuple[Order, ...]
+    answers: tuple[str, ...]
+
+
+ByStrategy: TypeAlias = dict[str, list[Answered | Failed]]
+"""Strategy -> question -> what came of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """All settings and strategies, and who is asked.
+
+    Attributes
+    ----------
+    settings, strategies
+        Every strategy arranges the passages of every setting.
+    asker, template
+        The model and its prompt.
+    max_failed
+        Share of a setting's questions that may fail, in [0, 1).
+    """
+
+    settings: tuple[Setting, ...]
+    strategies: tuple[Strategy, ...]
+    asker: Asker
+    template: PromptTemplate
+    max_failed: float
+
+    def unread(self) -> list[Request]:
+        """Return the first rounds that are to be made before their prompts are known."""
+        reads = (
+            request
+            for setting in self.settings
+            for strategy in self.strategies
+            for request in strategy.reads(setting.cases)
+        )
+        return [request for request in dict.fromkeys(reads) if not self.asker.known([request])]
+
+    def requests(self) -> list[Request]:
+        """Return the different prompts that are known without reading the model."""
+        unread = {*self.unread()}
+        known = (
+            self._arranged(setting, strategy)
+            for setting in self.settings
+            for strategy in self.strategies
+            if unread.isdisjoint(strategy.reads(setting.cases))
+        )
+        return [*dict.fromkeys(_requests(known))]
+
+    def forget(self, journal: Journal) -> None:
+        """Have everything asked and read anew."""
+        requests = self.requests()
+        for setting in self.settings:
+            for strategy in self.strategies:
+                requests += strategy.reads(setting.cases)
+        journal.forget(self.asker.name, requests)
+
+    def run(
+        self,
+        *,
+        on_answer: Callable[[int], None] | None,
+        on_wait: Callable[[str], None] | None,
+    ) -> list[ByStrategy]:
+        """Ask everything; return what came of it, setting by setting.
+
+        Raises
+        ------
+        GenerationError
+            If more than `max_failed` of a setting's questions fail, or the model fails for a
+            passing reason that did not pass.
+        """
+        arranged = [
+            [self._arranged(setting, strategy, on_answer) for strategy in self.strategies]
+            for setting in self.settings
+        ]
+        check = partial(self._check, arranged)
+        check({})
+        answers = answers_or_failures(
+            self.asker,
+            [*_requests(each for by_strategy in arranged for each in by_strategy)],
+            check=check,
+            on_answer=on_answer,
+            on_wait=on_wait,
+        )
+        names = [strategy.name for strategy in self.strategies]
+        return [
+            {
+                name: [_answered(each, answers) for each in by_question]
+                for name, by_question in zip(names, by_strategy, strict=True)
+            }
+            for by_strategy in arranged
+        ]
+
+    def _arranged(
+        self,
+        setting: Setting,
+        strategy: Strategy,
+        on_read: Callable[[int], None] | None = None,
+    ) -> list[Arranged | Failed]:
+        cases = setting.cases
+        # Only models that are read are read a batch at a time.
+        size = self.asker.batch_size if strategy.reads(cases) else len(cases)
+        orders: list[list[Order] | Failed] = []
+        for start in range(0, len(cases), size):
+            batch = cases[start : start + size]
+            new = sum(not self.asker.known([request]) for request in strategy.reads(batch))
+            orders += each_or_failed(strategy.orders, batch)
+            if on_read is not None and new:
+                on_read(new)
+        return [self._prompts(case, each) for case, each in zip(cases, orders, strict=True)]
+
+    def _prompts(self, case: Case, orders: list[Order] | Failed) -> Arranged | Failed:
+        if isinstance(orders, Failed):
+            return orders
+        if not case.documents:
+            return Failed(GenerationError("the pipeline found no passage"))
+        prompts = (
+            self.template.render([case.documents[rank] for rank in order], case.question)
+            for order in orders
+        )
+        return Arranged(tuple(orders), tuple((prompt,) for prompt in prompts))
+
+    def _check(
+        self,
+        arranged: Sequence[Sequence[Sequence[Arranged | Failed]]],
+        failures: Mapping[Request, Failed],
+    ) -> None:
+        for setting, by_strategy in zip(self.settings, arranged, strict=True):
+            reasons: dict[int, str] = {}
+            for by_question in by_strategy:
+                for number, each in enumerate(by_question):
+                    failed = _failure(each, failures)
+                    if failed is not None:
+                        reasons.setdefault(number, failed.reason)
+            total = len(setting.cases)
+            if len(reasons) > self.max_failed * total:
+                raise GenerationError(
+                    f"{len(reasons)} of {total} questions have failed ({setting.name}), which is "
+                    f"more than max_failed={self.max_failed:g} allows; the last one: "
+                    f"{reasons[max(reasons)]}"
+                )
+
+
+def _requests(arranged: Iterator[Sequence[Arranged | Failed]]) -> Iterator[Request]:
+    for by_question in arranged:
+        for each in by_question:
+            if isinstance(each, Arranged):
+                yield from each.requests
+
+
+def _failure(each: Arranged | Failed, failures: Mapping[Request, Failed]) -> Failed | None:
+    if isinstance(each, Failed):
+        return each
+    return next((failures[request] for request in each.requests if request in failures), None)
+
+
+def _answered(
+    each: Arranged | Failed, answers: Mapping[Request, str | Failed]
+) -> Answered | Failed:
+    if isinstance(each, Failed):
+        return each
+    texts = []
+    for request in each.requests:
+        answer = answers[request]
+        if isinstance(answer, Failed):
+            return answer
+        texts.append(answer)
+    return Answered(each.orders, tuple(texts))

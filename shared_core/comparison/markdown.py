@@ -1,0 +1,134 @@
+"""A comparison in Markdown: the verdict, and a table for each setting."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from shared_core.comparison.records import BASELINES, Estimate, SettingResult, StrategyResult
+from shared_core.comparison.result import ComparisonResult
+from shared_core.evaluation.significance import PairedComparison
+
+NOT_AVAILABLE = "n/a"
+
+
+def to_markdown(result: ComparisonResult) -> str:
+    """Return the report of a comparison as Markdown; it ends with a line break."""
+    return "\n".join(_lines(result)) + "\n"
+
+
+def _lines(result: ComparisonResult) -> Iterator[str]:
+    yield f"# Does the order of the passages matter to {result.model}?"
+    yield ""
+    yield f"**{capitalised(result.verdict.text)}.**"
+    for setting in result.settings:
+        yield ""
+        yield f"## {setting.name}"
+        yield ""
+        if len(result.settings) > 1:
+            yield f"{capitalised(setting.verdict.text)}."
+            yield ""
+        yield from _table(_rows(result, setting))
+        yield ""
+        yield retrieval_line(setting)
+        yield from failure_lines(result, setting)
+    yield ""
+    yield "## How it was measured"
+    yield ""
+    yield from method_lines(result)
+
+
+def _rows(result: ComparisonResult, setting: SettingResult) -> Iterator[Sequence[str]]:
+    level = f"{result.confidence:.0%}"
+    heads = (f"less {name} [{level}]" for name in BASELINES)
+    yield ("strategy", *(f"{name} [{level}]" for name in result.graders), *heads, "detectable")
+    for strategy in setting.strategies:
+        yield (
+            strategy.name,
+            *(shown(strategy.estimates[name]) for name in result.graders),
+            *(difference(strategy, baseline) for baseline in BASELINES),
+            detectable(strategy),
+        )
+
+
+def _table(rows: Iterator[Sequence[str]]) -> Iterator[str]:
+    head = next(rows)
+    yield _row(head)
+    yield _row(["---", *("---:" for _ in head[1:])])
+    yield from map(_row, rows)
+
+
+def _row(cells: Sequence[str]) -> str:
+    escaped = (cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
+    return f"| {' | '.join(escaped)} |"
+
+
+def shown(estimate: Estimate) -> str:
+    """Return a mean with its interval, as ``0.71 [0.65, 0.77]``."""
+    if estimate.interval is None:
+        return f"{estimate.mean:.2f}"
+    lower, upper = estimate.interval
+    return f"{estimate.mean:.2f} [{lower:.2f}, {upper:.2f}]"
+
+
+def difference(strategy: StrategyResult, baseline: str) -> str:
+    """Return a difference with its interval and its corrected p-value; empty if there is none."""
+    found: PairedComparison | None = strategy.against.get(baseline)
+    if found is None:
+        return ""
+    lower, upper = found.interval
+    return f"{found.difference:+.2f} [{lower:+.2f}, {upper:+.2f}] p={found.adjusted:.2g}"
+
+
+def detectable(strategy: StrategyResult) -> str:
+    """Return the smallest difference from the ranked order that so many questions would show."""
+    found = strategy.against.get(BASELINES[0])
+    return "" if found is None else f"{found.detectable:.2f}"
+
+
+def retrieval_line(setting: SettingResult) -> str:
+    """Say how good the rankings are, as far as gold passages are known."""
+    if not setting.retrieval:
+        return f"Retrieval: {NOT_AVAILABLE}, since no question names its gold passages."
+    measures = ", ".join(
+        f"{name} {shown(estimate)}" for name, estimate in setting.retrieval.items()
+    )
+    known = next(iter(setting.retrieval.values())).n
+    return f"Retrieval, over {known} questions with gold passages: {measures}."
+
+
+def failure_lines(result: ComparisonResult, setting: SettingResult) -> Iterator[str]:
+    """Say which questions are left out, and why."""
+    if not setting.failures:
+        return
+    total = len(result.questions)
+    yield ""
+    yield (
+        f"{len(setting.failures)} of {total} questions are left out of all strategies, because "
+        "the model failed on one of them:"
+    )
+    yield ""
+    reasons = Counter(failure.reason for failure in setting.failures)
+    for reason, count in reasons.most_common():
+        first = next(each for each in setting.failures if each.reason == reason)
+        question = result.questions[first.question].id
+        yield f"- {count}: {reason} (first: question {question}, {first.strategy})"
+
+
+def method_lines(result: ComparisonResult) -> Iterator[str]:
+    """Say how the figures came about."""
+    yield (
+        f"{len(result.questions)} questions; graded by {result.graders[0]}, which decides"
+        + (f", and by {', '.join(result.graders[1:])}. " if len(result.graders) > 1 else ". ")
+        + f"The outcome of a question under shuffle is the mean over {result.shuffles} random "
+        f"orders (seed {result.seed}). Intervals are bootstrap intervals over questions, each by "
+        "itself. p-values are those of the paired Wilcoxon signed-rank test, corrected by Holm "
+        f"for all {result.tests} comparisons of this report. Detectable is the difference from "
+        f"sequential that so many questions show with a chance of {result.power:.0%} after that "
+        "correction. sequential is the ranked order, best first."
+    )
+
+
+def capitalised(text: str) -> str:
+    """Return a sentence with its first letter in upper case."""
+    return text[:1].upper() + text[1:]

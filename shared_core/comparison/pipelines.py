@@ -1,0 +1,227 @@
+"""Retrieval pipelines: which passages a question is answered from, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.comparison.questions import ComparisonData
+from shared_core.expansion import Chunk, ChunkTable, NeighbourSpans, Seed
+from shared_core.index.hybrid import HybridIndex
+from shared_core.index.sparse import BM25Index
+from shared_core.scoring.fusion import Alpha
+from shared_core.types import Passage
+
+Embed: TypeAlias = Callable[[Sequence[str]], npt.ArrayLike]
+"""Texts to their vectors, shape (len(texts), dim)."""
+
+Reranker: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]
+"""A question and texts to the relevance of each; higher is better."""
+
+GIVEN = "given"
+SPARSE = "sparse"
+ALPHAS: Mapping[str, Alpha] = {"dense": 1.0, "hybrid": 0.3, "auto": "auto"}
+"""Weight of the dense leg by pipeline (CAUS, section IV-A, for the hybrid one)."""
+
+PIPELINES = (GIVEN, "dense", SPARSE, "hybrid", "auto")
+"""Each of them also with ``+rerank``, ``+spans``, or both in this order behind its name."""
+
+RERANKED, SPANNED = "+rerank", "+spans"
+
+MEMBERS = SPANNED
+"""Under which the metadata of a span name its passages."""
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What the name of a pipeline says.
+
+    Attributes
+    ----------
+    name
+        One of `PIPELINES`, with what is done behind it.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.base not in PIPELINES:
+            raise ValueError(
+                f"no pipeline {self.name!r}; there are {', '.join(PIPELINES)}, each also with "
+                f"{RERANKED}, {SPANNED} or {RERANKED}{SPANNED}"
+            )
+
+    @property
+    def spanned(self) -> bool:
+        """Whether passages are expanded by their neighbours."""
+        return self.name.endswith(SPANNED)
+
+    @property
+    def reranked(self) -> bool:
+        """Whether a reranker orders what is found."""
+        return self.name.removesuffix(SPANNED).endswith(RERANKED)
+
+    @property
+    def base(self) -> str:
+        """Where passages come from."""
+        return self.name.removesuffix(SPANNED).removesuffix(RERANKED)
+
+    @property
+    def embedded(self) -> bool:
+        """Whether it has a dense leg, which needs an embedding model."""
+        return self.base in ALPHAS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retrieval:
+    """Ranks the passages of some data for its questions.
+
+    Attributes
+    ----------
+    data
+        Questions and passages.
+    embed
+        For the pipelines with a dense leg.
+    reranker
+        For the pipelines with ``+rerank``.
+    fetch_k
+        Depth of each leg's search before fusion, and of the ranking that is reranked.
+    """
+
+    data: ComparisonData
+    embed: Embed | None
+    reranker: Reranker | None
+    fetch_k: int
+
+    def rankings(self, pipeline: Pipeline, k: int) -> list[tuple[Passage, ...]]:
+        """Return the best `k` passages of each question, not expanded, or as many as there are.
+
+        Raises
+        ------
+        ValueError
+            If the pipeline needs what is not there, or the reranker does not return one number
+            a text.
+        """
+        if not pipeline.reranked:
+            return self._found(pipeline.base, k)
+        if self.reranker is None:
+            raise ValueError(f"pipeline {pipeline.name!r} needs a reranker, and none is given")
+        pools = self._found(pipeline.base, max(k, self.fetch_k))
+        return [
+            _reranked(self.reranker, question.question, pool)[:k]
+            for question, pool in zip(self.data.questions, pools, strict=True)
+        ]
+
+    def expanded(self, passages: Sequence[Passage]) -> tuple[Passage, ...]:
+        """Return ranked passages as spans with their neighbours, the best span first.
+
+        A span has the ids of its passages, joined by ``+``, and names them in its metadata.
+
+        Raises
+        ------
+        ValueError
+            If a passage of the collection does not say where in which document it stands.
+        """
+        seeds = [
+            Seed(chunk, len(passages) - rank)
+            for rank, chunk in enumerate(self._chunks.get(passage.id for passage in passages))
+        ]
+        spans = NeighbourSpans(token_budget=None).expand(seeds, self._chunks).spans
+        ids = ([chunk.id for chunk in span.chunks] for span in spans)
+        return tuple(
+            Passage("+".join(members), span.text, {MEMBERS: members})
+            for span, members in zip(spans, ids, strict=True)
+        )
+
+    def _found(self, base: str, k: int) -> list[tuple[Passage, ...]]:
+        if base == GIVEN:
+            return self._given(k)
+        return self._by_words(k) if base == SPARSE else self._searched(ALPHAS[base], k)
+
+    def _given(self, k: int) -> list[tuple[Passage, ...]]:
+        questions = self.data.questions
+        for question in questions:
+            if not question.ranking:
+                raise ValueError(
+                    f"pipeline 'given' takes each question's own documents, and "
+                    f"{question.question!r} has none"
+                )
+        return [tuple(self.data.by_id[id] for id in each.ranking[:k]) for each in questions]
+
+    def _by_words(self, k: int) -> list[tuple[Passage, ...]]:
+        passages = self.data.passages
+        found = [self._words.search(question, k) for question in self._texts]
+        return [tuple(passages[row] for row in rows) for rows, _ in found]
+
+    def _searched(self, alpha: Alpha, k: int) -> list[tuple[Passage, ...]]:
+        found = self._index.search_batch(
+            self._texts, self._vectors, k=k, fetch_k=self.fetch_k, alpha=alpha
+        )
+        return [tuple(ranking.passages) for ranking in found]
+
+    @cached_property
+    def _chunks(self) -> ChunkTable:
+        return ChunkTable(map(_chunk, self.data.passages))
+
+    @property
+    def _texts(self) -> list[str]:
+        return [question.question for question in self.data.questions]
+
+    @cached_property
+    def _words(self) -> BM25Index:
+        return BM25Index.from_texts(passage.text for passage in self.data.passages)
+
+    @cached_property
+    def _index(self) -> HybridIndex:
+        index = HybridIndex()
+        index.add(self.data.passages, self._embedded([each.text for each in self.data.passages]))
+        return index
+
+    @cached_property
+    def _vectors(self) -> npt.NDArray[np.float32]:
+        return self._embedded(self._texts)
+
+    def _embedded(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        if self.embed is None:
+            raise ValueError(
+                "pipelines with a dense leg need embed=, a function from texts to vectors; "
+                f"{SPARSE!r} does without"
+            )
+        return np.asarray(self.embed(texts), np.float32)
+
+
+def members(passage: Passage) -> Sequence[str]:
+    """Return the ids of the passages that a span is made of; of any other its own."""
+    found: Sequence[str] = passage.metadata.get(MEMBERS, (passage.id,))
+    return found
+
+
+def _chunk(passage: Passage) -> Chunk:
+    document, number = passage.metadata.get("document"), passage.metadata.get("number")
+    if document is None or number is None:
+        raise ValueError(
+            f"{SPANNED} needs document and number of every passage, its place in its document; "
+            f"passage {passage.id!r} has {dict(passage.metadata)}"
+        )
+    return Chunk(passage.id, passage.text, str(document), number)
+
+
+def _reranked(reranker: Reranker, question: str, pool: Sequence[Passage]) -> tuple[Passage, ...]:
+    scores = np.asarray(reranker(question, [passage.text for passage in pool]), np.float64)
+    if scores.shape != (len(pool),) or not np.isfinite(scores).all():
+        raise ValueError(
+            f"the reranker must return one finite number for each of {len(pool)} texts, "
+            f"got shape {scores.shape}"
+        )
+    order = np.argsort(-scores, kind="stable")
+    return tuple(pool[at] for at in order)

@@ -1,0 +1,146 @@
+"""What a comparison asks: questions, and the passages they are answered from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared_core.sensitivity.questions import ProbeQuestion
+from shared_core.types import Passage
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedQuestion:
+    """A question, its answer, and what is known of its passages.
+
+    Attributes
+    ----------
+    question
+        What is asked.
+    answers
+        Accepted answers.
+    ranking
+        Ids of the passages that the user's own retriever returned, best first; pipeline
+        ``"given"`` needs it.
+    gold
+        Ids of the passages that hold the answer. Without them answers are graded all the same,
+        and retrieval is not.
+    keywords
+        Keywords that must all be in the answer, for the keyword grader; `answers` if empty.
+    id
+        The user's id of the question.
+
+    Raises
+    ------
+    ValueError
+        If the question or an answer is blank, or there is no answer.
+    """
+
+    question: str
+    answers: tuple[str, ...]
+    ranking: tuple[str, ...] = ()
+    gold: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    id: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.question.strip():
+            raise ValueError(f"question must not be blank, got {self.question!r}")
+        if not self.answers or not all(answer.strip() for answer in self.answers):
+            raise ValueError(f"question {self.question!r} has no answers, got {self.answers!r}")
+        if not all(keyword.strip() for keyword in self.keywords):
+            raise ValueError(f"question {self.question!r} has a blank keyword")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonData:
+    """Questions over a collection of passages.
+
+    Attributes
+    ----------
+    questions
+        At least one.
+    passages
+        The collection, each id once. It holds every passage that a question names. Neighbour
+        spans need ``document`` and ``number`` in their metadata: the place in which document.
+
+    Raises
+    ------
+    ValueError
+        If there are no questions, an id occurs twice, or a question names a passage that is not
+        there.
+    """
+
+    questions: tuple[ComparedQuestion, ...]
+    passages: tuple[Passage, ...]
+    by_id: dict[str, Passage] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.questions:
+            raise ValueError("no questions to compare on; give at least one")
+        by_id = {passage.id: passage for passage in self.passages}
+        if len(by_id) < len(self.passages):
+            ids = Counter(passage.id for passage in self.passages)
+            raise ValueError(f"passage id {ids.most_common(1)[0][0]!r} occurs twice")
+        for question in self.questions:
+            for id in (*question.ranking, *question.gold):
+                if id not in by_id:
+                    raise ValueError(
+                        f"question {question.question!r} names passage {id!r}, which is not there"
+                    )
+        object.__setattr__(self, "by_id", by_id)
+
+    @classmethod
+    def from_probe(cls, questions: Sequence[ProbeQuestion]) -> ComparisonData:
+        """Return a probe's questions over the union of all their passages.
+
+        There is no ranking then, so a retrieval pipeline has to make one.
+        """
+        collected = Collection()
+        asked = []
+        for question in questions:
+            gold = collected.add(question.gold)
+            for text in (*question.distractors, question.hard_distractor):
+                if text is not None:
+                    collected.add(text)
+            asked.append(
+                ComparedQuestion(question=question.question, answers=question.answers, gold=(gold,))
+            )
+        return cls(questions=tuple(asked), passages=collected.passages)
+
+
+class Collection:
+    """Passages as they come, equal texts once."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, Passage] = {}
+        self._unnamed: dict[str, str] = {}
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._by_id
+
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        """The passages, in the order in which they came first."""
+        return tuple(self._by_id.values())
+
+    def add(
+        self, text: str, id: str | None = None, metadata: Mapping[str, Any] | None = None
+    ) -> str:
+        """Add a text unless it is there, and return its id; a text without one is given one.
+
+        Raises
+        ------
+        ValueError
+            If the text is blank, or the id is another text's.
+        """
+        if not text.strip():
+            raise ValueError(f"a passage must not be blank, got {text!r}")
+        if id is None:
+            id = self._unnamed.setdefault(text, f"#{len(self._unnamed) + 1}")
+        known = self._by_id.setdefault(id, Passage(id, text, metadata or {}))
+        if known.text != text:
+            raise ValueError(f"passage id {id!r} stands for two different texts")
+        return id

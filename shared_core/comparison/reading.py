@@ -1,0 +1,168 @@
+"""A comparison's questions and documents from files of JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from shared_core.comparison.questions import Collection, ComparedQuestion, ComparisonData
+
+T = TypeVar("T")
+
+_PASSAGES = (
+    "documents (the ranked list of a retriever), gold and distractors (texts), or a file of "
+    "documents to retrieve from"
+)
+
+
+def read_comparison(
+    questions: str | Path, documents: str | Path | None = None, *, n: int | None = None
+) -> ComparisonData:
+    """Read questions, and the passages they are asked about.
+
+    A line of `questions` has ``question`` and ``answers`` (one string or several), and may have
+    ``keywords`` and ``id``. Its passages are one of these:
+
+    - ``documents``: what the user's own retriever returned, best first; each a text, or an object
+      with ``id`` and ``text``, or, with a file of documents, the id of one. ``gold``, if known:
+      one or several of their places (from 0) or ids.
+    - ``gold`` and ``distractors``: texts, as for the probe.
+    - with a file of documents, ``gold``, if known: one or several of its ids.
+
+    A line of `documents` has ``id`` (or ``_id``) and ``text``, and may have a ``title``, which is
+    put before the text, and ``document`` and ``number``, its place in which document, for neighbour
+    spans. Other fields are ignored, and blank lines are passed over.
+
+    Parameters
+    ----------
+    questions, documents
+        The files.
+    n
+        Ask so many questions, the first ones; all by default. Passages are those of all lines.
+
+    Raises
+    ------
+    ValueError
+        If a line is malformed; the message names file and line. Or if there are no questions, or
+        fewer than `n`.
+    OSError
+        If a file cannot be read.
+    """
+    if n is not None and n < 1:
+        raise ValueError(f"n must be at least 1 question, got {n}")
+    collected = Collection()
+    if documents is not None:
+        for _ in _lines(Path(documents), partial(_document, collected)):
+            pass
+    parse = partial(_question, collected, documents is not None)
+    asked = [*_lines(Path(questions), parse)]
+    if not asked:
+        raise ValueError(f"{questions} holds no questions")
+    if n is not None and n > len(asked):
+        raise ValueError(f"n={n}: {questions} holds {len(asked)} questions")
+    return ComparisonData(questions=tuple(asked[:n]), passages=collected.passages)
+
+
+def _lines(path: Path, parse: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            data = json.loads(line.decode("utf-8-sig"))
+            if not isinstance(data, Mapping):
+                raise ValueError(f"expected an object, got {data!r}")
+            yield parse(data)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path}, line {number}: {error}") from error
+
+
+def _document(collected: Collection, data: Mapping[str, Any]) -> None:
+    id, text = data.get("id", data.get("_id")), data.get("text")
+    if not isinstance(id, str) or not isinstance(text, str):
+        raise ValueError(f"a document has the strings id and text, got {_shown(data)}")
+    if id in collected:
+        raise ValueError(f"document id {id!r} occurs twice")
+    title = data.get("title")
+    place = {name: data[name] for name in ("document", "number") if name in data}
+    collected.add(f"{title}\n{text}" if title else text, id, place)
+
+
+def _question(collected: Collection, named: bool, data: Mapping[str, Any]) -> ComparedQuestion:
+    """Return the question of a line; `named`: strings are ids of documents in a file."""
+    ranking: tuple[str, ...] = ()
+    if data.get("documents") is not None:
+        ranking = tuple(_ranked(collected, named, each) for each in _list(data, "documents"))
+        if not ranking:
+            raise ValueError("documents is empty")
+        gold = tuple(_gold_id(collected, each, ranking) for each in _list(data, "gold"))
+    elif named:
+        gold = tuple(_gold_id(collected, each, ()) for each in _list(data, "gold"))
+    elif data.get("distractors") is not None:
+        gold = tuple(collected.add(text) for text in _strings(data, "gold"))
+        if not gold:
+            raise ValueError("distractors are given without the gold passage")
+        for text in _strings(data, "distractors"):
+            collected.add(text)
+    else:
+        raise ValueError(f"no passages to answer from; give {_PASSAGES}")
+    return ComparedQuestion(
+        question=_text(data, "question"),
+        answers=_strings(data, "answers"),
+        ranking=ranking,
+        gold=gold,
+        keywords=_strings(data, "keywords"),
+        id=None if data.get("id") is None else str(data["id"]),
+    )
+
+
+def _ranked(collected: Collection, named: bool, item: Any) -> str:
+    if isinstance(item, Mapping):
+        id, text = item.get("id", item.get("_id")), item.get("text")
+        if isinstance(text, str) and (id is None or isinstance(id, str)):
+            return collected.add(text, id)
+    elif isinstance(item, str):
+        if not named:
+            return collected.add(item)
+        if item in collected:
+            return item
+        raise ValueError(f"document {item!r} is not in the file of documents")
+    raise ValueError(f"a document is a text, or an object with id and text, got {_shown(item)}")
+
+
+def _gold_id(collected: Collection, item: Any, ranking: tuple[str, ...]) -> str:
+    if isinstance(item, int) and not isinstance(item, bool):
+        if 0 <= item < len(ranking):
+            return ranking[item]
+        raise ValueError(f"gold {item} is no place in its {len(ranking)} documents, from 0")
+    if isinstance(item, str) and item in collected:
+        return item
+    raise ValueError(f"gold {_shown(item)} is the id of no document")
+
+
+def _text(data: Mapping[str, Any], name: str) -> str:
+    value = data.get(name, "")
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be a string, got {_shown(value)}")
+    return value
+
+
+def _strings(data: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    values = _list(data, name)
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError(f"{name} must be strings, got {_shown(data[name])}")
+    return tuple(values)
+
+
+def _list(data: Mapping[str, Any], name: str) -> list[Any]:
+    value = data.get(name)
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:77]}..."

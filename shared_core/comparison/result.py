@@ -1,0 +1,156 @@
+"""What a comparison found, whole: every outcome of every question, and what follows from them.
+
+The JSON of a result (`ComparisonResult.to_json`) has the fields of `ComparisonResult` and of the
+classes in `shared_core.comparison.records` by their names, nested as they are nested there:
+tuples are lists, mappings are objects. Everything that a report shows can be read off it, and
+nothing in it depends on when it was run, or how often interrupted. Questions, ranks and slots
+count from 0; outcomes, means and differences are in outcome units: 1 is right, 0 is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from shared_core.comparison.records import (
+    AskedQuestion,
+    Estimate,
+    Failure,
+    SettingResult,
+    StrategyResult,
+    Verdict,
+)
+from shared_core.evaluation.significance import PairedComparison
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonResult:
+    """What a comparison found.
+
+    Attributes
+    ----------
+    model, identity
+        Name of the model, and what tells it from another of the same name.
+    questions
+        All questions of the data, in their order.
+    passages
+        Id -> text of every passage that a setting retrieved.
+    settings
+        One for each pipeline and k.
+    verdict
+        What follows from all of them.
+    graders
+        Names; the first one decides.
+    tests
+        Number of comparisons that the p-values are corrected for.
+    shuffles
+        Orders drawn for ``"shuffle"``, question by question.
+    confidence, power
+        Coverage of the intervals, whose rest is the level of the tests; and what
+        `PairedComparison.detectable` and `questions_needed` are for.
+    effect
+        The difference of which `SettingResult.questions_needed` speaks.
+    seed
+        Of shuffles and intervals.
+    template
+        The prompt.
+    profile, embedding
+        Names of the position profile and of the embedding model, if there were any.
+    version
+        Version of posrag.
+    """
+
+    model: str
+    identity: str
+    questions: tuple[AskedQuestion, ...]
+    passages: Mapping[str, str]
+    settings: tuple[SettingResult, ...]
+    verdict: Verdict
+    graders: tuple[str, ...]
+    tests: int
+    shuffles: int
+    confidence: float
+    power: float
+    effect: float
+    seed: int
+    template: str
+    profile: str | None = None
+    embedding: str | None = None
+    version: str | None = None
+
+    def to_json(self) -> str:
+        """Return all of it as JSON; the same result gives the same text."""
+        fields = {"format": FORMAT, **asdict(self)}
+        lines = (f'"{name}": {json.dumps(value)}' for name, value in fields.items())
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises
+        ------
+        ValueError
+            If it is not a comparison of this format.
+        """
+        try:
+            data: Any = json.loads(text)
+            if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
+                raise ValueError(f"format {FORMAT} is missing")
+            return cls(
+                **{
+                    **data,
+                    "questions": tuple(
+                        AskedQuestion(**_tupled(each, "answers", "gold"))
+                        for each in data["questions"]
+                    ),
+                    "settings": tuple(map(_setting, data["settings"])),
+                    "verdict": Verdict(**data["verdict"]),
+                    "graders": tuple(data["graders"]),
+                }
+            )
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"not the JSON of a comparison: {error}") from error
+
+
+def _setting(data: Mapping[str, Any]) -> SettingResult:
+    return SettingResult(
+        **{
+            **_tupled(data, "questions", "passages", "gold_ranks"),
+            "failures": tuple(Failure(**each) for each in data["failures"]),
+            "retrieval": _estimates(data["retrieval"]),
+            "strategies": tuple(map(_strategy, data["strategies"])),
+            "verdict": Verdict(**data["verdict"]),
+        }
+    )
+
+
+def _strategy(data: Mapping[str, Any]) -> StrategyResult:
+    return StrategyResult(
+        **{
+            **_tupled(data, "orders", "answers"),
+            "outcomes": {name: tuple(values) for name, values in data["outcomes"].items()},
+            "estimates": _estimates(data["estimates"]),
+            "against": {
+                name: PairedComparison(**_tupled(each, "interval"))
+                for name, each in data["against"].items()
+            },
+        }
+    )
+
+
+def _estimates(data: Mapping[str, Any]) -> dict[str, Estimate]:
+    return {name: Estimate(**_tupled(each, "interval")) for name, each in data.items()}
+
+
+def _tupled(data: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {**data, **{name: _as_tuples(data[name]) for name in names}}
+
+
+def _as_tuples(value: Any) -> Any:
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    return tuple(map(_as_tuples, value)) if is_list else value

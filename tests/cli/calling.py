@@ -1,0 +1,37 @@
+"""Models that answer the questions of the CAUS benchmark, named as module:attribute."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from shared_core.corpora import torch_queries
+
+_BY_QUERY = {query.query: query for query in torch_queries()}
+
+
+def reader(prompts: Sequence[str]) -> list[str]:
+    """Write the required call if its documentation is in the prompt, else the keywords alone."""
+    answers = []
+    for prompt in prompts:
+        context, _, rest = prompt.partition("\n\nQuestion: ")
+        query = _BY_QUERY[rest.removesuffix("\nCall:")]
+        found = f"\n{query.api}(" in context
+        answers.append(
+            f"```python\ny = {query.required}\n```" if found else " ".join(query.keywords)
+        )
+    return answers
+
+
+def interrupted(prompts: Sequence[str]) -> list[str]:
+    """Answer like `reader`, count the prompts in a file, and be interrupted after some."""
+    log = Path(os.environ["POSRAG_TEST_CALLS"])
+    before = len(log.read_text()) if log.exists() else 0
+    log.write_text("." * (before + len(prompts)))
+    if before < int(os.environ["POSRAG_TEST_INTERRUPT_AT"]) <= before + len(prompts):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+    return reader(prompts)

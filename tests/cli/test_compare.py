@@ -1,0 +1,266 @@
+"""``posrag compare``: what it asks, says and leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rich")
+pytest.importorskip("scipy")
+pytest.importorskip("ir_measures")
+
+from shared_core import PositionProfile
+from shared_core.cli.compare import resources
+from shared_core.cli.main import main
+from shared_core.comparison import ComparisonResult, to_markdown
+from tests.cli.conftest import CountingModel
+
+MODULE = "tests.cli.comparing"
+
+
+@pytest.fixture(autouse=True)
+def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the user's own answers out of the tests."""
+    folder = tmp_path / "profiles"
+    monkeypatch.setenv("POSRAG_PROFILES", str(folder))
+    return folder
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    """Twelve questions with four documents each, the first of them gold."""
+    path = tmp_path / "questions.jsonl"
+    lines = [
+        {
+            "question": f"What has thing {number}?",
+            "answers": [f"{number}x0"],
+            "documents": [f"thing {number} has {number}x{place}" for place in range(4)],
+            "gold": 0,
+        }
+        for number in range(12)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def compare(questions: Path, output: Path, *arguments: str, model: str = "last") -> int:
+    """Run the command on a model of the test's own."""
+    command = ["compare", "--data", str(questions), "--model", f"{MODULE}:{model}"]
+    return main([*command, "--output", str(output), "--k", "4", *arguments])
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    """Return stdout and stderr with every run of white space as one space."""
+    captured = capsys.readouterr()
+    return " ".join(captured.out.split()), " ".join(captured.err.split())
+
+
+def test_cost_first_then_tables_and_verdict_and_a_report(
+    questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The JSON is the whole result, the Markdown is made from it."""
+    assert compare(questions, tmp_path / "report") == 0
+    out, err = said(capsys)
+    assert "last: 12 questions, 4 strategies in 1 setting, " in err
+    assert "Embedding" not in err
+    assert "Inverse gains 1.00" in out
+    result = ComparisonResult.from_json((tmp_path / "report/comparison.json").read_text())
+    assert (result.model, len(result.questions), result.embedding) == ("last", 12, None)
+    assert (tmp_path / "report/comparison.md").read_text() == to_markdown(result)
+    assert {file.suffix for file in (tmp_path / "report").iterdir()} == {".json", ".md", ".html"}
+
+
+def test_a_second_run_asks_nothing_and_is_the_same(
+    questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Unless told to ask afresh."""
+    compare(questions, tmp_path / "one")
+    said(capsys)
+    compare(questions, tmp_path / "two")
+    assert "0 calls with about 0 prompt tokens" in said(capsys)[1]
+    one, two = (tmp_path / name / "comparison.json" for name in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()
+    compare(questions, tmp_path / "two", "--fresh")
+    assert "0 calls" not in said(capsys)[1]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=lambda how: how.name)
+def test_an_interrupted_run_goes_on_and_gives_the_same_report(
+    questions: Path, tmp_path: Path, how: signal.Signals
+) -> None:
+    """A real Ctrl-C, and a kill that nothing can catch: no answer is lost or asked again."""
+
+    def run(folder: str, at: int) -> subprocess.CompletedProcess[str]:
+        start = "import sys; from shared_core.cli.main import main; sys.exit(main())"
+        command = [sys.executable, "-c", start, "compare", "--data", str(questions)]
+        options = ["--model", f"{MODULE}:interrupted", "--output", str(tmp_path / folder)]
+        return subprocess.run(
+            [*command, *options, "--k", "2,4"],
+            env={
+                **os.environ,
+                "POSRAG_TEST_CALLS": str(tmp_path / f"{folder}.calls"),
+                "POSRAG_TEST_INTERRUPT_AT": str(at),
+                "POSRAG_TEST_SIGNAL": how.name,
+                "POSRAG_PROFILES": str(tmp_path / f"{folder}.profiles"),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=Path(__file__).parents[2],
+        )
+
+    whole = run("whole", -1)
+    assert whole.returncode == 0, whole.stderr
+    stopped = run("parts", 40)
+    if how is signal.SIGINT:
+        assert stopped.returncode == 130, stopped.stderr
+        assert "answers are kept in" in " ".join(stopped.stderr.split())
+        assert "Traceback" not in stopped.stderr
+    else:
+        assert stopped.returncode == -signal.SIGKILL
+    assert not (tmp_path / "parts" / "comparison.json").exists()
+    resumed = run("parts", -1)
+    assert resumed.returncode == 0, resumed.stderr
+    reports = [tmp_path / folder / "comparison.json" for folder in ("whole", "parts")]
+    assert reports[0].read_bytes() == reports[1].read_bytes()
+    asked = [len((tmp_path / f"{folder}.calls").read_text()) for folder in ("whole", "parts")]
+    assert asked[1] - asked[0] <= 8, "more than the batch under way was asked again"
+
+
+def test_a_question_that_the_model_refuses_is_reported(
+    questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the terminal as in the files."""
+    assert compare(questions, tmp_path / "report", model="picky") == 0
+    assert "1 of 12 questions are left out" in said(capsys)[0]
+    assert compare(questions, tmp_path / "report", "--max-failed", "0", model="picky") == 2
+    assert "1 of 12 questions have failed" in said(capsys)[1]
+
+
+def test_documents_of_a_file_are_retrieved_by_several_pipelines(
+    questions: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each text is embedded once, though the plan and the run both retrieve."""
+    model = CountingModel()
+    monkeypatch.setattr(resources, "EmbeddingModel", lambda name: model)
+    corpus = tmp_path / "corpus.jsonl"
+    lines: list[dict[str, Any]] = [
+        {"id": f"{number}-{place}", "text": f"thing {number} has {number}x{place}"}
+        for number in range(12)
+        for place in range(4)
+    ]
+    corpus.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    questions.write_text(
+        "".join(
+            json.dumps({"question": f"What has thing {n}?", "answers": f"{n}x0", "gold": f"{n}-0"})
+            + "\n"
+            for n in range(12)
+        )
+    )
+    options = ["--documents", str(corpus), "--pipelines", "dense,hybrid", "--n", "10"]
+    assert compare(questions, tmp_path / "report", *options) == 0
+    out, _ = said(capsys)
+    assert "dense, k=4" in out
+    assert "hybrid, k=4" in out
+    assert "over 10 questions with gold passages" in out
+    assert len(model.embedded) == len({*model.embedded}) == 48 + 10
+    result = ComparisonResult.from_json((tmp_path / "report/comparison.json").read_text())
+    assert result.embedding == "counting"
+
+
+def test_a_reranker_scores_each_pair_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though it is asked by the plan and by the run."""
+    scored: list[tuple[str, str]] = []
+
+    class Model:
+        def predict(self, pairs: Sequence[tuple[str, str]], **_: object) -> list[float]:
+            scored.extend(pairs)
+            return [float(len(text)) for _, text in pairs]
+
+    encoder = resources.CrossEncoder("any")
+    monkeypatch.setattr(encoder, "_loaded", Model)
+    assert encoder("q", ["a", "bbb", "a"]) == [1.0, 3.0, 1.0]
+    assert encoder("q", ["bbb", "cc"]) == [3.0, 2.0]
+    assert scored == [("q", "a"), ("q", "bbb"), ("q", "cc")]
+
+
+def test_strategies_that_need_a_profile_take_it_by_file(questions: Path, tmp_path: Path) -> None:
+    """And the result says which it was."""
+    profile = PositionProfile(model="mine", accuracy=(0.1, 0.2, 0.3, 0.9))
+    path = profile.save(tmp_path / "profile.json")
+    options = ["--strategies", "max_relevance", "--profile", str(path), "--shuffles", "1"]
+    assert compare(questions, tmp_path / "report", *options) == 0
+    result = ComparisonResult.from_json((tmp_path / "report/comparison.json").read_text())
+    names = [each.name for each in result.settings[0].strategies]
+    assert names == ["sequential", "shuffle", "max_relevance"]
+    assert result.profile == "mine"
+    assert result.settings[0].strategies[2].estimates["em"].mean == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "no.such.module:model"], "no.such.module:model is no model"),
+        (["--model", f"{MODULE}:broken"], "RuntimeError: the weights are gone"),
+        (["--data", "absent.jsonl"], "absent.jsonl"),
+        (["--documents", "absent.jsonl"], "absent.jsonl"),
+        (["--n", "0"], "n must be at least 1 question, got 0"),
+        (["--n", "99"], "holds 12 questions"),
+        (["--k", "1"], "k must be at least 2"),
+        (["--k", "9"], "no question has more than 4 passages"),
+        (["--strategies", "best"], "no strategy 'best'"),
+        (["--strategies", "max_relevance"], "made from the accuracy by slot"),
+        (["--strategies", "two_round"], "reads the attention of a model on this machine"),
+        (["--pipelines", "colbert"], "no pipeline 'colbert'"),
+        (["--pipelines", "given+rerank"], "needs a reranker"),
+        (["--graders", "bleu"], "bleu"),
+        (["--profile", "nobody"], "nobody"),
+        (["--curve", "nobody"], "nobody"),
+        (["--template", "absent.txt"], "absent.txt"),
+        (["--max-failed", "2"], "max_failed must lie in"),
+    ],
+)
+def test_bad_input_is_one_line_on_stderr(
+    questions: Path,
+    tmp_path: Path,
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Exit 2, the offending value, no traceback, no report."""
+    assert compare(questions, tmp_path / "report", *arguments) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err.splitlines()[-1]
+    assert captured.err.splitlines()[-1].startswith("posrag: ")
+    assert captured.out == ""
+    assert not (tmp_path / "report" / "comparison.json").exists()
+
+
+def test_a_malformed_line_is_named_by_file_and_number(
+    questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before a model is loaded."""
+    with questions.open("a") as file:
+        file.write('{"question": "What?", "answers": []}\n')
+    assert compare(questions, tmp_path / "report", model="absent") == 2
+    assert "questions.jsonl, line 13: " in capsys.readouterr().err
+
+
+def test_a_report_that_is_a_file_is_refused_before_anything_is_asked(
+    questions: Path, tmp_path: Path, profiles: Path
+) -> None:
+    """The answers would be kept, but the wait would be for nothing."""
+    (tmp_path / "report").write_text("mine")
+    assert compare(questions, tmp_path / "report") == 2
+    assert not list(profiles.glob("*.jsonl"))

@@ -1,0 +1,224 @@
+"""The report of ``posrag compare`` in a real browser: headless Chromium."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rich")
+pytest.importorskip("scipy")
+pytest.importorskip("ir_measures")
+pytest.importorskip("playwright")
+
+from playwright.sync_api import Browser, Page, Request, sync_playwright
+
+from shared_core.cli import main
+
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="needs Chromium: apt-get install chromium-headless-shell"
+    ),
+]
+
+PHONE = {"width": 360, "height": 740}
+DESKTOP = {"width": 1280, "height": 900}
+
+WIDE = "a_question_without_a_single_space_to_break_it_at_" * 4
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page that the command writes."""
+    folder = tmp_path_factory.mktemp("report")
+    data = folder / "questions.jsonl"
+    lines = []
+    for number in range(24):
+        documents = [f"thing {number} variant {place} has {number}x{place}" for place in range(4)]
+        question = f"What has thing {number}? {WIDE if number == 0 else ''}"
+        fields = {"question": question, "answers": f"{number}x0", "documents": documents, "gold": 0}
+        lines.append(json.dumps(fields))
+    data.write_text("\n".join(lines))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        patch.syspath_prepend(str(Path(__file__).parents[2]))
+        arguments = ["--k", "3,4", "--graders", "em,f1", "--output", str(folder)]
+        model = "tests.core.comparison.making:last"
+        assert main.main(["compare", "--data", str(data), "--model", model, *arguments]) == 0
+    return folder / "comparison.html"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Start Chromium; without its sandbox, which a container's root cannot have."""
+    with sync_playwright() as driver:
+        options = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=options)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desktop"])
+def page(request: pytest.FixtureRequest, browser: Browser, report: Path) -> Iterator[Page]:
+    """Open the report, and fail if the page has asked for anything or complained of anything."""
+    context = browser.new_context(viewport=request.param)
+    requests: list[str] = []
+    complaints: list[str] = []
+
+    def note(asked: Request) -> None:
+        requests.append(asked.url)
+
+    page = context.new_page()
+    page.on("request", note)
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(report.as_uri())
+    yield page
+    context.close()
+    assert requests == [report.as_uri()]
+    assert complaints == []
+
+
+def width_of(page: Page) -> int:
+    return int(page.evaluate("innerWidth"))
+
+
+def unfold(page: Page) -> None:
+    for summary in page.locator("summary").all():
+        summary.click()
+
+
+def test_every_plot_is_visible_and_fits_the_screen(page: Page) -> None:
+    """All of its marks, too, and its text is large enough to read."""
+    plots = page.locator("svg").all()
+    assert len(plots) == 2 * 4
+    for plot in plots:
+        box = plot.bounding_box()
+        assert box is not None
+        assert box["width"] > 250
+        assert box["height"] > 100
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width_of(page)
+    marks = page.eval_on_selector_all(
+        "svg circle, svg rect, svg text:not(:empty)",
+        """all => all.map(each => {
+            const {left, right, width} = each.getBoundingClientRect();
+            return [left, right, width, parseFloat(getComputedStyle(each).fontSize)];
+        })""",
+    )
+    assert len(marks) > 100
+    for left, right, width, font_size in marks:
+        assert left >= 0
+        assert right <= width_of(page)
+        assert width > 0
+        assert font_size >= 11
+
+
+def test_text_in_the_plots_does_not_overlap(page: Page) -> None:
+    """Names, figures and ticks of one plot stand apart from each other."""
+    overlaps = page.eval_on_selector_all(
+        "svg",
+        """plots => plots.flatMap(plot => {
+            const boxes = [...plot.querySelectorAll('text')]
+                .filter(each => each.textContent)
+                .map(each => [each.textContent, each.getBoundingClientRect()]);
+            return boxes.flatMap(([name, a], at) => boxes.slice(at + 1)
+                .filter(([_, b]) => a.left < b.right && b.left < a.right
+                    && a.top + 3 < b.bottom && b.top + 3 < a.bottom)
+                .map(([other]) => `${name} / ${other}`));
+        })""",
+    )
+    assert overlaps == []
+
+
+def test_the_page_does_not_scroll_sideways(page: Page) -> None:
+    """Also with everything unfolded; wide tables scroll within their own box."""
+    unfold(page)
+    width = width_of(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    tables = page.locator(".scroll").all()
+    assert len(tables) == 2 * 3
+    for table in tables:
+        box = table.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= width
+    if width == PHONE["width"]:
+        assert page.eval_on_selector(".scroll", "each => each.scrollWidth > each.clientWidth")
+
+
+def test_a_click_sorts_a_table_and_another_turns_it_round(page: Page) -> None:
+    """Figures by their size and not as text, empty cells last, and names by the alphabet."""
+    table = page.locator("table").first
+    names = table.locator("tbody th")
+    assert names.all_text_contents() == ["sequential", "shuffle", "inverse", "u_shape"]
+
+    table.get_by_role("button", name="strategy").click()
+    assert names.all_text_contents() == ["inverse", "sequential", "shuffle", "u_shape"]
+    assert table.locator("[aria-sort]").all_text_contents() == ["strategy"]
+
+    gains = table.get_by_role("button", name="difference [95%]").first
+    column = "each => [...each.tBodies[0].rows].map(row => row.cells[3].dataset.value)"
+    gains.click()
+    fallen = table.evaluate(column)
+    gains.click()
+    risen = table.evaluate(column)
+    assert table.locator("[aria-sort]").get_attribute("aria-sort") == "ascending"
+    for values, downwards in ((fallen, True), (risen, False)):
+        *numbers, empty = values
+        assert empty is None
+        assert [*map(float, numbers)] == sorted(map(float, numbers), reverse=downwards)
+        assert len({*numbers}) > 1
+
+
+def test_questions_sort_back_into_their_order(page: Page) -> None:
+    """By their place in the data: 2 comes before 10."""
+    unfold(page)
+    table = page.get_by_role("region", name="Questions:").first
+    head = table.get_by_role("button", name="id")
+    head.click()
+    head.click()
+    assert table.locator("tbody th").all_text_contents() == [str(n) for n in range(1, 25)]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_the_paper(browser: Browser, report: Path, scheme: str) -> None:
+    """By 4.5 to 1, as the accessibility guidelines ask (WCAG 2.2, 1.4.3)."""
+    context = browser.new_context(color_scheme=scheme)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.goto(report.as_uri())
+    luminance = """name => {
+        const made = document.createElement('i');
+        document.body.append(made);
+        made.style.color = `var(${name})`;
+        const parts = getComputedStyle(made).color.match(/[0-9.]+/g).slice(0, 3);
+        made.remove();
+        return parts.map(part => part / 255)
+            .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+            .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
+    }"""
+    paper = page.evaluate(luminance, "--paper")
+    assert (paper > 0.5) == (scheme == "light")
+    for name in ("--ink", "--soft", "--accent"):
+        text = page.evaluate(luminance, name)
+        assert (max(text, paper) + 0.05) / (min(text, paper) + 0.05) >= 4.5, name
+    context.close()
+
+
+def test_without_scripts_it_is_all_there(browser: Browser, report: Path) -> None:
+    """Sorting is all that a script is for."""
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(report.as_uri())
+    assert page.locator("h1").is_visible()
+    assert page.locator("svg").count() == 2 * 4
+    assert page.locator("th button").count() == 0
+    page.locator("summary").first.click()
+    assert page.get_by_text("What has thing 7?").first.is_visible()
+    context.close()

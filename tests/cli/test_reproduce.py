@@ -1,0 +1,186 @@
+"""``posrag reproduce caus``: its tables, with and without a language model."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("rich")
+pytest.importorskip("ir_measures")
+
+from shared_core import u_shape_order
+from shared_core.cli.main import main
+from shared_core.cli.reproduce import command
+from shared_core.cli.reproduce.caus import configurations
+from shared_core.corpora import torch_api_passages
+from tests.cli.conftest import CountingModel
+
+MODULE = "tests.cli.calling"
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The real corpus, embedded by hashed words, and its index."""
+    passages = torch_api_passages()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "torch_api_passages", lambda: passages)
+        patch.setattr(command, "EmbeddingModel", lambda name: CountingModel())
+        yield tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the user's own answers out of the tests."""
+    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "profiles"))
+
+
+def reproduce(cache: Path, output: Path, *arguments: str) -> dict[str, Any]:
+    """Run the command and return its JSON."""
+    command_line = ["reproduce", "caus", "--cache", str(cache), "--output", str(output)]
+    assert main([*command_line, *arguments]) == 0
+    found: dict[str, Any] = json.loads(output.read_text())
+    return found
+
+
+@pytest.fixture(scope="module")
+def retrieval(cache: Path) -> tuple[dict[str, Any], str]:
+    """What a run without a model finds, and what it prints on a narrow terminal."""
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out:
+        patch.setenv("COLUMNS", "80")
+        return reproduce(cache, cache / "caus.json"), out.getvalue()
+
+
+def rows_of(found: dict[str, Any], table: str) -> dict[str, dict[str, Any]]:
+    return {row["name"]: row for row in found["rows"] if row["table"] == table}
+
+
+def test_without_a_model_retrieval_is_measured(
+    retrieval: tuple[dict[str, Any], str],
+) -> None:
+    """Hit, rank and slot agree with each other, row by row and question by question."""
+    found, out = retrieval
+    assert "No model was asked" in out
+    assert found["model"] is None
+    assert len(found["questions"]) == 52
+    assert [len(rows_of(found, table)) for table in ("I", "II", "III")] == [3, 4, 6]
+    for row in found["rows"]:
+        ranks, slots = row["outcomes"]["rank"], row["outcomes"]["slot"]
+        k = row["k"]
+        placed = range(k) if row["placement"] == "sequential" else u_shape_order(k)
+        assert slots == [None if r is None else [*placed].index(r - 1) + 1 for r in ranks]
+        assert row["outcomes"]["hit"] == [float(r is not None) for r in ranks]
+        assert row["outcomes"]["edge"] == [float(s in (1, k)) for s in slots]
+        ndcg = [0 if r is None else 1 / np.log2(r + 1) for r in ranks]
+        assert row["outcomes"]["ndcg"] == pytest.approx(ndcg)
+        assert row["means"]["hit"] == pytest.approx(np.mean(row["outcomes"]["hit"]))
+        lower, upper = row["intervals"]["hit"]
+        assert lower < row["means"]["hit"] < upper
+        assert "em" not in row["means"]
+
+
+def test_the_rows_differ_in_what_the_paper_varies(retrieval: tuple[dict[str, Any], str]) -> None:
+    """Same ranking and other order in Base and Static; the same setting is the same result."""
+    found, _ = retrieval
+    first = rows_of(found, "I")
+    assert [row["placement"] for row in first.values()] == ["sequential", "u_shape", "u_shape"]
+    base, static, caus = (row["outcomes"] for row in first.values())
+    assert base["rank"] == static["rank"] != caus["rank"]
+    assert base["slot"] != static["slot"]
+    same = [rows_of(found, "II")["alpha 0.3"], rows_of(found, "III")["k 10"]]
+    assert [row["outcomes"] for row in same] == [caus, caus]
+    hits = [row["means"]["hit"] for row in rows_of(found, "III").values()]
+    assert hits == sorted(hits)
+
+
+def test_the_papers_figures_stand_beside_ours(
+    retrieval: tuple[dict[str, Any], str],
+) -> None:
+    """Tables I, II and III as printed."""
+    found, out = retrieval
+    assert [row["published_percent"] for row in rows_of(found, "I").values()] == [
+        {"em": [11.5, 15.4, 17.3], "kw": [21.2, 44.2, 73.1]},
+        {"em": [13.5, 17.3, 21.2], "kw": [25.0, 53.8, 78.8]},
+        {"em": [71.2, 78.8, 86.5], "kw": [75.0, 80.8, 90.4]},
+    ]
+    published = [row["published_percent"].get("em") for row in rows_of(found, "II").values()]
+    assert published == [[82.7], [86.5], [88.5], None]
+    published = [row["published_percent"]["em"] for row in rows_of(found, "III").values()]
+    assert published == [[84.6], [84.6], [88.5], [84.6], [90.4], [86.5]]
+    assert "11.5    15.4     17.3" in out
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_a_model_that_reads_what_is_retrieved_is_graded_so(
+    cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The call where the gold passage stands in the prompt, keywords elsewhere: EM is the hits."""
+    found = reproduce(cache, tmp_path / "caus.json", "--model", f"{MODULE}:reader")
+    out = " ".join(capsys.readouterr().out.split())
+    for row in found["rows"]:
+        assert row["outcomes"]["em"] == row["outcomes"]["hit"]
+        assert row["means"]["kw"] == 1.0
+    assert found["model"] == "reader"
+    gain = rows_of(found, "I")["CAUS U-RAG"]["means"]["em"]
+    gain -= rows_of(found, "I")["Base RAG"]["means"]["em"]
+    assert f"EM of CAUS U-RAG less Base RAG: {100 * gain:+.1f} points [" in out
+    assert "EM of Static U-RAG less Base RAG: +0.0 points" in out
+    assert "p = 1 (paired Wilcoxon, Holm)" in out
+
+
+def test_an_interrupted_run_goes_on_and_comes_to_the_same(
+    cache: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Byte for byte, and no prompt is asked twice."""
+    log = tmp_path / "calls"
+    monkeypatch.setenv("POSRAG_TEST_CALLS", str(log))
+    monkeypatch.setenv("POSRAG_TEST_INTERRUPT_AT", "200")
+    model = ["--model", f"{MODULE}:interrupted", "--name", "reader"]
+    command_line = ["reproduce", "caus", "--cache", str(cache), *model]
+    assert main(command_line) == 130
+    assert "answers are kept in" in capsys.readouterr().err
+    reproduce(cache, tmp_path / "resumed.json", *model)
+    prompts = len(log.read_text())
+    said = " ".join(capsys.readouterr().err.split())
+    assert "192 are answered already" in said
+    lost = 8  # the batch under way
+    assert f"{prompts - lost:,} different prompts" in said
+    reproduce(cache, tmp_path / "again.json", *model)
+    assert len(log.read_text()) == prompts
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "resumed.json").read_bytes()
+    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "elsewhere"))
+    reproduce(cache, tmp_path / "whole.json", *model)
+    assert (tmp_path / "whole.json").read_bytes() == (tmp_path / "resumed.json").read_bytes()
+
+
+def test_the_gate_decides_for_caus_alone(cache: Path, tmp_path: Path) -> None:
+    """With an index at or below 1 CAUS keeps the ranked order; Static U-RAG never asks."""
+    found = reproduce(cache, tmp_path / "caus.json", "--psi", "0.97")
+    placements = {row["name"]: row["placement"] for row in found["rows"]}
+    assert placements.pop("Static U-RAG") == "u_shape"
+    assert {*placements.values()} == {"sequential"}
+    assert [row.caus.k for row in configurations("always")] == [10] * 7 + [3, 5, 7, 10, 12, 15]
+
+
+def test_what_cannot_be_done_is_said_before_anything_is(
+    cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, status 2."""
+    start = ["reproduce", "caus", "--cache", str(cache)]
+    assert main([*start, "--output", str(tmp_path / "no" / "caus.json")]) == 2
+    assert "there is no such folder" in capsys.readouterr().err
+    assert main([*start, "--psi", "unheard-of"]) == 2
+    assert "no position profile 'unheard-of'" in capsys.readouterr().err
+    assert main([*start, "--model", f"{MODULE}:nobody"]) == 2
+    assert "is no model" in capsys.readouterr().err

@@ -1,0 +1,538 @@
+"""The comparison from questions to result, with readers whose bias is known."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("scipy")
+pytest.importorskip("ir_measures")
+
+from shared_core import CAUS, HybridIndex, Journal, PositionProfile
+from shared_core.attention import Case
+from shared_core.comparison import Comparison, ComparisonResult, Judge, to_markdown
+from shared_core.errors import GenerationError, ProfileNotFoundError
+from shared_core.placement import UShape, distraction_placement
+from shared_core.placement.curve import PositionalCurve
+from tests.core.comparison.making import Counting, codes, first, last, reader_data, shown
+
+RIGHT_BY_SLOT = (0.998, 0.595, 0.645, 0.833, 0.995)
+"""Of the biased reader, k=5, over 400 questions in every slot (tests/readers/README.md)."""
+
+
+def by_name(result: ComparisonResult, setting: int = 0) -> dict[str, list[float]]:
+    """Return the deciding outcomes of each strategy."""
+    strategies = result.settings[setting].strategies
+    return {each.name: [*each.outcomes[result.graders[0]]] for each in strategies}
+
+
+@pytest.fixture(scope="module")
+def planted() -> ComparisonResult:
+    """The biased reader behind a retriever that ranks gold first or second, by turns."""
+    pytest.importorskip("transformers")
+    from tests.core.attention.readers import reader
+
+    data = reader_data(80, k=5, ranks=(0, 1), seed=21)
+    return Comparison(ks=(5,), graders=("exact",), shuffles=2).run(reader("biased"), data)
+
+
+def test_the_gain_that_was_planted_is_found(planted: ComparisonResult) -> None:
+    """Rank 1 goes from slot 1 to slot 4, rank 0 stays: half of the difference of those slots."""
+    truth = (RIGHT_BY_SLOT[4] - RIGHT_BY_SLOT[1]) / 2
+    assert planted.verdict.kind == "gain"
+    assert planted.verdict.strategy == "u_shape"
+    found = {each.name: each for each in planted.settings[0].strategies}["u_shape"]
+    lower, upper = found.against["sequential"].interval
+    assert lower <= truth <= upper
+    assert f"u_shape gains {found.against['sequential'].difference:.2f}" in planted.verdict.text
+
+
+def test_the_truth_of_the_shuffle_is_covered_as_well(planted: ComparisonResult) -> None:
+    """All slots alike, less what gold has in ranked order."""
+    truth = np.mean(RIGHT_BY_SLOT) - np.mean(RIGHT_BY_SLOT[:2])
+    found = {each.name: each for each in planted.settings[0].strategies}["shuffle"]
+    lower, upper = found.against["sequential"].interval
+    assert lower <= truth <= upper
+
+
+def test_the_retriever_is_measured_for_what_it_is(planted: ComparisonResult) -> None:
+    """Gold first for every other question, and always among the first two."""
+    retrieval = planted.settings[0].retrieval
+    assert retrieval["hit@1"].mean == 0.5
+    assert retrieval["hit@5"].mean == 1
+    assert retrieval["MRR"].mean == 0.75
+    assert planted.settings[0].gold_ranks == (0, 1) * 40
+
+
+def test_the_control_shows_no_gain() -> None:
+    """The same questions and ranking, and a reader that sees all slots alike."""
+    pytest.importorskip("transformers")
+    from tests.core.attention.readers import reader
+
+    data = reader_data(80, k=5, ranks=(0, 1), seed=21)
+    result = Comparison(ks=(5,), graders=("exact",), shuffles=1).run(reader("uniform"), data)
+    assert result.verdict.kind == "no_difference"
+    assert "keep the ranked order: no strategy beats it or shuffling here" in result.verdict.text
+
+
+def test_two_rounds_are_made_with_a_local_model_and_kept(tmp_path: Path) -> None:
+    """The plan tells the first rounds; a second run makes none and comes to the same."""
+    pytest.importorskip("transformers")
+    from tests.core.attention.readers import reader
+
+    data = reader_data(12, k=4, ranks=(2,), seed=3)
+    comparison = Comparison(ks=(4,), graders=("exact",), strategies=("two_round",), shuffles=1)
+    model, journal = reader("biased"), Journal(tmp_path / "answers")
+    assert comparison.plan(model, data, journal=journal).reads == 12
+    result = comparison.run(model, data, journal=journal)
+    plan = comparison.plan(model, data, journal=journal)
+    assert (plan.reads, plan.calls) == (0, 0)
+    passes: list[int] = []
+    hook = model.model.register_forward_hook(lambda *_: passes.append(1))
+    again = comparison.run(model, data, journal=Journal(tmp_path / "answers"))
+    hook.remove()
+    assert passes == []
+    assert again.to_json() == result.to_json()
+    orders = result.settings[0].strategies[2].orders
+    assert all(sorted(order) == [0, 1, 2, 3] for (order,) in orders)
+    assert len({*orders}) > 1
+    comparison.forget(model, data, journal=journal)
+    assert comparison.plan(model, data, journal=journal).reads == 12
+
+
+def test_a_known_curve_places_in_one_round() -> None:
+    """The best passage at the end that is attended to most, the next one at the other."""
+    pytest.importorskip("transformers")
+    from tests.core.attention.readers import reader
+
+    curve = PositionalCurve(model="mine", scores=(0.8, 0.1, 0.1, 1.0), n=1)
+    comparison = Comparison(ks=(4,), strategies=("attention",), shuffles=1, curve=curve)
+    data = reader_data(6, k=4, ranks=(0,), seed=3)
+    assert comparison.plan(reader("biased"), data).reads == 0
+    placed = comparison.run(reader("biased"), data).settings[0].strategies[2]
+    assert {(order[-1], order[0]) for (order,) in placed.orders} == {(0, 1)}
+    with pytest.raises(ValueError, match="needs the model's positional curve"):
+        replace(comparison, curve=None).plan(reader("biased"), data)
+
+
+def test_a_first_round_that_cannot_be_made_costs_its_question_alone() -> None:
+    """Here a blank passage, of which no attention can be read."""
+    pytest.importorskip("transformers")
+    from tests.core.attention.readers import reader
+
+    data = reader_data(8, k=3, ranks=(1,), seed=3)
+    passages = [replace(p, text="") if p.id == "q2-0" else p for p in data.passages]
+    blank = replace(data, passages=tuple(passages))
+    comparison = Comparison(ks=(3,), strategies=("two_round",), shuffles=1, max_failed=0.2)
+    (failure,) = comparison.run(reader("biased"), blank).settings[0].failures
+    assert (failure.question, failure.strategy) == (2, "two_round")
+
+
+def test_every_strategy_is_asked_what_it_says() -> None:
+    """Best first for the ranked order, best last for its inverse, both edges for the U."""
+    result = Comparison(ks=(4,), shuffles=2).run(last, codes(8))
+    assert by_name(result)["sequential"] == [0.0] * 8
+    assert by_name(result)["inverse"] == [1.0] * 8
+    for strategy in result.settings[0].strategies:
+        for number, (orders, answers) in enumerate(
+            zip(strategy.orders, strategy.answers, strict=True)
+        ):
+            assert answers == tuple(f"{number}x{order[-1]}" for order in orders)
+    assert [len(each.orders[0]) for each in result.settings[0].strategies] == [1, 2, 1, 1]
+
+
+def test_a_shuffled_question_is_the_mean_of_its_orders() -> None:
+    """And the orders differ from question to question, so that no slot is favoured."""
+    result = Comparison(ks=(4,), shuffles=4).run(last, codes(30))
+    shuffled = result.settings[0].strategies[1]
+    expected = [sum(order[-1] == 0 for order in orders) / len(orders) for orders in shuffled.orders]
+    assert list(shuffled.outcomes["em"]) == expected
+    assert len({*expected}) > 2
+    ends = Counter(order[-1] for orders in shuffled.orders for order in orders)
+    assert all(15 <= ends[rank] <= 45 for rank in range(4))
+
+
+def test_equal_prompts_are_asked_once_over_strategies_settings_and_runs(tmp_path: Path) -> None:
+    """Two passages have two orders, whatever the strategies are called; the plan knows."""
+    model, journal = Counting(first), Journal(tmp_path / "answers")
+    comparison = Comparison(ks=(2,), pipelines=("given", "sparse"), shuffles=3)
+    data = codes(6, k=2)
+    plan = comparison.plan(model, data, journal=journal)
+    assert model.asked == []
+    comparison.run(model, data, journal=journal)
+    assert len(model.asked) == len({*model.asked}) == plan.calls <= 6 * 4
+    assert (plan.questions, plan.settings, plan.strategies, plan.kept) == (6, 2, 4, 0)
+    asked = len(model.asked)
+    comparison.run(model, data, journal=journal)
+    assert len(model.asked) == asked
+    after = comparison.plan(model, data, journal=journal)
+    assert (after.kept, after.calls, after.prompt_tokens) == (plan.calls, 0, 0)
+    comparison.forget(model, data, journal=journal)
+    assert comparison.plan(model, data, journal=journal) == plan
+
+
+def test_one_seed_is_one_result(tmp_path: Path) -> None:
+    """Byte by byte, with and without a journal; and another seed shuffles anew."""
+    data = codes(10)
+    one = Comparison(ks=(3, 4)).run(last, data).to_json()
+    assert Comparison(ks=(3, 4)).run(last, data, journal=Journal(tmp_path / "a")).to_json() == one
+    assert Comparison(ks=(3, 4), seed=1).run(last, data).to_json() != one
+
+
+def test_the_result_survives_json_whole() -> None:
+    """Every outcome, and what stands around it."""
+    result = Comparison(ks=(2, 4), graders=("em", "f1")).run(last, codes(7, gold=2))
+    assert ComparisonResult.from_json(result.to_json()) == result
+    data = json.loads(result.to_json())
+    assert data["settings"][1]["strategies"][0]["outcomes"]["em"] == [0.0] * 7
+    with pytest.raises(FrozenInstanceError):
+        result.model = "other"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}', '{"format": 1, "settings": 5}'])
+def test_other_json_is_refused(text: str) -> None:
+    """With a sentence, not a stack of errors."""
+    with pytest.raises(ValueError, match="not the JSON of a comparison"):
+        ComparisonResult.from_json(text)
+
+
+def failing_on(bad: Sequence[int], *, reason: str = "content policy") -> Counting:
+    def answer(prompts: Sequence[str]) -> list[str]:
+        for prompt in prompts:
+            if shown(prompt)[0] in bad:
+                raise RuntimeError(reason)
+        return last(prompts)
+
+    return Counting(answer)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_questions_that_the_model_fails_on_are_left_out_and_reported(
+    tmp_path: Path, kept: bool
+) -> None:
+    """Of all strategies alike, with the reason; the others come out as if alone."""
+    journal = Journal(tmp_path / "answers") if kept else None
+    result = Comparison(ks=(4,), max_failed=0.2).run(
+        failing_on([3, 11]), codes(20), journal=journal
+    )
+    setting = result.settings[0]
+    assert [(each.question, each.reason) for each in setting.failures] == [
+        (3, "RuntimeError: content policy"),
+        (11, "RuntimeError: content policy"),
+    ]
+    assert setting.questions == tuple(n for n in range(20) if n not in (3, 11))
+    assert all(len(each.outcomes["em"]) == 18 for each in setting.strategies)
+    assert by_name(result)["inverse"] == [1.0] * 18
+    text = to_markdown(result)
+    assert "2 of 20 questions are left out of all strategies" in text
+    assert "- 2: RuntimeError: content policy (first: question 4, sequential)" in text
+
+
+def test_a_question_that_one_strategy_fails_on_is_left_out_of_all() -> None:
+    """Or the others would be compared on a question more."""
+
+    def answer(prompts: Sequence[str]) -> list[str]:
+        if any(shown(prompt)[1] == ["5x3", "5x2", "5x1", "5x0"] for prompt in prompts):
+            raise RuntimeError("upside down")
+        return last(prompts)
+
+    setting = Comparison(ks=(4,)).run(answer, codes(20)).settings[0]
+    assert [(each.question, each.strategy) for each in setting.failures] == [(5, "inverse")]
+    assert all(len(each.answers) == 19 for each in setting.strategies)
+    sequential = setting.strategies[0].answers
+    assert sequential == tuple((f"{n}x3",) for n in range(20) if n != 5)
+
+
+def test_an_answer_that_is_none_is_a_failure_with_its_own_reason() -> None:
+    """Without what the asker says about the answers it keeps."""
+
+    def answer(prompts: Sequence[str]) -> list[str]:
+        return [None if shown(p)[0] == 6 else last([p])[0] for p in prompts]  # type: ignore[misc]
+
+    (failure,) = Comparison(ks=(4,)).run(answer, codes(20)).settings[0].failures
+    assert failure.question == 6
+    assert "returned None instead of a str" in failure.reason
+    assert "kept" not in failure.reason
+
+
+def test_a_failure_in_one_setting_costs_the_others_nothing() -> None:
+    """A prompt of four passages may be too long where one of two is not."""
+
+    def answer(prompts: Sequence[str]) -> list[str]:
+        for prompt in prompts:
+            number, found = shown(prompt)
+            if number == 5 and len(found) == 4:
+                raise RuntimeError("too long")
+        return last(prompts)
+
+    result = Comparison(ks=(2, 4)).run(answer, codes(20))
+    assert [len(setting.failures) for setting in result.settings] == [0, 1]
+    assert [len(setting.questions) for setting in result.settings] == [20, 19]
+
+
+def test_what_is_answered_before_a_failure_is_not_asked_again(tmp_path: Path) -> None:
+    """Beside the prompts that fail, and those in one call with them."""
+    model, journal = failing_on([3]), Journal(tmp_path / "answers")
+    comparison = Comparison(ks=(4,))
+    comparison.run(model, codes(20), journal=journal)
+    first_run = len(model.asked)
+    comparison.run(model, codes(20), journal=journal)
+    assert all(shown(prompt)[0] == 3 for prompt in model.asked[first_run:])
+
+
+def test_too_many_failures_are_an_error() -> None:
+    """With how many, what is allowed, and what the model said."""
+    with pytest.raises(GenerationError, match=r"4 of 20 questions have failed .*max_failed=0.1.*"):
+        Comparison(ks=(4,)).run(failing_on([2, 9, 13, 14]), codes(20))
+
+
+def test_a_model_that_never_answers_is_not_asked_everything() -> None:
+    """A wrong key should cost a few calls, not thousands."""
+    model = failing_on(range(1000), reason="401 wrong key")
+    with pytest.raises(GenerationError, match=r"questions have failed .* 401 wrong key"):
+        Comparison(ks=(4,)).run(model, codes(200))
+    assert len(model.asked) < 200
+
+
+def test_a_service_that_stays_down_is_no_failure_of_the_questions() -> None:
+    """After the last attempt the run ends; what is answered is kept."""
+
+    def answer(prompts: Sequence[str]) -> list[str]:
+        if any(shown(prompt)[0] == 7 for prompt in prompts):
+            raise TimeoutError("down")
+        return last(prompts)
+
+    with pytest.raises(GenerationError, match="down"):
+        Comparison(ks=(4,), attempts=1).run(answer, codes(20))
+
+
+def test_without_gold_answers_are_compared_and_retrieval_is_not() -> None:
+    """It is said to be unknown, not to be nought."""
+    result = Comparison(ks=(4,)).run(last, codes(10, gold=None))
+    assert result.settings[0].retrieval == {}
+    assert result.settings[0].gold_ranks == (None,) * 10
+    assert "Retrieval: n/a" in to_markdown(result)
+    assert result.verdict.kind == "gain"
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_fewer_questions_than_a_test_can_bear_get_no_verdict_of_gain(n: int) -> None:
+    """Though every one of them is better."""
+    result = Comparison(ks=(4,)).run(last, codes(n))
+    assert result.verdict.kind == "too_few"
+    assert f"Too few questions to tell: {n}, and below 8 nothing could be shown" in to_markdown(
+        result
+    )
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_judge_reads_the_question_and_judges_nothing_twice(tmp_path: Path, kept: bool) -> None:
+    """Its scores are kept as answers are, where there is a journal."""
+    seen = []
+
+    def judge(question: str, answers: Sequence[str], answer: str) -> float:
+        seen.append((question, answer))
+        return 0.75 if answer in answers else 0.25
+
+    comparison = Comparison(ks=(4,), graders=(Judge(judge, "gpt"), "em"))
+    journal = Journal(tmp_path / "answers") if kept else None
+    result = comparison.run(last, codes(10), journal=journal)
+    assert result.graders == ("gpt", "em")
+    assert by_name(result)["inverse"] == [0.75] * 10
+    assert len(seen) == len({*seen})
+    count = len(seen)
+    assert comparison.run(last, codes(10), journal=journal) == result
+    assert len(seen) == (count if kept else 2 * count)
+    with pytest.raises(ValueError, match="judge 'judge' must return a score in"):
+        Comparison(ks=(4,), graders=(Judge(lambda *_: 7.0),)).run(last, codes(3))
+
+
+def test_keywords_are_what_the_keyword_grader_asks_for() -> None:
+    """The answers are what the others do."""
+    data = codes(10)
+    asked = tuple(replace(each, keywords=("0x3",)) for each in data.questions)
+    result = Comparison(ks=(4,), graders=("kw", "em")).run(last, replace(data, questions=asked))
+    ranked = result.settings[0].strategies[0]
+    assert ranked.outcomes["kw"] == (1.0, *[0.0] * 9)
+    assert ranked.outcomes["em"] == (0.0,) * 10
+
+
+def test_placements_of_the_users_own_and_by_profile_take_part() -> None:
+    """The best passages to the end, which is where this model reads."""
+    profile = PositionProfile(
+        model="m", accuracy=(0.1, 0.2, 0.3, 0.9), distraction=(0.9, 0.5, 0.4, 0.1)
+    )
+    strategies = (UShape(best_at="end"), "max_relevance", "min_distraction")
+    result = Comparison(ks=(4,), strategies=strategies, profile=profile).run(last, codes(10))
+    names = ["sequential", "shuffle", "u_shape", "max_relevance", "min_distraction"]
+    assert [each.name for each in result.settings[0].strategies] == names
+    assert all(np.mean(by_name(result)[name]) == 1 for name in names[2:])
+    assert result.profile == "m"
+
+
+def embed(texts: Sequence[str]) -> list[list[float]]:
+    """Return how often each of a few characters occurs."""
+    return [[text.count(char) + 0.1 for char in "0123456789x"] for text in texts]
+
+
+def test_pipelines_are_those_of_the_package() -> None:
+    """Dense, hybrid and auto rank as `CAUS` does, and sparse as BM25."""
+    data = codes(12)
+    pipelines = ("dense", "sparse", "hybrid", "auto")
+    comparison = Comparison(ks=(2, 3), pipelines=pipelines, embed=embed, embedding="e", shuffles=1)
+    result = comparison.run(last, data)
+    index = HybridIndex()
+    index.add(data.passages, embed([passage.text for passage in data.passages]))
+    alphas = {"dense": 1.0, "hybrid": 0.3, "auto": "auto"}
+    assert [setting.name for setting in result.settings[:2]] == ["dense, k=2", "dense, k=3"]
+    for setting in result.settings:
+        for question, ids in zip(data.questions, setting.passages, strict=True):
+            assert len(ids) == setting.k
+            if setting.pipeline in alphas:
+                caus = CAUS(k=setting.k, alpha=alphas[setting.pipeline])  # type: ignore[arg-type]
+                found = caus.search(index, question.question, embed([question.question])[0])
+                assert ids == tuple(passage.id for passage in found.ranking.passages)
+            else:
+                number = question.question.split()[-1][:-1]
+                assert all(id.startswith(f"{number}-") for id in ids)
+    assert result.embedding == "e"
+
+
+def test_a_reranker_orders_what_was_found() -> None:
+    """By its own scores, over more than k passages."""
+
+    def newest(question: str, texts: Sequence[str]) -> list[float]:
+        return [float(text.rpartition("x")[2]) for text in texts]
+
+    comparison = Comparison(ks=(2,), pipelines=("given", "given+rerank"), reranker=newest)
+    plain, reranked = comparison.run(last, codes(6)).settings
+    assert plain.passages[0] == ("0-0", "0-1")
+    assert reranked.passages[0] == ("0-3", "0-2")
+    bad = Comparison(ks=(2,), pipelines=("given+rerank",), reranker=lambda *_: [1.0])
+    with pytest.raises(ValueError, match="one finite number for each of 4 texts"):
+        bad.plan(last, codes(6))
+
+
+def test_neighbours_join_what_was_found_and_count_for_it() -> None:
+    """Two passages that touch are one span, and a span with the gold passage is relevant."""
+    data = codes(6, gold=3)
+    placed = tuple(
+        replace(each, metadata={"document": each.id.split("-")[0], "number": int(each.id[-1])})
+        for each in data.passages
+    )
+    comparison = Comparison(ks=(2,), pipelines=("given", "given+spans"))
+    plain, spans = comparison.run(last, replace(data, passages=placed)).settings
+    assert plain.passages[0] == ("0-0", "0-1")
+    assert spans.passages[0] == ("0-0+0-1+0-2+0-3",)
+    assert [setting.retrieval["hit@2"].mean for setting in (plain, spans)] == [0, 1]
+    assert (plain.gold_ranks[0], spans.gold_ranks[0]) == (None, 0)
+    assert spans.strategies[0].estimates["em"].mean == 1
+    with pytest.raises(ValueError, match=r"\+spans needs document and number .*'0-0' has {}"):
+        comparison.plan(last, data)
+
+
+class DistractionAware:
+    """A strategy of one's own: by known distracting effects, against a profile."""
+
+    name = "distraction_aware"
+
+    def reads(self, cases: Sequence[Case]) -> list[tuple[str, ...]]:
+        return []
+
+    def orders(self, cases: Sequence[Case]) -> list[list[tuple[int, ...]]]:
+        profile = PositionProfile(model="m", accuracy=(0.1, 0.2, 0.3, 0.9))
+        return [
+            [distraction_placement([0.8, 0.9, 0.5, 0.4], [0.0, 0.9, 0.0, 0.0], profile)]
+            for _ in cases
+        ]
+
+
+def test_a_strategy_of_ones_own_takes_part() -> None:
+    """Rank 1 is a hard distractor, and rank 0 goes where this model reads."""
+    result = Comparison(ks=(4,), strategies=(DistractionAware(),)).run(last, codes(10))
+    assert np.mean(by_name(result)["distraction_aware"]) == 1
+    assert result.settings[0].strategies[2].orders[0] == ((1, 3, 2, 0),)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ks": (1,)}, "k must be at least 2"),
+        ({"ks": (0,)}, "k must be an integer >= 1, got 0"),
+        ({"ks": ()}, "ks must name at least one"),
+        ({"ks": (4, 4)}, "ks must differ, got 4 twice"),
+        ({"pipelines": ("colbert",)}, "no pipeline 'colbert'"),
+        ({"strategies": ("best",)}, "no strategy 'best'"),
+        ({"strategies": ("u_shape", UShape())}, "strategies must differ, got 'u_shape' twice"),
+        ({"graders": ("bleu",)}, "bleu"),
+        ({"graders": ()}, "graders must name at least one"),
+        ({"shuffles": 0}, "shuffles must be at least 1, got 0"),
+        ({"attempts": 0}, "attempts must be at least 1"),
+        ({"fetch_k": 0}, "fetch_k must be an integer >= 1"),
+        ({"seed": -1}, "seed must be >= 0, got -1"),
+        ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
+        ({"effect": 0.0}, "effect must lie between 0 and 1"),
+        ({"max_failed": 1.0}, r"max_failed must lie in \[0, 1\)"),
+    ],
+)
+def test_options_are_checked_at_once(options: dict[str, object], message: str) -> None:
+    """Before anything is retrieved or asked."""
+    with pytest.raises(ValueError, match=message):
+        Comparison(**options)  # type: ignore[arg-type]
+
+
+def test_a_profile_that_is_not_there_is_said_at_once() -> None:
+    """By its name."""
+    with pytest.raises(ProfileNotFoundError, match="nobody"):
+        Comparison(profile="nobody")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strategies": ("max_relevance",)}, "made from the accuracy by slot"),
+        ({"strategies": ("two_round",)}, "reads the attention of a model on this machine"),
+        ({"strategies": ("attention",)}, "reads the attention of a model on this machine"),
+        ({"pipelines": ("dense",)}, "need embed="),
+        ({"pipelines": ("given+rerank",)}, "needs a reranker, and none is given"),
+        ({"ks": (4, 10)}, "k=10, but no question has more than 4 passages"),
+    ],
+)
+def test_what_is_missing_is_said_by_the_plan(options: dict[str, object], message: str) -> None:
+    """Before the model is asked."""
+    with pytest.raises(ValueError, match=message):
+        Comparison(**{"ks": (4,), **options}).plan(last, codes(5))  # type: ignore[arg-type]
+
+
+def test_a_reference_that_a_grader_cannot_use_is_said_by_the_plan() -> None:
+    """The article alone, for the sub-span grader."""
+    data = codes(5)
+    asked = (replace(data.questions[0], answers=("The",)), *data.questions[1:])
+    with pytest.raises(ValueError, match="nothing of the reference 'The' is left"):
+        Comparison(ks=(4,), graders=("subspan",)).plan(last, replace(data, questions=asked))
+
+
+def test_a_question_without_documents_is_named_by_the_given_pipeline() -> None:
+    """The others do not need them."""
+    data = codes(5)
+    asked = (*data.questions[:4], replace(data.questions[4], ranking=()))
+    mixed = replace(data, questions=asked)
+    with pytest.raises(ValueError, match="'What has thing 4\\?' has none"):
+        Comparison(ks=(4,), pipelines=("given",)).plan(last, mixed)
+    assert Comparison(ks=(4,), pipelines=("sparse",)).plan(last, mixed).questions == 5
+
+
+def test_progress_adds_up() -> None:
+    """Every different prompt is reported once, also those in one call with a failing one."""
+    comparison, data = Comparison(ks=(4,)), codes(20)
+    for model in (Counting(last), failing_on([3])):
+        seen: list[int] = []
+        comparison.run(model, data, on_answer=seen.append)
+        assert sum(seen) == comparison.plan(model, data).calls
+        assert len(seen) > 3

@@ -1,0 +1,147 @@
+"""Questions and documents from files: what is read, and what is refused by file and line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared_core import Passage, ProbeQuestion
+from shared_core.comparison import ComparedQuestion, ComparisonData, read_comparison
+
+
+def write(path: Path, *lines: Any) -> Path:
+    texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
+    path.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    return path
+
+
+ASKED = {"question": "Who?", "answers": ["Ann"]}
+
+
+def test_a_retrievers_own_list_keeps_its_order_and_its_ids(tmp_path: Path) -> None:
+    """Texts and objects; gold by place or by id; one text is one passage in all questions."""
+    path = write(
+        tmp_path / "q.jsonl",
+        {**ASKED, "documents": ["one", {"id": "b", "text": "two"}], "gold": 1, "id": 7},
+        "",
+        {"question": "Where?", "answers": "Oslo", "documents": ["three", "one"], "gold": ["b"]},
+        {"question": "When?", "answers": ["1905"], "documents": ["one"]},
+    )
+    data = read_comparison(path)
+    first, second, third = data.questions
+    assert [data.by_id[id].text for id in first.ranking] == ["one", "two"]
+    assert (first.gold, first.id, second.answers, second.gold) == (("b",), "7", ("Oslo",), ("b",))
+    assert [data.by_id[id].text for id in second.ranking] == ["three", "one"]
+    assert len(data.passages) == 3
+    assert third.gold == ()
+
+
+def test_a_probes_file_makes_one_collection_of_all_passages(tmp_path: Path) -> None:
+    """As does the probe's own class."""
+    line = {**ASKED, "gold": "It was Ann.", "distractors": ["x", "y"]}
+    other = {**ASKED, "gold": "Ann did it.", "distractors": ["y", "z"]}
+    data = read_comparison(write(tmp_path / "q.jsonl", line, other))
+    assert {passage.text for passage in data.passages} == {"It was Ann.", "Ann did it.", *"xyz"}
+    assert [data.by_id[q.gold[0]].text for q in data.questions] == ["It was Ann.", "Ann did it."]
+    assert data.questions[0].ranking == ()
+    probe = ProbeQuestion(question="Who?", answers=("Ann",), gold="It was Ann.", distractors=("x",))
+    assert len(ComparisonData.from_probe([probe]).passages) == 2
+
+
+def test_documents_of_a_file_are_named_by_id(tmp_path: Path) -> None:
+    """Titles stand before texts; so many questions as asked for, but all the documents."""
+    corpus = write(
+        tmp_path / "d.jsonl", {"id": "a", "text": "T", "title": "Head"}, {"_id": "b", "text": "U"}
+    )
+    questions = write(
+        tmp_path / "q.jsonl",
+        {**ASKED, "gold": "b"},
+        {**ASKED, "documents": ["b", "a"], "gold": ["a"]},
+        ASKED,
+    )
+    data = read_comparison(questions, corpus, n=2)
+    assert [passage.text for passage in data.passages] == ["Head\nT", "U"]
+    assert [(q.gold, q.ranking) for q in data.questions] == [(("b",), ()), (("a",), ("b", "a"))]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "Expecting"),
+        ("[1]", "expected an object"),
+        ({"answers": ["a"], "documents": ["x"]}, "question must not be blank"),
+        ({"question": ["Q"], "answers": "a", "documents": ["x"]}, "question must be a string"),
+        ({"question": "Q", "documents": ["x"]}, "has no answers"),
+        ({"question": "Q", "answers": [], "documents": ["x"]}, "has no answers"),
+        ({"question": "Q", "answers": [" "], "documents": ["x"]}, "has no answers"),
+        ({"question": "Q", "answers": [1], "documents": ["x"]}, "answers must be strings, got [1]"),
+        ({**ASKED, "documents": []}, "documents is empty"),
+        ({**ASKED, "documents": [" "]}, "a passage must not be blank"),
+        ({**ASKED, "documents": [3]}, "a document is a text, or an object with id and text, got 3"),
+        ({**ASKED, "documents": ["x"], "gold": 1}, "gold 1 is no place in its 1 documents"),
+        ({**ASKED, "documents": ["x"], "gold": True}, "gold true is the id of no document"),
+        ({**ASKED, "documents": ["x"], "gold": "y"}, 'gold "y" is the id of no document'),
+        (
+            {**ASKED, "documents": [{"id": "a", "text": "x"}, {"id": "a", "text": "y"}]},
+            "'a' stands for two different texts",
+        ),
+        ({**ASKED, "keywords": [""], "documents": ["x"]}, "blank keyword"),
+        ({**ASKED, "distractors": ["x"]}, "without the gold passage"),
+        (ASKED, "no passages to answer from; give documents"),
+    ],
+)
+def test_a_malformed_line_is_named(tmp_path: Path, line: Any, message: str) -> None:
+    """By file and number, with what is wrong."""
+    path = write(tmp_path / "q.jsonl", {**ASKED, "documents": ["fine"]}, line)
+    with pytest.raises(ValueError, match=r"q\.jsonl, line 2: ") as caught:
+        read_comparison(path)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"id": 1, "text": "x"}, "a document has the strings id and text"),
+        ({"id": "b"}, "a document has the strings id and text"),
+        ({"id": "a", "text": "again"}, "document id 'a' occurs twice"),
+    ],
+)
+def test_a_malformed_document_is_named(tmp_path: Path, line: Any, message: str) -> None:
+    """In its own file."""
+    corpus = write(tmp_path / "d.jsonl", {"id": "a", "text": "x"}, line)
+    with pytest.raises(ValueError, match=r"d\.jsonl, line 2: ") as caught:
+        read_comparison(write(tmp_path / "q.jsonl", ASKED), corpus)
+    assert message in str(caught.value)
+
+
+def test_an_id_that_no_document_has_is_named(tmp_path: Path) -> None:
+    """Of gold and of a ranked list."""
+    corpus = write(tmp_path / "d.jsonl", {"id": "a", "text": "x"})
+    for line in ({**ASKED, "gold": "no"}, {**ASKED, "documents": ["no"]}):
+        with pytest.raises(ValueError, match=r"line 1: .*no"):
+            read_comparison(write(tmp_path / "q.jsonl", line), corpus)
+
+
+def test_a_file_without_enough_questions_is_refused(tmp_path: Path) -> None:
+    """None, or fewer than asked for."""
+    with pytest.raises(ValueError, match="holds no questions"):
+        read_comparison(write(tmp_path / "q.jsonl", ""))
+    path = write(tmp_path / "q.jsonl", {**ASKED, "documents": ["x"]})
+    with pytest.raises(ValueError, match=r"n=2: .* holds 1 questions"):
+        read_comparison(path, n=2)
+    with pytest.raises(ValueError, match="n must be at least 1 question, got 0"):
+        read_comparison(path, n=0)
+
+
+def test_data_made_by_hand_is_checked_too() -> None:
+    """Ids twice, ids that are not there, no questions."""
+    asked = ComparedQuestion(question="Q", answers=("a",), ranking=("x",))
+    with pytest.raises(ValueError, match="names passage 'x', which is not there"):
+        ComparisonData(questions=(asked,), passages=())
+    with pytest.raises(ValueError, match="passage id 'x' occurs twice"):
+        ComparisonData(questions=(asked,), passages=(Passage("x", "1"), Passage("x", "2")))
+    with pytest.raises(ValueError, match="no questions"):
+        ComparisonData(questions=(), passages=())

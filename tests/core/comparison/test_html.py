@@ -1,0 +1,305 @@
+"""The report as a page: what is in it, and that nothing in it is anybody else's to decide."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from html.parser import HTMLParser
+
+import pytest
+
+pytest.importorskip("scipy")
+pytest.importorskip("ir_measures")
+
+from shared_core import GenerationError
+from shared_core.comparison import Comparison, ComparisonData, ComparisonResult, to_html
+from shared_core.comparison.html.outcomes import MOST_FAILURES, MOST_QUESTIONS
+from shared_core.comparison.html.scale import Scale
+from tests.core.comparison.making import codes, last, shown
+
+VOID = {"meta", "link", "br", "img", "hr", "input"}
+
+
+@dataclass(frozen=True)
+class Tag:
+    name: str
+    attributes: dict[str, str | None]
+
+
+class Page(HTMLParser):
+    """Tags, and the text under each; stops at a tag that is closed out of turn."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[Tag] = []
+        self.texts: dict[str, list[str]] = {}
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(Tag(tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+            self.texts.setdefault(tag, []).append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        for tag in {*self._open}:
+            self.texts[tag][-1] += data
+
+    def named(self, name: str, kind: str | None = None) -> list[Tag]:
+        """Return the tags of a name, and of a class."""
+        return [
+            tag
+            for tag in self.tags
+            if tag.name == name
+            and (kind is None or kind in (tag.attributes.get("class") or "").split())
+        ]
+
+
+def model(prompts: Sequence[str]) -> list[str]:
+    """Answer from the last passage, and fail on every fifth thing."""
+    if any(shown(prompt)[0] % 5 == 4 for prompt in prompts):
+        raise GenerationError("the model is <tired>")
+    return last(prompts)
+
+
+def compared(data: ComparisonData, **changed: object) -> ComparisonResult:
+    settings = {"max_failed": 0.5, "ks": (4,), "batch_size": 1, **changed}
+    return Comparison(**settings).run(model, data)  # type: ignore[arg-type]
+
+
+@cache
+def ordinary() -> ComparisonResult:
+    """Return a comparison of two settings in which some questions fail."""
+    return compared(codes(30), ks=(3, 4), graders=("em", "f1"))
+
+
+def test_the_verdict_comes_first_and_everything_is_there() -> None:
+    """Verdict, a gain for each setting, then plots and tables of each, and the provenance."""
+    result = ordinary()
+    text = to_html(result)
+    page = Page(text)
+    first = result.verdict.text.partition("; ")[0]
+    assert page.texts["h1"] == [f"{first}."]
+    headings = page.texts["h2"]
+    assert headings == [
+        "Gain over the ranked order",
+        *(setting.name for setting in result.settings),
+        "How it was measured",
+    ]
+    plots = ["Gain over", "Gain over"] + 2 * ["Mean em by", "Rank of", "Slot of"]
+    assert [title[: len(start)] for title, start in zip(_titles(page), plots, strict=True)] == plots
+    visible = " ".join(page.texts["main"])
+    for fact in (result.identity, result.template, result.version, "the model is <tired>"):
+        assert str(fact) in visible
+
+
+def test_the_plots_say_what_the_figures_are() -> None:
+    """For those who cannot see them; and the figures are those of the result."""
+    result = ordinary()
+    page = Page(to_html(result))
+    ids = [tag.attributes["id"] for tag in page.tags if "id" in tag.attributes]
+    assert len({*ids}) == len(ids)
+    for plot in page.named("svg"):
+        assert plot.attributes["role"] == "img"
+        assert {*str(plot.attributes["aria-labelledby"]).split()} <= {*ids}
+    inverse = next(each for each in result.settings[0].strategies if each.name == "inverse")
+    gain = inverse.against["sequential"].difference
+    assert f"inverse {gain:+.2f} [" in page.texts["desc"][0]
+    assert f"inverse {inverse.estimates['em'].mean:.2f} [" in page.texts["desc"][2]
+
+
+def test_a_gain_that_is_shown_is_filled_and_others_are_not() -> None:
+    """As the verdict counts it: corrected, and with an interval on one side of 0."""
+    result = ordinary()
+    level = 1 - result.confidence
+    shown_gains = [
+        (gain.difference > 0, gain.adjusted <= level)
+        for setting in result.settings
+        for strategy in setting.strategies
+        for baseline, gain in strategy.against.items()
+        if baseline == "sequential"
+    ]
+    kinds = [tag.attributes["class"] for tag in Page(to_html(result)).named("g")]
+    expected = [
+        "open" if not is_shown else "better" if is_gain else "worse"
+        for is_gain, is_shown in shown_gains
+    ]
+    assert kinds[: len(expected)] == expected
+    assert {"open", "better"} <= {*expected}
+    assert {*kinds[len(expected) :]} == {"plain"}  # means are not compared
+
+
+def test_what_users_write_stays_text() -> None:
+    """A question, an id, an answer, the model's name, the prompt, a reason: none can be a tag."""
+    evil = "<script>alert('x')</script><img src=x onerror=alert(1)>&amp;\"'"
+    result = ordinary()
+    questions = tuple(
+        replace(each, id=f"{evil}{number}", question=evil, answers=(evil,))
+        for number, each in enumerate(result.questions)
+    )
+    settings = tuple(
+        replace(
+            setting,
+            pipeline=evil,
+            failures=tuple(replace(each, reason=evil) for each in setting.failures),
+            strategies=tuple(replace(each, name=evil) for each in setting.strategies),
+        )
+        for setting in result.settings
+    )
+    changed = replace(
+        result,
+        questions=questions,
+        settings=settings,
+        model=evil,
+        identity=evil,
+        template=evil,
+        verdict=replace(result.verdict, text=evil),
+    )
+    page = Page(to_html(changed))
+    assert len(page.named("script")) == 1
+    assert page.named("img") == []
+    assert [tag for tag in page.tags for name in tag.attributes if name.startswith("on")] == []
+    assert page.texts["h1"] == [f"{evil}."]
+    assert page.texts["pre"] == [evil]
+    assert evil in page.texts["td"]
+
+
+def test_what_no_file_can_hold_does_not_break_the_page() -> None:
+    """JSON can spell half a surrogate pair; UTF-8 cannot."""
+    result = ordinary()
+    asked = replace(result.questions[0], question="half \ud800 pair")
+    text = to_html(replace(result, questions=(asked, *result.questions[1:])))
+    assert "half ? pair" in text.encode().decode()
+
+
+def test_the_page_names_nothing_outside_itself() -> None:
+    """No link, image, font or script but its own; and a policy that holds the browser to it."""
+    text = to_html(ordinary())
+    page = Page(text)
+    for tag in page.tags:
+        for name in ("src", "href", "action", "srcset", "data", "poster"):
+            value = tag.attributes.get(name) or "#"
+            assert value.startswith("#") or value == "data:,"
+    assert re.findall(r"https?:|//\w|@import|url\(", text) == []
+    (policy,) = (
+        str(tag.attributes["content"])
+        for tag in page.named("meta")
+        if tag.attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+
+
+def test_the_same_result_gives_the_same_page() -> None:
+    """Also after a way through JSON, which is how a report is made again."""
+    result = ordinary()
+    assert to_html(result) == to_html(ComparisonResult.from_json(result.to_json()))
+
+
+def test_of_many_questions_those_are_shown_on_which_strategies_differ() -> None:
+    """How many is said; none is cut from a small comparison."""
+
+    def knowing(prompts: Sequence[str]) -> list[str]:
+        """Know the first questions by heart, whatever the order."""
+        things = [shown(prompt)[0] for prompt in prompts]
+        read = last(prompts)
+        return [f"{n}x0" if n < 40 else answer for n, answer in zip(things, read, strict=True)]
+
+    result = Comparison(ks=(4,)).run(knowing, codes(MOST_QUESTIONS + 40))
+    page = Page(to_html(result))
+    assert f"{MOST_QUESTIONS} of {MOST_QUESTIONS + 40} questions" in page.texts["summary"][0]
+    things = [int(cell[14:-1]) for cell in page.texts["td"] if cell.startswith("What has thing")]
+    assert things == [*range(40, MOST_QUESTIONS + 40)]
+    assert "all 24 questions" in Page(to_html(ordinary())).texts["summary"][0]
+
+
+def test_of_many_failures_the_first_are_shown() -> None:
+    """Their number is that of all."""
+    page = Page(to_html(compared(codes(150))))
+    assert f"the first {MOST_FAILURES}:" in " ".join(page.texts["p"])
+    assert page.texts["td"].count("the model is <tired>") == MOST_FAILURES
+    assert "30 of 150 questions are left out" in " ".join(page.texts["p"])
+
+
+def test_without_gold_there_are_no_plots_of_gold() -> None:
+    """And the page says why."""
+    page = Page(to_html(compared(codes(20, gold=None))))
+    assert [title.split()[0] for title in _titles(page)] == ["Gain", "Mean"]
+    assert "no question names its gold passages" in " ".join(page.texts["p"])
+
+
+def test_gold_that_is_never_found_has_a_bar_and_no_slots() -> None:
+    """All questions are in the bar for none."""
+    result = compared(codes(20, gold=3), ks=(3, 4))
+    page = Page(to_html(result))
+    assert [title.split()[0] for title in _titles(page)].count("Slot") == 1
+    assert "not among them: 16" in page.texts["desc"][3]
+
+
+def test_a_baseline_alone_gives_a_page() -> None:
+    """There is nothing to compare it with."""
+    result = ordinary()
+    settings = tuple(
+        replace(setting, strategies=(replace(setting.strategies[0], against={}),))
+        for setting in result.settings
+    )
+    page = Page(to_html(replace(result, settings=settings)))
+    assert " ".join(page.texts["p"]).count("There is no difference to show.") == 2
+    assert len(page.texts["svg"]) == 6
+
+
+def test_one_question_gives_a_page_without_intervals() -> None:
+    """Neither an interval nor a test exists."""
+    page = Page(to_html(compared(codes(1))))
+    assert page.texts["h1"][0].startswith("Too few questions")
+    assert page.named("line", "interval") == []
+
+
+def test_a_setting_whose_questions_all_failed_gives_a_page() -> None:
+    """Its section says that there is nothing; the other setting is as it was."""
+    result = ordinary()
+    failed = tuple(
+        replace(result.settings[0].failures[0], question=number)
+        for number in range(len(result.questions))
+    )
+    empty = replace(
+        result.settings[0],
+        questions=(),
+        passages=(),
+        gold_ranks=(),
+        failures=failed,
+        retrieval={},
+        strategies=tuple(
+            replace(each, orders=(), answers=(), outcomes={"em": ()}, estimates={}, against={})
+            for each in result.settings[0].strategies
+        ),
+    )
+    page = Page(to_html(replace(result, settings=(empty, result.settings[1]))))
+    text = " ".join(page.texts["p"])
+    assert "No question was answered." in text
+    assert "30 of 30 questions are left out" in text
+    assert [title.split()[0] for title in _titles(page)] == ["Gain", "Mean", "Rank", "Slot"]
+
+
+def test_a_scale_holds_zero_and_all_values_and_has_round_ticks() -> None:
+    """Also of nothing, of equal values, and of tiny ones."""
+    for values in ((), (0.0,), (0.2, 0.2), (-0.001, 0.0004), (-1.0, 1.0), (0.03, 0.31)):
+        scale = Scale.around(values)
+        assert all(scale.lower < value < scale.upper for value in (0.0, *values))
+        assert 2 <= len(scale.ticks) <= 8
+        assert 0.0 in scale.ticks
+    assert Scale.around((-0.12, 0.23)).ticks == [-0.1, 0.0, 0.1, 0.2]
+    assert Scale(0.0, 1.0, 0.25).at(2.0) == "100.00%"
+
+
+def _titles(page: Page) -> list[str]:
+    """Return the titles of the plots; the first title is the page's."""
+    return page.texts["title"][1:]

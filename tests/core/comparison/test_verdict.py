@@ -1,0 +1,211 @@
+"""The verdict in words: every branch, from the figures alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared_core.comparison.records import Verdict
+from shared_core.comparison.verdict import Evidence, overall_verdict, setting_verdict
+from shared_core.evaluation import PairedComparison
+from tests.core.comparison.simulated import covered, shares
+
+
+def shown(difference: float, *, p: float = 0.001) -> PairedComparison:
+    return PairedComparison(
+        difference=difference,
+        interval=(difference - 0.02, difference + 0.02),
+        p_value=p / 10,
+        adjusted=p,
+        detectable=0.05,
+    )
+
+
+def nothing(difference: float = 0.0) -> PairedComparison:
+    return PairedComparison(
+        difference=difference,
+        interval=(difference - 0.05, difference + 0.05),
+        p_value=0.2,
+        adjusted=0.9,
+        detectable=0.05,
+    )
+
+
+def evidence(
+    over_ranked: dict[str, PairedComparison],
+    over_shuffle: dict[str, PairedComparison] | None = None,
+    *,
+    n: int = 100,
+    needed: int = 480,
+) -> Evidence:
+    """Return the evidence for differences from the ranked order, and from shuffling."""
+    shuffled = over_ranked["shuffle"]
+    ranked = PairedComparison(
+        difference=-shuffled.difference,
+        interval=(-shuffled.interval[1], -shuffled.interval[0]),
+        p_value=shuffled.p_value,
+        adjusted=shuffled.adjusted,
+        detectable=shuffled.detectable,
+    )
+    against = {"sequential": {"shuffle": ranked}, "shuffle": {"sequential": shuffled}}
+    for name, comparison in over_ranked.items():
+        if name != "shuffle":
+            by_shuffle = (over_shuffle or {}).get(name, nothing())
+            against[name] = {"sequential": comparison, "shuffle": by_shuffle}
+    return Evidence(against=against, n=n, fewest=9, needed=needed, effect=0.03, level=0.05)
+
+
+def test_nothing_shown_keeps_the_ranked_order_and_says_what_would_show_it() -> None:
+    """The seed's own finding, for one's own data."""
+    found = setting_verdict(evidence({"shuffle": nothing(), "u_shape": nothing(0.02)}))
+    assert found == Verdict(
+        kind="no_difference",
+        text="keep the ranked order: no strategy beats it or shuffling here; "
+        "480 questions would show a 3-point difference",
+    )
+
+
+def test_enough_questions_are_said_to_be_enough() -> None:
+    """Then the absence of a difference is itself a result."""
+    found = setting_verdict(evidence({"shuffle": nothing()}, n=1000))
+    assert found.text.endswith(
+        "these 1,000 questions would most likely have shown a 3-point difference"
+    )
+
+
+def test_a_strategy_that_beats_the_shuffle_alone_is_not_said_to_lose_to_it() -> None:
+    """The sentence must not claim more than was found."""
+    found = setting_verdict(
+        evidence({"shuffle": nothing(), "u_shape": nothing()}, {"u_shape": shown(0.1)})
+    )
+    assert found.kind == "no_difference"
+    assert "no strategy beats it here" in found.text
+
+
+def test_the_best_of_several_gains_is_named_with_both_baselines() -> None:
+    """With its intervals."""
+    found = setting_verdict(
+        evidence(
+            {"shuffle": nothing(), "inverse": shown(0.06), "u_shape": shown(0.12)},
+            {"u_shape": shown(0.1)},
+        )
+    )
+    assert found == Verdict(
+        kind="gain",
+        text="u_shape gains 0.12 [0.10, 0.14] over the ranked order and 0.10 [0.08, 0.12] over "
+        "shuffling",
+        strategy="u_shape",
+    )
+
+
+def test_a_gain_that_chance_may_have_as_well_says_so() -> None:
+    """Beating a bad ranked order is easy."""
+    found = setting_verdict(evidence({"shuffle": nothing(), "u_shape": shown(0.12)}))
+    assert found.kind == "gain"
+    assert found.text.endswith("over the ranked order, though it is not shown to beat shuffling")
+
+
+@pytest.mark.parametrize("best", [nothing(0.03), shown(0.05)])
+def test_a_shuffle_that_beats_the_ranked_order_by_most_is_the_news(best: PairedComparison) -> None:
+    """Whether or not a strategy beats the ranked order too: what is bad is the ranked order."""
+    found = setting_verdict(evidence({"shuffle": shown(0.08), "inverse": best, "u": nothing()}))
+    assert found.kind == "put_best_elsewhere"
+    assert found.strategy is None
+    assert found.text == (
+        "the ranked order is worse than shuffling by 0.08 [0.06, 0.10]: put the best passages "
+        f"elsewhere than first; of the strategies inverse comes out best ({best.difference:+.2f})"
+    )
+
+
+def test_a_gain_beyond_that_of_the_shuffle_is_a_gain() -> None:
+    """The counterpart."""
+    found = setting_verdict(evidence({"shuffle": shown(0.08), "inverse": shown(0.15)}))
+    assert (found.kind, found.strategy) == ("gain", "inverse")
+
+
+def test_a_ranked_order_that_beats_the_shuffle_is_worth_keeping() -> None:
+    """And the strategies that lose against it are named."""
+    found = setting_verdict(evidence({"shuffle": shown(-0.2), "inverse": shown(-0.1)}))
+    assert found.kind == "ranked_order_helps"
+    assert found.text == (
+        "keep the ranked order: it beats shuffling by 0.20 [0.18, 0.22], and none beats it; "
+        "inverse loses 0.10 [0.08, 0.12]"
+    )
+
+
+def test_too_few_questions_bear_no_verdict_of_gain() -> None:
+    """Whatever the differences look like."""
+    found = setting_verdict(evidence({"shuffle": nothing(), "u_shape": shown(0.9)}, n=8))
+    assert found.kind == "too_few"
+    assert "too few questions to tell: 8, and below 9 nothing could be shown" in found.text
+    assert "480 questions would show" in found.text
+
+
+@pytest.mark.parametrize(
+    "weak",
+    [
+        shown(0.12, p=0.06),
+        PairedComparison(
+            difference=0.02, interval=(-0.01, 0.05), p_value=0.0, adjusted=0.01, detectable=0.05
+        ),
+    ],
+)
+def test_a_gain_takes_both_the_corrected_test_and_the_interval(weak: PairedComparison) -> None:
+    """Either alone is not enough."""
+    assert setting_verdict(evidence({"shuffle": nothing(), "u": weak})).kind == "no_difference"
+
+
+def overall(*parts: Evidence) -> Verdict:
+    return overall_verdict(
+        {f"dense, k={k}": (setting_verdict(part), part) for k, part in enumerate(parts, start=5)}
+    )
+
+
+def test_settings_without_any_difference_are_one_sentence() -> None:
+    """With the number of questions that would do for all of them."""
+    found = overall(
+        evidence({"shuffle": nothing()}, needed=200), evidence({"shuffle": nothing()}, needed=700)
+    )
+    assert found.kind == "no_difference"
+    assert found.text == (
+        "keep the ranked order: no strategy beats it or shuffling in any of the 2 settings; "
+        "700 questions would show a 3-point difference"
+    )
+
+
+def test_a_gain_in_one_setting_is_told_with_its_place() -> None:
+    """And the others are counted."""
+    found = overall(
+        evidence({"shuffle": nothing()}),
+        evidence({"shuffle": nothing(), "u_shape": shown(0.1)}),
+        evidence({"shuffle": nothing()}),
+    )
+    assert (found.kind, found.strategy) == ("gain", "u_shape")
+    assert "(dense, k=6); nothing of the kind is shown in 2 other settings" in found.text
+
+
+def test_the_same_in_many_settings_is_said_once() -> None:
+    """A reader wants one sentence."""
+    found = overall(*[evidence({"shuffle": shown(-0.1)})] * 3, evidence({"shuffle": nothing()}))
+    assert found.kind == "ranked_order_helps"
+    assert found.text.count("beats shuffling") == 1
+    assert found.text.endswith(
+        "(dense, k=5); likewise in 2 other settings; "
+        "nothing of the kind is shown in 1 other setting"
+    )
+
+
+def test_pure_noise_is_called_a_difference_in_at_most_one_run_of_twenty() -> None:
+    """Over 200 runs of two settings and four strategies each: any verdict but "no difference"."""
+    found = shares(200, 100, {})
+    assert {*found} >= {"no_difference"}
+    assert 1 - found["no_difference"] <= 0.05
+
+
+def test_a_large_gain_is_found() -> None:
+    """The same simulation with a truth in it, or the test above could not fail."""
+    assert shares(20, 200, {"u_shape": 0.2})["gain"] >= 0.9
+
+
+def test_intervals_cover_a_planted_gain_as_often_as_they_say() -> None:
+    """95 of 100; fewer than 88 would come about once in five hundred times."""
+    assert sum(covered(seed, 150, 0.15) for seed in range(100)) >= 88
