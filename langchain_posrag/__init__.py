@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from langchain_posrag.attention import AttentionPlacement
 from langchain_posrag.compressors import HybridScoreCompressor
+from langchain_posrag.gated_retriever import GatedRetriever
+from langchain_posrag.gating import ContextAwarenessGate, GatedPrompt
 from langchain_posrag.generation import LangChainModel
+from langchain_posrag.neighbour_spans import NeighbourSpanTransformer
 from langchain_posrag.retrievers import CAUSRetriever
 from langchain_posrag.transformers import PlacementTransformer
 from langchain_posrag.two_round import TwoRoundChain
@@ -12,8 +15,12 @@ from langchain_posrag.two_round import TwoRoundChain
 __all__ = [
     "AttentionPlacement",
     "CAUSRetriever",
+    "ContextAwarenessGate",
+    "GatedPrompt",
+    "GatedRetriever",
     "HybridScoreCompressor",
     "LangChainModel",
+    "NeighbourSpanTransformer",
     "PlacementTransformer",
     "TwoRoundChain",
 ]

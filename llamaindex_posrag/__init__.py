@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from llamaindex_posrag.attention import AttentionPlacementPostprocessor
 from llamaindex_posrag.caus_postprocessor import CAUSPostprocessor
+from llamaindex_posrag.direct_query_engine import DirectQueryEngine
+from llamaindex_posrag.gate_decision import RetrievalDecisionEvent, load_gate
+from llamaindex_posrag.gate_selector import ContextAwarenessSelector
+from llamaindex_posrag.gate_workflow import GatedWorkflow
+from llamaindex_posrag.gating import GatedQueryEngine
 from llamaindex_posrag.generation import LlamaIndexModel
+from llamaindex_posrag.neighbour_spans import NeighbourSpanPostprocessor
 from llamaindex_posrag.placement_postprocessor import PlacementPostprocessor
 from llamaindex_posrag.retrievers import CAUSRetriever
 from llamaindex_posrag.two_round import TwoRoundQueryEngine
@@ -13,7 +19,14 @@ __all__ = [
     "AttentionPlacementPostprocessor",
     "CAUSPostprocessor",
     "CAUSRetriever",
+    "ContextAwarenessSelector",
+    "DirectQueryEngine",
+    "GatedQueryEngine",
+    "GatedWorkflow",
     "LlamaIndexModel",
+    "NeighbourSpanPostprocessor",
     "PlacementPostprocessor",
+    "RetrievalDecisionEvent",
     "TwoRoundQueryEngine",
+    "load_gate",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 
 from shared_core.gating.vectors import unit_rows
@@ -46,7 +47,7 @@ def cosines(query: npt.ArrayLike, vectors: npt.ArrayLike, count: int) -> list[fl
     ValueError
         If a vector is not finite, or the shapes do not fit.
     """
-    (unit,) = unit_rows([query], 1, None, "the query")
+    (unit,) = unit_rows(np.asarray(query)[None], 1, None, "the query")
     passages = unit_rows(vectors, count, unit.size, "the passages found")
     similarities: list[float] = (passages @ unit).tolist()
     return similarities

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,17 @@ from shared_core.gating.transforms import Transform, identity
 
 ALIKE = 0.9999
 """Cosine from which a text counts as embedded alike as a query and as a passage."""
+
+
+class FitArguments(TypedDict, total=False):
+    """Keyword arguments of `fit_gate` that the hosts of both frameworks pass on."""
+
+    pseudo_queries: Sequence[tuple[str, str]] | None
+    negatives: Sequence[str] | None
+    policy: Policy | None
+    threshold: float
+    transform: Transform
+    words: bool
 
 
 def fit_gate(
@@ -89,11 +101,11 @@ def as_queries(
     def embed(queries: Sequence[str]) -> npt.ArrayLike:
         first = np.asarray(embed_query(queries[0]), np.float64)
         if len(queries) == 1:
-            return [first]
+            return first[None]
         as_text = np.asarray(embed_texts([queries[0]])[0], np.float64)
         lengths = float(np.linalg.norm(first) * np.linalg.norm(as_text))
         if first @ as_text >= ALIKE * lengths:
             return embed_texts([*queries])
-        return [first, *(embed_query(query) for query in queries[1:])]
+        return np.array([first, *(embed_query(query) for query in queries[1:])])
 
     return embed

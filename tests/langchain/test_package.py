@@ -10,8 +10,12 @@ def test_public_names() -> None:
     assert langchain_posrag.__all__ == [
         "AttentionPlacement",
         "CAUSRetriever",
+        "ContextAwarenessGate",
+        "GatedPrompt",
+        "GatedRetriever",
         "HybridScoreCompressor",
         "LangChainModel",
+        "NeighbourSpanTransformer",
         "PlacementTransformer",
         "TwoRoundChain",
     ]

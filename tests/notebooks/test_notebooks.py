@@ -13,6 +13,7 @@ SAID = {
     "01_probe_a_model": "gate: ",
     "02_see_where_it_looks": "end over middle",
     "03_neighbour_spans": "100% of the steps",
+    "04_retrieve_or_not": "of 18 questions about the corpus",
 }
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 

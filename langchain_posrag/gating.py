@@ -1,0 +1,137 @@
+"""The Context Awareness Gate as a Runnable: question in, prompt out, with context or without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self, Unpack
+
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForChainRun,
+    CallbackManagerForChainRun,
+)
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.prompt_values import StringPromptValue
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableConfig, RunnableSerializable
+from pydantic import ConfigDict, InstanceOf
+from typing_extensions import override
+
+from langchain_posrag.gate_options import Gated, GateOptions
+from shared_core.gating import GatedPrompts, unwrapped
+from shared_core.gating.fitting import FitArguments
+
+
+class GatedPrompt(StringPromptValue):
+    """A prompt that any model or chain of LangChain takes, and why it is the one it is.
+
+    Attributes
+    ----------
+    text
+        The prompt.
+    question
+        The question in it.
+    documents
+        What was retrieved; empty where the question goes to the model without context.
+    decision
+        `shared_core.gating.RetrievalDecision.explain`: ``retrieve``, ``reason``, ``similarity``
+        and the rest.
+    """
+
+    question: str
+    documents: list[Document]
+    decision: dict[str, Any]
+
+    @classmethod
+    def get_lc_namespace(cls) -> list[str]:
+        """Return where the class is found when a serialised prompt is read."""
+        return ["langchain_posrag", "gating"]
+
+
+class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
+    """Ask with retrieved context, or without where the corpus has nothing to say of it (CAG).
+
+    Takes a question, and returns the prompt to send: ``gate | llm`` answers both kinds. The
+    prompt carries the documents and the decision. The child run ``retrieve_or_not`` ends with
+    the decision, too, and the retriever's own run is below it. A text that LlamaIndex's
+    RetrieverTool has wrapped is unwrapped.
+
+    Attributes
+    ----------
+    retriever, gate, embeddings
+        As in `GateOptions`. `from_retriever` fits the gate, `load` reads one.
+    prompts
+        The two prompts: with context, and without (chain of thought by default).
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown. When asked: if the question is blank or no text, or a
+        similarity is not a finite number.
+
+    Examples
+    --------
+    ``gate = ContextAwarenessGate.from_retriever(CAUSRetriever.from_documents(docs, embeddings))``
+
+    ``chain = gate | {"answer": llm | StrOutputParser(), "prompt": RunnablePassthrough()}``, of
+    which ``["prompt"].decision`` tells why.
+    """
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    prompts: InstanceOf[GatedPrompts] = GatedPrompts()
+
+    @override
+    @classmethod
+    def from_retriever(
+        cls,
+        retriever: BaseRetriever,
+        embeddings: Embeddings | None = None,
+        contexts: Sequence[Document] | None = None,
+        *,
+        prompts: GatedPrompts | None = None,
+        **fit: Unpack[FitArguments],
+    ) -> Self:
+        """Do what `GateOptions.from_retriever` does, with prompts of one's own if given."""
+        gate = super().from_retriever(retriever, embeddings, contexts, **fit)
+        return gate if prompts is None else gate.model_copy(update={"prompts": prompts})
+
+    @override
+    def invoke(
+        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> GatedPrompt:
+        """Decide about one question; keyword arguments go to the retriever."""
+
+        def route(question: str, run_manager: CallbackManagerForChainRun) -> GatedPrompt:
+            found = self._find(_text(question), run_manager.get_child(), kwargs)
+            return self._prompt(question, found)
+
+        return self._call_with_config(route, input, config)
+
+    @override
+    async def ainvoke(
+        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> GatedPrompt:
+        """Do what `invoke` does, with the retriever and the embeddings awaited."""
+
+        async def route(question: str, run_manager: AsyncCallbackManagerForChainRun) -> GatedPrompt:
+            found = await self._afind(_text(question), run_manager.get_child(), kwargs)
+            return self._prompt(question, found)
+
+        return await self._acall_with_config(route, input, config)
+
+    def _prompt(self, question: str, found: Gated) -> GatedPrompt:
+        passages = [document.page_content for document in found.documents]
+        asked = unwrapped(question)
+        return GatedPrompt(
+            text=self.prompts.render(asked, passages),
+            question=asked,
+            documents=found.documents,
+            decision=found.decision.explain(),
+        )
+
+
+def _text(question: Any) -> str:
+    if not isinstance(question, str):
+        raise ValueError(f"the question must be a string, got {type(question).__name__}")
+    return question

@@ -1,0 +1,218 @@
+"""Between LlamaIndex's nodes and the gate: what was searched, what was found, what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Unpack
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.instrumentation.events import BaseEvent
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index_instrumentation import get_dispatcher
+
+from llamaindex_posrag.embedding import embed_nodes, embedded_text
+from llamaindex_posrag.nodes import ExplainedNode, explanation
+from llamaindex_posrag.retrievers import CAUSRetriever
+from shared_core.gating import (
+    ContextGate,
+    RetrievalDecision,
+    Transform,
+    VectorCandidates,
+    identity,
+    unwrapped,
+)
+from shared_core.gating.candidates import Embed
+from shared_core.gating.evidence import Found, cosines, told
+from shared_core.gating.fitting import FitArguments, as_queries, fit_gate
+
+dispatcher = get_dispatcher(__name__)
+
+
+class RetrievalDecisionEvent(BaseEvent):
+    """A gate has decided whether to retrieve.
+
+    Attributes
+    ----------
+    query
+        The question, unwrapped.
+    decision
+        `shared_core.gating.RetrievalDecision.explain`.
+    """
+
+    query: str
+    decision: dict[str, Any]
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Name under which LlamaIndex serialises the event."""
+        return "RetrievalDecisionEvent"
+
+
+class Gated(NamedTuple):
+    """What the gate let through.
+
+    Attributes
+    ----------
+    decision
+        The decision.
+    nodes
+        What was retrieved, each with the decision under ``posrag["retrieval"]``; none where the
+        question is to be answered without context.
+    """
+
+    decision: RetrievalDecision
+    nodes: list[NodeWithScore]
+
+
+class NodeGate(NamedTuple):
+    """The gate, and the model that tells the cosines of nodes where a retriever does not."""
+
+    gate: ContextGate
+    embed_model: BaseEmbedding | None
+
+    def prepared(self, query: QueryBundle) -> QueryBundle:
+        """Return what is to be searched, a copy; an embedding of another text is left behind.
+
+        Raises
+        ------
+        ValueError
+            If the query is blank.
+        """
+        text = self.gate.prepare(query.query_str)
+        if text != unwrapped(query.query_str):
+            return QueryBundle(text, image_path=query.image_path)
+        return QueryBundle(
+            text,
+            image_path=query.image_path,
+            custom_embedding_strs=query.custom_embedding_strs,
+            embedding=query.embedding,
+        )
+
+    def gated(
+        self, query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithScore]
+    ) -> Gated:
+        """Decide by the nodes that were found, and tell the dispatcher.
+
+        Vectors that the query or the nodes carry play no part: they may be of another model.
+
+        Raises
+        ------
+        ValueError
+            If a similarity is not a finite number, or nodes tell no cosine and no model does.
+        """
+        texts = [embedded_text(node.node) for node in nodes]
+        found = told([explanation(node) for node in nodes], texts)
+        if found is None:
+            model = self._model
+            vectors = model.get_text_embedding_batch(texts)
+            query_vector = model.get_query_embedding(searched.query_str)
+            found = cosines(query_vector, vectors, len(texts)), texts
+        return self._decided(query, nodes, found)
+
+    async def agated(
+        self, query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithScore]
+    ) -> Gated:
+        """Do what `gated` does, without holding up the event loop."""
+        texts = [embedded_text(node.node) for node in nodes]
+        found = told([explanation(node) for node in nodes], texts)
+        if found is None:
+            model = self._model
+            vectors = await model.aget_text_embedding_batch(texts)
+            query_vector = await model.aget_query_embedding(searched.query_str)
+            found = cosines(query_vector, vectors, len(texts)), texts
+        return self._decided(query, nodes, found)
+
+    def _decided(self, query: QueryBundle, nodes: Sequence[NodeWithScore], found: Found) -> Gated:
+        decision = self.gate.decide(query.query_str, *found)
+        asked = unwrapped(query.query_str)
+        dispatcher.event(RetrievalDecisionEvent(query=asked, decision=decision.explain()))
+        if not decision.retrieve:
+            return Gated(decision, [])
+        return Gated(
+            decision,
+            [
+                ExplainedNode(
+                    node=node.node,
+                    score=node.score,
+                    posrag={**explanation(node), "retrieval": decision.explain()},
+                )
+                for node in nodes
+            ],
+        )
+
+    @property
+    def _model(self) -> BaseEmbedding:
+        if self.embed_model is None:
+            raise ValueError(
+                "the retriever tells no cosines: give embed_model=, the model that the gate was "
+                "fitted with"
+            )
+        return self.embed_model
+
+
+def fitted(
+    retriever: BaseRetriever,
+    nodes: Sequence[BaseNode] | None,
+    embed_model: BaseEmbedding | None,
+    **fit: Unpack[FitArguments],
+) -> NodeGate:
+    """Fit a gate on what a retriever searches.
+
+    Parameters
+    ----------
+    retriever
+        The retriever.
+    nodes
+        What it searches; by default what is in the index of a `CAUSRetriever`, whose vectors are
+        then taken as they are.
+    embed_model
+        The model behind it; by default that of a `CAUSRetriever`.
+    **fit
+        As in `shared_core.gating.fitting.fit_gate`.
+
+    Raises
+    ------
+    ValueError
+        If `nodes` or `embed_model` are missing, or the gate cannot be fitted on them.
+    EmbeddingMismatchError
+        If `embed_model` is not the model of the index.
+    """
+    own = retriever if isinstance(retriever, CAUSRetriever) else None
+    model = own.embed_model if embed_model is None and own is not None else embed_model
+    if model is None:
+        raise ValueError(f"{type(retriever).__name__} brings no model: give embed_model=")
+    if nodes is not None:
+        ids, texts = [node.node_id for node in nodes], [embedded_text(node) for node in nodes]
+        vectors: Any = embed_nodes(model, nodes)
+    elif own is not None:
+        if embed_model is not None:
+            own.index.verify_embeddings(embed_model.get_text_embedding)
+        passages, vectors = own.index.embedded()
+        ids, texts = [each.id for each in passages], [each.text for each in passages]
+    else:
+        raise ValueError(f"{type(retriever).__name__} does not tell its nodes: give nodes=")
+    return NodeGate(fit_gate(ids, texts, vectors, _embed(model), **fit), model)
+
+
+def load_gate(
+    path: str | Path, embed_model: BaseEmbedding, *, transform: Transform = identity
+) -> ContextGate:
+    """Read the fit that ``gate.candidates.save`` wrote, and check the model.
+
+    Raises
+    ------
+    IndexFormatError, CorruptIndexError
+        If the file is not a fit, or damaged.
+    EmbeddingMismatchError
+        If `embed_model` is not the model of the fit.
+    ValueError
+        If the fit holds no question to try the model with.
+    """
+    candidates = VectorCandidates.load(path, embed=_embed(embed_model))
+    return ContextGate(candidates=candidates, transform=transform)
+
+
+def _embed(model: BaseEmbedding) -> Embed:
+    return as_queries(model.get_query_embedding, model.get_text_embedding_batch)

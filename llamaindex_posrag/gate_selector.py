@@ -1,0 +1,137 @@
+"""The gate as a selector: with context, or without."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Self, Unpack
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.base_selector import BaseSelector, SelectorResult, SingleSelection
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.bridge.pydantic import Field
+from llama_index.core.prompts.mixin import PromptDictType
+from llama_index.core.schema import BaseNode, QueryBundle
+from llama_index.core.tools.types import ToolMetadata
+
+from llamaindex_posrag.gate_decision import Gated, NodeGate, fitted
+from shared_core.gating import ContextGate
+from shared_core.gating.fitting import FitArguments
+
+
+class GatedSelection(SelectorResult):
+    """One choice, and the decision that led to it; its sentence is the selection's reason.
+
+    Attributes
+    ----------
+    retrieval
+        `shared_core.gating.RetrievalDecision.explain`.
+    """
+
+    retrieval: dict[str, Any] = Field(default_factory=dict)
+
+
+class ContextAwarenessSelector(BaseSelector):
+    """Choose between an engine with context and one without, under a RouterQueryEngine (CAG).
+
+    Under a RouterRetriever the choices are retrievers: of this corpus, and of what else there
+    is. The router puts the selection, and the decision with it, into
+    ``response.metadata["selector_result"]``. A router's engine searches once more for its
+    context; a `GatedQueryEngine` searches once.
+
+    Parameters
+    ----------
+    retriever
+        Searches what the gate was fitted on.
+    gate
+        The fitted gate; `from_retriever` fits one.
+    embed_model
+        The model that the gate was fitted with; needed for a retriever that tells no cosines,
+        which is any but a `CAUSRetriever`.
+    context, direct
+        Positions of the choice with context, and of the one without; choices beside these two
+        are never taken.
+
+    Raises
+    ------
+    ValueError
+        If the positions are equal or negative. When it selects: if there are fewer choices, the
+        query is blank, or a similarity is not a finite number.
+    """
+
+    def __init__(
+        self,
+        retriever: BaseRetriever,
+        gate: ContextGate,
+        *,
+        embed_model: BaseEmbedding | None = None,
+        context: int = 0,
+        direct: int = 1,
+    ) -> None:
+        if context == direct or min(context, direct) < 0:
+            raise ValueError(
+                f"context and direct must be two positions >= 0, got {context} and {direct}"
+            )
+        self._retriever = retriever
+        self._gate = NodeGate(gate, embed_model)
+        self._context, self._direct = context, direct
+
+    @classmethod
+    def from_retriever(
+        cls,
+        retriever: BaseRetriever,
+        nodes: Sequence[BaseNode] | None = None,
+        *,
+        embed_model: BaseEmbedding | None = None,
+        context: int = 0,
+        direct: int = 1,
+        **fit: Unpack[FitArguments],
+    ) -> Self:
+        """Fit a gate on what a retriever searches, and select by it.
+
+        Parameters
+        ----------
+        retriever, nodes, embed_model, **fit
+            As in `GatedQueryEngine.from_retriever`.
+        context, direct
+            As in the constructor.
+        """
+        gate, model = fitted(retriever, nodes, embed_model, **fit)
+        return cls(retriever, gate, embed_model=model, context=context, direct=direct)
+
+    @property
+    def gate(self) -> ContextGate:
+        """The fitted gate."""
+        return self._gate.gate
+
+    def _select(self, choices: Sequence[ToolMetadata], query: QueryBundle) -> SelectorResult:
+        self._check(choices)
+        searched = self._gate.prepared(query)
+        return self._selection(
+            self._gate.gated(query, searched, self._retriever.retrieve(searched))
+        )
+
+    async def _aselect(self, choices: Sequence[ToolMetadata], query: QueryBundle) -> SelectorResult:
+        self._check(choices)
+        searched = await asyncio.to_thread(self._gate.prepared, query)
+        nodes = await self._retriever.aretrieve(searched)
+        return self._selection(await self._gate.agated(query, searched, nodes))
+
+    def _check(self, choices: Sequence[ToolMetadata]) -> None:
+        if max(self._context, self._direct) >= len(choices):
+            raise ValueError(
+                f"the selector chooses between the positions {self._context} (with context) and "
+                f"{self._direct} (without), got {len(choices)} choices"
+            )
+
+    def _selection(self, found: Gated) -> GatedSelection:
+        decision = found.decision
+        index = self._context if decision.retrieve else self._direct
+        selection = SingleSelection(index=index, reason=decision.reason)
+        return GatedSelection(selections=[selection], retrieval=decision.explain())
+
+    def _get_prompts(self) -> PromptDictType:
+        return {}
+
+    def _update_prompts(self, prompts: PromptDictType) -> None:
+        """Do nothing: a gate has no prompts."""

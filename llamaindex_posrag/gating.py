@@ -1,0 +1,208 @@
+"""A query engine behind the Context Awareness Gate."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Self, Unpack
+
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.base.response.schema import RESPONSE_TYPE
+from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
+from llama_index.core.llms import LLM
+from llama_index.core.prompts.mixin import PromptMixinType
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+
+from llamaindex_posrag.direct_query_engine import DirectQueryEngine
+from llamaindex_posrag.gate_decision import Gated, NodeGate, fitted
+from shared_core.gating import ContextGate, GatedPrompts, RetrievalDecision, unwrapped
+from shared_core.gating.fitting import FitArguments
+
+
+class GatedQueryEngine(BaseQueryEngine):
+    """Answer with context, or without where the corpus has nothing to say of the query (CAG).
+
+    One search serves both the decision and the context. Where nothing is retrieved, for whatever
+    reason, the model is asked directly: the answer is never "Empty Response" for want of nodes.
+    The decision and its reason are in ``response.metadata["retrieval"]``, in the ``posrag`` of
+    every source node, and in a `RetrievalDecisionEvent`.
+
+    Parameters
+    ----------
+    query_engine
+        Has ``retrieve`` and ``synthesize``, as RetrieverQueryEngine and `TwoRoundQueryEngine`
+        have; its own prompts are those with context.
+    llm
+        Answers without context.
+    gate
+        The fitted gate; `from_retriever` fits one, `load_gate` reads one.
+    embed_model
+        The model that the gate was fitted with; needed for a retriever that tells no cosines,
+        which is any but a `CAUSRetriever`. The nearest node has to be among what it finds.
+    prompts, streaming
+        Of the answer without context, as in `DirectQueryEngine`.
+    callback_manager
+        Told of each query.
+
+    Raises
+    ------
+    ValueError
+        When it is asked: if the query is blank, or a similarity is not a finite number.
+    """
+
+    def __init__(
+        self,
+        query_engine: BaseQueryEngine,
+        llm: LLM,
+        gate: ContextGate,
+        *,
+        embed_model: BaseEmbedding | None = None,
+        prompts: GatedPrompts | None = None,
+        streaming: bool = False,
+        callback_manager: CallbackManager | None = None,
+    ) -> None:
+        super().__init__(callback_manager=callback_manager)
+        self._engine = query_engine
+        self._gate = NodeGate(gate, embed_model)
+        self._direct = DirectQueryEngine(
+            llm, prompts=prompts, streaming=streaming, callback_manager=callback_manager
+        )
+
+    @classmethod
+    def from_retriever(
+        cls,
+        retriever: BaseRetriever,
+        llm: LLM,
+        nodes: Sequence[BaseNode] | None = None,
+        *,
+        embed_model: BaseEmbedding | None = None,
+        prompts: GatedPrompts | None = None,
+        streaming: bool = False,
+        callback_manager: CallbackManager | None = None,
+        **fit: Unpack[FitArguments],
+    ) -> Self:
+        """Fit a gate on what a retriever searches, and answer from what it finds.
+
+        Parameters
+        ----------
+        retriever
+            The retriever.
+        llm
+            Answers, with context and without.
+        nodes
+            What the retriever searches; by default what is in the index of a `CAUSRetriever`,
+            whose vectors are then taken as they are.
+        embed_model
+            The model behind it; by default that of a `CAUSRetriever`.
+        prompts, callback_manager
+            As in the constructor.
+        streaming
+            Whether the answers come as streams.
+        **fit
+            ``pseudo_queries``, ``negatives``, ``policy``, ``threshold``, ``transform`` and
+            ``words``, see `shared_core.gating.fitting.fit_gate`.
+
+        Raises
+        ------
+        ValueError
+            If `nodes` or `embed_model` are missing, or the gate cannot be fitted on them.
+        EmbeddingMismatchError
+            If `embed_model` is not the model of the index.
+        """
+        gate, model = fitted(retriever, nodes, embed_model, **fit)
+        return cls(
+            RetrieverQueryEngine.from_args(
+                retriever, llm=llm, streaming=streaming, callback_manager=callback_manager
+            ),
+            llm,
+            gate,
+            embed_model=model,
+            prompts=prompts,
+            streaming=streaming,
+            callback_manager=callback_manager,
+        )
+
+    @property
+    def gate(self) -> ContextGate:
+        """The fitted gate."""
+        return self._gate.gate
+
+    def decide(self, query_bundle: QueryBundle) -> Gated:
+        """Search, and decide by what is found: the first half of a query."""
+        searched = self._gate.prepared(query_bundle)
+        return self._gate.gated(query_bundle, searched, self._engine.retrieve(searched))
+
+    async def adecide(self, query_bundle: QueryBundle) -> Gated:
+        """Do what `decide` does; a transform, or an engine without ``aretrieve``, in a thread."""
+        searched = await asyncio.to_thread(self._gate.prepared, query_bundle)
+        aretrieve: Any = getattr(self._engine, "aretrieve", None)
+        if aretrieve is None:
+            nodes = await asyncio.to_thread(self._engine.retrieve, searched)
+        else:
+            nodes = await aretrieve(searched)
+        return await self._gate.agated(query_bundle, searched, nodes)
+
+    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """Return what the gate lets through; nothing for a query without context."""
+        return self.decide(query_bundle).nodes
+
+    async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """Do what `retrieve` does."""
+        return (await self.adecide(query_bundle)).nodes
+
+    def synthesize(
+        self,
+        query_bundle: QueryBundle,
+        nodes: list[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+    ) -> RESPONSE_TYPE:
+        """Answer from given nodes, or directly if there are none."""
+        asked = _asked(query_bundle)
+        if not nodes:
+            return self._direct.query(asked)
+        return self._engine.synthesize(asked, nodes, additional_source_nodes)
+
+    async def asynthesize(
+        self,
+        query_bundle: QueryBundle,
+        nodes: list[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+    ) -> RESPONSE_TYPE:
+        """Do what `synthesize` does."""
+        asked = _asked(query_bundle)
+        if not nodes:
+            return await self._direct.aquery(asked)
+        return await self._engine.asynthesize(asked, nodes, additional_source_nodes)
+
+    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
+        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
+            found = self.decide(query_bundle)
+            response = told_why(self.synthesize(query_bundle, found.nodes), found.decision)
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        return response
+
+    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
+        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
+            found = await self.adecide(query_bundle)
+            answer = await self.asynthesize(query_bundle, found.nodes)
+            response = told_why(answer, found.decision)
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        return response
+
+    def _get_prompt_modules(self) -> PromptMixinType:
+        return {"query_engine": self._engine}
+
+
+def told_why(response: RESPONSE_TYPE, decision: RetrievalDecision) -> RESPONSE_TYPE:
+    """Put a decision into the metadata of a response of one's own."""
+    response.metadata = {**(response.metadata or {}), "retrieval": decision.explain()}
+    return response
+
+
+def _asked(query: QueryBundle) -> QueryBundle:
+    return QueryBundle(unwrapped(query.query_str), image_path=query.image_path)
