@@ -36,7 +36,10 @@ def distraction_placement(
         Relevance of each passage, shape (k,), higher is better. On the scale of the effects: a
         probability, or a fused score in [0, 1].
     effects
-        Distracting effect of each passage, shape (k,), in [0, 1]; 0 for relevant ones. See
+        Distracting effect of each passage, shape (k,), in [0, 1]; 0 for relevant ones, by a
+        judgement that has to be there: a passage that holds the answer keeps a model from
+        abstaining just as a hard distractor does, and taken for one it is put away
+        (``python -m tests.benchmarks.distraction``). See
         `shared_core.evaluation.distracting_effect`.
     profile
         The model's position profile; it must hold the accuracy.
