@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -34,23 +35,38 @@ class StoredChunks:
     def around(self, seeds: Sequence[Chunk], window: int) -> list[Neighbourhood]:
         """Return the neighbours of each seed, all read at once.
 
+        Warns if no seed has a number, or the store has nothing at all of what was asked for.
+
         Raises
         ------
         ValueError
             If the store holds something else than documents.
         """
+        known = [(seed.document, seed.number) for seed in seeds if seed.number is not None]
         places = {
-            self.key(seed.document, number): (seed.document, number)
-            for seed in seeds
-            if seed.number is not None
-            for number in range(seed.number - window, seed.number + window + 1)
+            self.key(document, number): (document, number)
+            for document, centre in known
+            for number in range(centre - window, centre + window + 1)
         }
+        if seeds and not known:
+            warnings.warn(
+                f"no document has a number under {self.chunk_keys.number!r} in its metadata, by "
+                "which a store knows its neighbours: number the chunks of a document, or use "
+                "NeighbourSpanTransformer.from_documents",
+                stacklevel=2,
+            )
         stored = dict(zip(places, self.store.mget([*places]) if places else (), strict=True))
         chunks = {
             key: self._chunk(key, *places[key], document)
             for key, document in stored.items()
             if document is not None
         }
+        if known and not chunks:
+            warnings.warn(
+                f"the store has nothing under {self.key(*known[0])!r}, nor under any other key "
+                "around what was retrieved: say with key= how its keys are made",
+                stacklevel=2,
+            )
         return [self._around(seed, window, chunks) for seed in seeds]
 
     def _around(self, seed: Chunk, window: int, chunks: Mapping[str, Chunk]) -> Neighbourhood:

@@ -10,8 +10,7 @@ with as many tokens of hits alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Iterator, Sequence
 
 from shared_core.expansion.chunks import Chunk, Neighbourhood
 from shared_core.expansion.sweep import Window
@@ -32,10 +31,9 @@ def reach(neighbours: Neighbourhood) -> tuple[int, int]:
 
     Each at most 4; the sweep may still stop earlier, at a heading.
     """
-    sides = neighbours.before[::-1], neighbours.after
     before, after = (
-        sum(distance <= FAR for distance in _distances(neighbours.seed, side[:WIDEST]))
-        for side in sides
+        _near(neighbours.seed, side[:WIDEST])
+        for side in (neighbours.before[::-1], neighbours.after)
     )
     return before, after
 
@@ -80,7 +78,21 @@ def _around(window: Window) -> list[tuple[Chunk, float]]:
     return found
 
 
-def _distances(seed: Chunk, side: Sequence[Chunk]) -> list[float]:
-    """Return the tokens from the middle of a seed to that of each chunk of a side, outwards."""
-    sizes = [estimate_tokens(chunk.text) for chunk in (seed, *side)]
-    return list(accumulate((one + other) / 2 for one, other in pairwise(sizes)))
+def _near(seed: Chunk, side: Sequence[Chunk]) -> int:
+    """Return how many chunks of a side, outwards, are not far."""
+    count = 0
+    for distance in _distances(seed, side):
+        if distance > FAR:  # so are all beyond
+            break
+        count += 1
+    return count
+
+
+def _distances(seed: Chunk, side: Sequence[Chunk]) -> Iterator[float]:
+    """Yield the tokens from the middle of a seed to that of each chunk of a side, outwards."""
+    distance, size = 0.0, estimate_tokens(seed.text)
+    for chunk in side:
+        outer = estimate_tokens(chunk.text)
+        distance += (size + outer) / 2
+        size = outer
+        yield distance

@@ -34,16 +34,18 @@ def admitted(
         other, so nobody would notice; and the budget is a setting, to be mended once.
     """
     preceding = {second: first for first, second in following.items()}
-    pieces: dict[str, tuple[Chunk, ...]] = {}
+    pieces: dict[str, tuple[tuple[Chunk, ...], int]] = {}
+    nothing: tuple[tuple[Chunk, ...], int] = (), 0
     left = budget
     for chunk in seeds:
-        earlier = pieces.get(preceding.get(chunk.id, ""), ())
-        later = pieces.get(following.get(chunk.id, ""), ())
+        earlier, spent_earlier = pieces.get(preceding.get(chunk.id, ""), nothing)
+        later, spent_later = pieces.get(following.get(chunk.id, ""), nothing)
         piece = (*earlier, chunk, *later)
-        more = cost(piece) - sum([cost(side) for side in (earlier, later) if side])
+        tokens = cost(piece)
+        more = tokens - spent_earlier - spent_later
         if more <= left:
             left -= more
-            pieces.update((part.id, piece) for part in piece)
+            pieces.update(dict.fromkeys([part.id for part in piece], (piece, tokens)))
         elif not pieces:
             raise ValueError(
                 f"token_budget={budget} is smaller than the best chunk, {chunk.id!r}, which has "
@@ -86,18 +88,24 @@ def grown(
         return sum([cost(chain[part.start : part.stop]) for part in parts])
 
     alone = tokens(0)
+    limit = alone + left
     count = _guess([len(chunk.text) for chunk in chain], hits, order, alone, left)
-    while count > 0 and tokens(count) > alone + left:
+    spent = tokens(count)
+    while count > 0 and spent > limit:
         count -= 1
-    while count < len(order) and tokens(count + 1) <= alone + left:
-        count += 1
-    return parts_of({*hits, *order[:count]}), left + alone - tokens(count)
+        spent = tokens(count)
+    while count < len(order) and (more := tokens(count + 1)) <= limit:
+        count, spent = count + 1, more
+    return parts_of({*hits, *order[:count]}), limit - spent
 
 
 def parts_of(places: set[int]) -> list[range]:
-    """Return places as ranges, ascending."""
-    starts = sorted(place for place in places if place - 1 not in places)
-    ends = sorted(place + 1 for place in places if place + 1 not in places)
+    """Return places, at least one, as ranges, ascending."""
+    ordered = sorted(places)
+    if ordered[-1] - ordered[0] < len(ordered):
+        return [range(ordered[0], ordered[-1] + 1)]
+    starts = [place for place in ordered if place - 1 not in places]
+    ends = [place + 1 for place in ordered if place + 1 not in places]
     return [range(start, end) for start, end in zip(starts, ends, strict=True)]
 
 

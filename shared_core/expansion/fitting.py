@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import SupportsIndex
 
 from shared_core.expansion.budget import admitted, grown, parts_of
 from shared_core.expansion.chunks import Chunk, Seed
@@ -53,7 +55,8 @@ class Fitting:
         Raises
         ------
         ValueError
-            If the budget has no room for the best seed.
+            If the budget has no room for the best seed, or `count_tokens` does not return a number
+            of tokens.
         """
         whole = chains(self.windows)
         if self.budget is None or self._fit(whole, self.budget):
@@ -102,7 +105,8 @@ class Fitting:
         spans = []
         for at, part in enumerate(parts):
             chunks = tuple(chain[part.start : part.stop])
-            ids = {chunk.id for chunk in chunks}
+            ids = [chunk.id for chunk in chunks if chunk.id in self._ranks]
+            ids.sort(key=self._ranks.__getitem__)
             earlier, later = chain[ends[at] : part.start], chain[part.stop : starts[at + 1]]
             text, tokens = self._stitched(chunks)
             before, after = self._stops
@@ -110,7 +114,7 @@ class Fitting:
                 Span(
                     document=chunks[0].document,
                     chunks=chunks,
-                    seeds=tuple(seed for id, seed in self._seeds.items() if id in ids),
+                    seeds=tuple([self._seeds[id] for id in ids]),
                     text=text,
                     score=self.score(chunks, self._seeds),
                     tokens=tokens,
@@ -130,7 +134,7 @@ class Fitting:
         known = self._texts.get(key)
         if known is None:
             text = stitch(chunks, self.between)
-            known = self._texts[key] = text, self.count_tokens(text)
+            known = self._texts[key] = text, _counted(self.count_tokens(text))
         return known
 
     def _rank(self, chunks: Sequence[Chunk]) -> int:
@@ -161,3 +165,16 @@ class Fitting:
                 if known.get(chunk.id, "window") in ("window", "auto"):  # the least telling
                     known[chunk.id] = stop
         return before, after
+
+
+def _counted(tokens: SupportsIndex) -> int:
+    try:
+        found = operator.index(tokens)
+    except TypeError:
+        found = -1
+    if found < 0:
+        raise ValueError(
+            f"count_tokens must return how many tokens a text has, an integer, got {tokens!r:.60}: "
+            "around a tokeniser write lambda text: len(tokeniser.encode(text))"
+        )
+    return found

@@ -79,6 +79,8 @@ class NeighbourSpans:
         object.__setattr__(self, "weights", weights)
         if not 0 <= self.decay < math.inf:
             raise ValueError(f"decay must be finite and >= 0, got {self.decay}")
+        if self.count_tokens is not None and not callable(self.count_tokens):
+            raise ValueError(f"count_tokens must be a function, got {self.count_tokens!r}")
         self._placement(1)
 
     @property
@@ -103,7 +105,8 @@ class NeighbourSpans:
         Raises
         ------
         ValueError
-            If the budget is smaller than the best seed alone, whose loss nobody would notice.
+            If the budget is smaller than the best seed alone, whose loss nobody would notice, or
+            `count_tokens` returns something else than a number of tokens.
         """
         if not seeds:
             return Expansion((), (), ())

@@ -80,7 +80,9 @@ def sweep(
                     return inner, "heading" if cosine is None else "continuity"
         last = at + step * count
         ends = last == (len(run) - 1 if step > 0 else 0)
-        return last, "document" if ends and end == "document" else limit
+        if ends and (end == "document" or (end == "missing" and limit == "auto")):
+            return last, end
+        return last, limit
 
     first, before = side(-1, reach[0], around.before_end)
     last, after = side(1, reach[1], around.after_end)

@@ -21,4 +21,5 @@ def estimate_tokens(text: str) -> int:
     >>> estimate_tokens("Neighbours of a chunk"), estimate_tokens("")
     (6, 0)
     """
-    return math.ceil(len(text.encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN)
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return math.ceil(size / BYTES_PER_TOKEN)

@@ -79,7 +79,10 @@ class PassageNeighbours:
         for row, chunk in table.chunks.items():
             known = table.chunks[rows.setdefault(chunk.id, row)]
             if known.text != chunk.text:
-                raise ValueError(f"two chunks of different text are {chunk.id!r}: give them ids")
+                raise ValueError(
+                    f"two chunks of different text are {chunk.id!r}: give each an id of its own, "
+                    "and if they are of different documents tell these apart, see ChunkKeys"
+                )
         return cls(table, rows.get, Visible(len(passages)), matrix)
 
     def around(self, seeds: Sequence[Chunk], window: int) -> list[Neighbourhood]:

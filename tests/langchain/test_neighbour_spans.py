@@ -289,6 +289,31 @@ def test_a_store_of_bytes_is_refused_with_the_way_out() -> None:
         transformer.invoke(chunks()[:1])
 
 
+def test_a_store_that_cannot_know_the_neighbours_says_so() -> None:
+    """Keys made otherwise, or chunks placed by offsets alone: every span would be one chunk."""
+    store = InMemoryStore()
+    store.mset([(f"manual/{n}", chunk) for n, chunk in enumerate(chunks())])
+    transformer = NeighbourSpanTransformer.from_store(store, expand=WINDOW)
+    with pytest.warns(UserWarning, match=r"nothing under 'manual:1'.*key="):
+        assert texts(transformer.invoke(chunks()[1:2])) == STEPS[1:2]
+    placed = Document(STEPS[1], metadata={"source": "manual", "start_index": 42})
+    with pytest.warns(UserWarning, match=r"under 'chunk_id'.*from_documents"):
+        assert texts(transformer.invoke([placed])) == STEPS[1:2]
+
+
+def test_rows_of_one_file_that_start_alike_are_told_apart_by_a_key() -> None:
+    """As a CSV loader makes them: the message leads to what helps, not to the next error."""
+    rows = [
+        Document(text, metadata={"source": "a.csv", "row": row, "start_index": 0})
+        for row, text in enumerate(STEPS)
+    ]
+    with pytest.raises(ValueError, match=r"'a.csv@0'.*id of its own.*ChunkKeys"):
+        NeighbourSpanTransformer.from_documents(rows)
+    keys = ChunkKeys(document="row")
+    transformer = NeighbourSpanTransformer.from_documents(rows, expand=WINDOW, chunk_keys=keys)
+    assert texts(transformer.invoke(rows[1:2])) == STEPS[1:2]
+
+
 def test_missing_numbers_and_holes_end_a_span(transformer: NeighbourSpanTransformer) -> None:
     """A document without a number comes back as it is; nothing reaches across a hole."""
     unnumbered = Document("On its own.", metadata={"doc_id": "manual"})

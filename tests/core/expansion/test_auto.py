@@ -49,6 +49,13 @@ def test_a_large_chunk_stays_alone_and_its_span_says_that_auto_decided_so() -> N
     assert (ids(span), span.before, span.after) == (["d4"], "auto", "auto")
 
 
+def test_a_span_that_had_no_more_to_take_says_so_and_blames_not_auto() -> None:
+    """An empty document store must not look like a decision."""
+    whole = sized(6, 10)
+    (span,) = expand([chunk for chunk in whole if chunk.number != 2], {3: 1.0}).spans
+    assert (span.chunks[0].number, span.before, span.after) == (3, "missing", "document")
+
+
 def test_a_neighbour_of_a_hit_far_ahead_displaces_a_worse_hit() -> None:
     """At half the distance to the lowest score, 0.55 here, its chunks of `HALF` tokens come in."""
     chunks = sized(60, HALF)

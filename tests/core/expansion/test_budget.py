@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from shared_core.expansion import Chunk, ChunkTable, Expansion, NeighbourSpans, estimate_tokens
@@ -150,6 +151,22 @@ def test_a_tokeniser_is_asked_rarely(budget: int, most: int) -> None:
     assert expansion.tokens == budget // 10 * 10
     assert len(expansion.spans) == 10
     assert count.calls <= most
+
+
+@pytest.mark.parametrize("given", [["a", "b"], None, 2.5, float("nan"), -1])
+@pytest.mark.parametrize("budget", [100, None])
+def test_what_a_tokeniser_returns_has_to_be_a_number_of_tokens(
+    given: object, budget: int | None
+) -> None:
+    """A tokeniser's own ``encode`` gives ids; and NaN would fit into every budget."""
+    with pytest.raises(ValueError, match=r"count_tokens must return .*integer, got .*len\("):
+        fit(budget, {5: 1.0}, count_tokens=lambda _: given)  # type: ignore[arg-type,return-value]
+
+
+def test_the_number_of_tokens_is_an_int_of_python() -> None:
+    """Whatever the tokeniser counts in: a span's explanation goes into JSON."""
+    (span,) = fit(100, {5: 1.0}, count_tokens=lambda text: np.int64(len(text.split()))).spans  # type: ignore[arg-type,return-value]
+    assert type(span.explain()["tokens"]) is int
 
 
 def test_no_budget_asks_for_the_number_of_tokens_alone() -> None:

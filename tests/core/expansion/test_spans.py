@@ -232,6 +232,7 @@ def test_what_the_caller_gave_comes_back_as_it_was() -> None:
         ("decay", -0.1),
         ("order", "sideways"),
         ("order", "max_relevance"),
+        ("count_tokens", 4),
     ],
 )
 def test_options_out_of_range_are_refused_by_name(option: str, value: object) -> None:

@@ -82,8 +82,10 @@ def test_offsets_that_the_texts_contradict_are_not_believed() -> None:
         (1, "\n"),
         (2, "\n\n"),
         (5, "\n    "),
-        (LONGEST_INDENT, "\n" + " " * (LONGEST_INDENT - 1)),
-        (LONGEST_INDENT + 1, "\n\n"),
+        (6, "\n\n    "),
+        (LONGEST_INDENT + 1, "\n" + " " * LONGEST_INDENT),
+        (LONGEST_INDENT + 2, "\n\n" + " " * LONGEST_INDENT),
+        (LONGEST_INDENT + 3, "\n\n"),
         (5000, "\n\n"),
     ],
 )
