@@ -28,7 +28,7 @@ class ByCurve:
         _local(self.means.model, self.name)
         if self.means.curve is None:
             raise ValueError(
-                f"strategy {self.name!r} needs the model's positional curve; "
+                f"strategy {self.name!r} needs the model's positional curve (curve=, or --curve); "
                 "`posrag attention MODEL` measures one"
             )
 
@@ -99,5 +99,5 @@ def _local(model: Generator, strategy: str) -> HuggingFaceModel:
         return model
     raise ValueError(
         f"strategy {strategy!r} reads the attention of a model on this machine, "
-        f"and {model.name} is none"
+        f"and {model.name!r} is none"
     )

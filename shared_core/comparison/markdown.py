@@ -83,7 +83,12 @@ def difference(strategy: StrategyResult, baseline: str) -> str:
 def detectable(strategy: StrategyResult) -> str:
     """Return the smallest difference from the ranked order that so many questions would show."""
     found = strategy.against.get(BASELINES[0])
-    return "" if found is None else f"{found.detectable:.2f}"
+    return "" if found is None else smallest(found)
+
+
+def smallest(comparison: PairedComparison) -> str:
+    """Return what is detectable; of few questions it may be more than outcomes can differ by."""
+    return f"{comparison.detectable:.2f}" if comparison.detectable <= 1 else ">1"
 
 
 def retrieval_line(setting: SettingResult) -> str:
@@ -105,7 +110,7 @@ def failure_lines(result: ComparisonResult, setting: SettingResult) -> Iterator[
     yield ""
     yield (
         f"{len(setting.failures)} of {total} questions are left out of all strategies, because "
-        "the model failed on one of them:"
+        "at least one strategy got no answer to them:"
     )
     yield ""
     reasons = Counter(failure.reason for failure in setting.failures)
@@ -122,8 +127,9 @@ def method_lines(result: ComparisonResult) -> Iterator[str]:
         + (f", and by {', '.join(result.graders[1:])}. " if len(result.graders) > 1 else ". ")
         + f"The outcome of a question under shuffle is the mean over {result.shuffles} random "
         f"orders (seed {result.seed}). Intervals are bootstrap intervals over questions, each by "
-        "itself. p-values are those of the paired Wilcoxon signed-rank test, corrected by Holm "
-        f"for all {result.tests} comparisons of this report. Detectable is the difference from "
+        "itself: one that leaves out 0 shows nothing unless its p-value does. p-values are those "
+        f"of the paired Wilcoxon signed-rank test, corrected by Holm for all {result.tests} "
+        "comparisons of this report. Detectable is the difference from "
         f"sequential that so many questions show with a chance of {result.power:.0%} after that "
         "correction. sequential is the ranked order, best first."
     )

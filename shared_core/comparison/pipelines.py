@@ -115,7 +115,10 @@ class Retrieval:
         if not pipeline.reranked:
             return self._found(pipeline.base, k)
         if self.reranker is None:
-            raise ValueError(f"pipeline {pipeline.name!r} needs a reranker, and none is given")
+            raise ValueError(
+                f"pipeline {pipeline.name!r} needs a reranker, and none is given (reranker=, or "
+                "--reranker)"
+            )
         pools = self._found(pipeline.base, max(k, self.fetch_k))
         return [
             _reranked(self.reranker, question.question, pool)[:k]

@@ -13,7 +13,14 @@ from shared_core.comparison.by_attention import ATTENTION, TWO_ROUND, ByCurve, T
 from shared_core.comparison.records import BASELINES
 from shared_core.comparison.strategy import Means, Order, Strategy
 from shared_core.generation.checking import Request
-from shared_core.placement import PLACEMENTS, Placement, Shuffle, resolve_placement
+from shared_core.placement import (
+    PLACEMENTS,
+    MaxRelevance,
+    MinDistraction,
+    Placement,
+    Shuffle,
+    resolve_placement,
+)
 
 DEFAULTS = (*BASELINES, "inverse", "u_shape")
 """The strategies that need to know nothing of the model."""
@@ -67,6 +74,11 @@ class Placed:
     placement: Placement
 
     def __post_init__(self) -> None:
+        if self.means.profile is None and isinstance(self.placement, MaxRelevance | MinDistraction):
+            raise ValueError(
+                f"strategy {self.name!r} needs the model's position profile (profile=, or "
+                "--profile); `posrag probe` measures one"
+            )
         self.placement(2, self.means.profile)
 
     @property

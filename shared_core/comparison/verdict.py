@@ -103,7 +103,8 @@ def _too_few(evidence: Evidence) -> str:
 
 
 def _gain(evidence: Evidence, best: str) -> str:
-    text = f"{best} gains {_span(evidence.against[best][SEQUENTIAL])} over the ranked order"
+    gain = _span(evidence.against[best][SEQUENTIAL])
+    text = f"use {best}: it gains {gain} over the ranked order"
     over_shuffle = evidence.against[best][SHUFFLE]
     if _better(over_shuffle, evidence):
         return f"{text} and {_span(over_shuffle)} over shuffling"
@@ -142,10 +143,10 @@ def _losses(evidence: Evidence, others: Mapping[str, PairedComparison]) -> str:
 def _needed(evidence: Evidence) -> str:
     if evidence.needed is None:
         return ""
-    difference = f"{100 * evidence.effect:g}-point difference"
+    difference = f"a difference of {evidence.effect:g}"
     if evidence.needed <= evidence.n:
-        return f"; these {evidence.n:,} questions would most likely have shown a {difference}"
-    return f"; {evidence.needed:,} questions would show a {difference}"
+        return f"; these {evidence.n:,} questions would most likely have shown {difference}"
+    return f"; it takes about {evidence.needed:,} questions to show {difference}"
 
 
 def _widest(all_of_them: Sequence[Evidence]) -> Evidence:

@@ -158,6 +158,7 @@ def test_an_interrupted_run_says_what_is_lost(curves: Path) -> None:
         ("uniform", ["--n", "3", "-k", "40"], "more than the 512 that uniform reads"),
         ("uniform", ["--template", "absent.txt"], "absent.txt"),
         ("uniform", ["--output", QUESTIONS], "is a file; give the name of a folder"),
+        ("uniform", ["--batch-size", "0"], "--batch-size must be at least 1, got 0"),
         ("uniform", ["--max-new-tokens", "0"], "max_new_tokens must be at least 1, got 0"),
     ],
 )

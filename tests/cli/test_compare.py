@@ -24,6 +24,7 @@ from shared_core.comparison import ComparisonResult, to_markdown
 from tests.cli.conftest import CountingModel
 
 MODULE = "tests.cli.comparing"
+UNWRITABLE = Path("/proc/self")
 
 
 @pytest.fixture(autouse=True)
@@ -71,11 +72,21 @@ def test_cost_first_then_tables_and_verdict_and_a_report(
     out, err = said(capsys)
     assert "last: 12 questions, 4 strategies in 1 setting, " in err
     assert "Embedding" not in err
-    assert "Inverse gains 1.00" in out
+    assert "Use inverse: it gains 1.00" in out
     result = ComparisonResult.from_json((tmp_path / "report/comparison.json").read_text())
     assert (result.model, len(result.questions), result.embedding) == ("last", 12, None)
     assert (tmp_path / "report/comparison.md").read_text() == to_markdown(result)
     assert {file.suffix for file in (tmp_path / "report").iterdir()} == {".json", ".md", ".html"}
+    assert f"p is corrected for all {result.tests} comparisons" in out
+
+
+def test_a_long_path_of_the_report_stays_in_one_line(
+    questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is there to be copied."""
+    folder = tmp_path / ("a folder with a long name " * 5).strip()
+    assert compare(questions, folder) == 0
+    assert f"report    {folder / 'comparison.html'}" in capsys.readouterr().out.splitlines()
 
 
 def test_a_second_run_asks_nothing_and_is_the_same(
@@ -220,7 +231,7 @@ def test_strategies_that_need_a_profile_take_it_by_file(questions: Path, tmp_pat
         (["--k", "1"], "k must be at least 2"),
         (["--k", "9"], "no question has more than 4 passages"),
         (["--strategies", "best"], "no strategy 'best'"),
-        (["--strategies", "max_relevance"], "made from the accuracy by slot"),
+        (["--strategies", "max_relevance"], "position profile (profile=, or --profile)"),
         (["--strategies", "two_round"], "reads the attention of a model on this machine"),
         (["--pipelines", "colbert"], "no pipeline 'colbert'"),
         (["--pipelines", "given+rerank"], "needs a reranker"),
@@ -263,4 +274,14 @@ def test_a_report_that_is_a_file_is_refused_before_anything_is_asked(
     """The answers would be kept, but the wait would be for nothing."""
     (tmp_path / "report").write_text("mine")
     assert compare(questions, tmp_path / "report") == 2
+    assert not list(profiles.glob("*.jsonl"))
+
+
+@pytest.mark.skipif(not UNWRITABLE.is_dir(), reason="needs a folder that root cannot write into")
+def test_a_folder_that_cannot_be_written_into_is_refused_before_anything_is_asked(
+    questions: Path, profiles: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It exists, so making it does not fail."""
+    assert compare(questions, UNWRITABLE) == 2
+    assert str(UNWRITABLE) in capsys.readouterr().err
     assert not list(profiles.glob("*.jsonl"))

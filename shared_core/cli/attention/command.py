@@ -46,6 +46,8 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
     console = Console()
+    if arguments.batch_size is not None and arguments.batch_size < 1:
+        raise ValueError(f"--batch-size must be at least 1, got {arguments.batch_size}")
     source = data.open_questions(arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed)
     template = data.open_template(arguments.template) or source.template
     model = models.open_local_model(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from shared_core.attention.by_position import AttentionByPosition
 from shared_core.attention.figures import draw_document_scores, draw_positional_curve
+from shared_core.cli.compare.files import make_folder
 from shared_core.cli.probe.files import beside
 from shared_core.placement.curve import PositionalCurve, curve_path
 from shared_core.sensitivity.figure import check_figure
@@ -31,13 +32,13 @@ class AttentionFiles:
         ValueError
             If the folder is a file.
         OSError
-            If the folder cannot be made.
+            If the folder cannot be made or written into.
         """
         if folder is not None and folder.is_file():
             raise ValueError(f"--output {folder} is a file; give the name of a folder")
         saved = curve_path(model)
         curve = saved if folder is None else folder / saved.name
-        curve.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(curve.parent)
         return cls(
             curve,
             check_figure(curve.with_suffix(".documents.png")),

@@ -109,8 +109,10 @@ def run(arguments: argparse.Namespace) -> int:
     files = ReportFiles.of(arguments.output)
     result = _compared(console, comparison, model, data, fresh=arguments.fresh)
     files.save(result)
-    for part in report.parts(result, files):
+    for part in report.parts(result):
         console.show(part)
+    for line in report.file_lines(files):
+        console.show(line, whole=True)
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,9 +35,9 @@ class ReportFiles:
         Raises
         ------
         OSError
-            If there is a file of that name, or the folder cannot be made.
+            If there is a file of that name, or the folder cannot be made or written into.
         """
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         return cls(*(folder / f"comparison.{kind}" for kind in ("json", "md", "html")))
 
     def save(self, result: ComparisonResult) -> None:
@@ -44,6 +45,19 @@ class ReportFiles:
         _write(self.json, result.to_json())
         _write(self.markdown, to_markdown(result))
         _write(self.html, to_html(result))
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for what takes long to find out, and see that files can be put there.
+
+    Raises
+    ------
+    OSError
+        If there is a file of that name, or the folder cannot be made or written into.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        pass
 
 
 def _write(path: Path, text: str) -> None:

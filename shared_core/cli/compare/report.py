@@ -36,7 +36,7 @@ def cost_lines(model: str, plan: ComparisonPlan) -> Iterator[str]:
         yield f"{plan.kept:,} answers are kept from before and not asked again (--fresh does)."
 
 
-def parts(result: ComparisonResult, files: ReportFiles) -> Iterator[RenderableType]:
+def parts(result: ComparisonResult) -> Iterator[RenderableType]:
     """Yield the parts of the report."""
     for setting in result.settings:
         yield f"\n{setting.name}"
@@ -44,11 +44,26 @@ def parts(result: ComparisonResult, files: ReportFiles) -> Iterator[RenderableTy
         yield retrieval_line(setting)
         yield from filter(None, failure_lines(result, setting))
     yield ""
+    yield legend(result)
+    yield ""
     yield f"{capitalised(result.verdict.text)}."
     yield ""
+
+
+def file_lines(files: ReportFiles) -> Iterator[str]:
+    """Say where the report is; a path is to be copied, so its line is not to be broken."""
     yield f"report    {files.html}"
     yield f"tables    {files.markdown}"
     yield f"outcomes  {files.json}"
+
+
+def legend(result: ComparisonResult) -> str:
+    """Say what the figures of the tables are."""
+    return (
+        f"{', '.join(result.graders)}: mean over questions, from 0 (all wrong) to 1 (all right). "
+        f"less: difference from, in {result.graders[0]}. In brackets {result.confidence:.0%} "
+        f"intervals; p is corrected for all {result.tests} comparisons."
+    )
 
 
 def _table(result: ComparisonResult, setting: SettingResult) -> Table:

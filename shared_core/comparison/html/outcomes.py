@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 from shared_core.comparison.html.elements import folded, paragraph
 from shared_core.comparison.html.intervals import signed
 from shared_core.comparison.html.tables import EMPTY, Cell, Column, table
-from shared_core.comparison.markdown import NOT_AVAILABLE, retrieval_line, shown
+from shared_core.comparison.markdown import NOT_AVAILABLE, retrieval_line, shown, smallest
 from shared_core.comparison.records import BASELINES, Estimate, SettingResult, StrategyResult
 from shared_core.comparison.result import ComparisonResult
 
@@ -61,7 +61,7 @@ def failure_parts(result: ComparisonResult, setting: SettingResult) -> Iterator[
         return
     yield paragraph(
         f"{len(failures):,} of {len(result.questions):,} questions are left out of all "
-        "strategies, because the model failed on one of them"
+        "strategies, because at least one strategy got no answer to them"
         + (f"; the first {MOST_FAILURES}:" if len(failures) > MOST_FAILURES else ":")
     )
     heads = ("question", "strategy", "reason")
@@ -126,7 +126,7 @@ def _against(strategy: StrategyResult, baseline: str) -> list[Cell]:
     return [
         Cell(signed(found), found.difference),
         *(Cell(f"{p_value:.2g}", p_value) for p_value in (found.p_value, found.adjusted)),
-        Cell(f"{found.detectable:.2f}", found.detectable),
+        Cell(smallest(found), found.detectable),
     ]
 
 

@@ -50,7 +50,8 @@ def test_the_gain_that_was_planted_is_found(planted: ComparisonResult) -> None:
     found = {each.name: each for each in planted.settings[0].strategies}["u_shape"]
     lower, upper = found.against["sequential"].interval
     assert lower <= truth <= upper
-    assert f"u_shape gains {found.against['sequential'].difference:.2f}" in planted.verdict.text
+    gain = found.against["sequential"].difference
+    assert f"use u_shape: it gains {gain:.2f}" in planted.verdict.text
 
 
 def test_the_truth_of_the_shuffle_is_covered_as_well(planted: ComparisonResult) -> None:
@@ -331,6 +332,18 @@ def test_fewer_questions_than_a_test_can_bear_get_no_verdict_of_gain(n: int) -> 
     )
 
 
+def test_no_difference_is_detectable_that_outcomes_cannot_have() -> None:
+    """Outcomes are at most 1 apart, and two opposite ones would take more."""
+
+    def mixed(prompts: Sequence[str]) -> list[str]:
+        return [(last if shown(prompt)[0] % 2 else first)([prompt])[0] for prompt in prompts]
+
+    result = Comparison(ks=(4,)).run(mixed, codes(4))
+    [inverse] = [each for each in result.settings[0].strategies if each.name == "inverse"]
+    assert inverse.against["sequential"].detectable > 1
+    assert "| >1 |" in to_markdown(result)
+
+
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_judge_reads_the_question_and_judges_nothing_twice(tmp_path: Path, kept: bool) -> None:
     """Its scores are kept as answers are, where there is a journal."""
@@ -496,7 +509,7 @@ def test_a_profile_that_is_not_there_is_said_at_once() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"strategies": ("max_relevance",)}, "made from the accuracy by slot"),
+        ({"strategies": ("max_relevance",)}, "needs the model's position profile"),
         ({"strategies": ("two_round",)}, "reads the attention of a model on this machine"),
         ({"strategies": ("attention",)}, "reads the attention of a model on this machine"),
         ({"pipelines": ("dense",)}, "need embed="),

@@ -87,7 +87,7 @@ def test_the_verdict_comes_first_and_everything_is_there() -> None:
     text = to_html(result)
     page = Page(text)
     first = result.verdict.text.partition("; ")[0]
-    assert page.texts["h1"] == [f"{first}."]
+    assert page.texts["h1"] == [f"{first[0].upper()}{first[1:]}."]
     headings = page.texts["h2"]
     assert headings == [
         "Gain over the ranked order",

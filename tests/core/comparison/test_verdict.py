@@ -60,7 +60,7 @@ def test_nothing_shown_keeps_the_ranked_order_and_says_what_would_show_it() -> N
     assert found == Verdict(
         kind="no_difference",
         text="keep the ranked order: no strategy beats it or shuffling here; "
-        "480 questions would show a 3-point difference",
+        "it takes about 480 questions to show a difference of 0.03",
     )
 
 
@@ -68,7 +68,7 @@ def test_enough_questions_are_said_to_be_enough() -> None:
     """Then the absence of a difference is itself a result."""
     found = setting_verdict(evidence({"shuffle": nothing()}, n=1000))
     assert found.text.endswith(
-        "these 1,000 questions would most likely have shown a 3-point difference"
+        "these 1,000 questions would most likely have shown a difference of 0.03"
     )
 
 
@@ -91,8 +91,8 @@ def test_the_best_of_several_gains_is_named_with_both_baselines() -> None:
     )
     assert found == Verdict(
         kind="gain",
-        text="u_shape gains 0.12 [0.10, 0.14] over the ranked order and 0.10 [0.08, 0.12] over "
-        "shuffling",
+        text="use u_shape: it gains 0.12 [0.10, 0.14] over the ranked order and "
+        "0.10 [0.08, 0.12] over shuffling",
         strategy="u_shape",
     )
 
@@ -137,7 +137,7 @@ def test_too_few_questions_bear_no_verdict_of_gain() -> None:
     found = setting_verdict(evidence({"shuffle": nothing(), "u_shape": shown(0.9)}, n=8))
     assert found.kind == "too_few"
     assert "too few questions to tell: 8, and below 9 nothing could be shown" in found.text
-    assert "480 questions would show" in found.text
+    assert "it takes about 480 questions" in found.text
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_settings_without_any_difference_are_one_sentence() -> None:
     assert found.kind == "no_difference"
     assert found.text == (
         "keep the ranked order: no strategy beats it or shuffling in any of the 2 settings; "
-        "700 questions would show a 3-point difference"
+        "it takes about 700 questions to show a difference of 0.03"
     )
 
 
