@@ -123,7 +123,7 @@ class Verdict:
         ``"too_few"``: fewer questions than could show anything.
         ``"gain"``: a strategy beats the ranked order, and by more than shuffling does.
         ``"put_best_elsewhere"``: shuffling beats the ranked order, and no strategy by more.
-        ``"ranked_order_helps"``: the ranked order beats shuffling, and no strategy beats it.
+        ``"ranked_order_helps"``: the ranked order beats shuffling, and nothing is shown to beat it.
         ``"no_difference"``: nothing is shown; keep the ranked order.
     text
         The same in words, with the figures.

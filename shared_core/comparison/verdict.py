@@ -67,7 +67,10 @@ def setting_verdict(evidence: Evidence) -> Verdict:
         return Verdict(kind="gain", text=_gain(evidence, best), strategy=best)
     if _worse(shuffled, evidence):
         ranked = evidence.against[SEQUENTIAL][SHUFFLE]
-        text = f"keep the ranked order: it beats shuffling by {_span(ranked)}, and none beats it"
+        text = (
+            f"keep the ranked order: it beats shuffling by {_span(ranked)}, and no other order is "
+            "shown to beat it"
+        )
         return Verdict(kind="ranked_order_helps", text=text + _losses(evidence, over_ranked))
     text = _keep(evidence, "here", _beats_shuffle(evidence))
     return Verdict(kind="no_difference", text=text + _losses(evidence, over_ranked))
@@ -124,7 +127,7 @@ def _elsewhere(shuffled: PairedComparison, others: Mapping[str, PairedComparison
 
 def _keep(evidence: Evidence, where: str, beats_shuffle: bool) -> str:
     it = "it" if beats_shuffle else "it or shuffling"
-    return f"keep the ranked order: no strategy beats {it} {where}{_needed(evidence)}"
+    return f"keep the ranked order: no strategy is shown to beat {it} {where}{_needed(evidence)}"
 
 
 def _beats_shuffle(evidence: Evidence) -> bool:

@@ -20,7 +20,8 @@ _BLANK = b" \t\r\n\0"  # a crash of the whole machine can leave zeros where a li
 class Journal:
     """Append-only file of answers: JSON lines of ``{"key": ..., "response": ...}``.
 
-    The key is a hash of the model's name and the request. A line that is damaged, be it the last
+    The key is a hash of the model's name and the request. The last line of a key counts; an
+    answer that was forgotten is null there. A line that is damaged, be it the last
     one of a killed run or any other, counts as not there. Threads and processes may add to one
     file at once; an answer that another process adds after the file was read is not seen.
 
@@ -57,10 +58,21 @@ class Journal:
             return self._responses().get(key)
 
     def forget(self, name: str, requests: Iterable[Request]) -> None:
-        """Take answers for unknown from now on; the file keeps them until others are added."""
+        """Take answers for unknown from now on, in this run and in those that follow.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
         with self._lock:
-            for request in requests:
-                self._responses().pop(_key(name, request), None)
+            responses = self._responses()
+            keys = dict.fromkeys(_key(name, request) for request in requests)
+            known = [key for key in keys if key in responses]
+            if known:
+                self._append(b"".join(_line(key, None) for key in known))
+            for key in known:
+                del responses[key]
 
     def add(self, name: str, request: Request, response: Response) -> None:
         """Keep an answer. When this returns it survives the death of the process.
@@ -71,10 +83,9 @@ class Journal:
             If the file cannot be written.
         """
         key = _key(name, request)
-        line = json.dumps({"key": key, "response": response}).encode("ascii") + b"\n"
         with self._lock:
             responses = self._responses()
-            self._append(line)
+            self._append(_line(key, response))
             responses[key] = response
 
     def _append(self, line: bytes) -> None:
@@ -100,6 +111,10 @@ def _key(name: str, request: Request) -> str:
     return hashlib.sha256(canonical).hexdigest()[:32]
 
 
+def _line(key: str, response: Response | None) -> bytes:
+    return json.dumps({"key": key, "response": response}).encode("ascii") + b"\n"
+
+
 def _ends_a_line(file: Any) -> bool:
     if file.seek(0, os.SEEK_END) == 0:
         return True
@@ -113,22 +128,23 @@ def _read(path: Path) -> dict[str, Response]:
     except FileNotFoundError:
         return {}
     lines = [line for line in (line.strip(_BLANK) for line in lines) if line]
-    responses = dict(record for record in map(_parse, lines) if record is not None)
-    if not responses and not all(map(_is_torn_record, lines)):
+    records = dict(record for record in map(_parse, lines) if record is not None)
+    if not records and not all(map(_is_torn_record, lines)):
         raise ValueError(
             f"{path} is not a journal of answers, and nothing is added to it: "
             "give the path of a new file, or move this one away"
         )
-    return responses
+    return {key: response for key, response in records.items() if response is not None}
 
 
-def _parse(line: bytes) -> tuple[str, Response] | None:
+def _parse(line: bytes) -> tuple[str, Response | None] | None:
     try:
         record = json.loads(line)
         key, response = record["key"], record["response"]
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    if isinstance(key, str) and (isinstance(response, str) or _is_scores(response)):
+    known = response is None or isinstance(response, str) or _is_scores(response)
+    if isinstance(key, str) and known:
         return key, response
     return None
 

@@ -79,7 +79,10 @@ def test_the_control_shows_no_gain() -> None:
     data = reader_data(80, k=5, ranks=(0, 1), seed=21)
     result = Comparison(ks=(5,), graders=("exact",), shuffles=1).run(reader("uniform"), data)
     assert result.verdict.kind == "no_difference"
-    assert "keep the ranked order: no strategy beats it or shuffling here" in result.verdict.text
+    assert (
+        "keep the ranked order: no strategy is shown to beat it or shuffling here"
+        in result.verdict.text
+    )
 
 
 def test_two_rounds_are_made_with_a_local_model_and_kept(tmp_path: Path) -> None:

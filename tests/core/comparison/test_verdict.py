@@ -59,7 +59,7 @@ def test_nothing_shown_keeps_the_ranked_order_and_says_what_would_show_it() -> N
     found = setting_verdict(evidence({"shuffle": nothing(), "u_shape": nothing(0.02)}))
     assert found == Verdict(
         kind="no_difference",
-        text="keep the ranked order: no strategy beats it or shuffling here; "
+        text="keep the ranked order: no strategy is shown to beat it or shuffling here; "
         "it takes about 480 questions to show a difference of 0.03",
     )
 
@@ -78,7 +78,7 @@ def test_a_strategy_that_beats_the_shuffle_alone_is_not_said_to_lose_to_it() -> 
         evidence({"shuffle": nothing(), "u_shape": nothing()}, {"u_shape": shown(0.1)})
     )
     assert found.kind == "no_difference"
-    assert "no strategy beats it here" in found.text
+    assert "no strategy is shown to beat it here" in found.text
 
 
 def test_the_best_of_several_gains_is_named_with_both_baselines() -> None:
@@ -127,7 +127,8 @@ def test_a_ranked_order_that_beats_the_shuffle_is_worth_keeping() -> None:
     found = setting_verdict(evidence({"shuffle": shown(-0.2), "inverse": shown(-0.1)}))
     assert found.kind == "ranked_order_helps"
     assert found.text == (
-        "keep the ranked order: it beats shuffling by 0.20 [0.18, 0.22], and none beats it; "
+        "keep the ranked order: it beats shuffling by 0.20 [0.18, 0.22], and no other order is "
+        "shown to beat it; "
         "inverse loses 0.10 [0.08, 0.12]"
     )
 
@@ -167,7 +168,8 @@ def test_settings_without_any_difference_are_one_sentence() -> None:
     )
     assert found.kind == "no_difference"
     assert found.text == (
-        "keep the ranked order: no strategy beats it or shuffling in any of the 2 settings; "
+        "keep the ranked order: no strategy is shown to beat it or shuffling in any of the 2 "
+        "settings; "
         "it takes about 700 questions to show a difference of 0.03"
     )
 
