@@ -38,6 +38,8 @@ class AnswerRows:
         Tokens that end an answer, and tokens that are no part of it.
     questions
         Where the question stands in each prompt, [start, end) in tokens of the prompt.
+    only
+        Groups to choose rows of; all by default.
     """
 
     groups = ("begin", "answer", "producer", "first", "end", "query", "special")
@@ -49,6 +51,7 @@ class AnswerRows:
         ends: Collection[int],
         special: Collection[int],
         questions: Sequence[Span] | None = None,
+        only: Collection[str] = groups,
     ) -> None:
         self.last: int | None = None
         """Column of the last token of the batch, once it is known."""
@@ -56,6 +59,7 @@ class AnswerRows:
         """Columns of the prompts."""
         self._ends = frozenset(ends)
         self._special = frozenset(special) | self._ends
+        self._only = frozenset(only)
         self._begun = [False] * len(lengths)
         self._over = [False] * len(lengths)
         self._prompt_rows = [Row("begin", at, width - 1) for at in range(len(lengths))]
@@ -72,7 +76,7 @@ class AnswerRows:
             rows += [
                 row for at, token in enumerate(ids) for row in self._rows_of(at, column, token)
             ]
-        return rows
+        return [row for row in rows if row.group in self._only]
 
     def _rows_of(self, at: int, column: int, token: int) -> list[Row]:
         if self._over[at]:

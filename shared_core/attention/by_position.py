@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from shared_core.arrays import Scores
-from shared_core.attention.reading import answer_with_attention
+from shared_core.attention.reading import POSITIONAL, answer_with_attention
 from shared_core.attention.rendering import RenderedPrompt, render_prompt
 from shared_core.attention.scores import LayerSet, RowSet, document_scores
 from shared_core.evaluation.intervals import bootstrap_interval
@@ -190,10 +190,12 @@ def _read(
     regions = []
     for start in range(0, len(prompts), model.batch_size):
         batch = prompts[start : start + model.batch_size]
-        readings = answer_with_attention(model, [prompt.ids for prompt in batch])
+        readings = answer_with_attention(
+            model, [prompt.ids for prompt in batch], wanted=[*READ, POSITIONAL]
+        )
         for prompt, reading in zip(batch, readings, strict=True):
             begin, end = prompt.region
-            regions.append(reading.scores["edges", "lower"][begin:end])
+            regions.append(reading.scores[POSITIONAL][begin:end])
             for read, rows in documents.items():
                 rows.append(document_scores(reading.scores[read], prompt.contents))
         on_answer(len(batch))

@@ -95,7 +95,9 @@ def attention_profile(
 
 
 def _shares(model: HuggingFaceModel, prompts: Sequence[RenderedPrompt]) -> list[float]:
-    readings = answer_with_attention(model, [prompt.ids for prompt in prompts])
+    readings = answer_with_attention(
+        model, [prompt.ids for prompt in prompts], wanted=[("answer", "all")]
+    )
     shares = []
     for slot, (prompt, reading) in enumerate(zip(prompts, readings, strict=True)):
         scores = document_scores(reading.scores["answer", "all"], prompt.contents)

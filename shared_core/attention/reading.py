@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, get_args
 
 from shared_core.arrays import Scores
 from shared_core.attention.answer_rows import AnswerRows
@@ -17,8 +17,21 @@ from shared_core.attention.tap import AttentionTap, tapped
 from shared_core.generation.hugging_face import GREEDY, HuggingFaceModel, evaluating
 from shared_core.generation.tokens import batches, left_padded
 
+Recorded: TypeAlias = tuple[RowSet, LayerSet]
+
+POSITIONAL: Recorded = ("edges", "lower")
+"""What shows where a model looks, whatever stands there (GoodPositions, S_{t, L_l})."""
+
 _FAR = " that see all"
-_ANSWER_ROWS: tuple[RowSet, ...] = ("answer", "producer", "first")
+_GROUPS: dict[RowSet, tuple[str, ...]] = {
+    "answer": ("answer", "begin"),
+    "producer": ("producer", "answer", "special", "begin"),
+    "edges": ("begin", "end"),
+    "first": ("first", "begin"),
+    "query": ("query",),
+}
+"""Groups that a row set is made of: an answer without rows is read at t_b, and a row can be that
+of a producer only if it was read when its token went by."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,7 +68,7 @@ class AnswerAttention:
 
     answer_ids: tuple[int, ...]
     answer: str
-    scores: Mapping[tuple[RowSet, LayerSet], Scores]
+    scores: Mapping[Recorded, Scores]
 
 
 def answer_with_attention(
@@ -64,6 +77,7 @@ def answer_with_attention(
     *,
     query_spans: Sequence[Span] | None = None,
     max_new_tokens: int | None = None,
+    wanted: Collection[Recorded] | None = None,
 ) -> list[AnswerAttention]:
     """Answer prompts greedily, and record what the answers attended to.
 
@@ -80,6 +94,8 @@ def answer_with_attention(
         Where the question stands in each prompt, [start, end) in tokens of the prompt.
     max_new_tokens
         Most tokens of an answer; by default those of `model`.
+    wanted
+        Which scores to record, by rows and layers; all by default. Fewer cost less.
 
     Returns
     -------
@@ -90,7 +106,8 @@ def answer_with_attention(
     ------
     ValueError
         If a prompt has no tokens or more than the context leaves beside the answer, a span is
-        empty or leaves its prompt, or a number is out of range.
+        empty or leaves its prompt, a number is out of range, or query rows are wanted without
+        spans.
     GenerationError
         If the attention of such a model cannot be read.
 
@@ -107,11 +124,12 @@ def answer_with_attention(
     model.check_room(rows, room=[new] * len(rows))
     spans = _checked_spans(query_spans, rows)
     _warn_of_windows(model, rows)
+    chosen = _chosen(wanted, with_question=spans is not None)
     found: dict[int, AnswerAttention] = {}
     with evaluating(model.model):
         for batch in batches([len(row) for row in rows], model.batch_size):
             questions = None if spans is None else [spans[index] for index in batch]
-            answers = _answers(model, [rows[index] for index in batch], questions, new)
+            answers = _answers(model, [rows[index] for index in batch], questions, new, chosen)
             found.update(zip(batch, answers, strict=True))
     return [found[index] for index in range(len(rows))]
 
@@ -123,6 +141,7 @@ def attention_of_answer(
     *,
     query_span: Span | None = None,
     cache: Any = None,
+    wanted: Collection[Recorded] | None = None,
 ) -> AnswerAttention:
     """Record what an answer that exists already attends to.
 
@@ -144,6 +163,8 @@ def attention_of_answer(
         It is cropped to the first row, and holds the prompt again afterwards. Worth it for
         several answers to one prompt. One that cannot be cropped, because a window has slid, is
         left alone and not used.
+    wanted
+        As in `answer_with_attention`.
 
     Returns
     -------
@@ -172,7 +193,8 @@ def attention_of_answer(
         _check_cache(cache, len(prompt))
         if can_crop(cache, to_hold=len(prompt) + len(answer)):
             first = min([len(prompt) - 1, *(start for start, _ in spans or ())])
-    with evaluating(model.model), _tapped(model, [prompt], spans) as (tap, rows):
+    chosen = _chosen(wanted, with_question=spans is not None)
+    with evaluating(model.model), _tapped(model, [prompt], spans, chosen) as (tap, rows):
         rows.last = len(prompt) + len(answer) - 1
         tokens = left_padded([[*prompt, *answer][first:]], pad=0, device=model.model.device)
         if first:
@@ -182,7 +204,7 @@ def attention_of_answer(
             read(model.model, tokens["input_ids"], use_cache=False)
     if first and answer:
         cache.crop(-len(answer))
-    return _found(model, tap, [prompt], [answer], spans is not None)[0]
+    return _found(model, tap, [prompt], [answer], chosen)[0]
 
 
 def _answers(
@@ -190,11 +212,12 @@ def _answers(
     prompts: Sequence[Sequence[int]],
     questions: Sequence[Span] | None,
     max_new_tokens: int,
+    wanted: Collection[Recorded],
 ) -> list[AnswerAttention]:
     ends = model.end_tokens()
     pad = model.padding(ends)
     inputs = left_padded(prompts, pad=pad, device=model.model.device)
-    with _tapped(model, prompts, questions) as (tap, rows):
+    with _tapped(model, prompts, questions, wanted) as (tap, rows):
         output = model.model.generate(
             **inputs,
             **GREEDY,
@@ -208,25 +231,42 @@ def _answers(
         rows.last = output.sequences.shape[1] - 1
         read_last(model.model, inputs["attention_mask"], output)
     answers = [_cut(ids, ends) for ids in output.sequences[:, rows.width :].tolist()]
-    return _found(model, tap, prompts, answers, questions is not None)
+    return _found(model, tap, prompts, answers, wanted)
+
+
+def _chosen(wanted: Collection[Recorded] | None, *, with_question: bool) -> list[Recorded]:
+    if wanted is None:
+        rows = [group for group in get_args(RowSet) if with_question or group != "query"]
+        return [(group, layers) for group in rows for layers in get_args(LayerSet)]
+    if not with_question and any(rows == "query" for rows, _ in wanted):
+        raise ValueError("query rows are wanted, but it is not said where the question stands")
+    return list(wanted)
 
 
 @contextmanager
 def _tapped(
-    model: HuggingFaceModel, prompts: Sequence[Sequence[int]], questions: Sequence[Span] | None
+    model: HuggingFaceModel,
+    prompts: Sequence[Sequence[int]],
+    questions: Sequence[Span] | None,
+    wanted: Collection[Recorded],
 ) -> Iterator[tuple[AttentionTap, AnswerRows]]:
+    sets = layer_sets(model.model.config)
+    needed: dict[str, set[int]] = {group: set() for group in AnswerRows.groups}
+    for row_set, name in wanted:
+        for group in _GROUPS[row_set]:
+            needed[group] |= sets[name].layers
     rows = AnswerRows(
         [len(prompt) for prompt in prompts],
         ends=model.end_tokens(),
         special=_special(model.tokenizer),
         questions=questions,
+        only=[group for group, layers in needed.items() if layers],
     )
-    sets = layer_sets(model.model.config)
     layers: dict[str, frozenset[int]] = {name: chosen.layers for name, chosen in sets.items()}
     layers |= {
         name + _FAR: chosen.far for name, chosen in sets.items() if chosen.window and chosen.far
     }
-    with tapped(model.model, rows, layers=layers, width=rows.width) as tap:
+    with tapped(model.model, rows, layers=layers, width=rows.width, only=needed) as tap:
         yield tap, rows
 
 
@@ -235,20 +275,19 @@ def _found(
     tap: AttentionTap,
     prompts: Sequence[Sequence[int]],
     answers: Sequence[Sequence[int]],
-    with_question: bool,
+    wanted: Collection[Recorded],
 ) -> list[AnswerAttention]:
     """Cut what is each sequence's own out of what was recorded of the batch."""
     ends = model.end_tokens()
     sets = layer_sets(model.model.config)
     found = []
     for at, (prompt, ids) in enumerate(zip(prompts, answers, strict=True)):
-        scores: dict[tuple[RowSet, LayerSet], Scores] = {}
-        for name, chosen in sets.items():
-            layers = name + _FAR if chosen.far_only(len(prompt)) else name
-            begin, end = (_own(tap, at, group, layers, len(prompt)) for group in ("begin", "end"))
-            scores["edges", name] = (begin + end) / 2
-            for rows in (*_ANSWER_ROWS, "query") if with_question else _ANSWER_ROWS:
-                scores[rows, name] = _own(tap, at, rows, layers, len(prompt))
+        scores: dict[Recorded, Scores] = {}
+        for rows, name in wanted:
+            layers = name + _FAR if sets[name].far_only(len(prompt)) else name
+            groups = ("begin", "end") if rows == "edges" else (rows,)
+            own = [_own(tap, at, group, layers, len(prompt)) for group in groups]
+            scores[rows, name] = sum(own[1:], own[0]) / len(own)
         text = model.text_of(list(ids), ends)
         found.append(AnswerAttention(answer_ids=tuple(ids), answer=text, scores=scores))
     return found

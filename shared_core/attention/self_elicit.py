@@ -126,7 +126,9 @@ class SelfElicit:
             render_prompt(model.encoder, self.template, case.documents, case.question)
             for case in cases
         ]
-        readings = answer_with_attention(model, [prompt.ids for prompt in prompts])
+        readings = answer_with_attention(
+            model, [prompt.ids for prompt in prompts], wanted=[(self.rows, self.layers)]
+        )
         firsts = [
             self._elicited(case, prompt, reading)
             for case, prompt, reading in zip(cases, prompts, readings, strict=True)

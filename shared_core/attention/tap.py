@@ -49,19 +49,26 @@ class AttentionTap:
     """
 
     def __init__(
-        self, model: Any, rows: RowChooser, *, layers: Mapping[str, Collection[int]], width: int
+        self,
+        model: Any,
+        rows: RowChooser,
+        *,
+        layers: Mapping[str, Collection[int]],
+        width: int,
+        only: Mapping[str, Collection[int]] | None = None,
     ) -> None:
         self.counts: dict[str, npt.NDArray[np.intp]] = {}
         self._name = type(model).__name__
         self._index = layers_of(model)
         self._rows = rows
         self._layers = layers
-        self._wanted = {layer for chosen in layers.values() for layer in chosen}
+        every = frozenset(layer for chosen in layers.values() for layer in chosen)
+        self._wanted = {group: every if only is None else {*only[group]} for group in rows.groups}
+        self._now: set[int] = set()
         self._width = width
         self._sums: RowSums | None = None
         self._shown = 0
         self._asked = False
-        self._heard: set[int] = set()
         self._met: set[int] = set()
 
     def scores(self, group: str, layers: str) -> Scores:
@@ -124,8 +131,10 @@ class AttentionTap:
         rows = self._rows.choose(first, tokens[:, first - start :])
         for group, sequence, _ in rows:
             self.counts[group][sequence] += 1
-        self._heard = set()
-        self._asked = bool(rows)
+        self._now = {
+            layer for group in {row.group for row in rows} for layer in self._wanted[group]
+        }
+        self._asked = bool(self._now)
         self._sums.ask(rows, start, new)
 
     def hear(self, call: Mapping[str, Any]) -> None:
@@ -137,17 +146,21 @@ class AttentionTap:
             If the rows of such a call are not read.
         """
         layer = self._index.get(call["module"])
-        if self._sums is None or layer not in self._wanted or layer in self._heard:
+        if self._sums is None or layer not in self._now:
             return
-        self._heard.add(layer)
-        if self._asked:
-            self._sums.add(layer, LayerCall.of(call))
-            self._met.add(layer)
+        self._now.remove(layer)
+        self._sums.add(layer, LayerCall.of(call))
+        self._met.add(layer)
 
 
 @contextmanager
 def tapped(
-    model: Any, rows: RowChooser, *, layers: Mapping[str, Collection[int]], width: int
+    model: Any,
+    rows: RowChooser,
+    *,
+    layers: Mapping[str, Collection[int]],
+    width: int,
+    only: Mapping[str, Collection[int]] | None = None,
 ) -> Iterator[AttentionTap]:
     """Record attention rows of the forward passes that this thread makes inside.
 
@@ -165,6 +178,10 @@ def tapped(
         Layer sets by name: indices of layers. Layers in none of them are not looked at.
     width
         Number of columns, from the first one, whose scores are kept: the longest prompt's.
+    only
+        For each group the layers in which its rows are needed; all by default. A pass is looked
+        at in those of the groups that it has rows of, and the scores of a group are right in sets
+        of its own layers alone.
 
     Raises
     ------
@@ -176,7 +193,7 @@ def tapped(
     torch: Any = require("torch", extra="models")
     if not places_of(model):
         raise untapped(type(model).__name__)
-    tap = AttentionTap(model, rows, layers=layers, width=width)
+    tap = AttentionTap(model, rows, layers=layers, width=width, only=only)
 
     def hear(call: Mapping[str, Any]) -> None:
         with torch.inference_mode():

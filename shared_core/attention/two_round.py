@@ -21,7 +21,9 @@ from shared_core.attention.estimators import (
     ranking_of,
 )
 from shared_core.attention.reading import (
+    POSITIONAL,
     AnswerAttention,
+    Recorded,
     answer_with_attention,
     attention_of_answer,
 )
@@ -100,7 +102,7 @@ class TwoRound:
         prompts = [self._rendered(model, case) for case in cases]
         spans = [prompt.question for prompt in prompts] if self._reads_question else None
         readings = answer_with_attention(
-            model, [prompt.ids for prompt in prompts], query_spans=spans
+            model, [prompt.ids for prompt in prompts], query_spans=spans, wanted=self._wanted
         )
         return [
             self._placed(model, case, prompt, reading)
@@ -122,6 +124,12 @@ class TwoRound:
     def _reads_question(self) -> bool:
         return ESTIMATORS[self.estimator].rows == "query"
 
+    @property
+    def _wanted(self) -> list[Recorded]:
+        estimator = ESTIMATORS[self.estimator]
+        positional = [] if self.placement == RELEVANT_LAST else [POSITIONAL]
+        return [(estimator.rows, estimator.layers), *positional]
+
     def _rendered(
         self, model: HuggingFaceModel, case: Case, question: str | None = None
     ) -> RenderedPrompt:
@@ -141,7 +149,7 @@ class TwoRound:
         order = tuple(reversed(ranking))
         if self.placement != RELEVANT_LAST:
             place = ATTENTION_PLACEMENTS[self.placement]
-            order = place(ranking, reading.scores["edges", "lower"][start:end], prompt.lengths)
+            order = place(ranking, reading.scores[POSITIONAL][start:end], prompt.lengths)
         return PlacedAnswer(
             answer=reading.answer,
             first_answer=reading.answer,
@@ -162,6 +170,8 @@ class TwoRound:
         calibration = None
         if estimator.calibrated:
             empty = self._rendered(model, case, CONTENT_FREE)
-            unasked = attention_of_answer(model, empty.ids, [], query_span=empty.question)
+            unasked = attention_of_answer(
+                model, empty.ids, [], query_span=empty.question, wanted=[where]
+            )
             calibration = Calibration(token_scores=unasked.scores[where], spans=empty.contents)
         return estimator(reading.scores[where], prompt.contents, calibration)

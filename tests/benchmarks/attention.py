@@ -94,7 +94,8 @@ def report(
     length = len(prompt.ids)
     systems: dict[str, Callable[[], Any]] = {
         "plain generate": lambda: model.generate([prompt.text]),
-        "rows recorded": lambda: answer_with_attention(model, [prompt.ids]),
+        "rows recorded": lambda: TwoRound().first(model, [case]),
+        "all rows and layers": lambda: answer_with_attention(model, [prompt.ids]),
         "two rounds": lambda: TwoRound().run(model, [case]),
     }
     if length <= EAGER_UP_TO:

@@ -19,6 +19,7 @@ from shared_core.attention.reading import (
     answer_with_attention,
     attention_of_answer,
 )
+from shared_core.attention.rows import LayerCall
 from shared_core.errors import GenerationError
 from shared_core.generation.hugging_face import HuggingFaceModel
 from tests.core.attention.models import CONFIGS, PAIRS, WINDOW, reference, some_tokens, tiny
@@ -394,3 +395,41 @@ def test_a_model_whose_attention_cannot_be_read_is_named(tokenizer: Any) -> None
     with pytest.raises(GenerationError, match="BloomForCausalLM does not compute its attention"):
         answer_with_attention(model, PROMPTS)
     assert len(model.generate(["Rome"])) == 1
+
+
+@pytest.mark.parametrize("rows", ["answer", "producer", "edges", "first", "query"])
+@pytest.mark.parametrize("layers", ["all", "lower", "upper"])
+def test_scores_are_the_same_where_only_they_are_wanted(
+    rows: Any, layers: Any, ours: HuggingFaceModel
+) -> None:
+    """And with a replayed answer; the others are not there."""
+    whole = answer_with_attention(ours, PROMPTS, query_spans=SPANS)
+    some = answer_with_attention(ours, PROMPTS, query_spans=SPANS, wanted=[(rows, layers)])
+    for prompt, span, one, other in zip(PROMPTS, SPANS, whole, some, strict=True):
+        again = attention_of_answer(
+            ours, prompt, one.answer_ids, query_span=span, wanted=[(rows, layers)]
+        )
+        for found in (other, again):
+            assert {*found.scores} == {(rows, layers)}
+            np.testing.assert_allclose(
+                found.scores[rows, layers], one.scores[rows, layers], rtol=0, atol=1e-6
+            )
+
+
+@torch.no_grad()
+def test_layers_that_nothing_wanted_needs_are_not_looked_at(
+    ours: HuggingFaceModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While tokens are generated: half of them for the two rounds."""
+    read = []
+    logits = LayerCall.logits
+    monkeypatch.setattr(LayerCall, "logits", lambda *args: read.append(args) or logits(*args))
+    answer_with_attention(ours, PROMPTS[:1], wanted=[("answer", "upper"), ("edges", "lower")])
+    upper = lower = 1
+    assert len(read) <= (upper + lower) + NEW * upper + lower
+
+
+def test_query_rows_without_a_question_are_refused(ours: HuggingFaceModel) -> None:
+    """Rather than an empty score."""
+    with pytest.raises(ValueError, match="where the question stands"):
+        answer_with_attention(ours, PROMPTS[:1], wanted=[("query", "all")])
