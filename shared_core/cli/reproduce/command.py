@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +14,10 @@ from shared_core.cli import models
 from shared_core.cli.console import Console
 from shared_core.cli.demo.corpus import default_cache, open_corpus
 from shared_core.cli.demo.model import EmbeddingModel, default_model
-from shared_core.cli.reproduce import report
+from shared_core.cli.reproduce import papers, report
 from shared_core.cli.reproduce.caus import Measured, configurations
+from shared_core.cli.reproduce.papers import open_if_named
+from shared_core.cli.reproduce.tables import check_output, save
 from shared_core.corpora import torch_api_passages, torch_queries
 from shared_core.generation import Asker, Generator, Journal
 from shared_core.sensitivity import Psi
@@ -30,6 +31,12 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
     """Add ``reproduce`` and its experiments."""
     parser = subcommands.add_parser("reproduce", help="run the experiments of a paper")
     experiments = parser.add_subparsers(title="experiments", required=True, metavar="EXPERIMENT")
+    _add_caus(experiments)
+    papers.add_positional_bias(experiments)
+    papers.add_good_positions(experiments)
+
+
+def _add_caus(experiments: Subparsers[argparse.ArgumentParser]) -> None:
     caus = experiments.add_parser(
         "caus",
         help="CAUS: hybrid scores and U-shape on the PyTorch API, Tables I to III",
@@ -54,9 +61,8 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
     console = Console()
-    if arguments.output is not None and not arguments.output.parent.is_dir():
-        raise ValueError(f"--output {arguments.output}: there is no such folder")
-    model = _language_model(arguments)
+    check_output(arguments.output)
+    model = open_if_named(arguments)
     embedding = EmbeddingModel(arguments.embedding)
     version = require("torch", extra="models").__version__
     rows = _retrieved(console, embedding, arguments.cache, version, psi=arguments.psi)
@@ -71,20 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
             embedding=embedding.label,
             versions={"posrag": __version__, "torch": version},
         )
-        arguments.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        console.say(f"Every outcome is in {arguments.output}")
+        save(found, arguments.output, console)
     return 0
-
-
-def _language_model(arguments: argparse.Namespace) -> Generator | None:
-    if arguments.model is None:
-        return None
-    return models.open_model(
-        arguments.model,
-        base_url=arguments.base_url,
-        max_new_tokens=arguments.max_new_tokens,
-        name=arguments.name,
-    )
 
 
 def _retrieved(

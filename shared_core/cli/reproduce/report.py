@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from shared_core._extras import require
-from shared_core.arrays import Scores
 from shared_core.cli.reproduce.caus import MODELS, Measured
-from shared_core.evaluation import bootstrap_interval, compare_paired
+from shared_core.cli.reproduce.tables import grid, interval, percent, published, with_interval
+from shared_core.evaluation import compare_paired
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
+
+Columns: TypeAlias = list[tuple[str, Callable[[Measured], str]]]
+"""Heading and cell."""
 
 TITLES = {
     "I": "Table I: the parts of CAUS, k = 10",
@@ -43,41 +45,24 @@ def parts(rows: Sequence[Measured]) -> Iterator[RenderableType]:
 
 
 def _table(rows: Sequence[Measured], measure: str, *, retrieval: bool) -> Table:
-    built: Table = require("rich.table", extra="eval").Table(
-        box=require("rich.box", extra="eval").SIMPLE_HEAD, padding=0
-    )
     models = MODELS[-len(rows[0].configuration.published[measure]) :]
-    columns: list[tuple[str, Callable[[Measured], str]]] = []
+    columns: Columns = []
     if retrieval:
         columns += [
-            ("hit", lambda row: _with_interval(row.values["hit"])),
-            ("nDCG", lambda row: _percent(row.values["ndcg"])),
+            ("hit", lambda row: with_interval(row.values["hit"])),
+            ("nDCG", lambda row: percent(row.values["ndcg"])),
             ("rank", _mean_rank),
-            ("edge", lambda row: _percent(row.values["edge"])),
+            ("edge", lambda row: percent(row.values["edge"])),
         ]
     if rows[0].answers is not None:
-        columns.append((measure.upper(), lambda row: _with_interval(row.values[measure])))
-    built.add_column("", no_wrap=True)
-    for heading in (*(name for name, _ in columns), *(f"{measure.upper()}\n{m}" for m in models)):
-        built.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        paper = row.configuration.published.get(measure, ())
-        cells = (cell(row) for _, cell in columns)
-        built.add_row(row.configuration.name, *cells, *(f"{value:.1f}" for value in paper))
-    return built
+        columns.append((measure.upper(), lambda row: with_interval(row.values[measure])))
+    headings = ["", *(name for name, _ in columns), *(f"{measure.upper()}\n{m}" for m in models)]
+    return grid(headings, (_cells(row, columns, measure) for row in rows))
 
 
-def _percent(values: Scores) -> str:
-    return f"{100 * values.mean():.1f}"
-
-
-def _with_interval(values: Scores) -> str:
-    lower, upper = _interval(values)
-    return f"{_percent(values)} [{100 * lower:.0f}, {100 * upper:.0f}]"
-
-
-def _interval(values: Scores) -> tuple[float, float]:
-    return bootstrap_interval(values[:, None], lambda means: means[:, 0])
+def _cells(row: Measured, columns: Columns, measure: str) -> list[str]:
+    paper = row.configuration.published.get(measure, ())
+    return [row.configuration.name, *(cell(row) for _, cell in columns), *published(paper)]
 
 
 def _mean_rank(row: Measured) -> str:
@@ -121,7 +106,7 @@ def _row(row: Measured) -> dict[str, Any]:
         "placement": caus.applied.name,
         "gate": caus.gate.reason,
         "means": {name: float(each.mean()) for name, each in values.items()},
-        "intervals": {name: _interval(each) for name, each in values.items()},
+        "intervals": {name: interval(each) for name, each in values.items()},
         "published_percent": {
             name: list(each) for name, each in row.configuration.published.items()
         },

@@ -1,0 +1,117 @@
+"""What the experiments of two papers are run on: a file of questions, in either of two forms.
+
+The forms are those of ``posrag compare`` (``documents``, best first) and of ``posrag probe``
+(``gold``, ``distractors`` and perhaps a ``hard_distractor``).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from shared_core.comparison import ComparisonData, read_comparison
+from shared_core.sensitivity import read_questions
+
+HELP = (
+    "JSON lines with question, answers and documents (best first; gold: their places) as for "
+    "compare, or with gold and distractors as for the probe"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankedQuestion:
+    """A question, its accepted answers, and its documents, best first."""
+
+    question: str
+    answers: tuple[str, ...]
+    documents: tuple[str, ...]
+
+
+def open_collection(path: Path, documents: Path | None, *, n: int | None) -> ComparisonData:
+    """Return the first `n` questions, or all, over the passages of the file.
+
+    Hard distractors of the probe's form are passages like the others.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file, it is malformed, or it has fewer than `n` questions.
+    """
+    _check_file(path)
+    if documents is None and _is_of_the_probe(path):
+        whole = ComparisonData.from_probe(read_questions(path))
+        count = _count(path, n, len(whole.questions))
+        return replace(whole, questions=whole.questions[:count])
+    return read_comparison(path, documents, n=n)
+
+
+def open_ranked(path: Path, *, n: int | None, k: int) -> list[RankedQuestion]:
+    """Return the first `n` questions, or all, with `k` documents each; gold is the best.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file, it is malformed, it has fewer than `n` questions, or one of them
+        has fewer than `k` documents.
+    """
+    _check_file(path)
+    if _is_of_the_probe(path):
+        asked = [
+            RankedQuestion(
+                question=each.question,
+                answers=each.answers,
+                documents=(each.gold, *each.distractors)[:k],
+            )
+            for each in read_questions(path)
+        ]
+        asked = asked[: _count(path, n, len(asked))]
+    else:
+        data = read_comparison(path, n=n)
+        asked = [
+            RankedQuestion(
+                question=each.question,
+                answers=each.answers,
+                documents=tuple(data.by_id[id].text for id in each.ranking[:k]),
+            )
+            for each in data.questions
+        ]
+    for each in asked:
+        if len(each.documents) < k:
+            raise ValueError(
+                f"{path}: question {each.question!r} has {len(each.documents)} documents, and "
+                f"--k {k} takes {k}"
+            )
+    return asked
+
+
+def is_reader(spec: str | None) -> bool:
+    """Whether MODEL is one of the repository's readers, which know one prompt and no language."""
+    return spec is not None and (
+        Path(spec).parent.name == "readers" and (Path(spec) / "training.jsonl").is_file()
+    )
+
+
+def _check_file(path: Path) -> None:
+    if not path.is_file():
+        raise ValueError(f"--data {path}: there is no such file")
+
+
+def _is_of_the_probe(path: Path) -> bool:
+    """Look at the first line; what is malformed is left to `read_comparison` to complain of."""
+    for line in path.read_bytes().splitlines():
+        if line.strip():
+            try:
+                first = json.loads(line.decode("utf-8-sig"))
+            except (ValueError, RecursionError):
+                return False
+            return isinstance(first, dict) and "distractors" in first and "documents" not in first
+    return False
+
+
+def _count(path: Path, n: int | None, there: int) -> int:
+    if n is None:
+        return there
+    if not 1 <= n <= there:
+        raise ValueError(f"--n {n}: {path} holds {there} questions")
+    return n

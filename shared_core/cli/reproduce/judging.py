@@ -1,0 +1,65 @@
+"""What is retrieved for the questions of PositionalBias, judged by their gold passages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shared_core.cli.reproduce.controlled import K
+from shared_core.cli.reproduce.published import DEPTHS
+from shared_core.comparison.pipelines import Pipeline, Retrieval
+from shared_core.evaluation import JudgedRanking
+
+FEWEST = 4
+"""Questions: two for each half."""
+
+
+def judged_rankings(
+    retrieval: Retrieval, pipelines: Sequence[str]
+) -> dict[str, list[JudgedRanking]]:
+    """Return, by pipeline, what is retrieved for the questions whose gold passages are known.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than four questions, none has gold passages, or a pipeline needs what is
+        not there, or makes spans.
+    """
+    questions = retrieval.data.questions
+    if len(questions) < FEWEST:
+        raise ValueError(
+            f"{len(questions)} questions are too few: one half is for Table 1, the other for "
+            f"Tables 2 and 3; give at least {FEWEST}"
+        )
+    if not any(question.gold for question in questions):
+        raise ValueError("no question says which of its passages are relevant; give gold")
+    for name in pipelines:
+        if Pipeline(name).spanned:
+            raise ValueError(f"--pipelines {name}: the tables are of passages, not of spans")
+    return {
+        name: [
+            JudgedRanking(
+                question=question.question,
+                passages=tuple(passage.text for passage in passages),
+                relevant=tuple(passage.id in question.gold for passage in passages),
+            )
+            for question, passages in zip(
+                questions, retrieval.rankings(Pipeline(name), max(DEPTHS)), strict=True
+            )
+            if question.gold
+        ]
+        for name in pipelines
+    }
+
+
+def depths_of(rankings: Mapping[str, Sequence[JudgedRanking]]) -> tuple[int, ...]:
+    """Return the depths of Table 4 that rankings reach.
+
+    Raises
+    ------
+    ValueError
+        If none has five passages.
+    """
+    longest = max(len(each.passages) for ranked in rankings.values() for each in ranked)
+    if longest < K:
+        raise ValueError(f"no question has more than {longest} documents; the tables take {K}")
+    return tuple(depth for depth in DEPTHS if depth <= longest)

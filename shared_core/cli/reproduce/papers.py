@@ -1,0 +1,172 @@
+"""``posrag reproduce positionalbias`` and ``goodpositions``: options, and the job of each."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from shared_core import __version__
+from shared_core.cli import models
+from shared_core.cli.compare.resources import CrossEncoder, Embedding
+from shared_core.cli.console import Console
+from shared_core.cli.demo.model import default_model
+from shared_core.cli.reproduce import (
+    data,
+    good_positions,
+    good_positions_report,
+    positional_bias,
+    positional_bias_report,
+)
+from shared_core.cli.reproduce.tables import check_output, save
+from shared_core.comparison import PIPELINES, ComparisonData
+from shared_core.comparison.pipelines import RERANKED, Retrieval
+from shared_core.generation import Generator, Journal
+from shared_core.generation.templates import ABSTAIN, ANSWER
+from shared_core.sensitivity.profile_files import path_of
+
+Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+
+FETCHED = 50
+"""Depth of each leg's search, and of what is reranked."""
+
+
+def add_positional_bias(experiments: Subparsers[argparse.ArgumentParser]) -> None:
+    """Add the experiments of PositionalBias."""
+    parser = experiments.add_parser(
+        "positionalbias",
+        help="Do RAG Systems Really Suffer From Positional Bias: Tables 1 to 4",
+        description="On your own questions: accuracy by slot of the relevant passage, beside a "
+        "hard distractor or not; strategies of arrangement against shuffling; and how much "
+        "distracts among the passages retrieved. Every answer is kept, and an interrupted run "
+        "goes on where it stopped.",
+    )
+    add = parser.add_argument
+    _add_data(parser)
+    add("--model", metavar="MODEL", help=f"{models.HELP}; without it only what is relevant is "
+        "measured")  # fmt: skip
+    add("--documents", type=Path, help="JSON lines with id and text: what to retrieve from")
+    add("--pipelines", type=_names, help=f"some of {', '.join(PIPELINES)}, each also with +rerank; "
+        "Tables 1 and 2 are of the first (default: given where there are documents, else dense and "
+        "sparse, reranked too with --reranker)")  # fmt: skip
+    add("--embedding", default=default_model(), help="embedding model: a folder or a hub name")
+    add("--reranker", help="cross-encoder for +rerank: a folder or a hub name")
+    add("--base-url", help="address of an OpenAI-compatible endpoint")
+    add("--name", help="name of the model, if not its own")
+    parser.set_defaults(run=_positional_bias)
+
+
+def add_good_positions(experiments: Subparsers[argparse.ArgumentParser]) -> None:
+    """Add the experiments of GoodPositions."""
+    parser = experiments.add_parser(
+        "goodpositions",
+        help="From Bias to Benefit, Place Good Documents in Good Positions: Tables 2, 3 and 5",
+        description="On your own questions and with a model on this machine: methods of one round "
+        "and two, placements of ranked documents, and fewer documents. Answers are kept, but not "
+        "the rounds whose attention is read: an interrupted run makes those again.",
+    )
+    add = parser.add_argument
+    _add_data(parser)
+    add("--model", metavar="MODEL", required=True, help="a folder or hub name of a Hugging Face "
+        "causal language model; or module:attribute, a shared_core.HuggingFaceModel")  # fmt: skip
+    add("-k", "--k", type=int, default=10, help="documents of a question (default: 10)")
+    parser.set_defaults(run=_good_positions)
+
+
+def open_if_named(arguments: argparse.Namespace) -> Generator | None:
+    """Return the model of ``--model``, if there is one."""
+    if arguments.model is None:
+        return None
+    return models.open_model(
+        arguments.model,
+        base_url=arguments.base_url,
+        max_new_tokens=arguments.max_new_tokens,
+        name=arguments.name,
+    )
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--data", type=Path, required=True, help=data.HELP)
+    add("--n", type=int, help="number of questions (default: all)")
+    add("--max-new-tokens", type=int, default=64, help="longest answer, in tokens (default: 64)")
+    add("--output", type=Path, help="JSON file with every outcome")
+
+
+def _positional_bias(arguments: argparse.Namespace) -> int:
+    console = Console()
+    check_output(arguments.output)
+    collection = data.open_collection(arguments.data, arguments.documents, n=arguments.n)
+    model = open_if_named(arguments)
+    reranker = None if arguments.reranker is None else CrossEncoder(arguments.reranker)
+    retrieval = Retrieval(
+        data=collection,
+        embed=Embedding(arguments.embedding, console),
+        reranker=reranker,
+        fetch_k=FETCHED,
+    )
+    pipelines = arguments.pipelines or _pipelines(collection, reranked=reranker is not None)
+    reader = data.is_reader(arguments.model)
+    if model is None:
+        found = positional_bias.without_model(retrieval, pipelines)
+    else:
+        found = positional_bias.Experiment(
+            console=console,
+            model=model,
+            journal=Journal(path_of(model.name, ".answers.jsonl")),
+            template=ANSWER,
+            # A reader knows one prompt, and abstains in it.
+            abstain=ANSWER if reader else ABSTAIN,
+            retrieval=retrieval,
+            pipelines=pipelines,
+        ).run()
+    label = "no model" if model is None else _label(model, reader)
+    for part in positional_bias_report.parts(found, label):
+        console.show(part)
+    if arguments.output is not None:
+        settings = _settings(model, reader)
+        save(positional_bias_report.as_json(found, **settings), arguments.output, console)
+    return 0
+
+
+def _good_positions(arguments: argparse.Namespace) -> int:
+    console = Console()
+    check_output(arguments.output)
+    questions = data.open_ranked(arguments.data, n=arguments.n, k=arguments.k)
+    model = models.open_local_model(arguments.model, max_new_tokens=arguments.max_new_tokens)
+    reader = data.is_reader(arguments.model)
+    experiment = good_positions.Experiment(
+        console=console,
+        model=model,
+        journal=Journal(path_of(model.name, ".answers.jsonl")),
+        questions=questions,
+    )
+    found = good_positions_report.Tables.of(experiment)
+    for part in good_positions_report.parts(found, _label(model, reader)):
+        console.show(part)
+    if arguments.output is not None:
+        settings = _settings(model, reader)
+        save(good_positions_report.as_json(found, **settings), arguments.output, console)
+    return 0
+
+
+def _pipelines(collection: ComparisonData, *, reranked: bool) -> tuple[str, ...]:
+    if all(question.ranking for question in collection.questions):
+        return (f"given{RERANKED}", "given") if reranked else ("given",)
+    names = ("dense", "sparse")
+    return (*(f"{name}{RERANKED}" for name in names if reranked), *names)
+
+
+def _label(model: Generator, reader: bool) -> str:
+    return f"{model.name} (reader)" if reader else model.name
+
+
+def _settings(model: Generator | None, reader: bool) -> dict[str, object]:
+    return {
+        "model": None if model is None else model.name,
+        "reader": reader,
+        "versions": {"posrag": __version__},
+    }
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -1,0 +1,320 @@
+"""``posrag reproduce positionalbias`` and ``goodpositions``, with a reader."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("rich")
+pytest.importorskip("scipy")
+pytest.importorskip("ir_measures")
+
+from shared_core.attention import (
+    Case,
+    OneRound,
+    SelfElicit,
+    TwoRound,
+    attention_by_position,
+)
+from shared_core.cli.main import main
+from shared_core.cli.reproduce.controlled import Controls, controlled_question
+from shared_core.evaluation import GRADERS, JudgedRanking, grade
+from shared_core.generation import HuggingFaceModel, Journal, as_generator
+from shared_core.generation.templates import PromptTemplate
+from shared_core.sensitivity import ProbeQuestion
+from tests.readers.corpus import held_out_questions
+
+READERS = Path(__file__).parents[1] / "readers"
+BIASED = str(READERS / "biased")
+QUESTIONS = READERS / "questions.jsonl"
+ASKING = ["--model", BIASED, "--max-new-tokens", "4"]
+
+
+@pytest.fixture(autouse=True)
+def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the user's own answers out of the tests."""
+    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "profiles"))
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path / "profiles"
+
+
+def written(path: Path, lines: Sequence[object]) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def ranked_lines(n: int, *, k: int = 8) -> list[dict[str, Any]]:
+    """Questions with documents, many of which share a word; gold is among the best three."""
+    lines = []
+    for number, each in enumerate(held_out_questions(n, k=k, seed=5, confusable=0.8)):
+        documents = list(each["distractors"])
+        documents.insert(number % 3, str(each["gold"]))
+        asked = {"question": each["question"], "answers": each["answers"]}
+        lines.append({**asked, "documents": documents, "gold": number % 3})
+    return lines
+
+
+def reproduce(experiment: str, output: Path, *arguments: str) -> tuple[dict[str, Any], str]:
+    """Run the command; return its JSON and what it printed."""
+    with redirect_stdout(io.StringIO()) as out:
+        assert main(["reproduce", experiment, *arguments, "--output", str(output)]) == 0
+    return json.loads(output.read_text()), out.getvalue()
+
+
+def test_positional_bias_on_a_reader(tmp_path: Path, profiles: Path) -> None:
+    """All four tables; the second run asks nothing and says the same."""
+    data = written(tmp_path / "data.jsonl", ranked_lines(24))
+    options = ["--data", str(data), *ASKING]
+    found, out = reproduce("positionalbias", tmp_path / "first.json", *options)
+    assert found["reader"] is True
+    assert "biased (reader)" in out
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert out.count("paper: ") == 3 + 4 + 4 + 4
+    assert "80.8" in out
+    assert "76.1" not in out  # 8 documents: k = 5 alone
+
+    rows, with_hard = found["table_1"]["rows"], found["table_1"]["with_hard"]
+    assert [*map(len, rows.values())] == [5, 4, 4]
+    assert "3" not in rows["Position 3"]
+    assert "5" not in rows["Position 5"]
+    assert len(rows["None"]["1"]["outcomes"]) <= 12  # of the first half
+    assert {len(each["outcomes"]) for each in rows["Position 3"].values()} == {len(with_hard)}
+    edge, middle = rows["None"]["1"]["mean"], rows["None"]["3"]["mean"]
+    assert edge > middle  # what the reader was made for
+    lower, upper = rows["None"]["3"]["interval"]
+    assert lower <= middle <= upper
+
+    (setting,) = found["tables_2_and_3"]["settings"]
+    strategies = {each["name"]: each for each in setting["strategies"]}
+    assert [*strategies][2:] == ["inverse", "max_relevance", "min_distraction"]
+    assert len(strategies["inverse"]["outcomes"]["subspan"]) == 12  # the second half
+    accuracy = [rows["None"][str(slot)]["mean"] for slot in range(1, 6)]
+    best_slot = int(np.argmax(accuracy))
+    assert strategies["max_relevance"]["orders"][0][0][best_slot] == 0
+    least = int(np.argmin(found["table_1"]["distraction"]))
+    assert strategies["min_distraction"]["orders"][0][0][least] == 0
+
+    top = found["table_4"]["given"]
+    assert top["HITS@5"]["mean"] == 1
+    assert top["Precision@5"]["mean"] == pytest.approx(0.2)
+    hard = [float(effect > 0.8) for effect in top["MaxDE@5"]["outcomes"]]
+    assert top["Hard@5"]["outcomes"] == hard
+    assert len(hard) == 24
+
+    journal = (profiles / "biased.answers.jsonl").read_bytes()
+    reproduce("positionalbias", tmp_path / "again.json", *options)
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "first.json").read_bytes()
+    assert (profiles / "biased.answers.jsonl").read_bytes() == journal
+
+
+def test_the_profile_owes_nothing_to_the_questions_that_are_arranged_by_it(tmp_path: Path) -> None:
+    """Gold passages known in the second half alone: no Table 1, and no strategy that needs one."""
+    lines = ranked_lines(8)
+    for line in lines[:4]:
+        del line["gold"]
+    data = written(tmp_path / "data.jsonl", lines)
+    found, out = reproduce("positionalbias", tmp_path / "found.json", "--data", str(data), *ASKING)
+    assert found["table_1"] is None
+    assert "Not measured: no question of the first half" in out
+    (setting,) = found["tables_2_and_3"]["settings"]
+    names = [each["name"] for each in setting["strategies"]]
+    assert names == ["sequential", "shuffle", "inverse"]
+    assert len(found["table_4"]["given"]["Hard@5"]["outcomes"]) == 4
+
+
+def test_without_a_model_relevance_is_measured(tmp_path: Path) -> None:
+    """The probe's form, retrieved by words, with its hard distractors in the collection."""
+    lines = [json.loads(line) for line in QUESTIONS.read_text().splitlines()[:6]]
+    for number, line in enumerate(lines):
+        line["distractors"] = line["distractors"][:4]
+        # It says the question twice, so that it is found before the gold passage.
+        line["hard_distractor"] = f"{line['question']} {line['question']} ({number})"
+    data = written(tmp_path / "probe.jsonl", lines)
+    options = ["--data", str(data), "--pipelines", "sparse"]
+    found, out = reproduce("positionalbias", tmp_path / "found.json", *options)
+    assert "No model was asked" in out
+    assert found["table_1"] is found["tables_2_and_3"] is None
+    measures = found["table_4"]["sparse"]
+    assert [*measures] == [f"{name}@{k}" for k in (5, 10, 15, 20, 25) for name in
+                           ("HITS", "Precision")]  # fmt: skip
+    hits = [measures[f"HITS@{k}"]["mean"] for k in (5, 10, 15, 20, 25)]
+    assert hits == sorted(hits)
+    assert hits[-1] == 1
+    assert measures["Precision@5"]["outcomes"] == [each / 5 for each in
+                                                   measures["HITS@5"]["outcomes"]]  # fmt: skip
+
+
+def test_a_controlled_question_is_chosen_by_effect_and_rank() -> None:
+    """By hand: the first relevant one, the first four below 0.2, the first above 0.8."""
+    ranking = JudgedRanking(
+        question="Which?",
+        passages=tuple("abcdefghij"),
+        relevant=tuple(text in "ce" for text in "abcdefghij"),
+    )
+    effects = (0.5, 0.1, 0.0, 0.81, 0.0, 0.2, 0.19, 0.9, 0.0, 0.15)
+    assert controlled_question(ranking, effects, ("x",)) == ProbeQuestion(
+        question="Which?",
+        answers=("x",),
+        gold="c",
+        distractors=("b", "g", "i", "j"),
+        hard_distractor="d",
+    )
+    easy = [min(effect, 0.5) for effect in effects]
+    without = controlled_question(ranking, easy, ("x",))
+    assert without is not None
+    assert without.hard_distractor is None
+    assert controlled_question(ranking, [*effects[:9], 0.3], ("x",)) is None
+
+
+def test_a_hard_distractor_stays_where_it_is_while_the_gold_passage_moves(tmp_path: Path) -> None:
+    """Read off the prompts: each slot of Table 1 once, and right only where gold stands first."""
+    asked: list[list[str]] = []
+
+    def first(prompts: Sequence[str]) -> list[str]:
+        asked.extend(prompt.split() for prompt in prompts)
+        return [prompt.split()[0] for prompt in prompts]
+
+    template = PromptTemplate("{context} {question}", separator=" ")
+    controls = Controls(
+        model=as_generator(first),
+        journal=Journal(tmp_path / "answers.jsonl"),
+        template=template,
+        abstain=template,
+    )
+    question = ProbeQuestion(
+        question="?",
+        answers=("gold",),
+        gold="gold",
+        distractors=("w", "v", "u", "t"),
+        hard_distractor="hard",
+    )
+    found = controls.run([question], on_answer=lambda count: None, on_wait=print)
+    both = [words for words in asked if {"gold", "hard"} <= {*words}]
+    places = {(words.index("hard"), words.index("gold")) for words in both}
+    assert places == {(hard, gold) for hard in (2, 4) for gold in range(5) if gold != hard}
+    assert {len(words) for words in asked} == {6}
+    assert len(asked) == controls.calls([question]) == 5 + 4 + 4 + 5
+    nan = float("nan")
+    expected = {"None": [1, 0, 0, 0, 0], "Position 3": [1, 0, nan, 0, 0],
+                "Position 5": [1, 0, 0, 0, nan]}  # fmt: skip
+    for name, row in expected.items():
+        np.testing.assert_array_equal(found.outcomes[name], [row])
+    assert found.profile.distraction == (1.0,) * 5
+
+
+def test_good_positions_on_a_reader(tmp_path: Path) -> None:
+    """Tables 2, 3 and 5; what two tables call by two names is measured once."""
+    lines = ranked_lines(16, k=7)
+    data = written(tmp_path / "data.jsonl", lines)
+    options = ["--data", str(data), "--k", "7", *ASKING]
+    found, out = reproduce("goodpositions", tmp_path / "found.json", *options)
+    assert "biased (reader)" in out
+    assert "are not kept" in out
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert out.count("paper: ") == 3 * 12
+    assert "paper: Vicuna-7b, H         39.2    40.1" in out
+    names = ["Vanilla", "RankGPT", "AttentionSort", "ICR", "SELFELICIT", "Our"]
+    assert [[*rows] for rows in found["table_2"].values()] == [names, names]
+    assert [*found["table_5"]["Ordered"]["Vanilla + Default"]] == ["3", "5", "7"]
+
+    answers = {name: row["answers"] for name, row in found["table_3"].items()}
+    ordered, fewer = found["table_2"]["Ordered"], found["table_5"]["Ordered"]
+    assert answers["Default, original"] == ordered["Vanilla"]["answers"]
+    assert answers["U-shaped, original"] == fewer["Vanilla + U-shaped"]["7"]["answers"]
+    assert ordered["Our"]["answers"] == fewer["Our Ranking + U-shaped"]["7"]["answers"]
+
+    model = HuggingFaceModel.from_pretrained(BIASED, max_new_tokens=4)
+    cases = [Case(question=each["question"], documents=each["documents"]) for each in lines]
+    asked = [
+        ProbeQuestion(
+            question=each["question"],
+            answers=tuple(each["answers"]),
+            gold=each["documents"][0],
+            distractors=tuple(each["documents"][1:]),
+        )
+        for each in lines
+    ]
+    curve = attention_by_position(model, asked, k=7).curve
+    expected = {
+        "Default, original": OneRound(placement="back_first"),
+        "Default, reverse": OneRound(placement="front_first"),
+        "U-shaped, original": OneRound(placement="attention_u_shape", curve=curve),
+        "U-shaped, reverse": OneRound(placement="attention_u_shape_reversed", curve=curve),
+    }
+    for name, method in expected.items():
+        assert answers[name] == [each.answer for each in method.run(model, cases)]
+        outcomes = [
+            grade(GRADERS["subspan"], text, each["answers"])
+            for text, each in zip(answers[name], lines, strict=True)
+        ]
+        assert found["table_3"][name]["outcomes"] == outcomes
+    assert len({*map(tuple, answers.values())}) > 2  # or it would not show which is which
+    last_is_best = [replace(case, documents=case.documents[::-1]) for case in cases]
+    for name, two_rounds in (("Our", TwoRound()), ("SELFELICIT", SelfElicit())):
+        said = [each.answer for each in two_rounds.run(model, last_is_best)]
+        assert ordered[name]["answers"] == said
+    assert found["table_2"]["Unordered"]["Our"]["against"]["p_value"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["goodpositions", "--model", "openai:gpt"], "shows no attention"),
+        (["goodpositions", "--model", "tests.cli.calling:reader"], "shows no attention"),
+        (["goodpositions", *ASKING, "--k", "11"], "has 10 documents, and --k 11 takes 11"),
+        (["goodpositions", *ASKING, "--k", "2"], "k must be at least 3, got 2"),
+        (["goodpositions", *ASKING, "--n", "1"], "at least 2 questions, got 1"),
+        (["goodpositions", *ASKING, "--n", "201"], "holds 200 questions"),
+        (["goodpositions", *ASKING, "--output", "no/such.json"], "there is no such folder"),
+        (["positionalbias", "--n", "3"], "3 questions are too few"),
+        (["positionalbias", "--n", "0"], "--n 0"),
+        (["positionalbias", "--pipelines", "given"], "has none"),
+        (["positionalbias", "--pipelines", "sparse+spans"], "not of spans"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is asked, with status 2."""
+    assert main(["reproduce", *arguments, "--data", str(QUESTIONS)]) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert message in err
+
+
+@pytest.mark.parametrize("experiment", ["positionalbias", "goodpositions"])
+def test_data_that_are_not_there_or_broken_are_named(
+    experiment: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file, and the line."""
+    start = ["reproduce", experiment, "--model", BIASED, "--data"]
+    assert main([*start, str(tmp_path / "no.jsonl")]) == 2
+    assert "no.jsonl: there is no such file" in capsys.readouterr().err
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text(json.dumps(ranked_lines(1)[0]) + "\n{\n")
+    assert main([*start, str(broken)]) == 2
+    assert "broken.jsonl, line 2:" in capsys.readouterr().err
+
+
+def test_documents_too_few_or_of_unknown_relevance_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Table 1 takes five passages, and nothing is relevant that nobody calls so."""
+    data = written(tmp_path / "few.jsonl", ranked_lines(4, k=4))
+    assert main(["reproduce", "positionalbias", "--data", str(data)]) == 2
+    assert "no question has more than 4 documents; the tables take 5" in capsys.readouterr().err
+    lines = [{**line, "gold": None} for line in ranked_lines(4)]
+    data = written(tmp_path / "unknown.jsonl", lines)
+    assert main(["reproduce", "positionalbias", "--data", str(data)]) == 2
+    assert "no question says which of its passages are relevant" in capsys.readouterr().err
