@@ -16,7 +16,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.schema import TextNode
 
 from langchain_posrag.demo import FunctionEmbeddings
-from shared_core import HuggingFaceModel
+from shared_core import CAUS, HuggingFaceModel
 from shared_core.cli.demo.model import EmbeddingModel, default_model
 
 README = Path(__file__).parents[1] / "README.md"
@@ -87,6 +87,17 @@ def test_snippet_runs(
         assert {"answer", "order", "scores", "rounds"} <= names["found"].keys()
     elif "chain" in names:
         assert names["chain"].invoke("resize an image").content == "answer"
+
+
+def test_the_placement_that_contributors_are_shown_works() -> None:
+    """Of any number of passages, and under any ``placement=``."""
+    text = README.with_name("CONTRIBUTING.md").read_text(encoding="utf-8")
+    (snippet,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(snippet, "CONTRIBUTING.md", "exec"), names)
+    last_two = names["LastTwo"]()
+    assert [last_two(k) for k in (0, 1, 2, 5)] == [(), (0,), (1, 0), (2, 3, 4, 1, 0)]
+    assert CAUS(placement=last_two, psi="always").placed(3)[0] == (2, 1, 0)
 
 
 def test_readme_has_snippets() -> None:

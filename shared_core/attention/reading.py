@@ -45,7 +45,7 @@ class AnswerAttention:
     answer
         The answer as `HuggingFaceModel.generate` returns it.
     scores
-        Mean attention (eq. 1 of "Put Good Documents in Good Positions") by rows and layers, in
+        Mean attention (eq. 1 of "Place Good Documents in Good Positions") by rows and layers, in
         [0, 1], shape (tokens of the prompt,); higher is more attended. The rows are
 
         ``answer``

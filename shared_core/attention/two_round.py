@@ -1,6 +1,6 @@
 """Two rounds on a local model: see where it looks, then put good documents in good positions.
 
-"Put Good Documents in Good Positions", Algorithm 2. The first round answers and is read; the
+"Place Good Documents in Good Positions", Algorithm 2. The first round answers and is read; the
 second answers again with the documents placed by what was read. Every baseline of the paper that
 ranks by attention is another `estimator` and another `placement`; `SelfElicit`, `RankGPT` and
 `OneRound` are methods of their own.

@@ -59,7 +59,7 @@ def open_model(
     elif not colon or Path(spec).exists():
         quiet_transformers()
         model = HuggingFaceModel.from_pretrained(
-            spec, max_new_tokens=max_new_tokens, batch_size=batch_size or 8
+            spec, max_new_tokens=max_new_tokens, batch_size=8 if batch_size is None else batch_size
         )
     else:
         model = _imported(prefix, rest)
