@@ -7,7 +7,6 @@ document scores (section 3.3) and the positional curve (section 4).
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -24,7 +23,7 @@ from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.placement.curve import POINTS, Interval, PositionalCurve
 from shared_core.placement.region import TENTHS, over_middle, relative_scores
 from shared_core.sensitivity.questions import ProbeQuestion, check_context, check_questions
-from shared_core.sensitivity.versions import versions
+from shared_core.sensitivity.versions import timestamp, versions
 
 Order = Literal["unordered", "ordered"]
 READ: tuple[tuple[RowSet, LayerSet], ...] = (
@@ -145,7 +144,7 @@ def attention_by_position(
             template=chosen.text,
             task=task,
             seed=seed,
-            date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            date=timestamp(),
             versions=versions(),
             identity=model.identity,
         )

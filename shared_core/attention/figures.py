@@ -10,7 +10,7 @@ from shared_core._extras import require
 from shared_core.attention.by_position import AttentionByPosition, DocumentScores, Order
 from shared_core.placement.curve import Interval
 from shared_core.placement.region import middles
-from shared_core.sensitivity.figure import TICKS, check_figure
+from shared_core.sensitivity.figure import finish_axes, thinned, write_figure
 
 LABELS: dict[Order, str] = {
     "unordered": "unordered (shuffled)",
@@ -104,7 +104,7 @@ def _draw_documents(axes: Any, named: Mapping[str, DocumentScores]) -> None:
     for label, scores in named.items():
         _draw(axes, positions, scores.mean, scores.band, label=label, marker="o")
     axes.set(xlabel=f"position of the passage, of {k}")
-    axes.set_xticks(positions[:: -(-k // TICKS)])
+    axes.set_xticks(thinned(positions))
     _finish(axes)
 
 
@@ -125,13 +125,9 @@ def _draw(
 
 def _finish(axes: Any) -> None:
     axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.3)
-    axes.legend(loc="best")
+    finish_axes(axes)
 
 
 def _written(figure: Any, path: str | Path) -> Path:
-    target = check_figure(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
     figure.tight_layout()
-    figure.savefig(target, bbox_inches="tight")
-    return target
+    return write_figure(figure, path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -15,7 +14,7 @@ from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.sensitivity import ANSWER, PositionProfile, ProbeQuestion, PromptTemplate
 from shared_core.sensitivity.position_sensitivity import index_statistic
 from shared_core.sensitivity.questions import check_context, check_questions
-from shared_core.sensitivity.versions import versions
+from shared_core.sensitivity.versions import timestamp, versions
 
 
 def attention_profile(
@@ -88,7 +87,7 @@ def attention_profile(
         template=chosen.text,
         task=task,
         seed=seed,
-        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        date=timestamp(),
         versions=versions(),
         identity=model.identity,
     )

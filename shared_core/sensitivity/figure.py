@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +52,32 @@ def draw_profile(profile: PositionProfile, path: str | Path) -> Path:
         ylabel="mean and 95% band",
         ylim=(-0.02, 1.02),
     )
-    axes.set_xticks(positions[:: -(-len(positions) // TICKS)])
+    axes.set_xticks(thinned(positions))
+    finish_axes(axes)
+    return write_figure(figure, path)
+
+
+def thinned(positions: Sequence[int]) -> Sequence[int]:
+    """Return so many of the positions that their numbers do not run into each other."""
+    return positions[:: -(-len(positions) // TICKS)]
+
+
+def finish_axes(axes: Any) -> None:
+    """Add grid and legend."""
     axes.grid(alpha=0.3)
     axes.legend(loc="best")
+
+
+def write_figure(figure: Any, path: str | Path) -> Path:
+    """Write a figure, and return the file; its folder is made.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    ValueError
+        If the suffix is no known format.
+    """
     target = check_figure(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, bbox_inches="tight")

@@ -6,7 +6,6 @@ and PositionalBias (section 4) rotate the gold passage through the slots in the 
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -26,7 +25,7 @@ from shared_core.sensitivity.profile import PositionProfile
 from shared_core.sensitivity.questions import ProbeQuestion, check_context, check_questions
 from shared_core.sensitivity.rotation import Rotation
 from shared_core.sensitivity.stopping import stop_reason
-from shared_core.sensitivity.versions import versions
+from shared_core.sensitivity.versions import timestamp, versions
 
 CHARACTERS_A_TOKEN = 4
 """A guess for a model that does not count its own, good for English."""
@@ -280,7 +279,7 @@ class Probe:
             template=rotation.measure.template.text,
             task=self.task,
             seed=self.seed,
-            date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            date=timestamp(),
             versions=versions(),
             stopped=stopped,
         )

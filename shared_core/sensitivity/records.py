@@ -19,15 +19,20 @@ Record = TypeVar("Record", bound="DataclassInstance")
 
 def write_record(record: DataclassInstance, path: Path) -> Path:
     """Write a dataclass of plain values as JSON, atomically, and return the path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     data = {"format": FORMAT, **asdict(record)}
     text = (
         "{\n" + ",\n".join(f"  {_line(key)}: {_line(value)}" for key, value in data.items()) + "\n}"
     )
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(text + "\n", encoding="utf-8")
-    partial.replace(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, text + "\n")
     return path
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file in UTF-8, whole or not at all; its folder must be there."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
 
 
 def read_record(cls: type[Record], path: Path, *, what: str) -> Record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -14,6 +15,11 @@ _DISTRIBUTIONS = {
     "llama_index": "llama-index-core",
     "openai": "openai",
 }
+
+
+def timestamp() -> str:
+    """Return the time now in UTC, to the second (ISO 8601)."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def versions() -> dict[str, str]:

@@ -11,6 +11,7 @@ from shared_core.cli.compare.files import ReportFiles
 from shared_core.cli.compare.resources import CrossEncoder, Embedding
 from shared_core.cli.console import Console
 from shared_core.cli.demo.model import default_model
+from shared_core.cli.options import add_asking, names
 from shared_core.cli.probe.data import open_template
 from shared_core.comparison import (
     PIPELINES,
@@ -47,13 +48,13 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
     add("--documents", type=Path, help="JSON lines with id and text: what to retrieve from")
     add("--n", type=int, help="number of questions (default: all)")
     add("--k", type=_numbers, default=(10,), help="numbers of passages, as 5,10 (default: 10)")
-    add("--pipelines", type=_names, help=f"some of {', '.join(PIPELINES)}, each also with +rerank "
+    add("--pipelines", type=names, help=f"some of {', '.join(PIPELINES)}, each also with +rerank "
         "and +spans "
         "(default: given where there are documents, else hybrid)")  # fmt: skip
-    add("--strategies", type=_names, default=DEFAULTS, help=f"some of {', '.join(STRATEGIES)} "
+    add("--strategies", type=names, default=DEFAULTS, help=f"some of {', '.join(STRATEGIES)} "
         f"(default: {','.join(DEFAULTS)}; the first two always take part)")  # fmt: skip
     add("--shuffles", type=int, default=3, help="random orders a question (default: 3)")
-    add("--graders", type=_names, default=("em",), help=f"some of {', '.join(GRADERS)}; the first "
+    add("--graders", type=names, default=("em",), help=f"some of {', '.join(GRADERS)}; the first "
         "one decides (default: em)")  # fmt: skip
     add("--profile", help="position profile for max_relevance and min_distraction: a file or a "
         "model's name")  # fmt: skip
@@ -64,13 +65,7 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
     add("--seed", type=int, default=0, help="seed of shuffles and intervals (default: 0)")
     add("--max-failed", type=float, default=0.1, help="share of the questions that the model may "
         "fail on (default: 0.1)")  # fmt: skip
-    add("--concurrency", type=int, help="calls at once (default: what suits the model)")
-    add("--attempts", type=int, default=8, help="tries of a call that fails for a passing reason "
-        "(default: 8)")  # fmt: skip
-    add("--batch-size", type=int, help="prompts in a call (default: what suits the model)")
-    add("--max-new-tokens", type=int, default=64, help="longest answer of a Hugging Face model or "
-        "an endpoint, in tokens (default: 64)")  # fmt: skip
-    add("--base-url", help="address of an OpenAI-compatible endpoint")
+    add_asking(parser)
     add("--name", help="name of the model, if not its own")
     add("--fresh", action="store_true", help="ask again what has been answered before")
     parser.set_defaults(run=run)
@@ -134,10 +129,6 @@ def _compared(
             on_answer=lambda count: bar.advance(task, count),
             on_wait=console.say,
         )
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from shared_core.cli.files import make_folder
 from shared_core.comparison import ComparisonResult, to_html, to_markdown
+from shared_core.sensitivity.records import write_whole
 
 
 @dataclass(frozen=True)
@@ -42,25 +42,6 @@ class ReportFiles:
 
     def save(self, result: ComparisonResult) -> None:
         """Write the report, each file whole or not at all."""
-        _write(self.json, result.to_json())
-        _write(self.markdown, to_markdown(result))
-        _write(self.html, to_html(result))
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder for what takes long to find out, and see that files can be put there.
-
-    Raises
-    ------
-    OSError
-        If there is a file of that name, or the folder cannot be made or written into.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=folder):
-        pass
-
-
-def _write(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+        write_whole(self.json, result.to_json())
+        write_whole(self.markdown, to_markdown(result))
+        write_whole(self.html, to_html(result))

@@ -12,6 +12,7 @@ from shared_core.cli.demo import report
 from shared_core.cli.demo.corpus import Corpus, default_cache, open_corpus
 from shared_core.cli.demo.frameworks import DemoTask, StoredEmbedding, framework_orders
 from shared_core.cli.demo.model import EmbeddingModel, default_model
+from shared_core.cli.options import psi
 from shared_core.corpora import torch_api_passages
 
 # Dense search alone ranks the right API, torch.nn.functional.interpolate, sixth.
@@ -36,7 +37,7 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
     add("--alpha", type=_alpha, default=0.3, help="weight of the dense score in [0, 1], or auto")
     add("--fetch-k", type=int, default=50, help="depth of each search")
     add("--placement", default="u_shape", help=f"one of: {', '.join(PLACEMENTS)}")
-    add("--psi", type=_psi, default="always", help="what the gate knows of the model: a position "
+    add("--psi", type=psi, default="always", help="what the gate knows of the model: a position "
         "sensitivity index, a saved profile, always or never")  # fmt: skip
     add("--model", default=default_model(), help="embedding model: a folder or a hub name")
     add("--cache", type=Path, default=default_cache(), help="folder of the cached index")
@@ -106,10 +107,3 @@ def _compare(console: Console, task: DemoTask, arrangement: Arrangement) -> int:
 
 def _alpha(text: str) -> float | str:
     return text if text == "auto" else float(text)
-
-
-def _psi(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text

@@ -8,6 +8,7 @@ from pathlib import Path
 from shared_core.attention import attention_profile
 from shared_core.cli import models
 from shared_core.cli.console import Console
+from shared_core.cli.options import add_asking
 from shared_core.cli.probe import data, report
 from shared_core.cli.probe.files import ProbeFiles
 from shared_core.evaluation import GRADERS
@@ -42,13 +43,7 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
         "already; 1 asks every question (default: 5)")  # fmt: skip
     add("--seed", type=int, default=0, help="seed of questions and intervals (default: 0)")
     add("--max-calls", type=int, help="ask the model at most this often")
-    add("--concurrency", type=int, help="calls at once (default: what suits the model)")
-    add("--attempts", type=int, default=8, help="tries of a call that fails for a passing reason, "
-        "such as a rate limit (default: 8)")  # fmt: skip
-    add("--batch-size", type=int, help="prompts in a call (default: what suits the model)")
-    add("--max-new-tokens", type=int, default=64, help="longest answer of a Hugging Face model or "
-        "an endpoint, in tokens (default: 64)")  # fmt: skip
-    add("--base-url", help="address of an OpenAI-compatible endpoint")
+    add_asking(parser)
     add("--name", help="name to save the profile under (default: the model's)")
     add("--output", type=Path, help="file of the profile (default: named after the model, in "
         "$POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from shared_core.cli.files import beside
 from shared_core.generation import Journal
 from shared_core.sensitivity import PositionProfile
 from shared_core.sensitivity.figure import check_figure
@@ -60,12 +61,6 @@ class ProbeFiles:
             return PositionProfile.load(self.profile) if self.profile.is_file() else None
         except ValueError:
             return None  # not a profile any more: the new one takes its place
-
-
-def beside(file: Path, date: str | None) -> Path:
-    """Return where to keep what stood in a file, which is of such a date (ISO 8601)."""
-    day = (date or "former").replace(":", "").partition("+")[0]
-    return file.with_name(f"{file.stem}.{day}{file.suffix}")
 
 
 def _joined(old: PositionProfile, new: PositionProfile) -> PositionProfile:

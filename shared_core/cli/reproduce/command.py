@@ -14,6 +14,7 @@ from shared_core.cli import models
 from shared_core.cli.console import Console
 from shared_core.cli.demo.corpus import default_cache, open_corpus
 from shared_core.cli.demo.model import EmbeddingModel, default_model
+from shared_core.cli.options import psi
 from shared_core.cli.reproduce import papers, report
 from shared_core.cli.reproduce.caus import Measured, configurations
 from shared_core.cli.reproduce.papers import open_if_named
@@ -47,7 +48,7 @@ def _add_caus(experiments: Subparsers[argparse.ArgumentParser]) -> None:
     )
     add = caus.add_argument
     add("--model", metavar="MODEL", help=models.HELP)
-    add("--psi", type=_psi, default="always", help="what the gate knows of the model: an index, "
+    add("--psi", type=psi, default="always", help="what the gate knows of the model: an index, "
         "a saved profile, always or never (default: always)")  # fmt: skip
     add("--embedding", default=default_model(), help="embedding model: a folder or a hub name")
     add("--cache", type=Path, default=default_cache(), help="folder of the cached index")
@@ -114,10 +115,3 @@ def _answered(console: Console, model: Generator, rows: Sequence[Measured]) -> l
             )
         )
     return [replace(row, answers=[cast(str, next(answers)) for _ in row.queries]) for row in rows]
-
-
-def _psi(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text

@@ -10,6 +10,7 @@ from shared_core.cli import models
 from shared_core.cli.compare.resources import CrossEncoder, Embedding
 from shared_core.cli.console import Console
 from shared_core.cli.demo.model import default_model
+from shared_core.cli.options import names
 from shared_core.cli.reproduce import (
     data,
     good_positions,
@@ -45,7 +46,7 @@ def add_positional_bias(experiments: Subparsers[argparse.ArgumentParser]) -> Non
     add("--model", metavar="MODEL", help=f"{models.HELP}; without it only what is relevant is "
         "measured")  # fmt: skip
     add("--documents", type=Path, help="JSON lines with id and text: what to retrieve from")
-    add("--pipelines", type=_names, help=f"some of {', '.join(PIPELINES)}, each also with +rerank; "
+    add("--pipelines", type=names, help=f"some of {', '.join(PIPELINES)}, each also with +rerank; "
         "Tables 1 and 2 are of the first (default: given where there are documents, else dense and "
         "sparse, reranked too with --reranker)")  # fmt: skip
     add("--embedding", default=default_model(), help="embedding model: a folder or a hub name")
@@ -166,7 +167,3 @@ def _settings(model: Generator | None, reader: bool) -> dict[str, object]:
         "reader": reader,
         "versions": {"posrag": __version__},
     }
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -1,0 +1,25 @@
+"""Folders and files that several subcommands write."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for what takes long to find out, and see that files can be put there.
+
+    Raises
+    ------
+    OSError
+        If there is a file of that name, or the folder cannot be made or written into.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        pass
+
+
+def beside(file: Path, date: str | None) -> Path:
+    """Return where to keep what stood in a file, which is of such a date (ISO 8601)."""
+    day = (date or "former").replace(":", "").partition("+")[0]
+    return file.with_name(f"{file.stem}.{day}{file.suffix}")
