@@ -90,7 +90,7 @@ def grown(
     alone = tokens(0)
     limit = alone + left
     count = _guess([len(chunk.text) for chunk in chain], hits, order, alone, left)
-    spent = tokens(count)
+    spent = tokens(count) if count else alone
     while count > 0 and spent > limit:
         count -= 1
         spent = tokens(count)

@@ -61,9 +61,13 @@ class WholeTextSource(ChunkSource, Protocol):
         ...
 
 
-def cosines(first: Vectors, second: Vectors) -> list[float]:
-    """Return the cosine of each row of two matrices, both of shape (n, dim); 0 for a zero row."""
-    products = np.vecdot(first, second)
-    lengths = np.sqrt(np.vecdot(first, first)) * np.sqrt(np.vecdot(second, second))
-    found = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
-    return np.clip(found, -1, 1).tolist()  # type: ignore[no-any-return]
+def cosines(first: Vectors, second: Vectors, *, unit: bool = False) -> list[float]:
+    """Return the cosine of each row of two matrices, both of shape (n, dim); 0 for a zero row.
+
+    With `unit` the rows are known to be of unit length, or zero, and are taken as they are.
+    """
+    found = np.vecdot(first, second)
+    if not unit:
+        lengths = np.sqrt(np.vecdot(first, first)) * np.sqrt(np.vecdot(second, second))
+        found = np.divide(found, lengths, out=np.zeros_like(found), where=lengths > 0)
+    return found.clip(-1, 1).tolist()  # type: ignore[no-any-return]

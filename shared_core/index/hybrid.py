@@ -325,7 +325,8 @@ class HybridIndex:
         by_function = where if callable(where) else None
         allowed = state.allowed(None if callable(where) else where)
         visible = Visible(state.size, allowed, by_function, state.passages)
-        return PassageNeighbours(table, state.row, visible, state.dense.vectors)
+        unit = state.dense.metric == "cosine"
+        return PassageNeighbours(table, state.row, visible, state.dense.vectors, unit=unit)
 
     def verify_embeddings(self, embed: Callable[[str], Sequence[float]]) -> None:
         """Check that `embed` is the model the index was built with, by embedding one passage again.

@@ -30,6 +30,8 @@ class PassageNeighbours:
         Which rows may be seen.
     vectors
         Their embeddings, shape (rows, dim); None: continuity is unknown.
+    unit
+        Whether each is known to be of unit length, or zero.
     """
 
     def __init__(
@@ -38,11 +40,14 @@ class PassageNeighbours:
         row_of: Callable[[str], int | None],
         visible: Visible,
         vectors: Vectors | None,
+        *,
+        unit: bool = False,
     ) -> None:
         self._table = table
         self._row_of = row_of
         self._visible = visible
         self._vectors = vectors
+        self._unit = unit
         self._rows: dict[str, int] = {}
 
     @classmethod
@@ -107,8 +112,11 @@ class PassageNeighbours:
         """Return the cosine of each pair of chunks that `around` returned; None without vectors."""
         if self._vectors is None or not pairs:
             return [None] * len(pairs)
-        first, second = ([self._rows[pair[side].id] for pair in pairs] for side in (0, 1))
-        return [*cosines(self._vectors[first], self._vectors[second])]
+        first, second = (
+            self._vectors.take([self._rows[pair[side].id] for pair in pairs], axis=0)
+            for side in (0, 1)
+        )
+        return [*cosines(first, second, unit=self._unit)]
 
     def _around(self, seed: Chunk, window: int) -> Neighbourhood:
         row = self._row_of(seed.id)
@@ -131,35 +139,35 @@ class PassageNeighbours:
     def _walk(self, row: int, step: int, window: int) -> tuple[list[Chunk], End]:
         found: list[Chunk] = []
         walked = {row}
-        while len(found) < window:
+        for _ in range(window):
             beside = self._beside(row, step)
             if isinstance(beside, str):
                 return found, beside
-            row = beside
-            if row in walked:
+            if beside in walked:
                 return found, "missing"
+            row = beside
             walked.add(row)
             found.append(self._chunk(row))
         return found, "more"
 
     def _beside(self, row: int, step: int) -> int | End:
         links = self._table.links.get(row)
-        if links is not None:
-            id = links[step > 0]
-            linked = None if id is None else self._row_of(id)
-            if linked is not None and self._is_there(linked):
-                return linked
-            return "document" if id is None else "missing"
-        chunk = self._chunk(row)
-        rows = self._table.beside(chunk, step, self._visible)
-        return rows if isinstance(rows, str) else self._one(rows)
+        if links is None:
+            rows = self._table.beside(self._table.chunks[row], step, self._visible)
+            return rows if isinstance(rows, str) else self._one(rows)
+        id = links[step > 0]
+        if id is None:
+            return "document"
+        linked = self._row_of(id)
+        return linked if linked is not None and self._is_there(linked) else "missing"
 
     def _one(self, rows: Sequence[int]) -> int:
-        first, *others = rows
-        for other in others:
-            if self._chunk(other).text != self._chunk(first).text:
-                raise _in_one_place(self._chunk(first), self._chunk(other))
-        return first
+        if len(rows) > 1:
+            chunks = [self._table.chunks[row] for row in rows]
+            for other in chunks[1:]:
+                if other.text != chunks[0].text:
+                    raise _in_one_place(chunks[0], other)
+        return rows[0]
 
     def _is_there(self, row: int) -> bool:
         # A row that was deleted before the table got to it is not in the table.
