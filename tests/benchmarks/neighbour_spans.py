@@ -18,7 +18,8 @@ layout of BEIR. Embeddings are kept under
 
 ``--ablation`` shows, for ten hits and the largest budget, what neighbours and headings change, by
 the place of the answer in its document; and where the orders put the answer in the context. No
-reader is asked: those of the tests know no running text.
+reader is asked: those of the tests know no running text. `span_reading` asks them, over documents
+in their own words.
 """
 
 from __future__ import annotations
