@@ -59,7 +59,7 @@ class Approximate:
     trained
         Rows at hand when the inverted file was trained.
     margin
-        Largest distance of a vector from its 8-bit copy: how far a product with a query of unit
+        Largest distance of a vector from its 8-bit copy: how far a product with a vector of unit
         length can be off.
     """
 
@@ -98,20 +98,39 @@ class Approximate:
         made = replace(self, index=faiss.clone_index(self.index))
         return made._with(vectors[self.size :])
 
-    def search(self, query: Vectors, k: int, allowed: Bools | None) -> tuple[Rows, float]:
+    def search(
+        self, query: Vectors, k: int, allowed: Bools | None, longest: float
+    ) -> tuple[Rows, float]:
         """Return rows, ascending, among which most of the best `k` are, and a bound.
 
-        Where all rows are scanned (``sq8``), no other allowed row scores higher than the bound by
-        more than `margin` times the length of the query.
+        Where all rows are scanned (``sq8``), no other allowed row scores higher than the bound.
+
+        Parameters
+        ----------
+        query
+            Shape (dim,).
+        k
+            At least 1.
+        allowed
+            Rows that may be found, shape (size,); None: all.
+        longest
+            Largest norm of a vector.
         """
         wanted = min(max(SHORTLIST * k, AT_LEAST), self.size)
         bits = None if allowed is None else np.packbits(allowed, bitorder="little")
         params = self._parameters(wanted, bits)
-        scores, found = self.index.search(query[None], wanted, params=params)
+        # Whole numbers within a signed byte: some of FAISS's kernels cut the query to bytes, and
+        # every component of a unit vector to zero.
+        largest = max(float(query.max()), -float(query.min()))
+        scale = 127 / largest if largest > 0 else 1.0
+        rounded = np.rint(query * np.float32(scale))
+        scores, found = self.index.search(rounded[None], wanted, params=params)
         rows = found[0]
         if rows[-1] < 0:  # fewer than wanted; there are no others
             return np.sort(rows[rows >= 0]), -np.inf
-        return np.sort(rows), float(scores[0, -1]) / self.scale
+        asked = rounded / np.float32(scale)
+        off = self.margin * _norm(asked) + longest * _norm(query - asked)
+        return np.sort(rows), float(scores[0, -1]) / (self.scale * scale) + off
 
     def _parameters(
         self, wanted: int, bits: npt.NDArray[np.uint8] | None
@@ -136,6 +155,10 @@ class Approximate:
 
     def _rounded(self, scaled: Vectors) -> Vectors:
         return np.asarray(np.rint(scaled.clip(-127, 127)))
+
+
+def _norm(vector: Vectors) -> float:
+    return float(vector @ vector) ** 0.5
 
 
 def _make(kind: Kind, dim: int, rows: int) -> faiss.Index:

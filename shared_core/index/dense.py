@@ -144,7 +144,7 @@ class DenseView:
             return None
         first = self.approximate.size
         covered = None if allowed is None else allowed[:first]
-        rows, bound = self.approximate.search(vector, depth, covered)
+        rows, bound = self.approximate.search(vector, depth, covered, self.longest)
         if rows.size < min(depth, first if covered is None else np.count_nonzero(covered)):
             return None
         if first < self.size:
@@ -153,8 +153,8 @@ class DenseView:
             rows = np.concatenate([rows, first + waiting.near(depth)])
         query = PreselectedQuery(self.vectors, vector, rows)
         if self.kind == "flat":
-            error = (self.approximate.margin + ROUNDING) * float(np.linalg.norm(vector))
-            if not query.lowest(depth) > bound + error:
+            slack = ROUNDING * self.longest * float(np.linalg.norm(vector))
+            if not query.lowest(depth) > bound + slack:
                 return None
         return query
 

@@ -84,6 +84,32 @@ def test_recall_with_inner_product(kind: str, vectors: np.ndarray, queries: np.n
     assert recall(near, flat, queries[:20]) >= 0.9
 
 
+@pytest.mark.parametrize("metric", ["cosine", "inner_product"])
+@pytest.mark.parametrize("dim", [16, 32, 100, 384])
+def test_flat_finds_what_a_matrix_product_finds(dim: int, metric: str) -> None:
+    """FAISS has another kernel for each kind of dimension; what it is asked must suit them all."""
+    rng = np.random.default_rng(dim)
+    vectors = rng.standard_normal((600, dim)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    if metric == "inner_product":
+        vectors *= rng.uniform(0.2, 3, (600, 1)).astype(np.float32)
+    index = build("flat", vectors, metric=metric)
+    assert is_preselecting(index)
+    for query in vectors[:20] + 0.5 * vectors[20:40]:
+        found = index.search("", query, k=10, fetch_k=10, alpha=1.0)
+        best = (-(vectors @ query)).argsort(kind="stable")[:10]
+        assert found_ids(found) == [f"p{row}" for row in best]
+
+
+@pytest.mark.parametrize("dim", [32, 384])
+def test_the_short_list_is_proven_on_unit_vectors(dim: int) -> None:
+    """Or every query would be scanned twice."""
+    vectors = clustered_vectors(N, dim)
+    dense = build("flat", vectors)._state.dense
+    proven = [dense._preselected(dense.unit(query), 10, None) for query in vectors[:20]]
+    assert sum(query is not None for query in proven) >= 18
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_are_exact(kind: str, indexes: dict[str, HybridIndex], queries: np.ndarray) -> None:
     """What is found carries the score that flat gives it, bit for bit."""
