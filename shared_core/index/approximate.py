@@ -5,6 +5,7 @@ Each holds the vectors in 8 bits a dimension; the caller scores the selected row
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -158,7 +159,7 @@ class Approximate:
 
 
 def _norm(vector: Vectors) -> float:
-    return float(vector @ vector) ** 0.5
+    return math.sqrt(float(vector @ vector))
 
 
 def _make(kind: Kind, dim: int, rows: int) -> faiss.Index:
