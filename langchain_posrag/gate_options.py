@@ -13,7 +13,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import run_in_executor
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
 
-from langchain_posrag.documents import DETAIL, copy_metadata, id_of
+from langchain_posrag.documents import DETAIL, copy_metadata, id_of, new_document
 from langchain_posrag.retrievers import CAUSRetriever
 from shared_core import HybridIndex
 from shared_core.gating import ContextGate, RetrievalDecision, Transform, VectorCandidates, identity
@@ -216,9 +216,10 @@ def _gated(decision: RetrievalDecision, documents: Sequence[Document]) -> Gated:
         return Gated(decision, [])
     explained = []
     for document in documents:
-        metadata = copy_metadata(document.metadata)
+        # What is replaced anyway is left out, since it alone would make the copy a deep one.
+        metadata = copy_metadata({**document.metadata, DETAIL: None})
         metadata[DETAIL] = {**_detail(document), "retrieval": decision.explain()}
-        explained.append(document.model_copy(update={"metadata": metadata}))
+        explained.append(new_document(document.id, document.page_content, metadata))
     return Gated(decision, explained)
 
 

@@ -93,6 +93,18 @@ class NodeGate(NamedTuple):
     def gated(
         self, query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithScore]
     ) -> Gated:
+        """Decide as `decided` does, and return what is let through."""
+        return _let_through(self.decided(query, searched, nodes), nodes)
+
+    async def agated(
+        self, query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithScore]
+    ) -> Gated:
+        """Do what `gated` does, without holding up the event loop."""
+        return _let_through(await self.adecided(query, searched, nodes), nodes)
+
+    def decided(
+        self, query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithScore]
+    ) -> RetrievalDecision:
         """Decide by the nodes that were found, and tell the dispatcher.
 
         Vectors that the query or the nodes carry play no part: they may be of another model.
@@ -109,12 +121,12 @@ class NodeGate(NamedTuple):
             vectors = model.get_text_embedding_batch(texts)
             query_vector = model.get_query_embedding(searched.query_str)
             found = cosines(query_vector, vectors, len(texts)), texts
-        return self._decided(query, nodes, found)
+        return self._announced(query, found)
 
-    async def agated(
+    async def adecided(
         self, query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithScore]
-    ) -> Gated:
-        """Do what `gated` does, without holding up the event loop."""
+    ) -> RetrievalDecision:
+        """Do what `decided` does, without holding up the event loop."""
         texts = [embedded_text(node.node) for node in nodes]
         found = told([explanation(node) for node in nodes], texts)
         if found is None:
@@ -122,25 +134,13 @@ class NodeGate(NamedTuple):
             vectors = await model.aget_text_embedding_batch(texts)
             query_vector = await model.aget_query_embedding(searched.query_str)
             found = cosines(query_vector, vectors, len(texts)), texts
-        return self._decided(query, nodes, found)
+        return self._announced(query, found)
 
-    def _decided(self, query: QueryBundle, nodes: Sequence[NodeWithScore], found: Found) -> Gated:
+    def _announced(self, query: QueryBundle, found: Found) -> RetrievalDecision:
         decision = self.gate.decide(query.query_str, *found)
         asked = unwrapped(query.query_str)
         dispatcher.event(RetrievalDecisionEvent(query=asked, decision=decision.explain()))
-        if not decision.retrieve:
-            return Gated(decision, [])
-        return Gated(
-            decision,
-            [
-                ExplainedNode(
-                    node=node.node,
-                    score=node.score,
-                    posrag={**explanation(node), "retrieval": decision.explain()},
-                )
-                for node in nodes
-            ],
-        )
+        return decision
 
     @property
     def _model(self) -> BaseEmbedding:
@@ -150,6 +150,22 @@ class NodeGate(NamedTuple):
                 "fitted with"
             )
         return self.embed_model
+
+
+def _let_through(decision: RetrievalDecision, nodes: Sequence[NodeWithScore]) -> Gated:
+    if not decision.retrieve:
+        return Gated(decision, [])
+    return Gated(
+        decision,
+        [
+            ExplainedNode(
+                node=node.node,
+                score=node.score,
+                posrag={**explanation(node), "retrieval": decision.explain()},
+            )
+            for node in nodes
+        ],
+    )
 
 
 def fitted(

@@ -14,8 +14,8 @@ from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.schema import BaseNode, QueryBundle
 from llama_index.core.tools.types import ToolMetadata
 
-from llamaindex_posrag.gate_decision import Gated, NodeGate, fitted
-from shared_core.gating import ContextGate
+from llamaindex_posrag.gate_decision import NodeGate, fitted
+from shared_core.gating import ContextGate, RetrievalDecision
 from shared_core.gating.fitting import FitArguments
 
 
@@ -107,15 +107,14 @@ class ContextAwarenessSelector(BaseSelector):
     def _select(self, choices: Sequence[ToolMetadata], query: QueryBundle) -> SelectorResult:
         self._check(choices)
         searched = self._gate.prepared(query)
-        return self._selection(
-            self._gate.gated(query, searched, self._retriever.retrieve(searched))
-        )
+        nodes = self._retriever.retrieve(searched)
+        return self._selection(self._gate.decided(query, searched, nodes))
 
     async def _aselect(self, choices: Sequence[ToolMetadata], query: QueryBundle) -> SelectorResult:
         self._check(choices)
         searched = await asyncio.to_thread(self._gate.prepared, query)
         nodes = await self._retriever.aretrieve(searched)
-        return self._selection(await self._gate.agated(query, searched, nodes))
+        return self._selection(await self._gate.adecided(query, searched, nodes))
 
     def _check(self, choices: Sequence[ToolMetadata]) -> None:
         if max(self._context, self._direct) >= len(choices):
@@ -124,8 +123,7 @@ class ContextAwarenessSelector(BaseSelector):
                 f"{self._direct} (without), got {len(choices)} choices"
             )
 
-    def _selection(self, found: Gated) -> GatedSelection:
-        decision = found.decision
+    def _selection(self, decision: RetrievalDecision) -> GatedSelection:
         index = self._context if decision.retrieve else self._direct
         selection = SingleSelection(index=index, reason=decision.reason)
         return GatedSelection(selections=[selection], retrieval=decision.explain())

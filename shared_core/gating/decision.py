@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -59,4 +59,6 @@ class RetrievalDecision:
 
     def explain(self) -> dict[str, Any]:
         """Return the decision as a JSON-able dictionary, for metadata and traces."""
-        return asdict(self) | {"interval": None if self.interval is None else [*self.interval]}
+        # Not dataclasses.asdict, which copies deeply: a decision is made for every query.
+        told: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
+        return told | {"interval": None if self.interval is None else [*self.interval]}

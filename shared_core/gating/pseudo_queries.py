@@ -43,15 +43,36 @@ def key_phrases(texts: Sequence[str], *, count: int = PHRASES) -> list[str]:
         The passages of the corpus. A word weighs the more the fewer of them it occurs in.
     count
         Words a passage, >= 1.
+
+    Raises
+    ------
+    ValueError
+        If `count` is below 1.
+    """
+    words = WordCoverage()
+    words.add(texts)
+    return [telling_words(text, words, count=count) for text in texts]
+
+
+def telling_words(text: str, words: WordCoverage, *, count: int = PHRASES) -> str:
+    """Return the words of a text that weigh most, in their own order; the text if it has none.
+
+    Parameters
+    ----------
+    text
+        A passage, or a query.
+    words
+        Word counts of the corpus.
+    count
+        How many words, >= 1.
+
+    Raises
+    ------
+    ValueError
+        If `count` is below 1.
     """
     if count < 1:
         raise ValueError(f"count must be at least 1, got {count}")
-    words = WordCoverage()
-    words.add(texts)
-    return [_telling(text, words, count) for text in texts]
-
-
-def _telling(text: str, words: WordCoverage, count: int) -> str:
     found = Counter(word for word in words.words(text) if len(word) > 2)
     weights = {word: words.weight(word) * (1 + math.log(n)) for word, n in found.items()}
     best = {*sorted(weights, key=lambda word: -weights[word])[:count]}

@@ -273,8 +273,11 @@ def test_a_vector_store_behind_the_retriever_of_ours(words: Words) -> None:
 
 
 def test_the_users_documents_stay_as_they_were(words: Words) -> None:
-    """A store hands out its own; so the decision goes into copies."""
-    mine = documents()
+    """A store hands out its own; so the decision goes into copies, down to the user's lists."""
+    mine = [
+        Document(each.page_content, id=each.id, metadata={"tags": ["own"], "posrag": {"mine": 1}})
+        for each in documents()
+    ]
 
     class Own(BaseRetriever):
         def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
@@ -283,6 +286,9 @@ def test_the_users_documents_stay_as_they_were(words: Words) -> None:
     before = copy.deepcopy(mine)
     found = GatedRetriever.from_retriever(Own(), words, mine).invoke(INSIDE)
     assert found[0].metadata["posrag"]["retrieval"]["retrieve"] is True
+    assert found[0].metadata["posrag"]["mine"] == 1
+    found[0].metadata["tags"].append("changed")
+    found[0].metadata["posrag"]["mine"] = 2
     assert mine == before
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
 from shared_core.cli.demo.model import EmbeddingModel
 from shared_core.errors import EmbeddingMismatchError
-from shared_core.gating import VectorCandidates, key_phrases
+from shared_core.gating import RetrievalDecision, VectorCandidates, key_phrases
 from shared_core.gating.policies import shortest_interval, statistic
 from tests.core.gating.conftest import IDS, highest, synthetic
 from tests.core.gating.texts import ASKED, ELSEWHERE, GENERATED, PASSAGES
@@ -132,6 +133,7 @@ def test_a_decision_explains_itself(gate: VectorCandidates) -> None:
     """As JSON, with plain floats, and a sentence that names policy and outcome."""
     explained = gate.decide(np.float32(0.1)).explain()  # type: ignore[arg-type]
     assert json.loads(json.dumps(explained)) == explained
+    assert [*explained] == [each.name for each in fields(RetrievalDecision)]
     assert "below the calibrated edge" in explained["reason"]
     assert "answer without context" in explained["reason"]
 

@@ -28,6 +28,7 @@ from shared_core.gating import (
     rewriting,
     unwrapped,
 )
+from shared_core.gating.pseudo_queries import telling_words
 from shared_core.generation import CallableModel
 from tests.core.gating.conftest import highest
 from tests.core.gating.texts import ASKED, ELSEWHERE, PASSAGES
@@ -52,6 +53,16 @@ def test_key_phrases_are_the_rare_words_in_their_own_order() -> None:
     assert key_phrases(["a b"]) == ["a b"], "nothing telling: the text itself"
     with pytest.raises(ValueError, match="count must be at least 1, got 0"):
         key_phrases(texts, count=0)
+
+
+def test_a_query_is_cut_down_to_what_tells_in_the_corpus() -> None:
+    """A word that no passage holds tells most; one that all hold goes first."""
+    words = WordCoverage()
+    words.add(["the bee makes the honey", "the bee makes the wax"])
+    assert telling_words("does the bee like the honey", words, count=3) == "does like honey"
+    assert telling_words("a b", words) == "a b"
+    with pytest.raises(ValueError, match="count must be at least 1, got 0"):
+        telling_words("honey", words, count=0)
 
 
 def test_first_sentences_end_where_a_sentence_does() -> None:
