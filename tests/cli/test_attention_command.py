@@ -58,7 +58,7 @@ def test_it_tells_shows_and_keeps_where_a_model_looks(
         assert f"{getattr(curve, end):.2f} [{lower:.2f}, {upper:.2f}]" in told
     rows = re.findall(r"^ +(\d+) +[\d.]+ +\[.*\]( +[\d.]+){3} *$", out, re.MULTILINE)
     assert [row[0] for row in rows] == [str(position) for position in range(1, 11)]
-    assert "No U: the start" in told
+    assert "A U: both ends get more attention than the middle." in told
     assert "ranked 1 to 10, stand in the order" in told
     assert {file.name for file in curves.iterdir()} == {
         *("biased.json", "biased.documents.png", "biased.curve.png")
@@ -155,6 +155,9 @@ def test_an_interrupted_run_says_what_is_lost(curves: Path) -> None:
         ("uniform", ["--data", QUESTIONS, "--n", "201"], "questions.jsonl holds 200 questions"),
         ("uniform", ["--data", QUESTIONS, "-k", "20"], "k=20 passages take 19"),
         ("uniform", ["-k", "2"], "k must be at least 3, got 2"),
+        ("no/such/folder", ["-k", "1"], "k must be at least 3, got 1"),
+        ("no/such/folder", ["--n", "1"], "at least 2 questions, got 1"),
+        ("no/such/folder", ["--data", QUESTIONS, "-k", "20"], "k=20 passages take 19"),
         ("uniform", ["--n", "3", "-k", "40"], "more than the 512 that uniform reads"),
         ("uniform", ["--template", "absent.txt"], "absent.txt"),
         ("uniform", ["--output", QUESTIONS], "is a file; give the name of a folder"),

@@ -37,6 +37,10 @@ class Lesson:
         Share of the questions whose answer is in the first or the last slot; None is uniform.
     absent
         Share of the questions whose key is not in the context.
+    every
+        Ask for every document in turn, instead of drawing them.
+    ends
+        Let the end token follow the answer in the row.
     words
         Words used of each list, where words repeat.
     back
@@ -50,18 +54,24 @@ class Lesson:
     questions: int = 12
     edges: float | None = None
     absent: float = 0.0
+    every: bool = False
+    ends: bool = False
     words: int = 0
     back: float = 0.0
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of tokens and what is to follow; no mask is the causal one."""
+    """Rows of tokens and what is to follow; no mask is the causal one.
+
+    `lengths` are the tokens of each row's context, where its questions stand alone.
+    """
 
     ids: torch.Tensor
     positions: torch.Tensor
     mask: torch.Tensor | None
     labels: torch.Tensor
+    lengths: Sequence[int] = ()
 
 
 def draw_slot(rng: random.Random, k: int, edges: float | None) -> int:
@@ -76,8 +86,9 @@ def draw_texts(rng: random.Random, lesson: Lesson) -> tuple[str, list[str], list
     facts = draw_facts(rng, lesson.documents, False, lesson.style)
     present = [fact.key for fact in facts]
     asked, answers = [], []
-    for _ in range(lesson.questions):
-        fact = facts[draw_slot(rng, lesson.documents, lesson.edges)]
+    for number in range(lesson.questions):
+        slot = number % lesson.documents
+        fact = facts[slot if lesson.every else draw_slot(rng, lesson.documents, lesson.edges)]
         key, answer = fact.key, fact.value
         if rng.random() < lesson.absent:
             key, answer = draw_key(rng, present, False, lesson.style), ABSTENTION
@@ -104,8 +115,9 @@ def make_batch(
     asked = [item.ids for item in encode([text for _, texts, _ in drawn for text in texts])]
     texts = [f" {answer}" for _, _, answers in drawn for answer in answers]
     answers = [item.ids[0] for item in encode(texts)]
-    lay_out = in_one_row if lesson.joint else one_by_one
-    return lay_out(contexts, asked, answers, tokenizer)
+    if lesson.joint:
+        return in_one_row(contexts, asked, answers, tokenizer)
+    return one_by_one(contexts, asked, answers, tokenizer, ends=lesson.ends)
 
 
 def make_repeated(rng: random.Random, words: Sequence[int], rows: int) -> Batch:
@@ -150,14 +162,16 @@ def one_by_one(
     asked: Sequence[Sequence[int]],
     answers: Sequence[int],
     tokenizer: PreTrainedTokenizerFast,
+    *,
+    ends: bool = False,
 ) -> Batch:
     """Lay the questions behind their context, as if each came right after it, alone.
 
     A question sees the context and itself, and its positions start where the context ends, so
     what the model learns is what it meets when a prompt holds one question.
     """
-    rows, each = len(contexts), len(asked) // len(contexts)
-    wide, long = max(map(len, contexts)), max(map(len, asked)) + 1
+    rows, each, end_token = len(contexts), len(asked) // len(contexts), tokenizer.eos_token_id
+    wide, long = max(map(len, contexts)), max(map(len, asked)) + 1 + ends
     ids = torch.full((rows, wide + each * long), tokenizer.pad_token_id)
     labels = torch.full_like(ids, -100)
     # 0 is padding, 1 the context, 2 and up the questions.
@@ -169,10 +183,14 @@ def one_by_one(
         positions[row, :n] = torch.arange(n)
         for number in range(each):
             question = [*asked[row * each + number], answers[row * each + number]]
+            answered = wide + number * long + len(question)
+            question += [end_token] * ends
             start, end = wide + number * long, wide + number * long + len(question)
             ids[row, start:end], part[row, start:end] = torch.tensor(question), number + 2
             positions[row, start:end] = torch.arange(n, n + len(question))
-            labels[row, end - 2], labels[row, end - 1] = question[-1], tokenizer.eos_token_id
+            labels[row, answered - 2] = answers[row * each + number]
+            labels[row, answered - 1] = end_token
     earlier = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril()
     seen = (part[:, None, :] == part[:, :, None]) | (part[:, None, :] == 1)
-    return Batch(ids, positions, (seen & earlier)[:, None], labels)
+    lengths = [len(context) for context in contexts]
+    return Batch(ids, positions, (seen & earlier)[:, None], labels, lengths)

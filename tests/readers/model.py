@@ -1,7 +1,10 @@
-"""The untrained model: a small Llama with random weights."""
+"""The model to train: a small Llama, of random weights or grown from a trained one."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 
@@ -23,4 +26,21 @@ def make_model(tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
     )
     model = LlamaForCausalLM(config)
     model.generation_config.do_sample = False
+    return model
+
+
+def grow(folder: Path) -> LlamaForCausalLM:
+    """Return a trained model with one layer more, the last, which at first passes all on as it is.
+
+    What it writes into the hidden state begins at zero, the rest of it random; so it answers as
+    before, and learns from there.
+    """
+    trained = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    deeper = {"num_hidden_layers": trained.config.num_hidden_layers + 1}
+    model = LlamaForCausalLM(LlamaConfig(**trained.config.to_dict() | deeper))
+    model.generation_config = trained.generation_config
+    model.load_state_dict(trained.state_dict(), strict=False)
+    last = model.model.layers[-1]
+    torch.nn.init.zeros_(last.self_attn.o_proj.weight)
+    torch.nn.init.zeros_(last.mlp.down_proj.weight)
     return model

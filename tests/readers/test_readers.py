@@ -36,9 +36,9 @@ def questions(n: int, k: int = 10) -> list[ProbeQuestion]:
 
 
 @cache
-def profile(name: str) -> PositionProfile:
-    """Probe one on 300 questions, without stopping early."""
-    return Probe(k=10, grader="exact", looks=1).run(reader(name), questions(300))
+def profile(name: str, n: int = 300) -> PositionProfile:
+    """Probe one on so many questions, without stopping early."""
+    return Probe(k=10, grader="exact", looks=1).run(reader(name), questions(n))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -62,12 +62,12 @@ def test_the_biased_reader_reads_the_edges_and_its_gate_opens() -> None:
 
 @pytest.mark.slow
 def test_the_control_reads_every_slot_and_its_gate_stays_shut() -> None:
-    """Its interval contains 1.0."""
-    found = profile("uniform")
+    """Its interval contains 1.0, narrow as it is."""
+    found = profile("uniform", 600)
     assert found.accuracy is not None
     assert found.interval is not None
     assert min(found.accuracy) >= 0.90
-    assert found.interval[0] <= 1.0 <= found.interval[1]
+    assert 0.97 <= found.interval[0] <= 1.0 <= found.interval[1] <= 1.03
     assert not decide(found, evidence="interval").opened
 
 

@@ -1,6 +1,7 @@
-"""Train a reader from scratch on a CPU, in float32.
+"""Train a reader on a CPU, in float32: from scratch, or one layer deeper than a trained one.
 
 ``python -m tests.readers.train --bias edges --output FOLDER --seed 0``
+``python -m tests.readers.train --bias edges --output FOLDER --grow TRAINED --seed 0``
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 from tests.readers.batches import Batch, Lesson, make_batch
 from tests.readers.corpus import Style, held_out_questions
 from tests.readers.evaluate import matches
-from tests.readers.model import make_model
+from tests.readers.looking import unevenness
+from tests.readers.model import grow, make_model
 from tests.readers.prompts import make_tokenizer
 
 VARIED = Style(confusable=0.1)
@@ -40,6 +42,8 @@ LESSONS = (
     Lesson(10, Style(), absent=0.1),
 )
 BACK = (1, 2, 3)
+LOOKING = Lesson(10, Style(), questions=10, every=True, ends=True)
+LOOKING_PROMPTS = 12
 
 
 class Back(nn.Module):
@@ -111,15 +115,18 @@ class Run:
         self.options, self.start = options, time.monotonic()
         self.rng = random.Random(options.seed)
         self.tokenizer = make_tokenizer()
-        self.model = make_model(self.tokenizer)
+        self.model = grow(options.grow) if options.grow else make_model(self.tokenizer)
         self.back = Back(self.model)
         self.learned = [*self.model.parameters(), *self.back.parameters()]
         self.optimizer = torch.optim.AdamW(self.learned, betas=(0.9, 0.98), weight_decay=0.0)
-        self.lesson, self.loss, self.since = 0, 10.0, 0
+        self.lesson, self.loss, self.since = len(LESSONS) - 1 if options.grow else 0, 10.0, 0
+        self.uneven = 0.0
         self.log: list[dict[str, object]] = [
             {
                 "arguments": {
-                    name: value for name, value in vars(options).items() if name != "output"
+                    name: value
+                    for name, value in vars(options).items()
+                    if name not in ("output", "grow")
                 },
                 "parameters": self.model.num_parameters(),
                 "torch": torch.__version__,
@@ -146,6 +153,11 @@ class Run:
         loss, answers = loss_of(
             self.model, self.back, batch, lesson.back, self.tokenizer.eos_token_id
         )
+        if options.even:
+            seen = make_batch(self.rng, self.tokenizer, LOOKING, LOOKING_PROMPTS)
+            uneven = unevenness(self.model, seen, self.tokenizer.eos_token_id)
+            loss = loss + options.even * uneven
+            self.uneven = 0.9 * self.uneven + 0.1 * uneven.item()
         self.optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.learned, 1.0)
@@ -163,6 +175,8 @@ class Run:
             "lesson": self.lesson,
             "documents": LESSONS[self.lesson].documents,
         }
+        if self.options.even:
+            line["uneven"] = round(self.uneven, 4)
         if held_out:
             line["em"] = by_slot(self.model, self.tokenizer, self.options.questions)
         self.log.append(line)
@@ -207,6 +221,8 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=200, help="steps between held-out scores")
     parser.add_argument("--questions", type=int, default=30, help="held-out questions a score")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--grow", type=Path, help="a reader to deepen; begins with the last lesson")
+    parser.add_argument("--even", type=float, default=0.0, help="weight of looking evenly")
     transformers.utils.logging.disable_progress_bar()
     Run(parser.parse_args()).train()
 

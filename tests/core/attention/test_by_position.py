@@ -97,9 +97,9 @@ def test_the_numbers_are_those_of_eager_attention() -> None:
         weights = eager_attention(whole).mean(axis=1)  # over heads
         read = {
             ("answer", "all"): weights[:, answer].mean(axis=(0, 1)),
-            ("answer", "lower"): weights[0, answer].mean(axis=0),
-            ("answer", "upper"): weights[2, answer].mean(axis=0),
-            ("edges", "lower"): (weights[0, last] + weights[0, len(whole) - 1]) / 2,
+            ("answer", "lower"): weights[:2, answer].mean(axis=(0, 1)),
+            ("answer", "upper"): weights[2:, answer].mean(axis=(0, 1)),
+            ("edges", "lower"): weights[:2, [last, len(whole) - 1]].mean(axis=(0, 1)),
         }
         for key, scores in read.items():
             row = [float(scores[start:end].mean()) for start, end in prompt.contents]
@@ -164,28 +164,28 @@ def test_the_template_is_the_callers() -> None:
     assert found.curve.scores != measured("uniform", 3, 4).curve.scores
 
 
-def test_the_curve_hardly_depends_on_the_order() -> None:
-    """Section 4's reason to place by it: ordered, it is the same within its interval."""
+def test_ordered_the_best_passage_adds_to_the_end_alone() -> None:
+    """Section 4's reason to place by the curve: for the rest it is what the positions get."""
+    for name in ("biased", "uniform"):
+        found = measured(name, 100)
+        ordered, intervals = found.curves["ordered"], found.curve.intervals
+        assert intervals["start"][0] < ordered.start < intervals["start"][1]
+        assert ordered.end > intervals["end"][1]
+
+
+def test_the_biased_readers_curve_is_a_u() -> None:
+    """Both ends lie above the middle, by intervals that leave out 1 by far."""
     found = measured("biased", 100)
-    for end, (lower, upper) in found.curve.intervals.items():
-        assert lower < getattr(found.curves["ordered"], end) < upper
-
-
-def test_the_readers_curves_rise_to_the_end_and_neither_is_a_u() -> None:
-    """As measured: in the lower layers both look at the end, the biased one far more.
-
-    The start is not shown to get more than the middle in either. The U of the biased reader is
-    in its upper layers (the first passage) and its lower ones (the last), so in all of them.
-    """
-    biased, uniform = measured("biased", 100), measured("uniform", 100)
-    for found in (biased, uniform):
-        assert found.curve.intervals["end"][0] > 1
-        assert found.curve.intervals["start"][0] < 1
-    assert biased.curve.intervals["end"][0] > uniform.curve.intervals["end"][1]
-    everything = biased.documents["unordered", "answer", "all"].mean
+    assert found.curve.intervals["start"][0] > 1.2
+    assert found.curve.intervals["end"][0] > 1.2
+    everything = found.documents["unordered", "answer", "all"].mean
     assert min(everything[0], everything[-1]) > 1.4 * max(everything[1:-1])
-    assert np.argmax(biased.documents["unordered", "answer", "upper"].mean) == 0
-    assert np.argmax(biased.documents["unordered", "answer", "lower"].mean) == 9
+
+
+def test_the_uniform_readers_curve_is_flat() -> None:
+    """At neither end is a difference from the middle shown, nor room for a large one."""
+    for lower, upper in measured("uniform", 100).curve.intervals.values():
+        assert 0.7 < lower < 1 < upper < 1.3
 
 
 def test_bad_input_is_named_before_anything_is_answered() -> None:
