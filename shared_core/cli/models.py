@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from copy import copy
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
@@ -63,6 +64,8 @@ def open_model(
         )
     else:
         model = _imported(prefix, rest)
+    if isinstance(model, HuggingFaceModel) and name:
+        return _renamed(model, name)
     try:
         return as_generator(model, name=name)
     except TypeError as error:
@@ -94,6 +97,13 @@ def open_local_model(
         f"{spec!r} shows no attention: that is read off a model on this machine; give the folder "
         "or hub name of a Hugging Face causal language model (posrag probe measures any model)"
     )
+
+
+def _renamed(model: HuggingFaceModel, name: str) -> HuggingFaceModel:
+    """Return a model under another name that stays one whose attention can be read."""
+    renamed = copy(model)
+    renamed.name, renamed.identity = name, model.identity
+    return renamed
 
 
 def _endpoint(spec: str) -> EntryPoint | None:

@@ -3,6 +3,27 @@
 from __future__ import annotations
 
 import argparse
+from textwrap import fill
+from typing import Any
+
+GRADERS_HELP = """\
+graders, from 0 (wrong) to 1 (right):
+  em       an accepted answer stands in what the model says, exactly as written
+  subspan  an accepted answer stands in it, but for case, articles, punctuation
+  exact    it is an accepted answer, but for case, articles, punctuation
+  kw       all keywords stand in it as whole words, in whatever case
+  f1       how many words it shares with the accepted answer that is nearest
+"""
+"""Stands below the options of a command that grades; see `shared_core.evaluation.GRADERS`."""
+
+
+def with_graders(description: str) -> dict[str, Any]:
+    """Return what a parser takes to show a description, and the graders below its options."""
+    return {
+        "description": fill(description, 80),
+        "epilog": GRADERS_HELP,
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+    }
 
 
 def add_asking(parser: argparse.ArgumentParser) -> None:

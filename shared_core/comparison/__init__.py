@@ -20,7 +20,7 @@ from shared_core.comparison.records import (
 )
 from shared_core.comparison.result import ComparisonResult
 from shared_core.comparison.strategies import STRATEGIES
-from shared_core.comparison.strategy import Strategy
+from shared_core.comparison.strategy import RankedCase, Strategy
 
 __all__ = [
     "PIPELINES",
@@ -34,6 +34,7 @@ __all__ = [
     "Estimate",
     "Failure",
     "Judge",
+    "RankedCase",
     "SettingResult",
     "Strategy",
     "StrategyResult",

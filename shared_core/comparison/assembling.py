@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shared_core.comparison.failing import Failed
 from shared_core.comparison.figures import Against, Testing
+from shared_core.comparison.gold import gold_rank, relevant_ids, retrieval
 from shared_core.comparison.grading import Grading
-from shared_core.comparison.job import Answered, ByStrategy
-from shared_core.comparison.pipelines import members
+from shared_core.comparison.job import Answered, ByStrategy, Job
+from shared_core.comparison.pipelines import Pipeline
 from shared_core.comparison.questions import ComparedQuestion, ComparisonData
 from shared_core.comparison.records import (
     AskedQuestion,
-    Estimate,
     Failure,
     SettingResult,
     StrategyResult,
     Verdict,
 )
+from shared_core.comparison.result import ComparisonResult
 from shared_core.comparison.settings import Setting
 from shared_core.comparison.verdict import Evidence, overall_verdict, setting_verdict
-from shared_core.evaluation.retrieval import retrieval_measures
-from shared_core.types import Passage
+from shared_core.sensitivity.versions import versions
 
 Graded = dict[str, dict[str, tuple[float, ...]]]
 """Strategy -> grader -> outcome of each question."""
@@ -62,6 +62,53 @@ class Kept:
 
 def assemble(
     data: ComparisonData,
+    job: Job,
+    found: Sequence[ByStrategy],
+    gradings: Sequence[Grading],
+    testing: Testing,
+    *,
+    model: str,
+    shuffles: int,
+    profile: str | None,
+    embedding: str | None,
+) -> ComparisonResult:
+    """Return the result of a job.
+
+    Parameters
+    ----------
+    data, job, found
+        What was asked, and what came of each setting.
+    gradings, testing
+        How it is judged; the first grader decides.
+    model, shuffles, profile, embedding
+        For the record; an embedding model is named if a pipeline made use of it.
+    """
+    kept = [Kept.of(*each) for each in zip(job.settings, found, strict=True)]
+    settings, verdict, tests = _judged(data, kept, gradings, testing)
+    embedded = any(Pipeline(setting.pipeline).embedded for setting in settings)
+    return ComparisonResult(
+        model=model,
+        identity=job.asker.name,
+        questions=_asked_questions(data),
+        passages=_passage_texts(job.settings),
+        settings=settings,
+        verdict=verdict,
+        graders=tuple(grading.name for grading in gradings),
+        tests=tests,
+        shuffles=shuffles,
+        confidence=testing.confidence,
+        power=testing.power,
+        effect=testing.effect,
+        seed=testing.seed,
+        template=job.template.text,
+        profile=profile,
+        embedding=embedding if embedded else None,
+        version=versions().get("posrag"),
+    )
+
+
+def _judged(
+    data: ComparisonData,
     kept: Sequence[Kept],
     gradings: Sequence[Grading],
     testing: Testing,
@@ -95,7 +142,7 @@ def assemble(
     return settings, overall_verdict(verdicts), tests
 
 
-def asked_questions(data: ComparisonData) -> tuple[AskedQuestion, ...]:
+def _asked_questions(data: ComparisonData) -> tuple[AskedQuestion, ...]:
     """Return the questions as a result records them."""
     return tuple(
         AskedQuestion(
@@ -108,7 +155,7 @@ def asked_questions(data: ComparisonData) -> tuple[AskedQuestion, ...]:
     )
 
 
-def passage_texts(settings: Sequence[Setting]) -> dict[str, str]:
+def _passage_texts(settings: Sequence[Setting]) -> dict[str, str]:
     """Return id -> text of all passages that were retrieved."""
     return {
         passage.id: passage.text
@@ -148,7 +195,7 @@ def _setting(
 ) -> SettingResult:
     found = [kept.setting.passages[number] for number in kept.questions]
     gold = [
-        tuple(_relevant(ranked, data.questions[number].gold))
+        tuple(relevant_ids(ranked, data.questions[number].gold))
         for number, ranked in zip(kept.questions, found, strict=True)
     ]
     ids = tuple(tuple(passage.id for passage in ranked) for ranked in found)
@@ -158,8 +205,8 @@ def _setting(
         questions=kept.questions,
         failures=kept.failures,
         passages=ids,
-        gold_ranks=tuple(map(_gold_rank, ids, gold)),
-        retrieval=_retrieval(kept.setting.k, ids, gold, testing),
+        gold_ranks=tuple(map(gold_rank, ids, gold)),
+        retrieval=retrieval(kept.setting.k, ids, gold, testing),
         strategies=tuple(
             StrategyResult(
                 name=name,
@@ -174,36 +221,3 @@ def _setting(
         questions_needed=evidence.needed,
         verdict=setting_verdict(evidence),
     )
-
-
-def _relevant(ranked: Sequence[Passage], gold: Sequence[str]) -> Iterator[str]:
-    """Yield the ids of what holds the answer: of a span that has a gold passage, the span's."""
-    missing = {*gold}
-    for passage in ranked:
-        found = {*members(passage)} & {*gold}
-        if found:
-            yield passage.id
-        missing -= found
-    yield from (id for id in gold if id in missing)
-
-
-def _gold_rank(ranked: Sequence[str], gold: Sequence[str]) -> int | None:
-    return next((rank for rank, id in enumerate(ranked) if id in gold), None)
-
-
-def _retrieval(
-    k: int,
-    ids: Sequence[Sequence[str]],
-    gold: Sequence[Sequence[str]],
-    testing: Testing,
-) -> dict[str, Estimate]:
-    known = [row for row, relevant in enumerate(gold) if relevant]
-    if not known:
-        return {}
-    found = retrieval_measures(
-        # A retriever may have returned a passage twice; its first place counts.
-        {str(row): [*dict.fromkeys(ids[row])] for row in known},
-        {str(row): dict.fromkeys(gold[row], 1) for row in known},
-        [*dict.fromkeys(("hit@1", f"hit@{k}", f"nDCG@{k}", "MRR"))],
-    )
-    return {name: testing.estimate(values.tolist()) for name, values in found.items()}

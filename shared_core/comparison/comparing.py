@@ -11,44 +11,28 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from shared_core.comparison.assembling import (
-    Kept,
-    asked_questions,
-    assemble,
-    passage_texts,
-)
+from shared_core.comparison.assembling import assemble
+from shared_core.comparison.checking import check_counts, check_distinct, check_shares
 from shared_core.comparison.figures import Testing
 from shared_core.comparison.grading import AnyGrader, Grading, grader_name
 from shared_core.comparison.job import Job
-from shared_core.comparison.pipelines import (
-    GIVEN,
-    Embed,
-    Pipeline,
-    Reranker,
-    Retrieval,
-)
+from shared_core.comparison.pipelines import GIVEN, Embed, Pipeline, Reranker, Retrieval
 from shared_core.comparison.plan import ComparisonPlan
 from shared_core.comparison.questions import ComparisonData
 from shared_core.comparison.records import BASELINES
 from shared_core.comparison.result import ComparisonResult
 from shared_core.comparison.settings import retrieved
-from shared_core.comparison.strategies import (
-    DEFAULTS,
-    AnyStrategy,
-    make_strategy,
-    strategy_name,
-)
+from shared_core.comparison.strategies import DEFAULTS, AnyStrategy, make_strategy, strategy_name
 from shared_core.comparison.strategy import Means
 from shared_core.generation.asking import Asker
 from shared_core.generation.base import Generator
 from shared_core.generation.callables import as_generator
 from shared_core.generation.journal import Journal
-from shared_core.generation.templates import ANSWER, PromptTemplate
+from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
 from shared_core.placement.curve import PositionalCurve, resolve_curve
 from shared_core.scoring.ranking import check_k
 from shared_core.sensitivity.gate import profile_of
 from shared_core.sensitivity.profile import PositionProfile
-from shared_core.sensitivity.versions import versions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,16 +48,18 @@ class Comparison:
         Numbers of passages in the prompt, >= 2.
     strategies
         Names in `STRATEGIES`, placements, or a `Strategy` of one's own. ``"sequential"`` and
-        ``"shuffle"`` always take part.
+        ``"shuffle"`` always take part. ``"distraction_aware"``, for which a local model is shown
+        every passage by itself, does harm on the readers where it is not known which passages
+        hold the answer (``python -m tests.benchmarks.distraction``): it takes part on request.
     shuffles
         Random orders a question; its outcome by ``"shuffle"`` is their mean.
     graders
         Names in `GRADERS`, functions of answer and references, or `Judge`. The first one decides.
-    template
-        The prompt.
+    template, abstain
+        The prompt; and the one that gives leave to abstain, for ``"distraction_aware"``.
     profile
-        The model's position profile, or its path or name, for ``"max_relevance"`` and
-        ``"min_distraction"``.
+        The model's position profile, or its path or name, for ``"max_relevance"``,
+        ``"min_distraction"`` and ``"distraction_aware"``.
     curve
         The model's positional curve, or its path or name, for ``"attention"``.
     embed
@@ -112,6 +98,7 @@ class Comparison:
     shuffles: int = 3
     graders: Sequence[AnyGrader] = ("em",)
     template: PromptTemplate = ANSWER
+    abstain: PromptTemplate = ABSTAIN
     profile: PositionProfile | str | Path | None = None
     curve: PositionalCurve | str | Path | None = None
     embed: Embed | None = None
@@ -134,19 +121,15 @@ class Comparison:
             if check_k(k) < 2:
                 raise ValueError(f"k must be at least 2 to have an order, got {k}")
         check_k(self.fetch_k, "fetch_k")
-        _check_distinct("pipelines", self.pipelines or (GIVEN,))
-        _check_distinct("ks", self.ks)
-        _check_distinct("strategies", [*map(strategy_name, self.strategies)])
-        _check_distinct("graders", [*map(grader_name, self.graders)])
-        for name in ("shuffles", "attempts", "batch_size", "concurrency"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}")
+        check_distinct("pipelines", self.pipelines or (GIVEN,))
+        check_distinct("ks", self.ks)
+        check_distinct("strategies", [*map(strategy_name, self.strategies)])
+        check_distinct("graders", [*map(grader_name, self.graders)])
+        counts = ("shuffles", "attempts", "batch_size", "concurrency")
+        check_counts({name: getattr(self, name) for name in counts})
         if self.seed < 0:
             raise ValueError(f"seed must be >= 0, got {self.seed}")
-        for name in ("confidence", "power", "effect"):
-            if not 0 < getattr(self, name) < 1:
-                raise ValueError(f"{name} must lie between 0 and 1, got {getattr(self, name)}")
+        check_shares({name: getattr(self, name) for name in ("confidence", "power", "effect")})
         if not 0 <= self.max_failed < 1:
             raise ValueError(f"max_failed must lie in [0, 1), got {self.max_failed}")
         _ = self._profile, self._curve
@@ -191,7 +174,7 @@ class Comparison:
         journal
             Where every answer is kept at once, so that a second run does not ask again.
         on_answer
-            Called with the number of prompts answered, and first rounds made, since the last call.
+            Called with the number of prompts answered, and readings made, since the last call.
         on_wait
             Called with a sentence when a call is put off after a passing failure.
 
@@ -207,28 +190,18 @@ class Comparison:
         """
         generator = as_generator(model)
         job = self._job(generator, data, journal)
-        found = job.run(on_answer=on_answer, on_wait=on_wait)
-        kept = [Kept.of(*each) for each in zip(job.settings, found, strict=True)]
-        settings, verdict, tests = assemble(data, kept, self._gradings(journal), self._testing)
-        embedded = any(Pipeline(setting.pipeline).embedded for setting in settings)
-        return ComparisonResult(
+        return assemble(
+            data,
+            job,
+            job.run(on_answer=on_answer, on_wait=on_wait),
+            self._gradings(journal),
+            Testing(
+                confidence=self.confidence, power=self.power, effect=self.effect, seed=self.seed
+            ),
             model=generator.name,
-            identity=job.asker.name,
-            questions=asked_questions(data),
-            passages=passage_texts(job.settings),
-            settings=settings,
-            verdict=verdict,
-            graders=tuple(map(grader_name, self.graders)),
-            tests=tests,
             shuffles=self.shuffles,
-            confidence=self.confidence,
-            power=self.power,
-            effect=self.effect,
-            seed=self.seed,
-            template=self.template.text,
             profile=None if self._profile is None else self._profile.model,
-            embedding=self.embedding if embedded else None,
-            version=versions().get("posrag"),
+            embedding=self.embedding,
         )
 
     @cached_property
@@ -238,12 +211,6 @@ class Comparison:
     @cached_property
     def _curve(self) -> PositionalCurve | None:
         return None if self.curve is None else resolve_curve(self.curve)
-
-    @property
-    def _testing(self) -> Testing:
-        return Testing(
-            confidence=self.confidence, power=self.power, effect=self.effect, seed=self.seed
-        )
 
     def _gradings(self, journal: Journal | None) -> list[Grading]:
         return [Grading(grader, journal) for grader in self.graders]
@@ -257,6 +224,7 @@ class Comparison:
         means = Means(
             model=model,
             template=self.template,
+            abstain=self.abstain,
             profile=self._profile,
             curve=self._curve,
             journal=journal,
@@ -279,11 +247,3 @@ class Comparison:
             template=self.template,
             max_failed=self.max_failed,
         )
-
-
-def _check_distinct(name: str, values: Sequence[object]) -> None:
-    if not values:
-        raise ValueError(f"{name} must name at least one")
-    for value in values:
-        if [*values].count(value) > 1:
-            raise ValueError(f"{name} must differ, got {value!r} twice")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -59,6 +59,46 @@ def each_or_failed(
     return each_or_failed(function, items[:half]) + each_or_failed(function, items[half:])
 
 
+def chunks_or_failed(
+    function: Callable[[Sequence[T], Callable[[int], None]], Sequence[R]],
+    items: Sequence[T],
+    *,
+    size: int,
+    weight: Callable[[T], int] = lambda _: 1,
+    on_answer: Callable[[int], None] | None = None,
+) -> Iterator[list[R | Failed]]:
+    """Yield what a function returns, item by item or the failure, some items at a time.
+
+    Parameters
+    ----------
+    function
+        Takes items, and what it may tell how many answers it has got; returns one value an item.
+    items
+        What it is called with, as many at a time as `size`.
+    size
+        >= 1.
+    weight
+        How many answers an item takes.
+    on_answer
+        Told how many answers have just come in or failed, none of them twice.
+
+    Raises
+    ------
+    GenerationError
+        If a failure is a passing one that did not pass.
+    """
+    for start in range(0, len(items), size):
+        chunk = items[start : start + size]
+        total = sum(map(weight, chunk))
+        progress = _Progress(total, on_answer)
+
+        def called(some: Sequence[T], told: Callable[[int], None] = progress.tell) -> Sequence[R]:
+            return function(some, told)
+
+        yield each_or_failed(called, chunk)
+        progress.tell(total)
+
+
 def answers_or_failures(
     asker: Asker,
     requests: Sequence[Request],
@@ -89,23 +129,21 @@ def answers_or_failures(
     """
     different = [*dict.fromkeys(requests)]
     found: dict[Request, str | Failed] = {}
-    size = max(CHUNK, 2 * asker.batch_size * asker.concurrency)
-    for start in range(0, len(different), size):
-        chunk = different[start : start + size]
-        progress = _Progress(len(chunk), on_answer)
 
-        def ask(some: Sequence[Request], told: Callable[[int], None] = progress.tell) -> list[str]:
-            answers = asker.answers(
-                some, part_of=lambda: different, on_answer=told, on_wait=on_wait
-            )
-            return [str(answer) for answer in answers]
+    def ask(some: Sequence[Request], told: Callable[[int], None]) -> list[str]:
+        answers = asker.answers(some, part_of=lambda: different, on_answer=told, on_wait=on_wait)
+        return [str(answer) for answer in answers]
 
-        found.update(zip(chunk, each_or_failed(ask, chunk), strict=True))
-        progress.tell(len(chunk))
-        failures = {key: value for key, value in found.items() if isinstance(value, Failed)}
-        if any(request in failures for request in chunk):
-            check(failures)
+    for chunk in chunks_or_failed(ask, different, size=chunk_size(asker), on_answer=on_answer):
+        found.update(zip(different[len(found) :], chunk, strict=False))
+        if any(isinstance(each, Failed) for each in chunk):
+            check({key: value for key, value in found.items() if isinstance(value, Failed)})
     return found
+
+
+def chunk_size(asker: Asker) -> int:
+    """Return how many requests are asked together."""
+    return max(CHUNK, 2 * asker.batch_size * asker.concurrency)
 
 
 @dataclass

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from typing import TypeAlias
 
-from shared_core.attention import Case
 from shared_core.comparison.failing import Failed, answers_or_failures, each_or_failed
 from shared_core.comparison.settings import Setting
-from shared_core.comparison.strategy import Order, Strategy
+from shared_core.comparison.strategy import Order, RankedCase, Strategy
+from shared_core.comparison.wording import counted
 from shared_core.errors import GenerationError
 from shared_core.generation.asking import Asker
 from shared_core.generation.checking import Request
@@ -58,33 +59,38 @@ class Job:
     template: PromptTemplate
     max_failed: float
 
-    def unread(self) -> list[Request]:
-        """Return the first rounds that are to be made before their prompts are known."""
-        reads = (
-            request
-            for setting in self.settings
-            for strategy in self.strategies
-            for request in strategy.reads(setting.cases)
-        )
-        return [request for request in dict.fromkeys(reads) if not self.asker.known([request])]
+    def unread(self) -> dict[str, list[Request]]:
+        """Return, by strategy, what the model is to be read on before prompts are known."""
+        found: dict[Request, str] = {}
+        for setting, strategy in self._pairs():
+            for request in strategy.reads(setting.cases):
+                found.setdefault(request, strategy.name)
+        unread: dict[str, list[Request]] = {}
+        for request, name in found.items():
+            if not self.asker.known([request]):
+                unread.setdefault(name, []).append(request)
+        return unread
 
-    def requests(self) -> list[Request]:
-        """Return the different prompts that are known without reading the model."""
-        unread = {*self.unread()}
-        known = (
-            self._arranged(setting, strategy)
-            for setting in self.settings
-            for strategy in self.strategies
-            if unread.isdisjoint(strategy.reads(setting.cases))
-        )
-        return [*dict.fromkeys(_requests(known))]
+    def requests(self) -> tuple[list[Request], int]:
+        """Return the different prompts that are known, and the number of those that are not yet.
+
+        What is not known are the orders of questions that the model is to be read on first; they
+        come to so many prompts at most.
+        """
+        unread = {request for each in self.unread().values() for request in each}
+        known, to_come = [], 0
+        for setting, strategy in self._pairs():
+            if unread.isdisjoint(strategy.reads(setting.cases)):
+                known.append(self._arranged(setting, strategy))
+            else:
+                to_come += len(setting.cases)
+        return [*dict.fromkeys(_requests(known))], to_come
 
     def forget(self, journal: Journal) -> None:
         """Have everything asked and read anew."""
-        requests = self.requests()
-        for setting in self.settings:
-            for strategy in self.strategies:
-                requests += strategy.reads(setting.cases)
+        requests, _ = self.requests()
+        for setting, strategy in self._pairs():
+            requests += strategy.reads(setting.cases)
         journal.forget(self.asker.name, requests)
 
     def run(
@@ -101,8 +107,9 @@ class Job:
             If more than `max_failed` of a setting's questions fail, or the model fails for a
             passing reason that did not pass.
         """
+        on_read = _Told(on_answer)
         arranged = [
-            [self._arranged(setting, strategy, on_answer) for strategy in self.strategies]
+            [self._arranged(setting, strategy, on_read) for strategy in self.strategies]
             for setting in self.settings
         ]
         check = partial(self._check, arranged)
@@ -127,7 +134,7 @@ class Job:
         self,
         setting: Setting,
         strategy: Strategy,
-        on_read: Callable[[int], None] | None = None,
+        on_read: Callable[[Sequence[Request]], None] | None = None,
     ) -> list[Arranged | Failed]:
         cases = setting.cases
         # Only models that are read are read a batch at a time.
@@ -135,13 +142,17 @@ class Job:
         orders: list[list[Order] | Failed] = []
         for start in range(0, len(cases), size):
             batch = cases[start : start + size]
-            new = sum(not self.asker.known([request]) for request in strategy.reads(batch))
+            reads = strategy.reads(batch)
+            new = [request for request in reads if not self.asker.known([request])]
             orders += each_or_failed(strategy.orders, batch)
-            if on_read is not None and new:
+            if on_read is not None:
                 on_read(new)
         return [self._prompts(case, each) for case, each in zip(cases, orders, strict=True)]
 
-    def _prompts(self, case: Case, orders: list[Order] | Failed) -> Arranged | Failed:
+    def _pairs(self) -> Iterator[tuple[Setting, Strategy]]:
+        return product(self.settings, self.strategies)
+
+    def _prompts(self, case: RankedCase, orders: list[Order] | Failed) -> Arranged | Failed:
         if isinstance(orders, Failed):
             return orders
         if not case.documents:
@@ -166,14 +177,30 @@ class Job:
                         reasons.setdefault(number, failed.reason)
             total = len(setting.cases)
             if len(reasons) > self.max_failed * total:
+                have = "has" if len(reasons) == 1 else "have"
                 raise GenerationError(
-                    f"{len(reasons)} of {total} questions have failed ({setting.name}), which is "
+                    f"{len(reasons)} of {counted(total, 'question')} {have} failed "
+                    f"({setting.name}), which is "
                     f"more than max_failed={self.max_failed:g} allows; the last one: "
                     f"{reasons[max(reasons)]}"
                 )
 
 
-def _requests(arranged: Iterator[Sequence[Arranged | Failed]]) -> Iterator[Request]:
+@dataclass
+class _Told:
+    """Passes on how many readings have been made; one that serves twice is reported once."""
+
+    on_answer: Callable[[int], None] | None
+    done: set[Request] = field(default_factory=set)
+
+    def __call__(self, reads: Sequence[Request]) -> None:
+        new = {*reads} - self.done
+        self.done |= new
+        if new and self.on_answer is not None:
+            self.on_answer(len(new))
+
+
+def _requests(arranged: Iterable[Sequence[Arranged | Failed]]) -> Iterator[Request]:
     for by_question in arranged:
         for each in by_question:
             if isinstance(each, Arranged):

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from shared_core.comparison.records import BASELINES, Estimate, SettingResult, StrategyResult
+from shared_core.comparison.by_distraction import DISTRACTION_AWARE
+from shared_core.comparison.records import (
+    BASELINES,
+    Estimate,
+    Failure,
+    SettingResult,
+    StrategyResult,
+)
 from shared_core.comparison.result import ComparisonResult
+from shared_core.comparison.wording import counted
 from shared_core.evaluation.significance import PairedComparison
 
 NOT_AVAILABLE = "n/a"
@@ -31,7 +39,7 @@ def _lines(result: ComparisonResult) -> Iterator[str]:
         yield from _table(_rows(result, setting))
         yield ""
         yield retrieval_line(setting)
-        yield from failure_lines(result, setting)
+        yield from failure_lines(setting.failures, [each.id for each in result.questions])
     yield ""
     yield "## How it was measured"
     yield ""
@@ -98,41 +106,56 @@ def retrieval_line(setting: SettingResult) -> str:
     measures = ", ".join(
         f"{name} {shown(estimate)}" for name, estimate in setting.retrieval.items()
     )
-    known = next(iter(setting.retrieval.values())).n
-    return f"Retrieval, over {known} questions with gold passages: {measures}."
+    known = counted(next(iter(setting.retrieval.values())).n, "question")
+    return f"Retrieval, over {known} with gold passages: {measures}."
 
 
-def failure_lines(result: ComparisonResult, setting: SettingResult) -> Iterator[str]:
-    """Say which questions are left out, and why."""
-    if not setting.failures:
+def failure_lines(
+    failures: Sequence[Failure], ids: Sequence[str], where: str = "all strategies"
+) -> Iterator[str]:
+    """Say how many questions are left out of what, which, and why; `ids` are those of all."""
+    if not failures:
         return
-    total = len(result.questions)
     yield ""
-    yield (
-        f"{len(setting.failures)} of {total} questions are left out of all strategies, because "
-        "at least one strategy got no answer to them:"
-    )
+    yield f"{left_out(len(failures), len(ids), where)}:"
     yield ""
-    reasons = Counter(failure.reason for failure in setting.failures)
+    reasons = Counter(failure.reason for failure in failures)
     for reason, count in reasons.most_common():
-        first = next(each for each in setting.failures if each.reason == reason)
-        question = result.questions[first.question].id
-        yield f"- {count}: {reason} (first: question {question}, {first.strategy})"
+        first = next(each for each in failures if each.reason == reason)
+        yield f"- {count:,}: {reason} (first: question {ids[first.question]}, {first.strategy})"
+
+
+def left_out(count: int, total: int, where: str) -> str:
+    """Return that so many questions are left out of what."""
+    verb, them = ("is", "it") if count == 1 else ("are", "them")
+    return (
+        f"{count:,} of {counted(total, 'question')} {verb} left out of {where}, because not every "
+        f"answer to {them} could be had"
+    )
 
 
 def method_lines(result: ComparisonResult) -> Iterator[str]:
     """Say how the figures came about."""
+    asked = counted(len(result.questions), "question")
     yield (
-        f"{len(result.questions)} questions; graded by {result.graders[0]}, which decides"
+        f"{asked}; graded by {result.graders[0]}, which decides"
         + (f", and by {', '.join(result.graders[1:])}. " if len(result.graders) > 1 else ". ")
         + f"The outcome of a question under shuffle is the mean over {result.shuffles} random "
         f"orders (seed {result.seed}). Intervals are bootstrap intervals over questions, each by "
         "itself: one that leaves out 0 shows nothing unless its p-value does. p-values are those "
-        f"of the paired Wilcoxon signed-rank test, corrected by Holm for all {result.tests} "
-        "comparisons of this report. Detectable is the difference from "
+        f"of the paired Wilcoxon signed-rank test, corrected by Holm for "
+        f"{counted(result.tests, 'comparison')} of this report. Detectable is the difference from "
         f"sequential that so many questions show with a chance of {result.power:.0%} after that "
         "correction. sequential is the ranked order, best first."
     )
+    if any(each.name == DISTRACTION_AWARE for each in result.settings[0].strategies):
+        yield (
+            f"{DISTRACTION_AWARE} ranks the passages of a question by relevance less distracting "
+            "effect. Relevance is the score of the pipeline, min-max normalised, or (k - rank) / k "
+            "where there is none. The effect is 1 less the probability that the model abstains "
+            "when it is shown the passage by itself, and nobody tells it which ones hold the "
+            "answer."
+        )
 
 
 def capitalised(text: str) -> str:

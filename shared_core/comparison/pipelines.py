@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.comparison.questions import ComparisonData
-from shared_core.expansion import Chunk, ChunkTable, NeighbourSpans, Seed
+from shared_core.comparison.ranked import RankedPassages
+from shared_core.comparison.spanning import SPANNED, as_spans, chunks_of
+from shared_core.expansion import ChunkTable
 from shared_core.index.hybrid import HybridIndex
 from shared_core.index.sparse import BM25Index
 from shared_core.scoring.fusion import Alpha
@@ -31,10 +33,7 @@ ALPHAS: Mapping[str, Alpha] = {"dense": 1.0, "hybrid": 0.3, "auto": "auto"}
 PIPELINES = (GIVEN, "dense", SPARSE, "hybrid", "auto")
 """Each of them also with ``+rerank``, ``+spans``, or both in this order behind its name."""
 
-RERANKED, SPANNED = "+rerank", "+spans"
-
-MEMBERS = SPANNED
-"""Under which the metadata of a span name its passages."""
+RERANKED = "+rerank"
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ class Retrieval:
     reranker: Reranker | None
     fetch_k: int
 
-    def rankings(self, pipeline: Pipeline, k: int) -> list[tuple[Passage, ...]]:
+    def rankings(self, pipeline: Pipeline, k: int) -> list[RankedPassages]:
         """Return the best `k` passages of each question, not expanded, or as many as there are.
 
         Raises
@@ -121,37 +120,26 @@ class Retrieval:
             )
         pools = self._found(pipeline.base, max(k, self.fetch_k))
         return [
-            _reranked(self.reranker, question.question, pool)[:k]
+            _reranked(self.reranker, question.question, pool.passages).top(k)
             for question, pool in zip(self.data.questions, pools, strict=True)
         ]
 
-    def expanded(self, passages: Sequence[Passage]) -> tuple[Passage, ...]:
+    def expanded(self, ranked: RankedPassages) -> RankedPassages:
         """Return ranked passages as spans with their neighbours, the best span first.
-
-        A span has the ids of its passages, joined by ``+``, and names them in its metadata.
 
         Raises
         ------
         ValueError
             If a passage of the collection does not say where in which document it stands.
         """
-        seeds = [
-            Seed(chunk, len(passages) - rank)
-            for rank, chunk in enumerate(self._chunks.get(passage.id for passage in passages))
-        ]
-        spans = NeighbourSpans(token_budget=None).expand(seeds, self._chunks).spans
-        ids = ([chunk.id for chunk in span.chunks] for span in spans)
-        return tuple(
-            Passage("+".join(members), span.text, {MEMBERS: members})
-            for span, members in zip(spans, ids, strict=True)
-        )
+        return as_spans(ranked, self._chunks)
 
-    def _found(self, base: str, k: int) -> list[tuple[Passage, ...]]:
+    def _found(self, base: str, k: int) -> list[RankedPassages]:
         if base == GIVEN:
             return self._given(k)
         return self._by_words(k) if base == SPARSE else self._searched(ALPHAS[base], k)
 
-    def _given(self, k: int) -> list[tuple[Passage, ...]]:
+    def _given(self, k: int) -> list[RankedPassages]:
         questions = self.data.questions
         for question in questions:
             if not question.ranking:
@@ -159,22 +147,33 @@ class Retrieval:
                     f"pipeline 'given' takes each question's own documents, and "
                     f"{question.question!r} has none"
                 )
-        return [tuple(self.data.by_id[id] for id in each.ranking[:k]) for each in questions]
+        return [
+            RankedPassages(passages=tuple(self.data.by_id[id] for id in each.ranking[:k]))
+            for each in questions
+        ]
 
-    def _by_words(self, k: int) -> list[tuple[Passage, ...]]:
-        passages = self.data.passages
-        found = [self._words.search(question, k) for question in self._texts]
-        return [tuple(passages[row] for row in rows) for rows, _ in found]
+    def _by_words(self, k: int) -> list[RankedPassages]:
+        found = (self._words.search(question, k) for question in self._texts)
+        return [
+            RankedPassages(
+                passages=tuple(self.data.passages[row] for row in rows),
+                scores=tuple(scores.tolist()),
+            )
+            for rows, scores in found
+        ]
 
-    def _searched(self, alpha: Alpha, k: int) -> list[tuple[Passage, ...]]:
+    def _searched(self, alpha: Alpha, k: int) -> list[RankedPassages]:
         found = self._index.search_batch(
             self._texts, self._vectors, k=k, fetch_k=self.fetch_k, alpha=alpha
         )
-        return [tuple(ranking.passages) for ranking in found]
+        return [
+            RankedPassages(passages=tuple(each.passages), scores=tuple(each.scores))
+            for each in found
+        ]
 
     @cached_property
     def _chunks(self) -> ChunkTable:
-        return ChunkTable(map(_chunk, self.data.passages))
+        return chunks_of(self.data.passages)
 
     @property
     def _texts(self) -> list[str]:
@@ -203,23 +202,7 @@ class Retrieval:
         return np.asarray(self.embed(texts), np.float32)
 
 
-def members(passage: Passage) -> Sequence[str]:
-    """Return the ids of the passages that a span is made of; of any other its own."""
-    found: Sequence[str] = passage.metadata.get(MEMBERS, (passage.id,))
-    return found
-
-
-def _chunk(passage: Passage) -> Chunk:
-    document, number = passage.metadata.get("document"), passage.metadata.get("number")
-    if document is None or number is None:
-        raise ValueError(
-            f"{SPANNED} needs document and number of every passage, its place in its document; "
-            f"passage {passage.id!r} has {dict(passage.metadata)}"
-        )
-    return Chunk(passage.id, passage.text, str(document), number)
-
-
-def _reranked(reranker: Reranker, question: str, pool: Sequence[Passage]) -> tuple[Passage, ...]:
+def _reranked(reranker: Reranker, question: str, pool: Sequence[Passage]) -> RankedPassages:
     scores = np.asarray(reranker(question, [passage.text for passage in pool]), np.float64)
     if scores.shape != (len(pool),) or not np.isfinite(scores).all():
         raise ValueError(
@@ -227,4 +210,6 @@ def _reranked(reranker: Reranker, question: str, pool: Sequence[Passage]) -> tup
             f"got shape {scores.shape}"
         )
     order = np.argsort(-scores, kind="stable")
-    return tuple(pool[at] for at in order)
+    return RankedPassages(
+        passages=tuple(pool[at] for at in order), scores=tuple(scores[order].tolist())
+    )

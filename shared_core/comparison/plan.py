@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -23,10 +24,12 @@ class ComparisonPlan:
     calls
         Different prompts that are still to be asked.
     reads
-        First rounds of ``"two_round"`` still to be made, each of which brings up to one prompt
-        more a question.
-    prompt_tokens
-        Tokens of the prompts of `calls`.
+        Strategy -> times that the model is to be read before its prompts are known: first rounds
+        of ``"two_round"``, single passages of ``"distraction_aware"``.
+    to_come
+        Prompts that these readings bring, at most.
+    prompt_tokens, read_tokens
+        Tokens of the prompts of `calls`, and of `reads`.
     estimated
         Whether the tokens are a guess (characters / 4) and not the model's own count.
     """
@@ -36,24 +39,30 @@ class ComparisonPlan:
     strategies: int
     kept: int
     calls: int
-    reads: int
+    reads: Mapping[str, int]
+    to_come: int
     prompt_tokens: int
+    read_tokens: int
     estimated: bool
 
     @classmethod
     def of(cls, job: Job, model: Generator) -> Self:
         """Return what a job costs with the model that it asks."""
-        requests = job.requests()
+        requests, to_come = job.requests()
         new = [request for request in requests if not job.asker.known([request])]
+        unread = job.unread()
         counter = getattr(model, "count_tokens", None)
+        count = counter or _guess_tokens
         return cls(
             questions=len(job.settings[0].questions),
             settings=len(job.settings),
             strategies=len(job.strategies),
             kept=len(requests) - len(new),
             calls=len(new),
-            reads=len(job.unread()),
-            prompt_tokens=sum(map(counter or _guess_tokens, (prompt for (prompt,) in new))),
+            reads={name: len(each) for name, each in unread.items()},
+            to_come=to_come,
+            prompt_tokens=sum(count(prompt) for prompt, *_ in new),
+            read_tokens=sum(count(prompt) for each in unread.values() for prompt, *_ in each),
             estimated=counter is None,
         )
 

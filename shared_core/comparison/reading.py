@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from shared_core.comparison.questions import Collection, ComparedQuestion, ComparisonData
+from shared_core.comparison.wording import counted
 
 T = TypeVar("T")
 
@@ -62,7 +63,7 @@ def read_comparison(
     if not asked:
         raise ValueError(f"{questions} holds no questions")
     if n is not None and n > len(asked):
-        raise ValueError(f"n={n}: {questions} holds {len(asked)} questions")
+        raise ValueError(f"n={n}: {questions} holds {counted(len(asked), 'question')}")
     return ComparisonData(questions=tuple(asked[:n]), passages=collected.passages)
 
 
@@ -136,7 +137,8 @@ def _gold_id(collected: Collection, item: Any, ranking: tuple[str, ...]) -> str:
     if isinstance(item, int) and not isinstance(item, bool):
         if 0 <= item < len(ranking):
             return ranking[item]
-        raise ValueError(f"gold {item} is no place in its {len(ranking)} documents, from 0")
+        there = counted(len(ranking), "document")
+        raise ValueError(f"gold {item} is no place in its {there}, from 0")
     if isinstance(item, str) and item in collected:
         return item
     raise ValueError(f"gold {_shown(item)} is the id of no document")

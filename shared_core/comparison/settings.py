@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from shared_core.attention import Case
 from shared_core.comparison.pipelines import GIVEN, Pipeline, Retrieval
+from shared_core.comparison.ranked import RankedPassages
+from shared_core.comparison.strategy import RankedCase
+from shared_core.comparison.wording import counted
 from shared_core.types import Passage
 
 
@@ -18,19 +20,28 @@ class Setting:
     pipeline: str
     k: int
     questions: tuple[str, ...]
-    passages: tuple[tuple[Passage, ...], ...]
+    ranked: tuple[RankedPassages, ...]
 
     @property
     def name(self) -> str:
         """Pipeline and k, for a person."""
         return f"{self.pipeline}, k={self.k}"
 
+    @property
+    def passages(self) -> tuple[tuple[Passage, ...], ...]:
+        """Question -> rank -> passage."""
+        return tuple(each.passages for each in self.ranked)
+
     @cached_property
-    def cases(self) -> tuple[Case, ...]:
+    def cases(self) -> tuple[RankedCase, ...]:
         """What strategies arrange."""
         return tuple(
-            Case(question=question, documents=[passage.text for passage in passages])
-            for question, passages in zip(self.questions, self.passages, strict=True)
+            RankedCase(
+                question=question,
+                documents=[passage.text for passage in each.passages],
+                scores=each.scores,
+            )
+            for question, each in zip(self.questions, self.ranked, strict=True)
         )
 
 
@@ -61,19 +72,20 @@ def retrieved(
     for pipeline in map(Pipeline, pipelines):
         # A smaller k is the beginning of the largest one's ranking.
         rankings = retrieval.rankings(pipeline, max(ks))
-        longest = max(map(len, rankings))
+        longest = max(len(ranking.passages) for ranking in rankings)
         if longest < max(ks):
             raise ValueError(
-                f"k={max(ks)}, but no question has more than {longest} passages ({pipeline.name})"
+                f"k={max(ks)}, but no question has more than {counted(longest, 'passage')} "
+                f"({pipeline.name})"
             )
         for k in ks:
-            top = [ranking[:k] for ranking in rankings]
+            top = [ranking.top(k) for ranking in rankings]
             found.append(
                 Setting(
                     pipeline=pipeline.name,
                     k=k,
                     questions=tuple(each.question for each in questions),
-                    passages=tuple(map(retrieval.expanded, top) if pipeline.spanned else top),
+                    ranked=tuple(map(retrieval.expanded, top) if pipeline.spanned else top),
                 )
             )
     return tuple(found)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from shared_core.attention import Case
 from shared_core.comparison.by_attention import ATTENTION, TWO_ROUND, ByCurve, TwoRounds
+from shared_core.comparison.by_distraction import DISTRACTION_AWARE, DistractionAware
 from shared_core.comparison.records import BASELINES
-from shared_core.comparison.strategy import Means, Order, Strategy
+from shared_core.comparison.strategy import Means, Order, RankedCase, Strategy
 from shared_core.generation.checking import Request
 from shared_core.placement import (
     PLACEMENTS,
@@ -25,7 +25,7 @@ from shared_core.placement import (
 DEFAULTS = (*BASELINES, "inverse", "u_shape")
 """The strategies that need to know nothing of the model."""
 
-STRATEGIES = (*PLACEMENTS, ATTENTION, TWO_ROUND)
+STRATEGIES = (*PLACEMENTS, ATTENTION, TWO_ROUND, DISTRACTION_AWARE)
 """Names of all strategies."""
 
 
@@ -62,6 +62,8 @@ def make_strategy(spec: AnyStrategy, means: Means) -> Strategy:
         return TwoRounds(means)
     if spec == ATTENTION:
         return ByCurve(means)
+    if spec == DISTRACTION_AWARE:
+        return DistractionAware(means)
     strategy_name(spec)
     return Placed(means, resolve_placement(spec))
 
@@ -74,11 +76,8 @@ class Placed:
     placement: Placement
 
     def __post_init__(self) -> None:
-        if self.means.profile is None and isinstance(self.placement, MaxRelevance | MinDistraction):
-            raise ValueError(
-                f"strategy {self.name!r} needs the model's position profile (profile=, or "
-                "--profile); `posrag probe` measures one"
-            )
+        if isinstance(self.placement, MaxRelevance | MinDistraction):
+            self.means.profile_for(self.name)
         self.placement(2, self.means.profile)
 
     @property
@@ -86,11 +85,11 @@ class Placed:
         """That of the placement."""
         return self.placement.name
 
-    def reads(self, cases: Sequence[Case]) -> list[Request]:
+    def reads(self, cases: Sequence[RankedCase]) -> list[Request]:
         """Return nothing."""
         return []
 
-    def orders(self, cases: Sequence[Case]) -> list[list[Order]]:
+    def orders(self, cases: Sequence[RankedCase]) -> list[list[Order]]:
         """Return one order a case."""
         return [[self.placement(len(case.documents), self.means.profile)] for case in cases]
 
@@ -102,11 +101,11 @@ class Shuffled:
     name: ClassVar[str] = "shuffle"
     means: Means
 
-    def reads(self, cases: Sequence[Case]) -> list[Request]:
+    def reads(self, cases: Sequence[RankedCase]) -> list[Request]:
         """Return nothing."""
         return []
 
-    def orders(self, cases: Sequence[Case]) -> list[list[Order]]:
+    def orders(self, cases: Sequence[RankedCase]) -> list[list[Order]]:
         """Return `Means.shuffles` orders a case; they depend on its question and k alone."""
         return [
             [

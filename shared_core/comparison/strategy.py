@@ -12,10 +12,35 @@ from shared_core.generation.checking import Request
 from shared_core.generation.journal import Journal
 from shared_core.generation.templates import PromptTemplate
 from shared_core.placement.curve import PositionalCurve
+from shared_core.scoring.normalization import min_max
 from shared_core.sensitivity.profile import PositionProfile
 
 Order: TypeAlias = tuple[int, ...]
 """Slot -> rank."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankedCase(Case):
+    """A question and what a pipeline found for it, best first.
+
+    Attributes
+    ----------
+    scores
+        What the documents were ranked by, higher is better; None where only their order is known.
+    """
+
+    scores: Sequence[float] | None = None
+
+    @property
+    def relevance(self) -> tuple[float, ...]:
+        """How relevant each document is beside the others, in [0, 1].
+
+        The scores, min-max normalised; without them ``(k - rank) / k``, rank 0 being the best.
+        """
+        if self.scores is None:
+            k = len(self.documents)
+            return tuple((k - rank) / k for rank in range(k))
+        return tuple(min_max(self.scores).tolist())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,23 +51,36 @@ class Means:
     ----------
     model, template
         What is going to answer, and to which prompt.
+    abstain
+        The prompt with leave to abstain, for ``"distraction_aware"``.
     profile
-        The model's position profile, for ``"max_relevance"`` and ``"min_distraction"``.
+        The model's position profile, for the placements made from one and for
+        ``"distraction_aware"``.
     curve
         What the model attends to by position, for ``"attention"``.
     journal
-        Where orders that the model was asked for are kept.
+        Where is kept what the model was read on.
     shuffles, seed
         Orders a question for ``"shuffle"``, and their seed.
     """
 
     model: Generator
     template: PromptTemplate
+    abstain: PromptTemplate
     profile: PositionProfile | None
     curve: PositionalCurve | None
     journal: Journal | None
     shuffles: int
     seed: int
+
+    def profile_for(self, strategy: str) -> PositionProfile:
+        """Return the profile, or raise ValueError if a strategy needs it and there is none."""
+        if self.profile is None:
+            raise ValueError(
+                f"strategy {strategy!r} needs the model's position profile (profile=, or "
+                "--profile); `posrag probe` measures one"
+            )
+        return self.profile
 
 
 class Strategy(Protocol):
@@ -53,11 +91,11 @@ class Strategy(Protocol):
         """Name, under which its results are reported."""
         ...
 
-    def reads(self, cases: Sequence[Case]) -> list[Request]:
+    def reads(self, cases: Sequence[RankedCase]) -> list[Request]:
         """Return what is kept in the journal of cases that the model has to be read on first."""
         ...
 
-    def orders(self, cases: Sequence[Case]) -> list[list[Order]]:
+    def orders(self, cases: Sequence[RankedCase]) -> list[list[Order]]:
         """Return one order or several for each case, whose documents come best first.
 
         Raises

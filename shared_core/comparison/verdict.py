@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from shared_core.comparison.figures import SEQUENTIAL, SHUFFLE
 from shared_core.comparison.records import Verdict, VerdictKind
+from shared_core.comparison.wording import counted
 from shared_core.evaluation.significance import PairedComparison
 
 _FIRST: tuple[VerdictKind, ...] = (
@@ -87,15 +88,11 @@ def overall_verdict(settings: Mapping[str, tuple[Verdict, Evidence]]) -> Verdict
         return Verdict(kind=kind, text=_keep(evidence, where, beaten))
     said = [f"{verdict.text} ({name})" for name, verdict in named.items()]
     if kind != "gain" and len(said) > 1:
-        said = [said[0], f"likewise in {_settings(len(said) - 1)}"]
+        said = [said[0], f"likewise in {counted(len(said) - 1, 'other setting')}"]
     if rest := len(settings) - len(named):
-        said.append(f"nothing of the kind is shown in {_settings(rest)}")
+        said.append(f"nothing of the kind is shown in {counted(rest, 'other setting')}")
     strategy = next(iter(named.values())).strategy
     return Verdict(kind=kind, text="; ".join(said), strategy=strategy)
-
-
-def _settings(count: int) -> str:
-    return f"{count} other setting{'s' if count > 1 else ''}"
 
 
 def _too_few(evidence: Evidence) -> str:
@@ -149,7 +146,7 @@ def _needed(evidence: Evidence) -> str:
     difference = f"a difference of {evidence.effect:g}"
     if evidence.needed <= evidence.n:
         return f"; these {evidence.n:,} questions would most likely have shown {difference}"
-    return f"; it takes about {evidence.needed:,} questions to show {difference}"
+    return f"; it takes about {counted(evidence.needed, 'question')} to show {difference}"
 
 
 def _widest(all_of_them: Sequence[Evidence]) -> Evidence:

@@ -35,3 +35,16 @@ def interrupted(prompts: Sequence[str]) -> list[str]:
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(5)
     return reader(prompts)
+
+
+def picky(prompts: Sequence[str]) -> list[str]:
+    """Answer like `reader`, but refuse every prompt of the third query."""
+    third = torch_queries()[2].query
+    if any(f"\n\nQuestion: {third}\n" in prompt for prompt in prompts):
+        raise RuntimeError("refused")
+    return reader(prompts)
+
+
+def refusing(prompts: Sequence[str]) -> list[str]:
+    """Answer nothing."""
+    raise RuntimeError("refused")

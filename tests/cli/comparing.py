@@ -31,6 +31,23 @@ def picky(prompts: Sequence[str]) -> list[str]:
     return last(prompts)
 
 
+class Scoring:
+    """Answers like `last`; a code that ends in x1 is what it is distracted by."""
+
+    name = "scoring"
+
+    def generate(self, prompts: Sequence[str]) -> list[str]:
+        return last(prompts)
+
+    def log_probabilities(
+        self, prompts: Sequence[str], continuations: Sequence[str]
+    ) -> list[list[float]]:
+        return [[-3.0 if shown(prompt)[1][0].endswith("x1") else -0.1] for prompt in prompts]
+
+
+scoring = Scoring()
+
+
 def broken(prompts: Sequence[str]) -> list[str]:
     """Raise what a model's own code may raise."""
     raise RuntimeError("the weights are gone")

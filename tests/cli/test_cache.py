@@ -38,7 +38,7 @@ def test_an_interrupted_run_keeps_its_batches_and_the_next_goes_on(demo: Demo) -
     interrupted = demo()
     assert (interrupted.status, interrupted.out) == (130, "")
     (last,) = (line for line in interrupted.err.splitlines() if line.startswith("posrag:"))
-    assert f"64 of {len(demo.passages)} embedded passages are kept in {demo.cache}" in last
+    assert f"64 of {len(demo.passages)} texts embedded and kept in {demo.cache}" in last
 
     demo.model.interrupt_after = None
     resumed = demo()
@@ -136,6 +136,6 @@ def test_the_fingerprint_sees_a_changed_folder(tmp_path: Path) -> None:
 
 def test_the_format_is_part_of_the_key(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
     demo()
-    monkeypatch.setattr(corpus, "_FORMAT", 2)
+    monkeypatch.setattr(corpus, "_FORMAT", corpus._FORMAT + 1)
     demo()
     assert len(list(demo.cache.iterdir())) == 2

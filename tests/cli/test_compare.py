@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,7 +20,6 @@ from shared_core import PositionProfile
 from shared_core.cli.compare import resources
 from shared_core.cli.main import main
 from shared_core.comparison import ComparisonResult, to_markdown
-from tests.cli.conftest import CountingModel
 
 MODULE = "tests.cli.comparing"
 UNWRITABLE = Path("/proc/self")
@@ -29,9 +27,10 @@ UNWRITABLE = Path("/proc/self")
 
 @pytest.fixture(autouse=True)
 def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the user's own answers out of the tests."""
+    """Keep the user's own answers and vectors out of the tests."""
     folder = tmp_path / "profiles"
     monkeypatch.setenv("POSRAG_PROFILES", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return folder
 
 
@@ -77,7 +76,7 @@ def test_cost_first_then_tables_and_verdict_and_a_report(
     assert (result.model, len(result.questions), result.embedding) == ("last", 12, None)
     assert (tmp_path / "report/comparison.md").read_text() == to_markdown(result)
     assert {file.suffix for file in (tmp_path / "report").iterdir()} == {".json", ".md", ".html"}
-    assert f"p is corrected for all {result.tests} comparisons" in out
+    assert f"p is corrected for {result.tests} comparisons" in out
 
 
 def test_a_long_path_of_the_report_stays_in_one_line(
@@ -151,43 +150,9 @@ def test_a_question_that_the_model_refuses_is_reported(
 ) -> None:
     """On the terminal as in the files."""
     assert compare(questions, tmp_path / "report", model="picky") == 0
-    assert "1 of 12 questions are left out" in said(capsys)[0]
+    assert "1 of 12 questions is left out" in said(capsys)[0]
     assert compare(questions, tmp_path / "report", "--max-failed", "0", model="picky") == 2
-    assert "1 of 12 questions have failed" in said(capsys)[1]
-
-
-def test_documents_of_a_file_are_retrieved_by_several_pipelines(
-    questions: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Each text is embedded once, though the plan and the run both retrieve."""
-    model = CountingModel()
-    monkeypatch.setattr(resources, "EmbeddingModel", lambda name: model)
-    corpus = tmp_path / "corpus.jsonl"
-    lines: list[dict[str, Any]] = [
-        {"id": f"{number}-{place}", "text": f"thing {number} has {number}x{place}"}
-        for number in range(12)
-        for place in range(4)
-    ]
-    corpus.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    questions.write_text(
-        "".join(
-            json.dumps({"question": f"What has thing {n}?", "answers": f"{n}x0", "gold": f"{n}-0"})
-            + "\n"
-            for n in range(12)
-        )
-    )
-    options = ["--documents", str(corpus), "--pipelines", "dense,hybrid", "--n", "10"]
-    assert compare(questions, tmp_path / "report", *options) == 0
-    out, _ = said(capsys)
-    assert "dense, k=4" in out
-    assert "hybrid, k=4" in out
-    assert "over 10 questions with gold passages" in out
-    assert len(model.embedded) == len({*model.embedded}) == 48 + 10
-    result = ComparisonResult.from_json((tmp_path / "report/comparison.json").read_text())
-    assert result.embedding == "counting"
+    assert "1 of 12 questions has failed" in said(capsys)[1]
 
 
 def test_a_reranker_scores_each_pair_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,6 +184,26 @@ def test_strategies_that_need_a_profile_take_it_by_file(questions: Path, tmp_pat
     assert result.settings[0].strategies[2].estimates["em"].mean == 1
 
 
+def test_distraction_aware_is_compared_on_request_and_its_calls_come_first(
+    questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One a passage, which a second run does not make again."""
+    profile = PositionProfile(model="mine", accuracy=(0.1, 0.2, 0.3, 0.9))
+    path = profile.save(tmp_path / "profile.json")
+    options = ["--strategies", "distraction_aware", "--profile", str(path)]
+    for folder in ("one", "two"):
+        assert compare(questions, tmp_path / folder, *options, model="scoring") == 0
+    err = said(capsys)[1]
+    assert "Before them the model is read 48 times for distraction_aware, with about" in err
+    assert "that brings up to 12 calls more" in err
+    assert err.count("Before them") == 1
+    one, two = (tmp_path / name / "comparison.json" for name in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()
+    strategy = ComparisonResult.from_json(one.read_text()).settings[0].strategies[2]
+    assert strategy.name == "distraction_aware"
+    assert {*strategy.orders} == {((1, 3, 2, 0),)}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -232,6 +217,7 @@ def test_strategies_that_need_a_profile_take_it_by_file(questions: Path, tmp_pat
         (["--k", "9"], "no question has more than 4 passages"),
         (["--strategies", "best"], "no strategy 'best'"),
         (["--strategies", "max_relevance"], "position profile (profile=, or --profile)"),
+        (["--strategies", "distraction_aware"], "off a model on this machine, and 'last' is none"),
         (["--strategies", "two_round"], "reads the attention of a model on this machine"),
         (["--pipelines", "colbert"], "no pipeline 'colbert'"),
         (["--pipelines", "given+rerank"], "needs a reranker"),
@@ -256,6 +242,29 @@ def test_bad_input_is_one_line_on_stderr(
     assert captured.err.splitlines()[-1].startswith("posrag: ")
     assert captured.out == ""
     assert not (tmp_path / "report" / "comparison.json").exists()
+
+
+def test_one_question_is_said_in_the_singular(
+    questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the cost line, and in the report."""
+    assert compare(questions, tmp_path / "report", "--n", "1", "--shuffles", "1") == 0
+    out, err = said(capsys)
+    assert "last: 1 question, 4 strategies in 1 setting, " in err
+    assert "over 1 question with gold passages" in out
+    assert "\n1 question; graded by em" in (tmp_path / "report/comparison.md").read_text()
+
+
+def test_a_local_model_under_another_name_is_still_one(questions: Path, tmp_path: Path) -> None:
+    """Its attention can be read, and its answers are those of the model."""
+    pytest.importorskip("transformers")
+    reader = str(Path(__file__).parents[1] / "readers" / "biased")
+    output = ["--output", str(tmp_path / "report"), "--strategies", "two_round", "--n", "2"]
+    options = ["--k", "4", "--max-new-tokens", "4", "--name", "mine", "--shuffles", "1"]
+    assert main(["compare", "--data", str(questions), "--model", reader, *output, *options]) == 0
+    result = ComparisonResult.from_json((tmp_path / "report/comparison.json").read_text())
+    assert result.model == "mine"
+    assert result.identity.startswith("biased ")
 
 
 def test_a_malformed_line_is_named_by_file_and_number(

@@ -15,6 +15,7 @@ pytest.importorskip("matplotlib")
 
 from shared_core import CAUS, PositionProfile
 from shared_core.cli.main import main
+from shared_core.evaluation import GRADERS
 from tests.cli.answering import edges
 from tests.langchain.openai_server import OpenAIServer, Reply, Request
 
@@ -125,6 +126,41 @@ def test_an_interrupted_probe_goes_on_where_it_stopped(tmp_path: Path) -> None:
     done = run(-1)
     assert done.returncode == 0, done.stderr
     assert len(log.read_text().splitlines()) == 4 + 7
+
+
+def test_attention_is_measured_of_a_model_under_another_name(
+    profiles: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The profile has the name, and says the same as under the model's own."""
+    pytest.importorskip("transformers")
+    reader = str(Path(__file__).parents[1] / "readers" / "biased")
+    questions = str(Path(reader).parent / "questions.jsonl")
+    options = ["--measure", "attention", "--data", questions, "--n", "4", "--k", "3"]
+    options += ["--max-new-tokens", "4"]
+    assert main(["probe", reader, *options, "--name", "mine"]) == 0
+    assert main(["probe", reader, *options]) == 0
+    mine, own = PositionProfile.load("mine"), PositionProfile.load("biased")
+    assert (mine.model, own.model) == ("mine", "biased")
+    assert mine.accuracy == own.accuracy
+    assert mine.identity == own.identity
+    assert own.identity is not None
+    assert own.identity.startswith("biased ")
+
+
+def test_one_question_is_said_in_the_singular(capsys: pytest.CaptureFixture[str]) -> None:
+    """One question, not 1 questions."""
+    arguments = ["probe", f"{MODULE}:even", "--n", "1", "--k", "3", "--looks", "1"]
+    assert main(arguments) == 0
+    assert "even: 1 question in 3 slots, at most 3 calls with about" in said(capsys)[1]
+
+
+def test_the_help_says_what_each_grader_does(capsys: pytest.CaptureFixture[str]) -> None:
+    """In a line each, of the probe as of the comparison."""
+    for command in ("probe", "compare"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        below = capsys.readouterr().out.partition("graders, from 0 (wrong) to 1 (right):\n")[2]
+        assert [line.split()[0] for line in below.splitlines()] == [*GRADERS]
 
 
 def test_a_langchain_model_is_taken_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:

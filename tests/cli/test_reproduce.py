@@ -136,6 +136,37 @@ def test_a_model_that_reads_what_is_retrieved_is_graded_so(
     assert "p = 1 (paired Wilcoxon, Holm)" in out
 
 
+def test_a_question_that_the_model_fails_on_is_left_out_and_reported(
+    cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of all rows alike; the others are as in a run that asks everything."""
+    found = reproduce(cache, tmp_path / "picky.json", "--model", f"{MODULE}:picky")
+    out = " ".join(capsys.readouterr().out.split())
+    assert "1 of 52 questions is left out of all rows" in out
+    whole = reproduce(cache, tmp_path / "whole.json", "--model", f"{MODULE}:reader")
+    third = whole["questions"].pop(2)
+    assert found["questions"] == whole["questions"]
+    assert f"- 1: RuntimeError: refused (first: question {third['id']}, tables)" in out
+    assert found["failures"] == [
+        {"question": third["id"], "at": "tables", "reason": "RuntimeError: refused"}
+    ]
+    for ours, theirs in zip(found["rows"], whole["rows"], strict=True):
+        for values in theirs["outcomes"].values():
+            del values[2]
+        assert ours["outcomes"] == theirs["outcomes"]
+
+
+def test_a_model_that_answers_nothing_is_an_error(
+    cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what it says."""
+    command_line = ["reproduce", "caus", "--cache", str(cache), "--model", f"{MODULE}:refusing"]
+    assert main(command_line) == 2
+    err = capsys.readouterr().err
+    assert "the model has failed on every question that is left (52)" in err
+    assert "RuntimeError: refused" in err
+
+
 def test_an_interrupted_run_goes_on_and_comes_to_the_same(
     cache: Path,
     tmp_path: Path,

@@ -43,6 +43,7 @@ ASKING = ["--model", BIASED, "--max-new-tokens", "4"]
 def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep the user's own answers out of the tests."""
     monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "profiles"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "80")
     return tmp_path / "profiles"
 
@@ -277,7 +278,7 @@ def test_good_positions_on_a_reader(tmp_path: Path) -> None:
         (["goodpositions", *ASKING, "--n", "1"], "at least 2 questions, got 1"),
         (["goodpositions", *ASKING, "--n", "201"], "holds 200 questions"),
         (["goodpositions", *ASKING, "--output", "no/such.json"], "there is no such folder"),
-        (["positionalbias", "--n", "3"], "3 questions are too few"),
+        (["positionalbias", "--n", "3"], "3 questions will not do"),
         (["positionalbias", "--n", "0"], "--n 0"),
         (["positionalbias", "--pipelines", "given"], "has none"),
         (["positionalbias", "--pipelines", "sparse+spans"], "not of spans"),

@@ -12,7 +12,9 @@ from shared_core.cli.attention import report
 from shared_core.cli.attention.files import AttentionFiles
 from shared_core.cli.console import Console
 from shared_core.cli.probe import data
+from shared_core.comparison.wording import counted
 from shared_core.generation import HuggingFaceModel
+from shared_core.sensitivity.questions import check_context, check_questions
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -48,7 +50,14 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console()
     if arguments.batch_size is not None and arguments.batch_size < 1:
         raise ValueError(f"--batch-size must be at least 1, got {arguments.batch_size}")
+    check_context(arguments.k)
     source = data.open_questions(arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed)
+    check_questions(source.questions, arguments.k)
+    if len(source.questions) < 2:
+        raise ValueError(
+            f"--data {arguments.data}: an interval needs at least 2 questions, got "
+            f"{len(source.questions)}"
+        )
     template = data.open_template(arguments.template) or source.template
     model = models.open_local_model(
         arguments.model,
@@ -74,8 +83,8 @@ def _read(
 ) -> AttentionByPosition:
     done, total = 0, 2 * len(source.questions)
     console.say(
-        f"{model.name}: {len(source.questions):,} questions ({source.task}), {k} passages each, "
-        f"shuffled and best last: {total:,} answers."
+        f"{model.name}: {counted(len(source.questions), 'question')} ({source.task}), {k} passages "
+        f"each, shuffled and best last: {counted(total, 'answer')}."
     )
     with console.progress() as bar:
         task = bar.add_task("answering", total=total)

@@ -10,8 +10,9 @@ from shared_core.cli.compare import report
 from shared_core.cli.compare.files import ReportFiles
 from shared_core.cli.compare.resources import CrossEncoder, Embedding
 from shared_core.cli.console import Console
+from shared_core.cli.demo.corpus import default_cache
 from shared_core.cli.demo.model import default_model
-from shared_core.cli.options import add_asking, names
+from shared_core.cli.options import add_asking, names, with_graders
 from shared_core.cli.probe.data import open_template
 from shared_core.comparison import (
     PIPELINES,
@@ -35,9 +36,11 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
     parser = subcommands.add_parser(
         "compare",
         help="does another order of the passages help on your own questions?",
-        description="Answer your questions with the retrieved passages in different orders, and "
-        "say whether any order is better than the ranked one, or than chance. An interrupted "
-        "comparison goes on where it stopped.",
+        **with_graders(
+            "Answer your questions with the retrieved passages in different orders, and say "
+            "whether any order is better than the ranked one, or than chance. An interrupted "
+            "comparison goes on where it stopped."
+        ),
     )
     add = parser.add_argument
     add("--data", type=Path, required=True, help="JSON lines with question, answers and documents "
@@ -52,15 +55,18 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
         "and +spans "
         "(default: given where there are documents, else hybrid)")  # fmt: skip
     add("--strategies", type=names, default=DEFAULTS, help=f"some of {', '.join(STRATEGIES)} "
-        f"(default: {','.join(DEFAULTS)}; the first two always take part)")  # fmt: skip
+        f"(default: {','.join(DEFAULTS)}; the first two always take part; two_round, attention "
+        "and distraction_aware take a local model)")  # fmt: skip
     add("--shuffles", type=int, default=3, help="random orders a question (default: 3)")
-    add("--graders", type=names, default=("em",), help=f"some of {', '.join(GRADERS)}; the first "
-        "one decides (default: em)")  # fmt: skip
-    add("--profile", help="position profile for max_relevance and min_distraction: a file or a "
-        "model's name")  # fmt: skip
+    add("--graders", type=names, default=("em",), help=f"some of {', '.join(GRADERS)}, see "
+        "below; the first one decides (default: em)")  # fmt: skip
+    add("--profile", help="position profile for max_relevance, min_distraction and "
+        "distraction_aware: a file or a model's name")  # fmt: skip
     add("--curve", help="positional curve for attention: a file or a model's name")
     add("--template", type=Path, help="file with a prompt that holds {context} and {question}")
     add("--embedding", default=default_model(), help="embedding model: a folder or a hub name")
+    add("--cache", type=Path, default=default_cache(), help="folder where vectors are kept "
+        "(default: posrag in $XDG_CACHE_HOME or ~/.cache)")  # fmt: skip
     add("--reranker", help="cross-encoder for +rerank: a folder or a hub name")
     add("--seed", type=int, default=0, help="seed of shuffles and intervals (default: 0)")
     add("--max-failed", type=float, default=0.1, help="share of the questions that the model may "
@@ -75,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
     console = Console()
     data = read_comparison(arguments.data, arguments.documents, n=arguments.n)
-    embedding = Embedding(arguments.embedding, console)
+    embedding = Embedding(arguments.embedding, arguments.cache, console)
     comparison = Comparison(
         pipelines=arguments.pipelines,
         ks=arguments.k,
@@ -121,7 +127,8 @@ def _compared(
     for line in report.cost_lines(model.name, plan):
         console.say(line)
     with console.progress() as bar:
-        task = bar.add_task("asking", total=plan.kept + plan.calls + 2 * plan.reads)
+        total = plan.kept + plan.calls + plan.to_come + sum(plan.reads.values())
+        task = bar.add_task("asking", total=total)
         return comparison.run(
             model,
             data,

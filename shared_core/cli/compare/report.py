@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from shared_core._extras import require
 from shared_core.cli.compare.files import ReportFiles
+from shared_core.cli.probe.report import kept_line
 from shared_core.comparison import ComparisonPlan, ComparisonResult, SettingResult
 from shared_core.comparison.markdown import (
     capitalised,
@@ -16,6 +17,7 @@ from shared_core.comparison.markdown import (
     shown,
 )
 from shared_core.comparison.records import BASELINES
+from shared_core.comparison.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -25,24 +27,31 @@ if TYPE_CHECKING:
 def cost_lines(model: str, plan: ComparisonPlan) -> Iterator[str]:
     """Say what the comparison is going to cost."""
     about = "about " if plan.estimated else ""
-    settings = "1 setting" if plan.settings == 1 else f"{plan.settings} settings"
     yield (
-        f"{model}: {plan.questions:,} questions, {plan.strategies} strategies in {settings}, "
-        f"{plan.calls:,} calls with {about}{plan.prompt_tokens:,} prompt tokens."
+        f"{model}: {counted(plan.questions, 'question')}, "
+        f"{counted(plan.strategies, 'strategy', 'strategies')} in "
+        f"{counted(plan.settings, 'setting')}, {counted(plan.calls, 'call')} with "
+        f"{about}{counted(plan.prompt_tokens, 'prompt token')}."
     )
     if plan.reads:
-        yield f"Before them {plan.reads:,} first rounds, which bring up to as many calls more."
+        times = (f"{counted(count, 'time')} for {name}" for name, count in plan.reads.items())
+        yield (
+            f"Before them the model is read {' and '.join(times)}, with "
+            f"{about}{counted(plan.read_tokens, 'prompt token')}; that brings up to "
+            f"{counted(plan.to_come, 'call')} more."
+        )
     if plan.kept:
-        yield f"{plan.kept:,} answers are kept from before and not asked again (--fresh does)."
+        yield kept_line(plan.kept)
 
 
 def parts(result: ComparisonResult) -> Iterator[RenderableType]:
     """Yield the parts of the report."""
+    ids = [each.id for each in result.questions]
     for setting in result.settings:
         yield f"\n{setting.name}"
         yield _table(result, setting)
         yield retrieval_line(setting)
-        yield from filter(None, failure_lines(result, setting))
+        yield from filter(None, failure_lines(setting.failures, ids))
     yield ""
     yield legend(result)
     yield ""
@@ -62,7 +71,7 @@ def legend(result: ComparisonResult) -> str:
     return (
         f"{', '.join(result.graders)}: mean over questions, from 0 (all wrong) to 1 (all right). "
         f"less: difference from, in {result.graders[0]}. In brackets {result.confidence:.0%} "
-        f"intervals; p is corrected for all {result.tests} comparisons."
+        f"intervals; p is corrected for {counted(result.tests, 'comparison')}."
     )
 
 

@@ -1,8 +1,10 @@
-"""The embedding model and the reranker of the command; neither does anything twice."""
+"""The embedding model and the reranker of the commands; neither does anything twice."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,25 +13,35 @@ from shared_core import PosragError
 from shared_core._extras import require
 from shared_core.arrays import Vectors
 from shared_core.cli.console import Console, quiet_transformers
+from shared_core.cli.demo.corpus import ensure_writable
+from shared_core.cli.demo.journal import EmbeddingJournal
 from shared_core.cli.demo.model import EmbeddingModel
+from shared_core.comparison.wording import counted
 from shared_core.generation.loading import first_line
+from shared_core.index.hybrid import SAME_MODEL
 
 
 class Embedding:
-    """An embedding model that remembers what it has embedded.
+    """An embedding model whose vectors are kept, so that no text is embedded twice.
 
     Parameters
     ----------
     name
-        Folder or hub name of a sentence-transformers model; it is loaded at the first use.
+        Folder or hub name of a sentence-transformers model; it is loaded when there is something
+        to embed.
+    cache
+        Folder of what is kept, for all models; each has a folder of its own in it.
     console
         Where it says what it is about to embed.
     """
 
-    def __init__(self, name: str, console: Console) -> None:
+    def __init__(self, name: str, cache: Path, console: Console) -> None:
         self._model = EmbeddingModel(name)
+        self._cache = cache
         self._console = console
         self._known: dict[str, Vectors] = {}
+        self._kept: tuple[str, Vectors] | None = None
+        self._checked = False
 
     @property
     def label(self) -> str:
@@ -37,12 +49,50 @@ class Embedding:
         return self._model.label
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
-        """Return one vector a text, shape (len(texts), dim)."""
+        """Return one vector a text, shape (len(texts), dim).
+
+        Raises
+        ------
+        PosragError
+            If the model cannot be loaded, or is not the one that made the vectors kept under its
+            name, or nothing can be kept.
+        """
         new = [*dict.fromkeys(text for text in texts if text not in self._known)]
         if new:
-            self._console.say(f"Embedding {len(new):,} texts with {self.label}")
-            self._known.update(zip(new, self._model.embed(new), strict=True))
+            self._known.update(zip(new, self._vectors(new), strict=True))
         return np.stack([self._known[text] for text in texts])
+
+    def _vectors(self, texts: Sequence[str]) -> Vectors:
+        journal = EmbeddingJournal(self._folder)
+        kept = journal.kept(texts)
+        self._kept = next(iter(kept.items()), self._kept)
+        if len(kept) < len(texts):
+            ensure_writable(self._folder, self._cache)
+            self._check_model(journal)
+            before = f", {len(kept):,} others are kept from before" if kept else ""
+            self._console.say(
+                f"Embedding {counted(len(texts) - len(kept), 'text')} with {self.label}{before}"
+            )
+        return journal.embed(texts, self._model.embed, self._console)
+
+    def _check_model(self, journal: EmbeddingJournal) -> None:
+        """Raise PosragError if what is kept is of another model, before vectors are mixed."""
+        if self._kept is None or self._checked:
+            return
+        text, vector = self._kept
+        again = self._model.embed([text])[0]
+        if again.shape != vector.shape or not float(again @ vector) >= SAME_MODEL:
+            journal.clear()
+            raise PosragError(
+                f"the embedding model {self.label} has changed since its vectors were kept in "
+                f"{self._folder}; they are removed now: run again"
+            )
+        self._checked = True
+
+    @property
+    def _folder(self) -> Path:
+        name = re.sub(r"[^\w.+-]", "-", self.label)
+        return self._cache / f"{name}_{self._model.fingerprint[:12]}" / "vectors"
 
 
 class CrossEncoder:

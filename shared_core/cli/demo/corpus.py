@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +15,10 @@ from shared_core import EmbeddingMismatchError, HybridIndex, IndexFormatError, P
 from shared_core.cli.console import Console
 from shared_core.cli.demo.journal import EmbeddingJournal
 from shared_core.cli.demo.model import EmbeddingModel, Vectors
+from shared_core.cli.files import make_folder
+from shared_core.comparison.wording import counted
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +69,12 @@ def open_corpus(
         If the cache cannot be written or the model cannot be loaded.
     """
     folder = cache / _key(passages, model, version)
-    _ensure_writable(folder)
-    journal = EmbeddingJournal(folder / "vectors", [passage.text for passage in passages])
+    ensure_writable(folder, cache)
+    journal = EmbeddingJournal(folder / "vectors")
     if rebuild:
         journal.clear()
     index = None if rebuild else _load(folder / "index", model, journal, console)
-    vectors = _vectors(journal, model, len(passages), console)
+    vectors = _vectors(journal, model, [passage.text for passage in passages], console)
     if index is None:
         index = _build(folder / "index", passages, vectors, console)
     return Corpus(passages, vectors, index)
@@ -87,13 +88,13 @@ def _key(passages: Sequence[Passage], model: EmbeddingModel, version: str) -> st
     return f"{name}_{digest.hexdigest()[:12]}"
 
 
-def _ensure_writable(folder: Path) -> None:
+def ensure_writable(folder: Path, cache: Path) -> None:
+    """Make a folder of the cache, or raise PosragError if nothing can be written there."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
+        make_folder(folder)
     except OSError as error:
         raise PosragError(
-            f"cannot write to the cache folder {folder.parent} ({error.strerror}); "
+            f"cannot write to the cache folder {cache} ({error.strerror}); "
             "choose another with --cache"
         ) from error
 
@@ -106,7 +107,7 @@ def _load(
     started = perf_counter()
     try:
         index = HybridIndex.load(path)
-        told = f"Index of {len(index):,} passages from the cache{_seconds(started)}."
+        told = f"Index of {counted(len(index), 'passage')} from the cache{_seconds(started)}."
         index.verify_embeddings(lambda text: model.embed([text])[0].tolist())
     except EmbeddingMismatchError as error:
         console.say(f"The model has changed since the index was cached ({error}): starting afresh.")
@@ -120,16 +121,16 @@ def _load(
 
 
 def _vectors(
-    journal: EmbeddingJournal, model: EmbeddingModel, count: int, console: Console
+    journal: EmbeddingJournal, model: EmbeddingModel, texts: Sequence[str], console: Console
 ) -> Vectors:
-    kept = journal.kept()
+    count, kept = len({*texts}), len(journal.kept(texts))
     if kept == count:
-        return journal.embed(model.embed, console)
+        return journal.embed(texts, model.embed, console)
     resumed = f", {kept:,} of them already done" if kept else "; this happens once"
-    console.say(f"Embedding {count:,} passages with {model.label}{resumed} ...")
+    console.say(f"Embedding {counted(count, 'passage')} with {model.label}{resumed} ...")
     started = perf_counter()
-    vectors = journal.embed(model.embed, console)
-    console.say(f"Embedded {count - kept:,} passages{_seconds(started)}.")
+    vectors = journal.embed(texts, model.embed, console)
+    console.say(f"Embedded {counted(count - kept, 'passage')}{_seconds(started)}.")
     return vectors
 
 
@@ -142,7 +143,7 @@ def _build(
     if path.exists():  # a damaged one; saving does not overwrite what is no index
         shutil.rmtree(path)
     index.save(path)
-    console.say(f"Indexed {len(index):,} passages with FAISS and BM25{_seconds(started)}.")
+    console.say(f"Indexed {counted(len(index), 'passage')} with FAISS and BM25{_seconds(started)}.")
     return index
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,84 +13,88 @@ import numpy as np
 
 from shared_core.cli.console import Console
 from shared_core.cli.demo.model import Vectors
+from shared_core.comparison.wording import counted
 
 BATCH = 32
 
 
 class EmbeddingJournal:
-    """Batches of vectors in a folder, for texts that are the same at every run.
+    """Batches of vectors in a folder, each vector under a hash of its text.
 
     Parameters
     ----------
     folder
-        Made when the first batch is written. It must belong to these texts and this model.
-    texts
-        What is embedded.
+        Made when the first batch is written. It must belong to one embedding model.
     """
 
-    def __init__(self, folder: Path, texts: Sequence[str]) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._texts = texts
-        # Texts of like length share a batch: a batch costs as much as its longest text.
-        self._order = sorted(range(len(texts)), key=lambda row: (-len(texts[row]), row))
 
-    def embed(self, embed: Callable[[Sequence[str]], Vectors], console: Console) -> Vectors:
-        """Return one vector a text, computing only the batches that are not there yet.
+    def embed(
+        self, texts: Sequence[str], embed: Callable[[Sequence[str]], Vectors], console: Console
+    ) -> Vectors:
+        """Return one vector a text, computing only those that are not there yet.
 
         Raises
         ------
         KeyboardInterrupt
             If interrupted, with a message that says what is kept.
         """
-        rows: list[Vectors] = []
-        done = 0
+        found = self.kept(texts)
+        done = len(found)
         try:
             with console.progress() as bar:
-                task = bar.add_task("embedding", total=len(self._texts))
-                for number, batch in enumerate(self._batches()):
-                    rows.append(self._batch(number, batch, embed))
+                task = bar.add_task("embedding", total=len({*texts}), completed=done)
+                for batch in _batches({*texts} - {*found}):
+                    vectors = embed(batch)
+                    self._write(batch, vectors)
+                    found.update(zip(batch, vectors, strict=True))
                     done += len(batch)
                     bar.advance(task, len(batch))
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
-                f"{done:,} of {len(self._texts):,} embedded passages are kept in {self._folder}: "
-                "a run without --rebuild goes on from there"
+                f"{done:,} of {counted(len({*texts}), 'text')} embedded and kept in "
+                f"{self._folder}: the next run goes on from there"
             ) from None
-        vectors = np.vstack(rows)
-        restored = np.empty_like(vectors)
-        restored[self._order] = vectors
-        return restored
+        return np.stack([found[text] for text in texts])
 
-    def kept(self) -> int:
-        """Return the number of texts whose vectors are on disk."""
-        batches = enumerate(self._batches())
-        return sum(len(batch) for number, batch in batches if self._file(number).exists())
+    def kept(self, texts: Sequence[str]) -> dict[str, Vectors]:
+        """Return the vectors of those texts whose vectors are on disk."""
+        by_key = {_key(text): text for text in texts}
+        found: dict[str, Vectors] = {}
+        for file in sorted(self._folder.glob("*.npy")):
+            # What a damaged file held is embedded again.
+            with suppress(OSError, ValueError, IndexError, EOFError):
+                records = np.load(file, allow_pickle=False)
+                for at, key in enumerate(records["key"].tolist()):
+                    if key in by_key:
+                        found[by_key[key]] = records["vector"][at]
+        return found
 
     def clear(self) -> None:
         """Remove the folder."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _batches(self) -> Iterator[list[int]]:
-        for start in range(0, len(self._order), BATCH):
-            yield self._order[start : start + BATCH]
-
-    def _file(self, number: int) -> Path:
-        return self._folder / f"{number:05}.npy"
-
-    def _batch(
-        self, number: int, batch: list[int], embed: Callable[[Sequence[str]], Vectors]
-    ) -> Vectors:
-        with suppress(OSError, ValueError):  # absent or damaged: embed it
-            vectors: Vectors = np.load(self._file(number), allow_pickle=False)
-            if len(vectors) == len(batch):
-                return vectors
-        vectors = embed([self._texts[row] for row in batch])
-        self._write(number, vectors)
-        return vectors
-
-    def _write(self, number: int, vectors: Vectors) -> None:
+    def _write(self, texts: Sequence[str], vectors: Vectors) -> None:
+        keys = [_key(text) for text in texts]
+        form = [("key", "S32"), ("vector", np.float32, vectors.shape[1:])]
+        records = np.empty(len(texts), form)
+        records["key"], records["vector"] = keys, vectors
         self._folder.mkdir(parents=True, exist_ok=True)
-        temporary = self._folder / f"{number:05}.{os.getpid()}.tmp"
+        # The same batch again, such as a damaged one, has the same name.
+        name = hashlib.sha256(b"".join(keys)).hexdigest()[:16]
+        temporary = self._folder / f"{name}.{os.getpid()}.tmp"
         with temporary.open("wb") as file:
-            np.save(file, vectors, allow_pickle=False)
-        temporary.replace(self._file(number))
+            np.save(file, records, allow_pickle=False)
+        temporary.replace(self._folder / f"{name}.npy")
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    # Texts of like length share a batch: a batch costs as much as its longest text.
+    ordered = sorted(texts, key=lambda text: (-len(text), text))
+    for start in range(0, len(ordered), BATCH):
+        yield ordered[start : start + BATCH]
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32].encode()

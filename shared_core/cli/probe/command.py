@@ -8,7 +8,7 @@ from pathlib import Path
 from shared_core.attention import attention_profile
 from shared_core.cli import models
 from shared_core.cli.console import Console
-from shared_core.cli.options import add_asking
+from shared_core.cli.options import add_asking, with_graders
 from shared_core.cli.probe import data, report
 from shared_core.cli.probe.files import ProbeFiles
 from shared_core.evaluation import GRADERS
@@ -23,9 +23,11 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
     parser = subcommands.add_parser(
         "probe",
         help="measure a model's position sensitivity",
-        description="Rotate the passage that holds the answer through the slots of the context, "
-        "ask the model, and save its position profile, which every psi= takes by the model's "
-        "name. An interrupted probe goes on where it stopped.",
+        **with_graders(
+            "Rotate the passage that holds the answer through the slots of the context, ask the "
+            "model, and save its position profile, which every psi= takes by the model's name. An "
+            "interrupted probe goes on where it stopped."
+        ),
     )
     add = parser.add_argument
     add("model", metavar="MODEL", help=models.HELP)
@@ -37,7 +39,7 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
     add("--measure", default="accuracy", help="accuracy; logprob, the probability of the answer, "
         "or attention, the passage's share of it (local models); or distraction, which rotates "
         "each question's hard_distractor (default: accuracy)")  # fmt: skip
-    add("--grader", default="em", help=f"one of: {', '.join(GRADERS)} (default: em)")
+    add("--grader", default="em", help=f"one of: {', '.join(GRADERS)}; see below (default: em)")
     add("--template", type=Path, help="file with a prompt that holds {context} and {question}")
     add("--looks", type=int, default=5, help="how often to look whether the answers suffice "
         "already; 1 asks every question (default: 5)")  # fmt: skip

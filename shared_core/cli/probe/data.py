@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from shared_core.comparison.wording import counted
 from shared_core.sensitivity import (
     KEY_VALUE,
     ProbeQuestion,
@@ -62,7 +63,7 @@ def open_questions(source: str, *, n: int | None, k: int, seed: int) -> ProbeDat
         raise ValueError(f"--data {source} is neither kv nor torch, and there is no such file")
     questions = read_questions(source)
     if n is not None and n > len(questions):
-        raise ValueError(f"--n {n}: {source} holds {len(questions)} questions")
+        raise ValueError(f"--n {n}: {source} holds {counted(len(questions), 'question')}")
     return ProbeData(questions[:n], source, None)
 
 

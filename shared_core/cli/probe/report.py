@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from shared_core._extras import require
 from shared_core.cli.probe.files import ProbeFiles
+from shared_core.comparison.wording import counted
 from shared_core.evaluation import mean_interval
 from shared_core.sensitivity import PositionProfile, ProbePlan, decide
 from shared_core.sensitivity.profile_files import path_of
@@ -26,13 +27,20 @@ def cost_lines(model: str, plan: ProbePlan) -> Iterator[str]:
     """Say what the probe is going to cost."""
     about = "about " if plan.estimated else ""
     yield (
-        f"{model}: {plan.questions:,} questions in {plan.slots} slots, at most {plan.calls:,} "
-        f"calls with {about}{plan.prompt_tokens:,} prompt tokens."
+        f"{model}: {counted(plan.questions, 'question')} in {counted(plan.slots, 'slot')}, at most "
+        f"{counted(plan.calls, 'call')} with {about}{counted(plan.prompt_tokens, 'prompt token')}."
     )
     if plan.kept:
-        yield f"{plan.kept:,} answers are kept from before and not asked again (--fresh does)."
+        yield kept_line(plan.kept)
     if plan.left_out:
-        yield f"{plan.left_out:,} questions are left out to stay within --max-calls."
+        left_out, verb = counted(plan.left_out, "question"), "is" if plan.left_out == 1 else "are"
+        yield f"{left_out} {verb} left out to stay within --max-calls."
+
+
+def kept_line(kept: int) -> str:
+    """Say how many answers need not be asked for."""
+    verb = "is" if kept == 1 else "are"
+    return f"{counted(kept, 'answer')} {verb} kept from before and not asked again (--fresh does)."
 
 
 def parts(profile: PositionProfile, files: ProbeFiles) -> Iterator[RenderableType]:
@@ -133,7 +141,8 @@ def _meaning(profile: PositionProfile) -> str:
         return "the edges are read better than the middle."
     if upper < 1:
         return "the middle is read better than the edges."
-    return f"no difference between edges and middle is shown by {profile.n} questions."
+    asked = counted(profile.n or 0, "question")
+    return f"no difference between edges and middle is shown by {asked}."
 
 
 def _state(decision: GateDecision) -> str:

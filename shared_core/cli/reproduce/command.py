@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import TypeAlias
 
 from shared_core import __version__
 from shared_core._extras import require
@@ -15,17 +15,26 @@ from shared_core.cli.console import Console
 from shared_core.cli.demo.corpus import default_cache, open_corpus
 from shared_core.cli.demo.model import EmbeddingModel, default_model
 from shared_core.cli.options import psi
-from shared_core.cli.reproduce import papers, report
+from shared_core.cli.reproduce import failing, papers, report
 from shared_core.cli.reproduce.caus import Measured, configurations
+from shared_core.cli.reproduce.failing import each_answered, failures_of
 from shared_core.cli.reproduce.papers import open_if_named
 from shared_core.cli.reproduce.tables import check_output, save
+from shared_core.comparison import Failure
+from shared_core.comparison.failing import Failed
+from shared_core.comparison.markdown import failure_lines
+from shared_core.comparison.wording import counted
 from shared_core.corpora import torch_api_passages, torch_queries
 from shared_core.generation import Asker, Generator, Journal
+from shared_core.generation.asking import Request, Response
 from shared_core.sensitivity import Psi
 from shared_core.sensitivity.probing import CHARACTERS_A_TOKEN
 from shared_core.sensitivity.profile_files import path_of
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+
+Answers: TypeAlias = Sequence[Response]
+"""Of one question, row by row."""
 
 
 def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
@@ -67,15 +76,20 @@ def run(arguments: argparse.Namespace) -> int:
     embedding = EmbeddingModel(arguments.embedding)
     version = require("torch", extra="models").__version__
     rows = _retrieved(console, embedding, arguments.cache, version, psi=arguments.psi)
+    ids = [query.id for query in rows[0].queries]
+    failures: tuple[Failure, ...] = ()
     if model is not None:
-        rows = _answered(console, model, rows)
+        rows, failures = _answered(console, model, rows)
     for part in report.parts(rows):
         console.show(part)
+    for line in filter(None, failure_lines(failures, ids, "all rows")):
+        console.show(line)
     if arguments.output is not None:
         found = report.as_json(
             rows,
             model=None if model is None else model.name,
             embedding=embedding.label,
+            failures=failing.as_json(failures, ids),
             versions={"posrag": __version__, "torch": version},
         )
         save(found, arguments.output, console)
@@ -97,21 +111,45 @@ def _retrieved(
     ]
 
 
-def _answered(console: Console, model: Generator, rows: Sequence[Measured]) -> list[Measured]:
+def _answered(
+    console: Console, model: Generator, rows: Sequence[Measured]
+) -> tuple[list[Measured], tuple[Failure, ...]]:
     asker = Asker.of(model, journal=Journal(path_of(model.name, ".answers.jsonl")))
-    requests = [(prompt,) for row in rows for prompt in row.prompts]
+    by_row = [[(prompt,) for prompt in row.prompts] for row in rows]
+    requests = [request for row in by_row for request in row]
     different = {*requests}
-    kept = asker.known(requests)
     tokens = sum(len(prompt) for (prompt,) in different) // CHARACTERS_A_TOKEN
     console.say(
-        f"{model.name}: {len(different):,} different prompts, about {tokens:,} tokens, of which "
-        f"{kept:,} are answered already."
+        f"{model.name}: {counted(len(different), 'different prompt')}, about {tokens:,} tokens, "
+        f"of which {asker.known(requests):,} are answered already."
     )
+
+    def ask(some: Sequence[Sequence[Request]], told: Callable[[int], None]) -> list[Answers]:
+        together = [request for each in some for request in each]
+        answers = iter(
+            asker.answers(together, part_of=lambda: requests, on_answer=told, on_wait=console.say)
+        )
+        return [[next(answers) for _ in each] for each in some]
+
     with console.progress() as bar:
         task = bar.add_task("asking", total=len(requests))
-        answers = iter(
-            asker.answers(
-                requests, on_answer=lambda count: bar.advance(task, count), on_wait=console.say
-            )
+        found = each_answered(
+            ask,
+            [*zip(*by_row, strict=True)],
+            asker,
+            weight=len,
+            on_answer=lambda count: bar.advance(task, count),
         )
-    return [replace(row, answers=[cast(str, next(answers)) for _ in row.queries]) for row in rows]
+    failures = failures_of(found, range(len(found)), "tables")
+    return [_with_answers(row, which, found) for which, row in enumerate(rows)], failures
+
+
+def _with_answers(row: Measured, which: int, found: Sequence[Answers | Failed]) -> Measured:
+    """Return a row with its answers, of the questions that no row failed on."""
+    kept = {at: each for at, each in enumerate(found) if not isinstance(each, Failed)}
+    return replace(
+        row,
+        queries=[row.queries[at] for at in kept],
+        arrangements=[row.arrangements[at] for at in kept],
+        answers=[str(each[which]) for each in kept.values()],
+    )

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from shared_core.arrays import Scores
+from shared_core.cli.reproduce.failing import each_answered, failures_of
+from shared_core.comparison import Failure
+from shared_core.comparison.failing import Failed
 from shared_core.evaluation import JudgedRanking, distractor_kind, resolve_grader
 from shared_core.generation import Asker, Generator, Journal
+from shared_core.generation.asking import Request
 from shared_core.generation.templates import PromptTemplate
 from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion
-from shared_core.sensitivity.measures import resolve_measure
+from shared_core.sensitivity.measures import MeasureName, resolve_measure
+from shared_core.sensitivity.questions import check_questions
 from shared_core.sensitivity.rotation import Rotation
 
 K = 5
@@ -23,6 +29,9 @@ HARD_SLOTS = {"Position 3": 2, "Position 5": 4}
 
 GRADER = "subspan"
 """An accepted answer stands in what the model says; the papers ask a model, or look for it."""
+
+Asked: TypeAlias = tuple[Rotation, Sequence[ProbeQuestion]]
+"""What is asked of which questions."""
 
 
 def controlled_question(
@@ -65,11 +74,14 @@ class Controlled:
         where the hard distractor stands. Without hard distractors there is the row None alone.
     with_hard
         The rows of ``outcomes["None"]`` that the other ones are about.
+    failures
+        Questions that are in none of the rows, by their place among those asked.
     """
 
     profile: PositionProfile
     outcomes: dict[str, Scores]
     with_hard: tuple[int, ...]
+    failures: tuple[Failure, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +103,7 @@ class Controls:
 
     def calls(self, questions: Sequence[ProbeQuestion]) -> int:
         """Return how many answers `run` takes."""
-        hard = sum(question.hard_distractor is not None for question in questions)
-        return len(questions) * K + hard * (K + len(HARD_SLOTS) * (K - 1))
+        return len(self._requests(questions))
 
     def run(
         self,
@@ -101,19 +112,30 @@ class Controls:
         on_answer: Callable[[int], None],
         on_wait: Callable[[str], None],
     ) -> Controlled:
-        """Rotate the relevant passage, and then the hard distractor without it."""
-        accuracy = Probe(k=K, grader=GRADER, template=self.template, looks=1)
-        profile = accuracy.run(
-            self.model, questions, journal=self.journal, on_answer=on_answer, on_wait=on_wait
+        """Rotate the relevant passage, and then the hard distractor without it.
+
+        Raises
+        ------
+        ValueError
+            If a question is there twice.
+        GenerationError
+            If the model fails on all questions, or for a passing reason that did not pass.
+        """
+        check_questions(questions, K)
+        found = self._asked(questions, on_answer, on_wait)
+        kept = [each for each, answers in zip(questions, found, strict=True) if answers is None]
+        # Everything is in the journal now.
+        profile = Probe(k=K, grader=GRADER, template=self.template, looks=1).run(
+            self.model, kept, journal=self.journal
         )
         outcomes = {"None": np.array(profile.outcomes)}
-        with_hard = [at for at, each in enumerate(questions) if each.hard_distractor is not None]
-        hard = [questions[at] for at in with_hard]
+        with_hard = [at for at, each in enumerate(kept) if each.hard_distractor is not None]
+        hard = [kept[at] for at in with_hard]
         if hard:
             for name, slot in HARD_SLOTS.items():
-                outcomes[name] = self._beside(hard, slot, on_answer, on_wait)
+                outcomes[name] = self._beside(hard, slot)
             effect = Probe(k=K, measure="distraction", template=self.abstain).run(
-                self.model, hard, journal=self.journal, on_answer=on_answer, on_wait=on_wait
+                self.model, hard, journal=self.journal
             )
             profile = replace(
                 profile, distraction=effect.distraction, distraction_n=effect.distraction_n
@@ -122,30 +144,74 @@ class Controls:
             profile=profile,
             outcomes=outcomes,
             with_hard=tuple(with_hard),
+            failures=failures_of(found, range(len(questions)), "Table 1"),
         )
 
-    def _beside(
+    def _asked(
         self,
         questions: Sequence[ProbeQuestion],
-        hard_at: int,
         on_answer: Callable[[int], None],
         on_wait: Callable[[str], None],
-    ) -> Scores:
+    ) -> list[Failed | None]:
+        """Ask all that is to be known of each question; return those that the model failed on."""
+
+        def ask(some: Sequence[ProbeQuestion], told: Callable[[int], None]) -> list[None]:
+            for rotation, asked in self._rotations(some):
+                asker.answers(
+                    rotation.requests(asked),
+                    part_of=lambda: self._requests(questions),
+                    on_answer=told,
+                    on_wait=on_wait,
+                )
+            return [None] * len(some)
+
+        asker = self._asker
+        return each_answered(
+            ask,
+            questions,
+            asker,
+            weight=lambda question: self.calls([question]),
+            on_answer=on_answer,
+        )
+
+    def _beside(self, questions: Sequence[ProbeQuestion], hard_at: int) -> Scores:
         """Return outcomes with the hard distractor in one slot, shape (n, 5), nan in that slot."""
         outcomes = np.full((len(questions), K), np.nan)
-        measure = resolve_measure("accuracy", self.model, self.template, resolve_grader(GRADER))
-        asker = Asker.of(self.model, journal=self.journal)
+        for rotation, moved in self._rotations_beside(questions, hard_at):
+            responses = self._asker.answers(rotation.requests(moved))
+            outcomes[:, rotation.slots] = rotation.values(moved, responses)
+        return outcomes
+
+    def _requests(self, questions: Sequence[ProbeQuestion]) -> list[Request]:
+        rotations = self._rotations(questions)
+        return [each for rotation, asked in rotations for each in rotation.requests(asked)]
+
+    def _rotations(self, questions: Sequence[ProbeQuestion]) -> Iterator[Asked]:
+        """Yield all that is asked."""
+        yield self._rotation("accuracy", range(K)), questions
+        hard = [question for question in questions if question.hard_distractor is not None]
+        for slot in HARD_SLOTS.values():
+            yield from self._rotations_beside(hard, slot)
+        yield self._rotation("distraction", range(K)), hard
+
+    def _rotations_beside(
+        self, questions: Sequence[ProbeQuestion], hard_at: int
+    ) -> Iterator[Asked]:
         # Rotated past it, the relevant passage moves the hard distractor by one slot.
-        sides = {hard_at - 1: tuple(range(hard_at)), hard_at: tuple(range(hard_at + 1, K))}
+        sides = {hard_at - 1: range(hard_at), hard_at: range(hard_at + 1, K)}
         for among, slots in sides.items():
             if slots:
                 moved = [_with_hard(question, among) for question in questions]
-                rotation = Rotation(self.model, measure, asker, slots, K)
-                responses = asker.answers(
-                    rotation.requests(moved), on_answer=on_answer, on_wait=on_wait
-                )
-                outcomes[:, slots] = rotation.values(moved, responses)
-        return outcomes
+                yield self._rotation("accuracy", slots), moved
+
+    def _rotation(self, measure: MeasureName, slots: Sequence[int]) -> Rotation:
+        template = self.abstain if measure == "distraction" else self.template
+        resolved = resolve_measure(measure, self.model, template, resolve_grader(GRADER))
+        return Rotation(self.model, resolved, self._asker, tuple(slots), K)
+
+    @property
+    def _asker(self) -> Asker:
+        return Asker.of(self.model, journal=self.journal)
 
 
 def _with_hard(question: ProbeQuestion, among: int) -> ProbeQuestion:

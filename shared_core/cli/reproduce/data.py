@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shared_core.comparison import ComparisonData, read_comparison
-from shared_core.sensitivity import read_questions
+from shared_core.comparison.wording import counted
+from shared_core.sensitivity import ProbeQuestion, read_questions
 
 HELP = (
     "JSON lines with question, answers and documents (best first; gold: their places) as for "
@@ -27,11 +28,22 @@ class RankedQuestion:
     answers: tuple[str, ...]
     documents: tuple[str, ...]
 
+    @property
+    def as_probed(self) -> ProbeQuestion:
+        """The same as a probe asks it: the best document is gold."""
+        return ProbeQuestion(
+            question=self.question,
+            answers=self.answers,
+            gold=self.documents[0],
+            distractors=self.documents[1:],
+        )
+
 
 def open_collection(path: Path, documents: Path | None, *, n: int | None) -> ComparisonData:
     """Return the first `n` questions, or all, over the passages of the file.
 
-    Hard distractors of the probe's form are passages like the others.
+    Hard distractors of the probe's form are passages like the others. Questions without an id are
+    called by their numbers, from 1, also where a half of them is asked.
 
     Raises
     ------
@@ -42,8 +54,21 @@ def open_collection(path: Path, documents: Path | None, *, n: int | None) -> Com
     if documents is None and _is_of_the_probe(path):
         whole = ComparisonData.from_probe(read_questions(path))
         count = _count(path, n, len(whole.questions))
-        return replace(whole, questions=whole.questions[:count])
-    return read_comparison(path, documents, n=n)
+        return _numbered(replace(whole, questions=whole.questions[:count]))
+    return _numbered(read_comparison(path, documents, n=n))
+
+
+def ids_of(data: ComparisonData) -> tuple[str, ...]:
+    """Return the ids of the questions, or their numbers."""
+    return tuple(str(each.id) for each in _numbered(data).questions)
+
+
+def _numbered(data: ComparisonData) -> ComparisonData:
+    questions = (
+        each if each.id is not None else replace(each, id=str(number))
+        for number, each in enumerate(data.questions, start=1)
+    )
+    return replace(data, questions=tuple(questions))
 
 
 def open_ranked(path: Path, *, n: int | None, k: int) -> list[RankedQuestion]:
@@ -79,7 +104,8 @@ def open_ranked(path: Path, *, n: int | None, k: int) -> list[RankedQuestion]:
     for each in asked:
         if len(each.documents) < k:
             raise ValueError(
-                f"{path}: question {each.question!r} has {len(each.documents)} documents, and "
+                f"{path}: question {each.question!r} has "
+                f"{counted(len(each.documents), 'document')}, and "
                 f"--k {k} takes {k}"
             )
     return asked
@@ -113,5 +139,5 @@ def _count(path: Path, n: int | None, there: int) -> int:
     if n is None:
         return there
     if not 1 <= n <= there:
-        raise ValueError(f"--n {n}: {path} holds {there} questions")
+        raise ValueError(f"--n {n}: {path} holds {counted(there, 'question')}")
     return n

@@ -2,59 +2,26 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from shared_core.arrays import Scores
-from shared_core.attention import (
-    AnsweringMethod,
-    Case,
-    OneRound,
-    PlacedAnswer,
-    RankGPT,
-    SelfElicit,
-    TwoRound,
-    attention_by_position,
-)
-from shared_core.attention.two_round import RELEVANT_LAST
 from shared_core.cli.console import Console
 from shared_core.cli.reproduce.data import RankedQuestion
+from shared_core.cli.reproduce.good_positions_rows import FEWEST, Row, Rows
 from shared_core.cli.reproduce.published import METHODS, NUMBERS, PLACED
-from shared_core.cli.reproduce.tables import watched
+from shared_core.comparison import Failure
 from shared_core.evaluation import GRADERS, grade
-from shared_core.generation import Asker, HuggingFaceModel, Journal
-from shared_core.placement.curve import PositionalCurve
-from shared_core.sensitivity import ProbeQuestion
+from shared_core.generation import HuggingFaceModel, Journal
 from shared_core.sensitivity.questions import check_context, check_questions
 
 GRADER = "subspan"
 """A short answer stands in what the model says (section 3.2)."""
 
-SEED = 42
-"""Of the unordered prompts (appendix B.2 has it of everything)."""
-
 ORDERS = ("Unordered", "Ordered")
-
-TWO_ROUNDS: Mapping[str, AnsweringMethod] = {
-    "RankGPT": RankGPT(),
-    "AttentionSort": TwoRound(estimator="attention_sorting", placement=RELEVANT_LAST),
-    "ICR": TwoRound(estimator="icr", placement=RELEVANT_LAST),
-    "SELFELICIT": SelfElicit(),
-    "Our": TwoRound(),
-    "Our Ranking + Default": TwoRound(placement=RELEVANT_LAST),
-}
-"""Methods that see a prompt first; the last one is of Table 5 alone."""
-
-BY_RANK = {"Default, original": "back_first", "Default, reverse": "front_first"}
-ON_A_CURVE = {
-    "U-shaped, original": "attention_u_shape",
-    "U-shaped, reverse": "attention_u_shape_reversed",
-}
-"""Methods of one prompt, as Table 3 calls them: documents placed by the ranking they come in."""
 
 ALIASES = {
     "Vanilla": "Default, original",
@@ -68,31 +35,9 @@ FEWER = (3, 5)
 """Documents in Table 5, before all of them."""
 
 
-@dataclass(frozen=True)
-class Kept:
-    """A model whose answers are kept in a journal."""
-
-    model: HuggingFaceModel
-    asker: Asker
-
-    @property
-    def name(self) -> str:
-        """That of the model."""
-        return self.model.name
-
-    @property
-    def batch_size(self) -> int:
-        """That of the model."""
-        return self.model.batch_size
-
-    def generate(self, prompts: Sequence[str]) -> list[str]:
-        """Return the answers, of the journal or of the model."""
-        return [str(answer) for answer in self.asker.answers([(prompt,) for prompt in prompts])]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """What one row of a table came to, question by question.
+    """What one row of a table came to, by question; those that a row failed on are left out.
 
     Attributes
     ----------
@@ -130,14 +75,16 @@ class Experiment:
     journal: Journal
     questions: Sequence[RankedQuestion]
 
-    _known: dict[tuple[str, str, int], Answers] = field(default_factory=dict, repr=False)
+    _said: dict[Row, dict[int, str]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         # What the curve takes, before hours are spent on the methods that do without.
-        if len(self.questions) < 2:
-            raise ValueError(f"the tables take at least 2 questions, got {len(self.questions)}")
+        if len(self.questions) < FEWEST:
+            raise ValueError(
+                f"the tables take at least {FEWEST} questions, got {len(self.questions)}"
+            )
         check_context(self.k)
-        check_questions(self._asked, self.k)
+        check_questions([each.as_probed for each in self.questions], self.k)
 
     @property
     def k(self) -> int:
@@ -170,71 +117,48 @@ class Experiment:
             for order in ORDERS
         }
 
-    def _row(self, method: str, order: str, k: int) -> Answers:
-        """Return what came of one method; the same method has several names."""
-        key = ALIASES.get(method, method), order, k
-        if key not in self._known:
-            texts = self._answers(*key)
-            grader = GRADERS[GRADER]
-            outcomes = [
-                grade(grader, text, question.answers)
-                for text, question in zip(texts, self.questions, strict=True)
-            ]
-            self._known[key] = Answers(answers=texts, outcomes=np.array(outcomes))
-        return self._known[key]
+    @cached_property
+    def failures(self) -> tuple[Failure, ...]:
+        """Questions that the model failed on somewhere, and is not asked any more after that.
 
-    def _answers(self, method: str, order: str, k: int) -> tuple[str, ...]:
-        ranked = [self._ranked(question, order, k) for question in self.questions]
-        if method in TWO_ROUNDS:
-            return self._read_first(TWO_ROUNDS[method], ranked, f"{method}, {order}, {k} documents")
-        one_round = self._one_round(method)
-        with watched(self.console, f"{method}, {order}, {k} documents", len(ranked)) as advance:
-            orders = [one_round.order(self.model, case, range(k)) for case in ranked]
-            return tuple(one_round.answers(self._kept, ranked, orders, on_answer=advance))
+        They are left out of all tables, so that the rows stay paired. This is what asks.
 
-    def _read_first(
-        self, method: AnsweringMethod, ranked: Sequence[Case], what: str
-    ) -> tuple[str, ...]:
-        # The first prompt has the best document next to the question.
-        cases = [replace(case, documents=case.documents[::-1]) for case in ranked]
-        with watched(self.console, what, len(cases)) as advance:
-            if isinstance(method, RankGPT):
-                placed: Sequence[PlacedAnswer] = method.run(self._kept, cases, on_answer=advance)
-            else:
-                placed = method.run(self.model, cases, on_answer=advance)
-        return tuple(each.answer for each in placed)
-
-    @property
-    def _kept(self) -> Kept:
-        return Kept(self.model, Asker.of(self.model, journal=self.journal))
-
-    def _ranked(self, question: RankedQuestion, order: str, k: int) -> Case:
-        """Return a case with the best documents first, as they are known or as drawn."""
-        documents = [*question.documents]
-        if order == "Unordered":
-            random.Random(f"{SEED} {question.question}").shuffle(documents)
-        return Case(question=question.question, documents=documents[:k])
-
-    def _one_round(self, method: str) -> OneRound:
-        if method in ON_A_CURVE:
-            return OneRound(placement=ON_A_CURVE[method], curve=self.curve)
-        return OneRound(placement=BY_RANK[method])
+        Raises
+        ------
+        GenerationError
+            If fewer than two questions are left.
+        """
+        rows = [(method, order, self.k) for order in ORDERS for method in METHODS[order]]
+        rows += [(placement, "Ordered", self.k) for placement in PLACED]
+        rows += [
+            (method, order, k)
+            for order in ORDERS
+            for method in NUMBERS[order]
+            for k in self.numbers
+        ]
+        for method, order, k in rows:
+            row = ALIASES.get(method, method), order, k
+            if row not in self._said:
+                self._said[row] = self._rows.ask(row)
+        return tuple(self._rows.failed[number] for number in sorted(self._rows.failed))
 
     @cached_property
-    def curve(self) -> PositionalCurve:
-        """What the model attends to by position, read off the same questions without answers."""
-        with watched(self.console, "positional curve", 2 * len(self._asked)) as advance:
-            found = attention_by_position(self.model, self._asked, k=self.k, on_answer=advance)
-        return found.curve
+    def _rows(self) -> Rows:
+        return Rows(
+            console=self.console, model=self.model, journal=self.journal, questions=self.questions
+        )
 
-    @property
-    def _asked(self) -> list[ProbeQuestion]:
-        return [
-            ProbeQuestion(
-                question=each.question,
-                answers=each.answers,
-                gold=each.documents[0],
-                distractors=each.documents[1:],
-            )
-            for each in self.questions
-        ]
+    def _row(self, method: str, order: str, k: int) -> Answers:
+        """Return what came of one method; the same method has several names."""
+        failed = {failure.question for failure in self.failures}
+        said = self._said[ALIASES.get(method, method), order, k]
+        kept = [number for number in said if number not in failed]
+        return Answers(
+            answers=tuple(said[number] for number in kept),
+            outcomes=np.array(
+                [
+                    grade(GRADERS[GRADER], said[number], self.questions[number].answers)
+                    for number in kept
+                ]
+            ),
+        )

@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from shared_core.cli.reproduce import failing
 from shared_core.cli.reproduce.good_positions import ORDERS, Answers, Experiment
 from shared_core.cli.reproduce.published import METHODS, MODELS, NUMBERS, PLACED, Rows
 from shared_core.cli.reproduce.tables import HERE, grid, measured, paper_rows, published, two_rows
+from shared_core.comparison import Failure
+from shared_core.comparison.markdown import failure_lines
 from shared_core.evaluation import PairedComparison, compare_paired
 
 if TYPE_CHECKING:
@@ -29,10 +32,12 @@ FOOTNOTE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """What the experiments came to; see `Experiment`."""
+    """What the experiments came to; see `Experiment`. `ids` are those of all questions."""
 
     k: int
     numbers: tuple[int, ...]
+    ids: tuple[str, ...]
+    failures: tuple[Failure, ...]
     methods: Mapping[str, Mapping[str, Answers]]
     placed: Mapping[str, Answers]
     fewer: Mapping[str, Mapping[str, Mapping[int, Answers]]]
@@ -43,6 +48,8 @@ class Tables:
         return cls(
             k=experiment.k,
             numbers=experiment.numbers,
+            ids=tuple(str(number) for number, _ in enumerate(experiment.questions, start=1)),
+            failures=experiment.failures,
             methods=experiment.table_2(),
             placed=experiment.table_3(),
             fewer=experiment.table_5(),
@@ -59,6 +66,7 @@ def parts(found: Tables, label: str) -> Iterator[RenderableType]:
     yield f"\nTable 5: numbers of documents ({label})"
     for order in ORDERS:
         yield _by_number(order, found)
+    yield from filter(None, failure_lines(found.failures, found.ids, "all tables"))
     yield FOOTNOTE
 
 
@@ -96,6 +104,7 @@ def as_json(found: Tables, **settings: object) -> dict[str, Any]:
         "experiment": "goodpositions",
         **settings,
         "k": found.k,
+        "failures": failing.as_json(found.failures, found.ids),
         "table_2": {order: _rows(rows, "Vanilla") for order, rows in found.methods.items()},
         "table_3": _rows(found.placed, "Default, original"),
         "table_5": {

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from shared_core.cli.reproduce.controlled import K
 from shared_core.cli.reproduce.published import DEPTHS
 from shared_core.comparison.pipelines import Pipeline, Retrieval
+from shared_core.comparison.wording import counted
 from shared_core.evaluation import JudgedRanking
 
 FEWEST = 4
@@ -27,8 +28,8 @@ def judged_rankings(
     questions = retrieval.data.questions
     if len(questions) < FEWEST:
         raise ValueError(
-            f"{len(questions)} questions are too few: one half is for Table 1, the other for "
-            f"Tables 2 and 3; give at least {FEWEST}"
+            f"{counted(len(questions), 'question')} will not do: one half is for Table 1, the "
+            f"other for Tables 2 and 3; give at least {FEWEST}"
         )
     if not any(question.gold for question in questions):
         raise ValueError("no question says which of its passages are relevant; give gold")
@@ -39,10 +40,10 @@ def judged_rankings(
         name: [
             JudgedRanking(
                 question=question.question,
-                passages=tuple(passage.text for passage in passages),
-                relevant=tuple(passage.id in question.gold for passage in passages),
+                passages=tuple(passage.text for passage in ranked.passages),
+                relevant=tuple(passage.id in question.gold for passage in ranked.passages),
             )
-            for question, passages in zip(
+            for question, ranked in zip(
                 questions, retrieval.rankings(Pipeline(name), max(DEPTHS)), strict=True
             )
             if question.gold
@@ -61,5 +62,7 @@ def depths_of(rankings: Mapping[str, Sequence[JudgedRanking]]) -> tuple[int, ...
     """
     longest = max(len(each.passages) for ranked in rankings.values() for each in ranked)
     if longest < K:
-        raise ValueError(f"no question has more than {longest} documents; the tables take {K}")
+        raise ValueError(
+            f"no question has more than {counted(longest, 'document')}; the tables take {K}"
+        )
     return tuple(depth for depth in DEPTHS if depth <= longest)

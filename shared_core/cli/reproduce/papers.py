@@ -9,6 +9,7 @@ from shared_core import __version__
 from shared_core.cli import models
 from shared_core.cli.compare.resources import CrossEncoder, Embedding
 from shared_core.cli.console import Console
+from shared_core.cli.demo.corpus import default_cache
 from shared_core.cli.demo.model import default_model
 from shared_core.cli.options import names
 from shared_core.cli.reproduce import (
@@ -50,6 +51,8 @@ def add_positional_bias(experiments: Subparsers[argparse.ArgumentParser]) -> Non
         "Tables 1 and 2 are of the first (default: given where there are documents, else dense and "
         "sparse, reranked too with --reranker)")  # fmt: skip
     add("--embedding", default=default_model(), help="embedding model: a folder or a hub name")
+    add("--cache", type=Path, default=default_cache(), help="folder where vectors are kept "
+        "(default: posrag in $XDG_CACHE_HOME or ~/.cache)")  # fmt: skip
     add("--reranker", help="cross-encoder for +rerank: a folder or a hub name")
     add("--base-url", help="address of an OpenAI-compatible endpoint")
     add("--name", help="name of the model, if not its own")
@@ -101,7 +104,7 @@ def _positional_bias(arguments: argparse.Namespace) -> int:
     reranker = None if arguments.reranker is None else CrossEncoder(arguments.reranker)
     retrieval = Retrieval(
         data=collection,
-        embed=Embedding(arguments.embedding, console),
+        embed=Embedding(arguments.embedding, arguments.cache, console),
         reranker=reranker,
         fetch_k=FETCHED,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shared_core.arrays import Scores
@@ -14,12 +14,15 @@ from shared_core.cli.reproduce.controlled import (
     K,
     controlled_question,
 )
+from shared_core.cli.reproduce.data import ids_of
+from shared_core.cli.reproduce.failing import each_answered, failures_of
 from shared_core.cli.reproduce.judging import depths_of, judged_rankings
 from shared_core.cli.reproduce.tables import watched
-from shared_core.comparison import Comparison, ComparisonResult
+from shared_core.comparison import Comparison, ComparisonResult, Failure
+from shared_core.comparison.failing import Failed
 from shared_core.comparison.pipelines import Retrieval
 from shared_core.evaluation import JudgedRanking, distracting_effect, distraction_measures
-from shared_core.generation import Generator, Journal
+from shared_core.generation import Asker, Generator, Journal
 from shared_core.generation.templates import PromptTemplate
 
 
@@ -40,6 +43,10 @@ class Found:
         Table 1; None without a model, or if no question of the first half can be asked so.
     compared
         Tables 2 and 3, of the second half; None without a model.
+    ids
+        Those of all questions.
+    left_out
+        Questions left out of Tables 1 and 4, as an effect could not be measured.
     """
 
     pipelines: tuple[str, ...]
@@ -47,6 +54,8 @@ class Found:
     measures: Mapping[str, Mapping[str, Scores]]
     controlled: Controlled | None
     compared: ComparisonResult | None
+    ids: tuple[str, ...]
+    left_out: tuple[Failure, ...]
 
 
 def without_model(retrieval: Retrieval, pipelines: tuple[str, ...]) -> Found:
@@ -65,7 +74,13 @@ def without_model(retrieval: Retrieval, pipelines: tuple[str, ...]) -> Found:
         values = distraction_measures(ranked, unknown, depths)
         measures[name] = {key: values[key] for key in values if key.startswith(("HITS", "Prec"))}
     return Found(
-        pipelines=pipelines, depths=depths, measures=measures, controlled=None, compared=None
+        pipelines=pipelines,
+        depths=depths,
+        measures=measures,
+        controlled=None,
+        compared=None,
+        ids=ids_of(retrieval.data),
+        left_out=(),
     )
 
 
@@ -104,65 +119,91 @@ class Experiment:
             If there are fewer than four questions, none says which passages are relevant, a
             pipeline needs what is not there, or no question has five passages.
         GenerationError
-            If the model fails for good.
+            If the model fails on every question of a part, or for a passing reason that did not
+            pass.
         """
         rankings = judged_rankings(self.retrieval, self.pipelines)
-        depths, effects = depths_of(rankings), self._effects(rankings)
-        first = self.pipelines[0]
-        controlled = self._controlled(rankings[first], effects[first])
+        depths = depths_of(rankings)
+        judged = [*zip(*rankings.values(), strict=True)]
+        effects = self._effects(judged)
+        kept = {at: each for at, each in enumerate(effects) if not isinstance(each, Failed)}
+        controlled = self._controlled({at: (judged[at][0], kept[at][0]) for at in kept})
         return Found(
             pipelines=self.pipelines,
             depths=depths,
             measures={
-                name: distraction_measures(rankings[name], effects[name], depths)
-                for name in rankings
+                name: distraction_measures(
+                    [judged[at][which] for at in kept], [kept[at][which] for at in kept], depths
+                )
+                for which, name in enumerate(self.pipelines)
             },
             controlled=controlled,
             compared=self._compared(controlled),
+            ids=ids_of(self.retrieval.data),
+            left_out=failures_of(effects, self._known, "distracting effect"),
         )
 
+    @property
+    def _known(self) -> list[int]:
+        """Questions whose gold passages are known; the rankings are of these."""
+        asked = self.retrieval.data.questions
+        return [number for number, each in enumerate(asked) if each.gold]
+
     def _effects(
-        self, rankings: Mapping[str, list[JudgedRanking]]
-    ) -> dict[str, list[tuple[float, ...]]]:
-        together = [each for ranked in rankings.values() for each in ranked]
-        total = sum(not relevant for each in together for relevant in each.relevant)
-        with watched(self.console, "distracting effect of single passages", total) as advance:
+        self, judged: Sequence[Sequence[JudgedRanking]]
+    ) -> list[Sequence[Sequence[float]] | Failed]:
+        """Return the effects by question, pipeline and rank."""
+
+        def ask(
+            some: Sequence[Sequence[JudgedRanking]], told: Callable[[int], None]
+        ) -> list[Sequence[Sequence[float]]]:
+            together = [ranking for each in some for ranking in each]
             effects = iter(
                 distracting_effect(
                     self.model,
                     together,
                     template=self.abstain,
                     journal=self.journal,
-                    on_answer=advance,
+                    on_answer=told,
                     on_wait=self.console.say,
                 )
             )
-        return {name: [next(effects) for _ in ranked] for name, ranked in rankings.items()}
+            return [[next(effects) for _ in each] for each in some]
+
+        total = sum(map(_irrelevant, judged))
+        asker = Asker.of(self.model, journal=self.journal)
+        with watched(self.console, "distracting effect of single passages", total) as advance:
+            return each_answered(ask, judged, asker, weight=_irrelevant, on_answer=advance)
 
     def _controlled(
-        self,
-        rankings: Sequence[JudgedRanking],
-        effects: Sequence[Sequence[float]],
+        self, rankings: Mapping[int, tuple[JudgedRanking, Sequence[float]]]
     ) -> Controlled | None:
-        asked = self.retrieval.data.questions
-        known = [at for at, each in enumerate(asked) if each.gold]
-        chosen = [
-            controlled_question(ranking, effect, asked[at].answers)
-            for at, ranking, effect in zip(known, rankings, effects, strict=True)
-            if at < len(asked) // 2
-        ]
-        questions = [each for each in chosen if each is not None]
+        asked, known = self.retrieval.data.questions, self._known
+        chosen = {
+            known[at]: controlled_question(ranking, effects, asked[known[at]].answers)
+            for at, (ranking, effects) in rankings.items()
+            if known[at] < len(asked) // 2
+        }
+        questions = {number: each for number, each in chosen.items() if each is not None}
         if not questions:
             return None
         controls = Controls(
             model=self.model, journal=self.journal, template=self.template, abstain=self.abstain
         )
-        with watched(
-            self.console, "one relevant passage rotated", controls.calls(questions)
-        ) as advance:
-            return controls.run(questions, on_answer=advance, on_wait=self.console.say)
+        what, together = "one relevant passage rotated", [*questions.values()]
+        with watched(self.console, what, controls.calls(together)) as advance:
+            found = controls.run(together, on_answer=advance, on_wait=self.console.say)
+        numbers = [*questions]
+        return replace(
+            found,
+            failures=tuple(
+                replace(each, question=numbers[each.question]) for each in found.failures
+            ),
+        )
 
     def _compared(self, controlled: Controlled | None) -> ComparisonResult:
+        whole = self.retrieval.data
+        second = replace(whole, questions=whole.questions[len(whole.questions) // 2 :])
         profile = None if controlled is None else controlled.profile
         strategies = ["sequential", "inverse", "shuffle"]
         if profile is not None:
@@ -177,9 +218,9 @@ class Experiment:
             profile=profile,
             embed=self.retrieval.embed,
             reranker=self.retrieval.reranker,
+            # Short of all of them: what is left is reported beside the failures.
+            max_failed=1 - 0.5 / len(second.questions),
         )
-        whole = self.retrieval.data
-        second = replace(whole, questions=whole.questions[len(whole.questions) // 2 :])
         plan = comparison.plan(self.model, second, journal=self.journal)
         with watched(
             self.console, "the retrieved passages arranged", plan.kept + plan.calls
@@ -191,3 +232,7 @@ class Experiment:
                 on_answer=advance,
                 on_wait=self.console.say,
             )
+
+
+def _irrelevant(judged: Sequence[JudgedRanking]) -> int:
+    return sum(not relevant for ranking in judged for relevant in ranking.relevant)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shared_core.cli.reproduce import failing
 from shared_core.cli.reproduce.controlled import GRADER, HARD_SLOTS, Controlled, K
 from shared_core.cli.reproduce.positional_bias import Found
 from shared_core.cli.reproduce.published import (
@@ -19,8 +20,9 @@ from shared_core.cli.reproduce.published import (
     Rows,
 )
 from shared_core.cli.reproduce.tables import HERE, grid, measured, paper_rows, two_rows
-from shared_core.comparison import SettingResult
+from shared_core.comparison import Failure, SettingResult
 from shared_core.comparison.markdown import failure_lines
+from shared_core.comparison.wording import counted
 from shared_core.evaluation import paired_difference_interval
 
 if TYPE_CHECKING:
@@ -55,21 +57,28 @@ def parts(found: Found, label: str) -> Iterator[RenderableType]:
         else:
             yield _slots(found.controlled)
             yield from _harm(found.controlled)
+            yield from _failures(found.controlled.failures, found.ids, "Table 1")
         first, *_ = found.compared.settings
         yield f"\nTable 2: accuracy by strategy, k = 5 ({label}, {first.pipeline})"
         yield _strategies([(HERE, first)], BY_MODEL)
         yield f"\nTable 3: accuracy by retrieval and strategy, k = 5 ({label})"
         yield _strategies([(each.pipeline, each) for each in found.compared.settings], BY_RETRIEVER)
         for setting in found.compared.settings:
-            yield from filter(None, failure_lines(found.compared, setting))
+            ids = [each.id for each in found.compared.questions]
+            yield from _failures(setting.failures, ids, f"Tables 2 and 3, {setting.name}")
         yield "\nTable 4: questions with a hard distractor in the top k"
         yield _depths(found, "Hard", WITH_HARD)
-    judged = len(found.measures[found.pipelines[0]][f"HITS@{K}"])
-    yield f"\nFigure 1: the top k of {judged} questions (the paper's figures are drawn)"
+    judged = counted(len(found.measures[found.pipelines[0]][f"HITS@{K}"]), "question")
+    yield f"\nFigure 1: the top k of {judged} (the paper's figures are drawn)"
     for measure in ("HITS", "Precision", "MaxDE", "MeanDE"):
         if any(name.startswith(measure) for name in found.measures[found.pipelines[0]]):
             yield _depths(found, measure, {})
+    yield from _failures(found.left_out, found.ids, "Tables 1 and 4 and Figure 1")
     yield FOOTNOTE
+
+
+def _failures(failures: Sequence[Failure], ids: Sequence[str], where: str) -> Iterator[str]:
+    return filter(None, failure_lines(failures, ids, where))
 
 
 def _slots(controlled: Controlled) -> Table:
@@ -135,7 +144,8 @@ def as_json(found: Found, **settings: object) -> dict[str, Any]:
         "experiment": "positionalbias",
         **settings,
         "pipelines": list(found.pipelines),
-        "table_1": None if found.controlled is None else _table_1(found.controlled),
+        "failures": failing.as_json(found.left_out, found.ids),
+        "table_1": None if found.controlled is None else _table_1(found.controlled, found.ids),
         "tables_2_and_3": None if found.compared is None else json.loads(found.compared.to_json()),
         "table_4": {
             name: {measure: measured(values) for measure, values in each.items()}
@@ -150,8 +160,9 @@ def as_json(found: Found, **settings: object) -> dict[str, Any]:
     }
 
 
-def _table_1(controlled: Controlled) -> dict[str, Any]:
+def _table_1(controlled: Controlled, ids: Sequence[str]) -> dict[str, Any]:
     return {
+        "failures": failing.as_json(controlled.failures, ids),
         "with_hard": list(controlled.with_hard),
         "distraction": controlled.profile.distraction,
         "rows": {

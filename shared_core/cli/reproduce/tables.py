@@ -14,7 +14,9 @@ import numpy as np
 from shared_core._extras import require
 from shared_core.arrays import Scores
 from shared_core.cli.console import Console
+from shared_core.comparison.wording import counted
 from shared_core.evaluation import bootstrap_interval
+from shared_core.sensitivity.records import write_whole
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -92,7 +94,7 @@ def measured(values: Scores) -> dict[str, Any]:
 @contextmanager
 def watched(console: Console, what: str, total: int) -> Iterator[Callable[[int], None]]:
     """Say how many answers something takes, and show how many there are as they come."""
-    console.say(f"{what}: {total:,} answers")
+    console.say(f"{what}: {counted(total, 'answer')}")
     with console.progress() as bar:
         task = bar.add_task("asking", total=total)
         yield lambda count: bar.advance(task, count)
@@ -106,5 +108,5 @@ def check_output(path: Path | None) -> None:
 
 def save(found: Mapping[str, Any], path: Path, console: Console) -> None:
     """Write a result as JSON, and say where."""
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    write_whole(path, json.dumps(found, indent=1) + "\n")
     console.say(f"Every outcome is in {path}")

@@ -8,9 +8,16 @@ from xml.etree.ElementTree import Element
 from shared_core.comparison.html.elements import folded, paragraph
 from shared_core.comparison.html.intervals import signed
 from shared_core.comparison.html.tables import EMPTY, Cell, Column, table
-from shared_core.comparison.markdown import NOT_AVAILABLE, retrieval_line, shown, smallest
+from shared_core.comparison.markdown import (
+    NOT_AVAILABLE,
+    left_out,
+    retrieval_line,
+    shown,
+    smallest,
+)
 from shared_core.comparison.records import BASELINES, Estimate, SettingResult, StrategyResult
 from shared_core.comparison.result import ComparisonResult
+from shared_core.comparison.wording import counted
 
 MOST_QUESTIONS, MOST_FAILURES = 100, 20
 """Rows that a table of them shows at most; the JSON holds all."""
@@ -60,8 +67,7 @@ def failure_parts(result: ComparisonResult, setting: SettingResult) -> Iterator[
     if not failures:
         return
     yield paragraph(
-        f"{len(failures):,} of {len(result.questions):,} questions are left out of all "
-        "strategies, because at least one strategy got no answer to them"
+        left_out(len(failures), len(result.questions), "all strategies")
         + (f"; the first {MOST_FAILURES}:" if len(failures) > MOST_FAILURES else ":")
     )
     heads = ("question", "strategy", "reason")
@@ -107,7 +113,8 @@ def question_table(result: ComparisonResult, setting: SettingResult) -> Element:
             ]
         )
     total = len(by_question)
-    part = f"{len(rows)} of {total:,} questions" if total > len(rows) else f"all {total} questions"
+    whole = counted(total, "question")
+    part = f"{len(rows)} of {whole}" if total > len(rows) else f"all {whole}"
     return folded(
         f"Question by question: {part}, those first on which the strategies differ most",
         paragraph(f"Outcomes by {grader}. The JSON holds every answer to every question.", "note"),

@@ -27,6 +27,7 @@ from shared_core.comparison.html.outcomes import (
 from shared_core.comparison.markdown import NOT_AVAILABLE, capitalised, method_lines
 from shared_core.comparison.records import SettingResult, VerdictKind
 from shared_core.comparison.result import ComparisonResult
+from shared_core.comparison.wording import counted
 
 _IN_SHORT: Mapping[VerdictKind, str] = {
     "too_few": "too few questions to tell",
@@ -91,9 +92,9 @@ def _opening(result: ComparisonResult, title: str) -> Iterator[Element]:
         element("h1", NONE, _sentence(first, result)),
         *([paragraph(_sentence(rest, result), "lead")] if rest else []),
         paragraph(
-            f"{_count(len(result.questions), 'question')}, "
-            f"{_count(len(result.settings), 'setting')}, "
-            f"{_count(len(result.settings[0].strategies), 'strategy', 'strategies')}, "
+            f"{counted(len(result.questions), 'question')}, "
+            f"{counted(len(result.settings), 'setting')}, "
+            f"{counted(len(result.settings[0].strategies), 'strategy', 'strategies')}, "
             f"graded by {result.graders[0]}",
             "note",
         ),
@@ -113,8 +114,8 @@ def _gains(result: ComparisonResult) -> Iterator[Element]:
     yield element("h2", NONE, "Gain over the ranked order")
     yield paragraph(
         f"Mean {result.graders[0]} less that of the ranked order, with its {result.confidence:.0%} "
-        f"interval. Filled: shown, after correction for all {result.tests} comparisons of this "
-        "report. Hollow: not shown. Grey band: a difference that so many questions would show "
+        f"interval. Filled: shown, after correction for {counted(result.tests, 'comparison')} of "
+        "this report. Hollow: not shown. Grey band: a difference that so many questions would show "
         f"with a chance of less than {result.power:.0%}."
     )
     yield element("div", {"class": "panels"}, *panels)
@@ -122,7 +123,7 @@ def _gains(result: ComparisonResult) -> Iterator[Element]:
 
 def _settings(result: ComparisonResult) -> Iterator[Element]:
     for number, setting in enumerate(result.settings):
-        text = f"{_count(len(setting.questions), 'question')} compared."
+        text = f"{counted(len(setting.questions), 'question')} compared."
         if len(result.settings) > 1:  # or else it is the verdict on top
             text = f"{_sentence(setting.verdict.text, result)} {text}"
         yield element(
@@ -186,10 +187,6 @@ def _sentence(text: str, result: ComparisonResult) -> str:
 def _figure(caption: Element | str, note: str, plot: Element) -> Element:
     small = element("span", {"class": "note"}, note)
     return element("figure", NONE, element("figcaption", NONE, caption, " ", small), plot)
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def _asset(name: str) -> str:

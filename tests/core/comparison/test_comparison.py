@@ -93,10 +93,10 @@ def test_two_rounds_are_made_with_a_local_model_and_kept(tmp_path: Path) -> None
     data = reader_data(12, k=4, ranks=(2,), seed=3)
     comparison = Comparison(ks=(4,), graders=("exact",), strategies=("two_round",), shuffles=1)
     model, journal = reader("biased"), Journal(tmp_path / "answers")
-    assert comparison.plan(model, data, journal=journal).reads == 12
+    assert comparison.plan(model, data, journal=journal).reads == {"two_round": 12}
     result = comparison.run(model, data, journal=journal)
     plan = comparison.plan(model, data, journal=journal)
-    assert (plan.reads, plan.calls) == (0, 0)
+    assert (plan.reads, plan.to_come, plan.calls) == ({}, 0, 0)
     passes: list[int] = []
     hook = model.model.register_forward_hook(lambda *_: passes.append(1))
     again = comparison.run(model, data, journal=Journal(tmp_path / "answers"))
@@ -107,7 +107,7 @@ def test_two_rounds_are_made_with_a_local_model_and_kept(tmp_path: Path) -> None
     assert all(sorted(order) == [0, 1, 2, 3] for (order,) in orders)
     assert len({*orders}) > 1
     comparison.forget(model, data, journal=journal)
-    assert comparison.plan(model, data, journal=journal).reads == 12
+    assert comparison.plan(model, data, journal=journal).reads == {"two_round": 12}
 
 
 def test_a_known_curve_places_in_one_round() -> None:
@@ -118,7 +118,7 @@ def test_a_known_curve_places_in_one_round() -> None:
     curve = PositionalCurve(model="mine", scores=(0.8, 0.1, 0.1, 1.0), n=1)
     comparison = Comparison(ks=(4,), strategies=("attention",), shuffles=1, curve=curve)
     data = reader_data(6, k=4, ranks=(0,), seed=3)
-    assert comparison.plan(reader("biased"), data).reads == 0
+    assert comparison.plan(reader("biased"), data).reads == {}
     placed = comparison.run(reader("biased"), data).settings[0].strategies[2]
     assert {(order[-1], order[0]) for (order,) in placed.orders} == {(0, 1)}
     with pytest.raises(ValueError, match="needs the model's positional curve"):
@@ -453,10 +453,10 @@ def test_neighbours_join_what_was_found_and_count_for_it() -> None:
         comparison.plan(last, data)
 
 
-class DistractionAware:
+class Own:
     """A strategy of one's own: by known distracting effects, against a profile."""
 
-    name = "distraction_aware"
+    name = "own"
 
     def reads(self, cases: Sequence[Case]) -> list[tuple[str, ...]]:
         return []
@@ -471,8 +471,8 @@ class DistractionAware:
 
 def test_a_strategy_of_ones_own_takes_part() -> None:
     """Rank 1 is a hard distractor, and rank 0 goes where this model reads."""
-    result = Comparison(ks=(4,), strategies=(DistractionAware(),)).run(last, codes(10))
-    assert np.mean(by_name(result)["distraction_aware"]) == 1
+    result = Comparison(ks=(4,), strategies=(Own(),)).run(last, codes(10))
+    assert np.mean(by_name(result)["own"]) == 1
     assert result.settings[0].strategies[2].orders[0] == ((1, 3, 2, 0),)
 
 

@@ -81,7 +81,7 @@ def test_documents_of_a_file_are_named_by_id(tmp_path: Path) -> None:
         ({**ASKED, "documents": []}, "documents is empty"),
         ({**ASKED, "documents": [" "]}, "a passage must not be blank"),
         ({**ASKED, "documents": [3]}, "a document is a text, or an object with id and text, got 3"),
-        ({**ASKED, "documents": ["x"], "gold": 1}, "gold 1 is no place in its 1 documents"),
+        ({**ASKED, "documents": ["x"], "gold": 1}, "gold 1 is no place in its 1 document,"),
         ({**ASKED, "documents": ["x"], "gold": True}, "gold true is the id of no document"),
         ({**ASKED, "documents": ["x"], "gold": "y"}, 'gold "y" is the id of no document'),
         (
@@ -130,7 +130,7 @@ def test_a_file_without_enough_questions_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="holds no questions"):
         read_comparison(write(tmp_path / "q.jsonl", ""))
     path = write(tmp_path / "q.jsonl", {**ASKED, "documents": ["x"]})
-    with pytest.raises(ValueError, match=r"n=2: .* holds 1 questions"):
+    with pytest.raises(ValueError, match=r"n=2: .* holds 1 question$"):
         read_comparison(path, n=2)
     with pytest.raises(ValueError, match="n must be at least 1 question, got 0"):
         read_comparison(path, n=0)

@@ -1,0 +1,180 @@
+"""The rows of GoodPositions' tables: a method, and what a model says to every question by it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TypeAlias
+
+from shared_core.attention import (
+    AnsweringMethod,
+    Case,
+    OneRound,
+    PlacedAnswer,
+    RankGPT,
+    SelfElicit,
+    TwoRound,
+    attention_by_position,
+)
+from shared_core.attention.two_round import RELEVANT_LAST
+from shared_core.cli.console import Console
+from shared_core.cli.reproduce.data import RankedQuestion
+from shared_core.cli.reproduce.failing import each_answered, failures_of
+from shared_core.cli.reproduce.tables import watched
+from shared_core.comparison import Failure
+from shared_core.errors import GenerationError
+from shared_core.generation import Asker, HuggingFaceModel, Journal
+from shared_core.placement.curve import PositionalCurve
+
+FEWEST = 2
+"""Questions, for an interval."""
+
+Row: TypeAlias = tuple[str, str, int]
+"""Method, order and number of documents."""
+
+SEED = 42
+"""Of the unordered prompts (appendix B.2 has it of everything)."""
+
+TWO_ROUNDS: Mapping[str, AnsweringMethod] = {
+    "RankGPT": RankGPT(),
+    "AttentionSort": TwoRound(estimator="attention_sorting", placement=RELEVANT_LAST),
+    "ICR": TwoRound(estimator="icr", placement=RELEVANT_LAST),
+    "SELFELICIT": SelfElicit(),
+    "Our": TwoRound(),
+    "Our Ranking + Default": TwoRound(placement=RELEVANT_LAST),
+}
+"""Methods that see a prompt first; the last one is of Table 5 alone."""
+
+BY_RANK = {"Default, original": "back_first", "Default, reverse": "front_first"}
+ON_A_CURVE = {
+    "U-shaped, original": "attention_u_shape",
+    "U-shaped, reverse": "attention_u_shape_reversed",
+}
+"""Methods of one prompt, as Table 3 calls them: documents placed by the ranking they come in."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A model whose answers are kept in a journal."""
+
+    model: HuggingFaceModel
+    asker: Asker
+
+    @property
+    def name(self) -> str:
+        """That of the model."""
+        return self.model.name
+
+    @property
+    def batch_size(self) -> int:
+        """That of the model."""
+        return self.model.batch_size
+
+    def generate(self, prompts: Sequence[str]) -> list[str]:
+        """Return the answers, of the journal or of the model."""
+        return [str(answer) for answer in self.asker.answers([(prompt,) for prompt in prompts])]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Asks a model the questions, row by row, and those it failed on not again.
+
+    Attributes
+    ----------
+    console
+        Where it says what is asked.
+    model, journal
+        Who is asked, and where the answers are kept that take no attention.
+    questions
+        What it is asked, each with the same number of documents, best first.
+    failed
+        Question -> how the model failed on it, as far as rows have been asked.
+    """
+
+    console: Console
+    model: HuggingFaceModel
+    journal: Journal
+    questions: Sequence[RankedQuestion]
+    failed: dict[int, Failure] = field(default_factory=dict, init=False)
+
+    def ask(self, row: Row) -> dict[int, str]:
+        """Ask in the manner of a row whatever has not failed before; return it by question.
+
+        Raises
+        ------
+        GenerationError
+            If fewer than two questions are left, or for a passing reason that did not pass.
+        """
+        method, order, k = row
+        left = self._left
+        cases = [self._ranked(self.questions[number], order, k) for number in left]
+        answer = (
+            partial(self._read_first, TWO_ROUNDS[method])
+            if method in TWO_ROUNDS
+            else partial(self._at_once, self._one_round(method))
+        )
+        what = f"{method}, {order}, {k} documents"
+        with watched(self.console, what, len(cases)) as advance:
+            found = each_answered(answer, cases, self._kept.asker, on_answer=advance)
+        self.failed.update({each.question: each for each in failures_of(found, left, what)})
+        if len(self._left) < FEWEST:
+            first = next(iter(self.failed.values()))
+            raise GenerationError(
+                f"the model has failed on {len(self.failed)} of {len(self.questions)} questions, "
+                f"and the tables take at least {FEWEST}; the first failure: {first.reason}"
+            )
+        return {
+            number: each for number, each in zip(left, found, strict=True) if isinstance(each, str)
+        }
+
+    @property
+    def _left(self) -> list[int]:
+        return [number for number in range(len(self.questions)) if number not in self.failed]
+
+    def _at_once(
+        self, method: OneRound, ranked: Sequence[Case], advance: Callable[[int], None]
+    ) -> list[str]:
+        orders = [method.order(self.model, case, range(len(case.documents))) for case in ranked]
+        return method.answers(self._kept, ranked, orders, on_answer=advance)
+
+    def _read_first(
+        self, method: AnsweringMethod, ranked: Sequence[Case], advance: Callable[[int], None]
+    ) -> list[str]:
+        # The first prompt has the best document next to the question.
+        cases = [replace(case, documents=case.documents[::-1]) for case in ranked]
+        if isinstance(method, RankGPT):
+            placed: Sequence[PlacedAnswer] = method.run(self._kept, cases, on_answer=advance)
+        else:
+            placed = method.run(self.model, cases, on_answer=advance)
+        return [each.answer for each in placed]
+
+    @property
+    def _kept(self) -> Kept:
+        return Kept(self.model, Asker.of(self.model, journal=self.journal))
+
+    def _ranked(self, question: RankedQuestion, order: str, k: int) -> Case:
+        """Return a case with the best documents first, as they are known or as drawn."""
+        documents = [*question.documents]
+        if order == "Unordered":
+            random.Random(f"{SEED} {question.question}").shuffle(documents)
+        return Case(question=question.question, documents=documents[:k])
+
+    def _one_round(self, method: str) -> OneRound:
+        if method in ON_A_CURVE:
+            return OneRound(placement=ON_A_CURVE[method], curve=self._curve)
+        return OneRound(placement=BY_RANK[method])
+
+    @cached_property
+    def _curve(self) -> PositionalCurve:
+        """What the model attends to by position, read off the same questions without answers.
+
+        The rows before have left out the questions whose attention cannot be read.
+        """
+        asked = [self.questions[number].as_probed for number in self._left]
+        with watched(self.console, "positional curve", 2 * len(asked)) as advance:
+            found = attention_by_position(
+                self.model, asked, k=len(self.questions[0].documents), on_answer=advance
+            )
+        return found.curve

@@ -1,0 +1,79 @@
+"""The strategy that weighs what a passage is worth against the harm it does as a distractor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from shared_core.comparison.strategy import Means, Order, RankedCase
+from shared_core.evaluation.distraction import (
+    JudgedRanking,
+    abstention_request,
+    distracting_effect,
+)
+from shared_core.generation.base import ScoringModel
+from shared_core.generation.checking import Request
+from shared_core.placement.distraction import distraction_placement
+
+DISTRACTION_AWARE = "distraction_aware"
+
+
+@dataclass(frozen=True)
+class DistractionAware:
+    """Puts the highest utility where the model reads best; utility is relevance less harm.
+
+    Relevance is `RankedCase.relevance`, harm the distracting effect (lambda = 1): the model is
+    shown each passage by itself, and tells how probable it is to abstain. A passage that holds the
+    answer keeps it from abstaining as well, and nobody says here which ones do.
+    """
+
+    name: ClassVar[str] = DISTRACTION_AWARE
+    means: Means
+    _effects: dict[tuple[str, str], float] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.means.model, ScoringModel):
+            raise ValueError(
+                f"strategy {self.name!r} reads how probable an abstention is off a model on this "
+                f"machine, and {self.means.model.name!r} is none"
+            )
+        self.means.profile_for(self.name).accuracy_at(2)
+
+    def reads(self, cases: Sequence[RankedCase]) -> list[Request]:
+        """Return one request a passage, of the cases that have several."""
+        return [
+            abstention_request(self.means.abstain.render([text], question), exact=True)
+            for question, text in _pairs(cases)
+        ]
+
+    def orders(self, cases: Sequence[RankedCase]) -> list[list[Order]]:
+        """Return one order a case; the model is read where that has not been done yet."""
+        new = [pair for pair in dict.fromkeys(_pairs(cases)) if pair not in self._effects]
+        effects = distracting_effect(
+            self.means.model,
+            [
+                JudgedRanking(question=each, passages=(text,), relevant=(False,))
+                for each, text in new
+            ],
+            template=self.means.abstain,
+            journal=self.means.journal,
+        )
+        self._effects.update(zip(new, (effect for (effect,) in effects), strict=True))
+        return [[self._order(case)] for case in cases]
+
+    def _order(self, case: RankedCase) -> Order:
+        if len(case.documents) < 2:
+            return tuple(range(len(case.documents)))
+        return distraction_placement(
+            case.relevance,
+            [self._effects[case.question, text] for text in case.documents],
+            self.means.profile_for(self.name),
+        )
+
+
+def _pairs(cases: Sequence[RankedCase]) -> Iterator[tuple[str, str]]:
+    """Yield question and passage; a passage alone has no order to be told."""
+    for case in cases:
+        if len(case.documents) > 1:
+            yield from ((case.question, text) for text in case.documents)

@@ -1,0 +1,231 @@
+"""The strategy that weighs the retriever's score against the distracting effect."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("scipy")
+pytest.importorskip("ir_measures")
+
+from shared_core import Journal, Passage, PositionProfile
+from shared_core.comparison import (
+    ComparedQuestion,
+    Comparison,
+    ComparisonData,
+    RankedCase,
+    to_markdown,
+)
+from shared_core.comparison.strategies import DEFAULTS
+from shared_core.errors import GenerationError
+from shared_core.evaluation import distracting_effect
+from shared_core.generation.templates import ABSTAIN, ANSWER
+from shared_core.placement import distraction_placement
+from tests.core.comparison.making import codes, last, shown
+
+PROFILE = PositionProfile(model="mine", accuracy=(0.1, 0.2, 0.3, 0.9))
+ASKED = Comparison(ks=(4,), strategies=("distraction_aware",), profile=PROFILE, shuffles=1)
+
+
+def effect_of_second(number: int, place: int) -> float:
+    """Passage 1 is a hard distractor to every question."""
+    return 0.95 if place == 1 else 0.05
+
+
+class Scoring:
+    """Answers with the last code; tells by rule how probable it is to abstain of one passage."""
+
+    name = "scoring"
+    batch_size = 4
+
+    def __init__(self, effect: Callable[[int, int], float] = effect_of_second) -> None:
+        self.effect = effect
+        self.read: list[str] = []
+        self.interrupt_after: int | None = None
+
+    def generate(self, prompts: Sequence[str]) -> list[str]:
+        return last(prompts)
+
+    def log_probabilities(
+        self, prompts: Sequence[str], continuations: Sequence[str]
+    ) -> list[list[float]]:
+        assert {*continuations} == {" NO-RESPONSE"}
+        if self.interrupt_after is not None and len(self.read) >= self.interrupt_after:
+            raise KeyboardInterrupt
+        self.read += prompts
+        return [[math.log(1 - self._effect(prompt))] for prompt in prompts]
+
+    def _effect(self, prompt: str) -> float:
+        number, (code,) = shown(prompt)
+        return self.effect(number, int(code.partition("x")[2]))
+
+
+def test_utility_is_relevance_by_rank_less_the_effect_where_there_are_no_scores() -> None:
+    """1, .75, .5, .25 less .05, .95, .05, .05; the last slot is read best, the first least."""
+    result = ASKED.run(Scoring(), codes(10))
+    (strategy,) = result.settings[0].strategies[2:]
+    assert strategy.name == "distraction_aware"
+    assert strategy.orders == (((1, 3, 2, 0),),) * 10
+    assert np.mean(strategy.outcomes["em"]) == 1
+    assert result.profile == "mine"
+    assert "distraction_aware ranks the passages" in to_markdown(result)
+    assert "distraction_aware" not in to_markdown(Comparison(ks=(4,)).run(last, codes(3)))
+
+
+def test_relevance_is_the_score_of_the_pipeline_where_there_is_one() -> None:
+    """Three passages nearly alike and a bad one: an effect of a half outweighs the rank."""
+
+    def scores(question: str, texts: Sequence[str]) -> list[float]:
+        return [10.0, 9.9, 9.8, 0.0]
+
+    model = Scoring(lambda number, place: 0.5 if place == 0 else 0.0)
+    comparison = replace(ASKED, pipelines=("given", "given+rerank"), reranker=scores)
+    given, reranked = comparison.run(model, codes(4)).settings
+    assert given.passages == reranked.passages
+    assert given.strategies[2].orders[0] == ((3, 2, 0, 1),)
+    assert reranked.strategies[2].orders[0] == ((3, 0, 2, 1),)
+
+
+def test_relevance_is_normalised_within_the_passages_of_a_question() -> None:
+    """Whatever the scale of the scores; equal ones say nothing."""
+    documents = ["a", "b", "c"]
+    by_score = RankedCase(question="q", documents=documents, scores=[7.0, 6.0, 3.0])
+    assert by_score.relevance == pytest.approx((1, 0.75, 0), abs=1e-6)
+    by_rank = RankedCase(question="q", documents=documents)
+    assert by_rank.relevance == pytest.approx((1, 2 / 3, 1 / 3))
+    equal = RankedCase(question="q", documents=documents, scores=[2.0, 2.0, 2.0])
+    assert equal.relevance == (0, 0, 0)
+
+
+@pytest.mark.parametrize("pipeline", ["sparse", "dense", "hybrid", "given+spans", "given+rerank"])
+def test_every_pipeline_that_scores_passes_its_scores_on(pipeline: str) -> None:
+    """Best first, one a passage."""
+    from shared_core.comparison.pipelines import Retrieval
+    from shared_core.comparison.settings import retrieved
+
+    data = codes(5)
+    placed = tuple(
+        replace(each, metadata={"document": each.id, "number": 0}) for each in data.passages
+    )
+    retrieval = Retrieval(
+        data=replace(data, passages=placed),
+        embed=lambda texts: [[text.count(char) + 0.1 for char in "01234x"] for text in texts],
+        reranker=lambda question, texts: [*map(float, range(len(texts)))],
+        fetch_k=20,
+    )
+    (setting,) = retrieved(retrieval, (pipeline,), (3,))
+    for case in setting.cases:
+        assert case.scores is not None
+        assert list(case.scores) == sorted(case.scores, reverse=True)
+        assert len(case.scores) == len(case.documents) == 3
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_passage_is_read_once_for_all_pipelines_and_numbers(tmp_path: Path, kept: bool) -> None:
+    """With a journal or without; by itself, with leave to abstain; and the progress says so."""
+    journal = Journal(tmp_path / "answers") if kept else None
+    comparison = replace(ASKED, pipelines=("given", "sparse"), ks=(2, 3, 4))
+    model, data = Scoring(), codes(6)
+    plan = comparison.plan(model, data, journal=journal)
+    assert plan.reads == {"distraction_aware": 6 * 4}
+    assert plan.to_come == 6 * 6
+    assert plan.read_tokens > 0
+    assert model.read == []
+    told: list[int] = []
+    comparison.run(model, data, journal=journal, on_answer=told.append)
+    assert len(model.read) == len({*model.read}) == plan.reads["distraction_aware"]
+    assert {ABSTAIN.render([p.text], f"What has thing {p.id[0]}?") for p in data.passages} == {
+        *model.read
+    }
+    assert plan.calls + 24 <= sum(told) <= plan.calls + 24 + plan.to_come
+    after = comparison.plan(model, data, journal=journal)
+    assert after.reads == ({} if kept else plan.reads)
+    if journal is not None:
+        comparison.forget(model, data, journal=journal)
+        assert comparison.plan(model, data, journal=journal) == plan
+
+
+def test_an_interrupted_run_goes_on_and_comes_to_the_same(tmp_path: Path) -> None:
+    """What was read before is read off the journal."""
+    model, journal = Scoring(), Journal(tmp_path / "answers")
+    model.interrupt_after = 20
+    with pytest.raises(KeyboardInterrupt, match="answers are kept in"):
+        ASKED.run(model, codes(10), journal=journal)
+    assert len(model.read) == 20
+    model.interrupt_after = None
+    resumed = ASKED.run(model, codes(10), journal=Journal(tmp_path / "answers"))
+    assert len(model.read) == len({*model.read}) == 40
+    assert resumed.to_json() == ASKED.run(Scoring(), codes(10)).to_json()
+    again = Scoring()
+    assert ASKED.run(again, codes(10), journal=Journal(tmp_path / "answers")) == resumed
+    assert again.read == []
+
+
+def test_a_passage_that_the_model_fails_on_costs_its_question_alone() -> None:
+    """It is left out of all strategies, with the reason."""
+
+    def effect(number: int, place: int) -> float:
+        if (number, place) == (3, 2):
+            raise RuntimeError("too long")
+        return 0.1
+
+    (failure,) = ASKED.run(Scoring(effect), codes(20)).settings[0].failures
+    assert (failure.question, failure.strategy) == (3, "distraction_aware")
+    assert failure.reason == "RuntimeError: too long"
+
+
+def test_a_model_that_tells_nothing_ends_the_run_before_it_is_asked() -> None:
+    """As with any other strategy: more failures than are allowed."""
+
+    def effect(number: int, place: int) -> float:
+        raise RuntimeError("no scores today")
+
+    model = Scoring(effect)
+    with pytest.raises(GenerationError, match=r"20 of 20 questions have failed .*no scores today"):
+        ASKED.run(model, codes(20))
+
+
+def test_it_takes_no_part_unless_it_is_asked_for() -> None:
+    """Where relevance is not known it does harm."""
+    assert "distraction_aware" not in DEFAULTS
+
+
+def test_a_model_that_only_answers_and_a_missing_profile_are_refused_by_the_plan() -> None:
+    """Each by name, before anything is asked."""
+    with pytest.raises(ValueError, match="off a model on this machine, and 'last' is none"):
+        ASKED.plan(last, codes(3))
+    with pytest.raises(ValueError, match="'distraction_aware' needs the model's position profile"):
+        replace(ASKED, profile=None).plan(Scoring(), codes(3))
+    distraction = PositionProfile(model="mine", distraction=(0.1, 0.2, 0.3))
+    with pytest.raises(ValueError, match="holds no accuracy"):
+        replace(ASKED, profile=distraction).plan(Scoring(), codes(3))
+
+
+def test_a_real_model_is_read_by_its_own_prompt() -> None:
+    """The reader abstains in the prompt it was trained on; planted hard distractors stand out."""
+    pytest.importorskip("transformers")
+    from tests.core.attention.readers import reader
+    from tests.readers.planted import planted_rankings
+
+    rankings = planted_rankings(6, hard=1, weak=2, seed=3)
+    passages, questions = [], []
+    for number, each in enumerate(rankings):
+        ids = tuple(f"{number}-{place}" for place in range(4))
+        passages += map(Passage, ids, each.texts)
+        questions.append(
+            ComparedQuestion(question=each.question, answers=(each.answer,), ranking=ids)
+        )
+    data = ComparisonData(questions=tuple(questions), passages=tuple(passages))
+    model = reader("biased")
+    result = replace(ASKED, abstain=ANSWER).run(model, data)
+    blind = [replace(each.judged, relevant=(False,) * 4) for each in rankings]
+    effects = distracting_effect(model, blind, template=ANSWER)
+    assert {max(row) > 0.8 > min(row) for row in effects} == {True}
+    assert [order for (order,) in result.settings[0].strategies[2].orders] == [
+        distraction_placement([1, 0.75, 0.5, 0.25], row, PROFILE) for row in effects
+    ]
