@@ -14,6 +14,15 @@ from shared_core.index.sparse_view import SparseView
 DIRECT = 4096
 """Postings that are cheaper to score all than to prune."""
 
+FEW = 1024
+"""Rows that are cheaper to score all than to narrow down."""
+
+ROUNDING = 1e-9
+"""Sums of weights in another order differ by less."""
+
+SORTED = 64
+"""Rows that are compared in the time that sorting one takes."""
+
 SPARE = 4
 """Rare terms are those whose postings together stay below one in so many rows."""
 
@@ -58,8 +67,10 @@ class SparseQuery:
         alive = self._view.alive
         if alive is not None:
             allowed = alive if allowed is None else allowed & alive
-        rows = self._near(k, allowed)
-        return rows[(-self.at(rows)).argsort(kind="stable")[:k]]
+        rows = self._narrowed(self._near(k, allowed), k)
+        scores = self.at(rows)
+        best = reaching(scores, k)
+        return rows[best[(-scores[best]).argsort(kind="stable")[:k]]]
 
     def at(self, rows: Rows) -> Scores:
         """Return the exact scores of `rows`, shape (len(rows),); 0 for rows that do not match."""
@@ -116,6 +127,19 @@ class SparseQuery:
         self._scored.add(self._view, self._terms[added], self._weights[added])
         return self._near(k, allowed)
 
+    def _narrowed(self, rows: Rows, k: int) -> Rows:
+        """Leave out, term by term, the rows that the frequent ones cannot lift to the best `k`."""
+        view, scores = self._view, self._scored.everywhere[rows]
+        for at in range(self._rare, len(self._terms)):
+            if rows.size <= FEW:
+                break
+            counts = view.column(self._terms[at])[rows].astype(np.float64)
+            scores += _saturate(counts[None], view.norms[rows], self._weights[at : at + 1])
+            # Summed in another order than the scores that decide.
+            near = reaching(scores, k, sum(self._weights[at + 1 :]) + ROUNDING)
+            rows, scores = rows[near], scores[near]
+        return rows
+
 
 class _Scored:
     """The scores that some terms give to all rows.
@@ -158,8 +182,12 @@ class _Scored:
             rows = reaching(scores, k, slack)
             return rows[scores[rows] > 0]
         rows = self._rows if allowed is None else self._rows[allowed[self._rows]]
-        near = rows[reaching(self.everywhere.take(rows), k * max(self._lists, 1), slack)]
-        return distinct(near)
+        scores = self.everywhere.take(rows)
+        near = reaching(scores, k * max(self._lists, 1), slack)
+        if near.size * SORTED > self.everywhere.size and (least := scores[near].min()) > 0:
+            found: Rows = (self.everywhere >= least).nonzero()[0]
+            return found if allowed is None else found[allowed[found]]
+        return distinct(rows[near])
 
 
 def _saturate(counts: npt.NDArray[np.number], norms: Scores, weights: Sequence[float]) -> Scores:

@@ -20,6 +20,7 @@ def prune_early() -> object:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sparse_query, "DIRECT", 8)
         patch.setattr(sparse_query, "SPARE", 64)
+        patch.setattr(sparse_query, "FEW", 4)
         yield
 
 
@@ -45,8 +46,9 @@ def is_pruned(query: SparseQuery) -> bool:
     keep=st.sampled_from([1.0, 0.5, 0.05]),
     deleted=st.sampled_from([0.0, 0.3, 0.95]),
     skew=st.sampled_from([0.4, 1.2]),
+    sorts=st.sampled_from([0, 64, 10**6]),
 )
-@settings(max_examples=150)
+@settings(max_examples=200)
 def test_top_is_what_scoring_every_row_gives(
     variant: str,
     seed: int,
@@ -56,6 +58,7 @@ def test_top_is_what_scoring_every_row_gives(
     keep: float,
     deleted: float,
     skew: float,
+    sorts: int,
 ) -> None:
     """On Zipf corpora, with filters and deletions: the same rows, best first, ties by row."""
     rng = np.random.default_rng(seed)
@@ -70,7 +73,9 @@ def test_top_is_what_scoring_every_row_gives(
     scores, matching = full(index, query)
     findable = matching if allowed is None else matching & allowed
     prepared = index.query(query)
-    found = prepared.top(k, allowed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sparse_query, "SORTED", sorts)
+        found = prepared.top(k, allowed)
 
     assert findable[found].all()
     assert found.size == min(k, findable.sum())
