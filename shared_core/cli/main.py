@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from shared_core import PosragError, __version__
 from shared_core.cli import attention, compare, demo, probe, reproduce
@@ -47,8 +48,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_ERROR
 
 
+class _Parser(argparse.ArgumentParser):
+    """Takes no option for another one that it begins: ``--n`` is never ``--name``."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = _Parser(
         prog="posrag", description="Where retrieved passages go in a prompt, and why."
     )
     parser.add_argument("--version", action="version", version=f"posrag {__version__}")

@@ -67,7 +67,11 @@ class TwoRounds:
         if self.means.journal is not None:
             for request, order in read.items():
                 self.means.journal.add(self._identity, request, json.dumps(order))
-        return [[self._kept(case) or read[self._request(case)]] for case in cases]
+        # The order of no documents is empty, and known.
+        return [
+            [read[self._request(case)] if kept is None else kept]
+            for case, kept in ((case, self._kept(case)) for case in cases)
+        ]
 
     def _read(self, cases: Sequence[Case]) -> list[Order]:
         if not cases:

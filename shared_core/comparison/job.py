@@ -89,9 +89,7 @@ class Job:
     def forget(self, journal: Journal) -> None:
         """Have everything asked and read anew."""
         requests, _ = self.requests()
-        for setting, strategy in self._pairs():
-            requests += strategy.reads(setting.cases)
-        journal.forget(self.asker.name, requests)
+        journal.forget(self.asker.name, [*requests, *self._reads()])
 
     def run(
         self,
@@ -106,12 +104,17 @@ class Job:
         GenerationError
             If more than `max_failed` of a setting's questions fail, or the model fails for a
             passing reason that did not pass.
+        KeyboardInterrupt
+            If interrupted, with a message that says what is kept.
         """
         on_read = _Told(on_answer)
-        arranged = [
-            [self._arranged(setting, strategy, on_read) for strategy in self.strategies]
-            for setting in self.settings
-        ]
+        try:
+            arranged = [
+                [self._arranged(setting, strategy, on_read) for strategy in self.strategies]
+                for setting in self.settings
+            ]
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(*self._what_is_read()) from None
         check = partial(self._check, arranged)
         check({})
         answers = answers_or_failures(
@@ -148,6 +151,19 @@ class Job:
             if on_read is not None:
                 on_read(new)
         return [self._prompts(case, each) for case, each in zip(cases, orders, strict=True)]
+
+    def _what_is_read(self) -> Iterator[str]:
+        """Yield what an interrupt leaves of the readings: of all, not of the batch under way."""
+        reads, journal = {*self._reads()}, self.asker.journal
+        if reads and journal is not None:
+            yield (
+                f"{self.asker.known([*reads]):,} of {counted(len(reads), 'reading')} are kept in "
+                f"{journal.path}: run again to go on from there"
+            )
+
+    def _reads(self) -> Iterator[Request]:
+        for setting, strategy in self._pairs():
+            yield from strategy.reads(setting.cases)
 
     def _pairs(self) -> Iterator[tuple[Setting, Strategy]]:
         return product(self.settings, self.strategies)

@@ -88,7 +88,9 @@ def overall_verdict(settings: Mapping[str, tuple[Verdict, Evidence]]) -> Verdict
         return Verdict(kind=kind, text=_keep(evidence, where, beaten))
     said = [f"{verdict.text} ({name})" for name, verdict in named.items()]
     if kind != "gain" and len(said) > 1:
-        said = [said[0], f"likewise in {counted(len(said) - 1, 'other setting')}"]
+        others = counted(len(said) - 1, "other setting")
+        keeps = kind in ("ranked_order_helps", "no_difference")
+        said = [said[0], f"keep it in {others} as well" if keeps else f"likewise in {others}"]
     if rest := len(settings) - len(named):
         said.append(f"nothing of the kind is shown in {counted(rest, 'other setting')}")
     strategy = next(iter(named.values())).strategy

@@ -41,6 +41,9 @@ PROBES = 16
 NEIGHBOURS = 32
 """Neighbours of a node in the graph."""
 
+NOTHING = 1e-30
+"""Largest component below which a vector is not scaled up to bytes."""
+
 CHUNK = 4096
 _SEED = 1234
 
@@ -81,8 +84,7 @@ class Approximate:
         rows, dim = vectors.shape
         if rows < SMALL:
             return None
-        largest = max(float(vectors.max()), -float(vectors.min()))
-        scale = 127 / largest if largest > 0 else 1.0
+        scale = _scale(vectors)
         made = cls(kind, _make(kind, dim, rows), scale, rows)
         if not made.index.is_trained:
             step = max(1, rows // (64 * made.index.nlist))
@@ -122,15 +124,14 @@ class Approximate:
         params = self._parameters(wanted, bits)
         # Whole numbers within a signed byte: some of FAISS's kernels cut the query to bytes, and
         # every component of a unit vector to zero.
-        largest = max(float(query.max()), -float(query.min()))
-        scale = 127 / largest if largest > 0 else 1.0
+        scale = _scale(query)
         rounded = np.rint(query * np.float32(scale))
         scores, found = self.index.search(rounded[None], wanted, params=params)
         rows = found[0]
         if rows[-1] < 0:  # fewer than wanted; there are no others
             return np.sort(rows[rows >= 0]), -np.inf
         asked = rounded / np.float32(scale)
-        off = self.margin * _norm(asked) + longest * _norm(query - asked)
+        off = self.margin * norm(asked) + longest * norm(query - asked)
         return np.sort(rows), float(scores[0, -1]) / (self.scale * scale) + off
 
     def _parameters(
@@ -158,8 +159,16 @@ class Approximate:
         return np.asarray(np.rint(scaled.clip(-127, 127)))
 
 
-def _norm(vector: Vectors) -> float:
-    return math.sqrt(float(vector @ vector))
+def _scale(values: Vectors) -> float:
+    """Return what puts the largest of `values` at 127; 1 if all of them are next to nothing."""
+    largest = max(float(values.max()), -float(values.min()))
+    return 127 / largest if largest > NOTHING else 1.0
+
+
+def norm(vector: Vectors) -> float:
+    """Return the length of a vector, shape (dim,)."""
+    exact = vector.astype(np.float64)  # squares of small components would be 0 in float32
+    return math.sqrt(float(exact @ exact))
 
 
 def _make(kind: Kind, dim: int, rows: int) -> faiss.Index:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Vectors
-from shared_core.index.approximate import Approximate
+from shared_core.index.approximate import Approximate, norm
 from shared_core.index.dense_query import DenseQuery, PreselectedQuery, ScannedQuery
 
 Metric = Literal["cosine", "inner_product"]
@@ -152,10 +152,8 @@ class DenseView:
             waiting = ScannedQuery(np.vecdot(self.vectors[first:], vector), rest)
             rows = np.concatenate([rows, first + waiting.near(depth)])
         query = PreselectedQuery(self.vectors, vector, rows)
-        if self.kind == "flat":
-            slack = ROUNDING * self.longest * float(np.linalg.norm(vector))
-            if not query.lowest(depth) > bound + slack:
-                return None
+        if self.kind == "flat" and not query.lowest(depth) > bound + self._rounding(vector):
+            return None
         return query
 
     def queries(
@@ -169,9 +167,12 @@ class DenseView:
         for start in range(0, len(vectors), step):
             batch = vectors[start : start + step]
             for vector, scores in zip(batch, batch @ self.vectors.T, strict=True):
-                slack = ROUNDING * self.longest * float(np.linalg.norm(vector))
-                near = ScannedQuery(scores, allowed).near(depth, slack)
+                near = ScannedQuery(scores, allowed).near(depth, self._rounding(vector))
                 yield PreselectedQuery(self.vectors, vector, near)
+
+    def _rounding(self, vector: Vectors) -> float:
+        """Return how much a product may differ by the order in which it is summed."""
+        return ROUNDING * self.longest * norm(vector)
 
     def extended(self, vectors: Vectors) -> DenseView:
         """Return the view with `vectors`, from `checked`, in new rows at the end."""

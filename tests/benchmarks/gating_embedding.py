@@ -41,9 +41,7 @@ class KeptEmbeddings:
         """Return unit vectors, shape (len(texts), dim)."""
         keys = [self._key(text) for text in texts]
         with closing(sqlite3.connect(self._path, timeout=60)) as database:
-            database.execute(
-                "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, value BLOB)"
-            )
+            database.execute(TABLE)
             kept = _kept(database, [*dict.fromkeys(keys)])
             missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in kept}
             for key, vector in self._embedded(missing, database):

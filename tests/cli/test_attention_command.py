@@ -156,6 +156,7 @@ def test_an_interrupted_run_says_what_is_lost(curves: Path) -> None:
         ("uniform", ["--data", QUESTIONS, "-k", "20"], "k=20 passages take 19"),
         ("uniform", ["-k", "2"], "k must be at least 3, got 2"),
         ("no/such/folder", ["-k", "1"], "k must be at least 3, got 1"),
+        ("no/such/folder", ["--seed", "-1"], "--seed must be >= 0, got -1"),
         ("no/such/folder", ["--n", "1"], "at least 2 questions, got 1"),
         ("no/such/folder", ["--data", QUESTIONS, "-k", "20"], "k=20 passages take 19"),
         ("uniform", ["--n", "3", "-k", "40"], "more than the 512 that uniform reads"),
@@ -192,6 +193,11 @@ def curve_of(start: tuple[float, float], end: tuple[float, float]) -> Positional
     [
         ((1.1, 2.0), (1.1, 3.0), "A U: both ends get more attention than the middle."),
         ((0.9, 1.2), (0.8, 1.1), "Flat, as far as 50 questions show"),
+        (
+            (0.9, 1.2),
+            (0.2, 18.0),
+            "Not known: each end is not shown to differ from the middle",
+        ),
         ((0.9, 1.2), (1.1, 3.0), "No U: the start is not shown to differ from the middle, the end"),
         ((1.1, 1.2), (0.8, 0.9), "the end gets less attention than the middle."),
     ],

@@ -19,7 +19,8 @@ pytest.importorskip("ir_measures")
 from shared_core import PositionProfile
 from shared_core.cli.compare import resources
 from shared_core.cli.main import main
-from shared_core.comparison import ComparisonResult, to_markdown
+from shared_core.comparison import Comparison, ComparisonResult, read_comparison, to_markdown
+from shared_core.generation.templates import ABSTAIN, ANSWER
 
 MODULE = "tests.cli.comparing"
 UNWRITABLE = Path("/proc/self")
@@ -253,6 +254,37 @@ def test_one_question_is_said_in_the_singular(
     assert "last: 1 question, 4 strategies in 1 setting, " in err
     assert "over 1 question with gold passages" in out
     assert "\n1 question; graded by em" in (tmp_path / "report/comparison.md").read_text()
+
+
+def test_a_reader_abstains_in_the_one_prompt_that_it_knows(tmp_path: Path) -> None:
+    """In another one its distracting effects are noise, and so is the order made of them."""
+    pytest.importorskip("transformers")
+    from tests.core.attention.readers import reader
+
+    readers = Path(__file__).parents[1] / "readers"
+    model, data = readers / "biased", readers / "questions.jsonl"
+    profile = PositionProfile(model="mine", accuracy=(0.9, 0.1, 0.5)).save(tmp_path / "profile")
+    options = ["--pipelines", "sparse", "--strategies", "distraction_aware", "--n", "12"]
+    options += ["--profile", str(profile), "--max-new-tokens", "4"]
+    output = ["--output", str(tmp_path / "report"), "--k", "4", "--shuffles", "1"]
+    assert main(["compare", "--data", str(data), "--model", str(model), *options, *output]) == 0
+    found = ComparisonResult.from_json((tmp_path / "report" / "comparison.json").read_text())
+    orders = [
+        Comparison(
+            pipelines=("sparse",),
+            ks=(4,),
+            strategies=("distraction_aware",),
+            profile=profile,
+            abstain=abstain,
+            shuffles=1,
+        )
+        .run(reader("biased"), read_comparison(data, n=12))
+        .settings[0]
+        .strategies[2]
+        .orders
+        for abstain in (ANSWER, ABSTAIN)
+    ]
+    assert found.settings[0].strategies[2].orders == orders[0] != orders[1]
 
 
 def test_a_local_model_under_another_name_is_still_one(questions: Path, tmp_path: Path) -> None:

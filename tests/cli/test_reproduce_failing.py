@@ -102,6 +102,20 @@ def test_whatever_a_local_model_raises_is_its_failure() -> None:
     assert sum(told) == 50
 
 
+def test_a_model_that_fails_from_the_start_is_given_up_soon() -> None:
+    """Such as by a wrong key: nobody waits for 5,000 refusals of 2,500 questions."""
+    calls: list[int] = []
+
+    def function(some: Sequence[int], told: Callable[[int], None]) -> list[int]:
+        calls.append(len(some))
+        raise PermissionError("no such key")
+
+    asker = Asker(name="m", call=lambda requests: [""])
+    with pytest.raises(GenerationError, match=r"each of the first 32 questions; .* no such key"):
+        each_answered(function, range(2500), asker)
+    assert len(calls) == 63
+
+
 def test_positional_bias_leaves_questions_out_of_what_they_fail_in(
     tmp_path: Path, profiles: Path
 ) -> None:

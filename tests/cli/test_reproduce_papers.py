@@ -279,7 +279,7 @@ def test_good_positions_on_a_reader(tmp_path: Path) -> None:
         (["goodpositions", *ASKING, "--n", "201"], "holds 200 questions"),
         (["goodpositions", *ASKING, "--output", "no/such.json"], "there is no such folder"),
         (["positionalbias", "--n", "3"], "3 questions will not do"),
-        (["positionalbias", "--n", "0"], "--n 0"),
+        (["positionalbias", "--n", "0"], "--n must be at least 1, got 0"),
         (["positionalbias", "--pipelines", "given"], "has none"),
         (["positionalbias", "--pipelines", "sparse+spans"], "not of spans"),
     ],

@@ -109,6 +109,19 @@ def test_flat_finds_what_a_matrix_product_finds(dim: int, metric: str) -> None:
         assert found_ids(found) == [f"p{row}" for row in best]
 
 
+@pytest.mark.parametrize("size", [1e-20, 1e-24, 1e-30, 1e-36])
+def test_flat_is_exact_for_queries_that_are_next_to_nothing(size: float) -> None:
+    """Their squares are 0 in float32, and a bound made of them would prove anything."""
+    rng = np.random.default_rng(3)
+    vectors = rng.standard_normal((600, 16)).astype(np.float32)
+    vectors[0] *= 1e3
+    index = build("flat", vectors, metric="inner_product")
+    for query in (size * rng.standard_normal((5, 16))).astype(np.float32):
+        found = index.search("", query, k=10, fetch_k=10, alpha=1.0)
+        best = (-np.vecdot(vectors, query)).argsort(kind="stable")[:10]
+        assert {*found_ids(found)} == {f"p{row}" for row in best}
+
+
 @pytest.mark.parametrize("dim", [32, 384])
 def test_the_short_list_is_proven_on_unit_vectors(dim: int) -> None:
     """Or every query would be scanned twice."""

@@ -50,6 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console()
     if arguments.batch_size is not None and arguments.batch_size < 1:
         raise ValueError(f"--batch-size must be at least 1, got {arguments.batch_size}")
+    if arguments.seed < 0:
+        raise ValueError(f"--seed must be >= 0, got {arguments.seed}")
     check_context(arguments.k)
     source = data.open_questions(arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed)
     check_questions(source.questions, arguments.k)

@@ -105,6 +105,8 @@ def meaning(curve: PositionalCurve) -> str:
     start, end = (_against_middle(curve, which) for which in ("start", "end"))
     if start == end == MORE:
         return "A U: both ends get more attention than the middle."
+    if start == end == ALIKE and any(_is_wide(curve, which) for which in ("start", "end")):
+        return f"Not known: each end {ALIKE}, but the intervals are wide; ask more questions."
     if start == end == ALIKE:
         return f"Flat, as far as {curve.n} questions show: each end {ALIKE}."
     return f"No U: the start {start}, the end {end}."
@@ -113,11 +115,18 @@ def meaning(curve: PositionalCurve) -> str:
 MORE = "gets more attention than the middle"
 LESS = "gets less attention than the middle"
 ALIKE = "is not shown to differ from the middle"
+WIDE = 1.5
+"""An end that may get so many times the middle's attention, or the inverse, is not called flat."""
 
 
 def _against_middle(curve: PositionalCurve, which: str) -> str:
     lower, upper = curve.intervals[which]
     return MORE if lower > 1 else LESS if upper < 1 else ALIKE
+
+
+def _is_wide(curve: PositionalCurve, which: str) -> bool:
+    lower, upper = curve.intervals[which]
+    return lower < 1 / WIDE or upper > WIDE
 
 
 def _shown(curve: PositionalCurve, which: str) -> str:

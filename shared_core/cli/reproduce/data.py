@@ -111,13 +111,6 @@ def open_ranked(path: Path, *, n: int | None, k: int) -> list[RankedQuestion]:
     return asked
 
 
-def is_reader(spec: str | None) -> bool:
-    """Whether MODEL is one of the repository's readers, which know one prompt and no language."""
-    return spec is not None and (
-        Path(spec).parent.name == "readers" and (Path(spec) / "training.jsonl").is_file()
-    )
-
-
 def _check_file(path: Path) -> None:
     if not path.is_file():
         raise ValueError(f"--data {path}: there is no such file")
@@ -138,6 +131,8 @@ def _is_of_the_probe(path: Path) -> bool:
 def _count(path: Path, n: int | None, there: int) -> int:
     if n is None:
         return there
-    if not 1 <= n <= there:
+    if n < 1:
+        raise ValueError(f"--n must be at least 1, got {n}")
+    if n > there:
         raise ValueError(f"--n {n}: {path} holds {counted(there, 'question')}")
     return n

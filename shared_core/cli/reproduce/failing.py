@@ -35,7 +35,8 @@ def each_answered(
     Raises
     ------
     GenerationError
-        If the model fails on all the questions, or for a passing reason that did not pass.
+        If the model fails on all the questions, or on all of those that are asked together first,
+        or for a passing reason that did not pass.
     """
 
     def called(some: Sequence[T], told: Callable[[int], None]) -> Sequence[R]:
@@ -48,13 +49,19 @@ def each_answered(
 
     size = chunk_size(asker)
     chunks = chunks_or_failed(called, questions, size=size, weight=weight, on_answer=on_answer)
-    found = [each for chunk in chunks for each in chunk]
-    failed = [each for each in found if isinstance(each, Failed)]
-    if failed and len(failed) == len(found):
-        raise GenerationError(
-            f"the model has failed on every question that is left ({len(found)}); the first "
-            f"failure: {failed[0].reason}"
-        )
+    found: list[R | Failed] = []
+    for chunk in chunks:
+        found += chunk
+        failed = [each for each in found if isinstance(each, Failed)]
+        if len(failed) == len(found):
+            which = (
+                f"every question that is left ({len(found)})"
+                if len(found) == len(questions)
+                else f"each of the first {len(found)} questions"
+            )
+            raise GenerationError(
+                f"the model has failed on {which}; the first failure: {failed[0].reason}"
+            )
     return found
 
 

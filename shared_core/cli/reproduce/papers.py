@@ -23,7 +23,7 @@ from shared_core.cli.reproduce.tables import check_output, save
 from shared_core.comparison import PIPELINES, ComparisonData
 from shared_core.comparison.pipelines import RERANKED, Retrieval
 from shared_core.generation import Generator, Journal
-from shared_core.generation.templates import ABSTAIN, ANSWER
+from shared_core.generation.templates import ANSWER
 from shared_core.sensitivity.profile_files import path_of
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
@@ -109,7 +109,7 @@ def _positional_bias(arguments: argparse.Namespace) -> int:
         fetch_k=FETCHED,
     )
     pipelines = arguments.pipelines or _pipelines(collection, reranked=reranker is not None)
-    reader = data.is_reader(arguments.model)
+    reader = models.is_reader(arguments.model)
     if model is None:
         found = positional_bias.without_model(retrieval, pipelines)
     else:
@@ -118,8 +118,7 @@ def _positional_bias(arguments: argparse.Namespace) -> int:
             model=model,
             journal=Journal(path_of(model.name, ".answers.jsonl")),
             template=ANSWER,
-            # A reader knows one prompt, and abstains in it.
-            abstain=ANSWER if reader else ABSTAIN,
+            abstain=models.abstaining(arguments.model),
             retrieval=retrieval,
             pipelines=pipelines,
         ).run()
@@ -137,7 +136,7 @@ def _good_positions(arguments: argparse.Namespace) -> int:
     check_output(arguments.output)
     questions = data.open_ranked(arguments.data, n=arguments.n, k=arguments.k)
     model = models.open_local_model(arguments.model, max_new_tokens=arguments.max_new_tokens)
-    reader = data.is_reader(arguments.model)
+    reader = models.is_reader(arguments.model)
     experiment = good_positions.Experiment(
         console=console,
         model=model,

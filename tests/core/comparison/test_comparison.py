@@ -138,6 +138,21 @@ def test_a_first_round_that_cannot_be_made_costs_its_question_alone() -> None:
     assert (failure.question, failure.strategy) == (2, "two_round")
 
 
+def test_two_rounds_leave_out_a_question_that_nothing_is_found_for() -> None:
+    """As every strategy does; there is nothing to read then."""
+    pytest.importorskip("transformers")
+    from tests.core.attention.readers import reader
+
+    data = reader_data(10, k=3, ranks=(1,), seed=3)
+    asked = (replace(data.questions[0], question="Zzz?"), *data.questions[1:])
+    data = replace(data, questions=asked)
+    comparison = Comparison(
+        pipelines=("sparse",), ks=(3,), strategies=("two_round",), shuffles=1, max_failed=0.2
+    )
+    (failure,) = comparison.run(reader("biased"), data).settings[0].failures
+    assert (failure.question, failure.reason) == (0, "the pipeline found no passage")
+
+
 def test_every_strategy_is_asked_what_it_says() -> None:
     """Best first for the ranked order, best last for its inverse, both edges for the U."""
     result = Comparison(ks=(4,), shuffles=2).run(last, codes(8))

@@ -154,7 +154,7 @@ def test_an_interrupted_run_goes_on_and_comes_to_the_same(tmp_path: Path) -> Non
     """What was read before is read off the journal."""
     model, journal = Scoring(), Journal(tmp_path / "answers")
     model.interrupt_after = 20
-    with pytest.raises(KeyboardInterrupt, match="answers are kept in"):
+    with pytest.raises(KeyboardInterrupt, match="20 of 40 readings are kept in"):
         ASKED.run(model, codes(10), journal=journal)
     assert len(model.read) == 20
     model.interrupt_after = None

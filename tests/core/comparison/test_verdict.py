@@ -191,7 +191,7 @@ def test_the_same_in_many_settings_is_said_once() -> None:
     assert found.kind == "ranked_order_helps"
     assert found.text.count("beats shuffling") == 1
     assert found.text.endswith(
-        "(dense, k=5); likewise in 2 other settings; "
+        "(dense, k=5); keep it in 2 other settings as well; "
         "nothing of the kind is shown in 1 other setting"
     )
 
