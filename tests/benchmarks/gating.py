@@ -22,11 +22,13 @@ from pathlib import Path
 
 import numpy as np
 
+from shared_core.cli.compare.resources import Embedding
+from shared_core.cli.console import Console
+from shared_core.cli.demo.model import default_model
 from shared_core.cli.models import HELP, open_model
 from shared_core.errors import PosragError
 from shared_core.gating import EVERYDAY_QUESTIONS
 from tests.benchmarks.gating_collections import read, split
-from tests.benchmarks.gating_embedding import KeptEmbeddings
 from tests.benchmarks.gating_fraction import fractions
 from tests.benchmarks.gating_hosts import hosts
 from tests.benchmarks.gating_policies import policies, separations, transfer
@@ -44,7 +46,7 @@ def main() -> None:
     # Into a file, too, line by line: the whole takes a while.
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     warnings.simplefilter("ignore")
-    embed = KeptEmbeddings(options.cache)
+    embed = Embedding(default_model(), options.cache, Console())
     everyday = embed(EVERYDAY_QUESTIONS)
     if {*options.parts} - {"speed"}:
         _accuracy(options, embed, everyday)
@@ -54,7 +56,7 @@ def main() -> None:
         hosts()
 
 
-def _accuracy(options: argparse.Namespace, embed: KeptEmbeddings, everyday: np.ndarray) -> None:
+def _accuracy(options: argparse.Namespace, embed: Embedding, everyday: np.ndarray) -> None:
     collections = [read(folder, embed) for folder in options.data]
     splits = [split(collection, collections) for collection in collections]
     several = len(collections) > 1

@@ -14,7 +14,6 @@ over questions.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,9 @@ import numpy as np
 
 from shared_core import HybridIndex, Passage
 from shared_core.arrays import Scores
-from shared_core.cli.demo.model import EmbeddingModel, default_model
+from shared_core.cli.compare.resources import Embedding
+from shared_core.cli.console import Console
+from shared_core.cli.demo.model import default_model
 from shared_core.corpora import torch_api_passages, torch_queries
 from shared_core.evaluation import (
     bootstrap_interval,
@@ -127,12 +128,8 @@ def lines(path: Path) -> list[dict[str, str]]:
 
 
 def embed(texts: list[str], cache: Path) -> np.ndarray:
-    """Embed with all-MiniLM-L6-v2, or take what an earlier run left in `cache`."""
-    path = cache / f"{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:24]}.npy"
-    if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.save(path, EmbeddingModel(default_model()).embed(texts))
-    return np.load(path)
+    """Embed with all-MiniLM-L6-v2, or take from `cache` what an earlier run left there."""
+    return Embedding(default_model(), cache, Console())(texts)
 
 
 if __name__ == "__main__":
