@@ -162,11 +162,10 @@ class PassageNeighbours:
         return linked if linked is not None and self._is_there(linked) else "missing"
 
     def _one(self, rows: Sequence[int]) -> int:
-        if len(rows) > 1:
-            chunks = [self._table.chunks[row] for row in rows]
-            for other in chunks[1:]:
-                if other.text != chunks[0].text:
-                    raise _in_one_place(chunks[0], other)
+        first, *others = [self._table.chunks[row] for row in rows]
+        for other in others:
+            if other.text != first.text:
+                raise _in_one_place(first, other)
         return rows[0]
 
     def _is_there(self, row: int) -> bool:

@@ -148,8 +148,7 @@ def _next_number(
 ) -> Sequence[int] | End:
     if not document.first <= number + step <= document.last:
         return "document"
-    rows = document.numbers.get(number + step, ())
-    found = rows if len(rows) == 1 and visible(rows[0]) else [*filter(visible, rows)]
+    found = [*filter(visible, document.numbers.get(number + step, ()))]
     if found:
         return found
     beyond = [rows for at, rows in list(document.numbers.items()) if (at - number) * step > 0]
