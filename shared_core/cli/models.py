@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from copy import copy
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
@@ -65,8 +64,6 @@ def open_model(
         )
     else:
         model = _imported(prefix, rest)
-    if isinstance(model, HuggingFaceModel) and name:
-        return _renamed(model, name)
     try:
         return as_generator(model, name=name)
     except TypeError as error:
@@ -110,13 +107,6 @@ def is_reader(spec: str | None) -> bool:
 def abstaining(spec: str | None) -> PromptTemplate:
     """Return the prompt in which MODEL is asked to abstain: a reader knows but one."""
     return ANSWER if is_reader(spec) else ABSTAIN
-
-
-def _renamed(model: HuggingFaceModel, name: str) -> HuggingFaceModel:
-    """Return a model under another name that stays one whose attention can be read."""
-    renamed = copy(model)
-    renamed.name, renamed.identity = name, model.identity
-    return renamed
 
 
 def _endpoint(spec: str) -> EntryPoint | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from importlib.metadata import entry_points
 
 from shared_core.generation.base import Generator, ScoringModel
+from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.identity import identity_of, source_of
 
 GROUP = "posrag.models"
@@ -122,6 +124,10 @@ class _RenamedScoring(_Renamed):
 def _named(model: Generator, name: str | None) -> Generator:
     if not name or name == model.name:
         return model
+    if isinstance(model, HuggingFaceModel):  # stays one whose attention can be read
+        renamed = copy(model)
+        renamed.name, renamed.identity = name, model.identity
+        return renamed
     return (_RenamedScoring if isinstance(model, ScoringModel) else _Renamed)(model, name)
 
 

@@ -26,6 +26,7 @@ from transformers import (
 
 from shared_core.errors import GenerationError
 from shared_core.generation.base import Generator, ScoringModel
+from shared_core.generation.callables import as_generator
 from shared_core.generation.hugging_face import HuggingFaceModel
 
 TEXTS = [
@@ -498,3 +499,15 @@ def test_a_model_that_is_not_there_is_said_so_in_one_line(
             HuggingFaceModel.from_pretrained(name)
         assert "\n" not in str(caught.value)
         assert "give the folder of a causal model" in str(caught.value)
+
+
+def test_under_another_name_it_stays_a_local_model(
+    llama: Any, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """Or nothing that reads attention would take it; and kept answers stay its own."""
+    model = HuggingFaceModel(llama, tokenizer, name="tiny")
+    renamed = as_generator(model, name="mine")
+    assert isinstance(renamed, HuggingFaceModel)
+    assert (renamed.name, model.name) == ("mine", "tiny")
+    assert renamed.identity == model.identity
+    assert renamed.model is model.model
