@@ -6,6 +6,8 @@ Each holds the vectors in 8 bits a dimension; the caller scores the selected row
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -102,11 +104,12 @@ class Approximate:
         return made._with(vectors[self.size :])
 
     def search(
-        self, query: Vectors, k: int, allowed: Bools | None, longest: float
+        self, query: Vectors, k: int, allowed: Bools | None, *, longest: float, rounding: float
     ) -> tuple[Rows, float]:
         """Return rows, ascending, among which most of the best `k` are, and a bound.
 
-        Where all rows are scanned (``sq8``), no other allowed row scores higher than the bound.
+        Where all rows are scanned (``sq8``), no other allowed row scores higher than the bound,
+        or than the `k`-th best of those returned.
 
         Parameters
         ----------
@@ -118,6 +121,8 @@ class Approximate:
             Rows that may be found, shape (size,); None: all.
         longest
             Largest norm of a vector.
+        rounding
+            How much exact scores may differ by the order in which they are summed.
         """
         wanted = min(max(SHORTLIST * k, AT_LEAST), self.size)
         bits = None if allowed is None else np.packbits(allowed, bitorder="little")
@@ -126,13 +131,17 @@ class Approximate:
         # every component of a unit vector to zero.
         scale = _scale(query)
         rounded = np.rint(query * np.float32(scale))
-        scores, found = self.index.search(rounded[None], wanted, params=params)
+        with _one_thread():
+            scores, found = self.index.search(rounded[None], wanted, params=params)
         rows = found[0]
         if rows[-1] < 0:  # fewer than wanted; there are no others
             return np.sort(rows[rows >= 0]), -np.inf
         asked = rounded / np.float32(scale)
-        off = self.margin * norm(asked) + longest * norm(query - asked)
-        return np.sort(rows), float(scores[0, -1]) / (self.scale * scale) + off
+        off = self.margin * norm(asked) + longest * norm(query - asked) + rounding
+        near = scores[0] / np.float32(self.scale * scale)
+        # What lies further below the k-th than both can be off is not among the best.
+        close = np.count_nonzero(near >= near[min(k, wanted) - 1] - 2 * off)
+        return np.sort(rows[:close]), float(near[-1]) + off
 
     def _parameters(
         self, wanted: int, bits: npt.NDArray[np.uint8] | None
@@ -157,6 +166,20 @@ class Approximate:
 
     def _rounded(self, scaled: Vectors) -> Vectors:
         return np.asarray(np.rint(scaled.clip(-127, 127)))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keep FAISS to the calling thread: for one query it gains nothing by more of them.
+
+    But it waits for all of them, and on busy cores that takes many times as long as the search.
+    """
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)  # for this thread alone
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(threads)
 
 
 def _scale(values: Vectors) -> float:

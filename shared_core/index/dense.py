@@ -144,7 +144,10 @@ class DenseView:
             return None
         first = self.approximate.size
         covered = None if allowed is None else allowed[:first]
-        rows, bound = self.approximate.search(vector, depth, covered, self.longest)
+        rounding = self._rounding(vector)
+        rows, bound = self.approximate.search(
+            vector, depth, covered, longest=self.longest, rounding=rounding
+        )
         if rows.size < min(depth, first if covered is None else np.count_nonzero(covered)):
             return None
         if first < self.size:
@@ -152,7 +155,7 @@ class DenseView:
             waiting = ScannedQuery(np.vecdot(self.vectors[first:], vector), rest)
             rows = np.concatenate([rows, first + waiting.near(depth)])
         query = PreselectedQuery(self.vectors, vector, rows)
-        if self.kind == "flat" and not query.lowest(depth) > bound + self._rounding(vector):
+        if self.kind == "flat" and not query.lowest(depth) > bound:
             return None
         return query
 

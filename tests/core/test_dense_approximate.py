@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import faiss
 import numpy as np
 import pytest
 
@@ -129,6 +130,29 @@ def test_the_short_list_is_proven_on_unit_vectors(dim: int) -> None:
     dense = build("flat", vectors)._state.dense
     proven = [dense._preselected(dense.unit(query), 10, None) for query in vectors[:20]]
     assert sum(query is not None for query in proven) >= 18
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_query_keeps_faiss_to_one_thread(
+    kind: str, indexes: dict[str, HybridIndex], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A team of threads waits for the slowest of them, which takes long where cores are busy."""
+    before, asked = faiss.omp_get_max_threads(), []
+    index = indexes[kind]._state.dense.approximate.index  # type: ignore[union-attr]
+    search = type(index).search
+
+    def counted(*args: object, **options: object) -> object:
+        asked.append(faiss.omp_get_max_threads())
+        return search(*args, **options)
+
+    monkeypatch.setattr(type(index), "search", counted)
+    faiss.omp_set_num_threads(2)
+    try:
+        indexes[kind].search("", clustered_vectors(1, DIM)[0], k=10)
+        assert asked == [1]
+        assert faiss.omp_get_max_threads() == 2
+    finally:
+        faiss.omp_set_num_threads(before)
 
 
 @pytest.mark.parametrize("kind", KINDS)
