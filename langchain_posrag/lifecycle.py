@@ -36,6 +36,15 @@ class RetrieverArguments(CAUSArguments, total=False):
     metadata: dict[str, Any] | None
 
 
+class IndexArguments(RetrieverArguments, total=False):
+    """Keyword arguments of a `CAUSRetriever` that builds its own index."""
+
+    metric: Metric
+    dense: Dense
+    variant: Variant
+    tokenizer: Tokenizer | None
+
+
 class RetrieverLifecycle(IndexedDocuments):
     """The half of `CAUSRetriever` that builds, saves and loads one; see there."""
 
@@ -85,7 +94,7 @@ class RetrieverLifecycle(IndexedDocuments):
         *,
         metadatas: Sequence[dict[str, Any]] | None = None,
         ids: Sequence[str] | None = None,
-        **options: Unpack[RetrieverArguments],
+        **options: Unpack[IndexArguments],
     ) -> Self:
         """Do what `from_documents` does with texts, and the metadata and id of each if given."""
         rows = zip(

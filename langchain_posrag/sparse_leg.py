@@ -14,11 +14,10 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
 from langchain_posrag.documents import passage_of
-from langchain_posrag.vector_stores import predicate
 from shared_core import BM25Index, Passage
 from shared_core.index import Tokenizer
 from shared_core.index.bm25 import Variant
-from shared_core.index.metadata import MetadataColumns, Visible, Where
+from shared_core.index.metadata import MetadataColumns, Visible, Where, predicate
 from shared_core.index.neighbours import PassageNeighbours
 from shared_core.index.place_table import Places
 from shared_core.index.places import ChunkReader
@@ -36,14 +35,14 @@ class SparseLeg:
     Parameters
     ----------
     bm25
-        `shared_core.BM25Index`.
+        `shared_core.BM25Index` without deleted rows.
     documents
         The documents of its rows, in order.
 
     Raises
     ------
     ValueError
-        If the numbers differ, or two documents have the same id.
+        If the numbers differ, rows have been deleted, or two documents have the same id.
     """
 
     def __init__(self, bm25: BM25Index, documents: Iterable[Document]) -> None:
@@ -55,6 +54,9 @@ class SparseLeg:
         self._columns: MetadataColumns | None = None
         self._places = Places()
         passages = [_passage(document) for document in documents]
+        if len(bm25) != bm25.view.size:
+            deleted = bm25.view.size - len(bm25)
+            raise ValueError(f"the BM25 index has {deleted} deleted rows: call its compact() first")
         if len(passages) != len(bm25):
             raise ValueError(f"the BM25 index has {len(bm25)} rows, got {len(passages)} documents")
         _check_distinct(passages)

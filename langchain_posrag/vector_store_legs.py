@@ -16,9 +16,9 @@ from typing_extensions import override
 from langchain_posrag.documents import document_of, with_id
 from langchain_posrag.legs import CallOptions, Legs
 from langchain_posrag.sparse_leg import SparseLeg, content_of
-from langchain_posrag.vector_stores import filter_arguments, predicate, replaces_documents
+from langchain_posrag.vector_stores import filter_arguments, replaces_documents
 from shared_core import CAUS, Arrangement, Passage
-from shared_core.index.metadata import Where
+from shared_core.index.metadata import Where, predicate
 from shared_core.scoring.ranking import check_k
 
 Hits = list[tuple[Document, float]]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
-from shared_core.index.metadata import MetadataColumns, Where
+from shared_core.index.metadata import Where, predicate
 
 FAISS = "langchain_community.vectorstores.faiss.FAISS"
 
@@ -72,28 +71,6 @@ def replaces_documents(store: VectorStore) -> bool:
     FAISS raises instead, and only after it has added the vector.
     """
     return FAISS not in _class_names(store)
-
-
-def predicate(where: Where) -> Callable[[Mapping[str, Any]], bool]:
-    """Return a filter as a function of the metadata.
-
-    Raises
-    ------
-    ValueError
-        If the filter is one that the sparse leg could not keep to.
-    """
-    if where is None:
-        return lambda metadata: True
-    MetadataColumns((), 0).allowed(where)
-    if callable(where):
-        return where
-    wanted = {
-        key: list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
-        for key, value in where.items()
-    }
-    return lambda metadata: all(
-        key in metadata and metadata[key] in values for key, values in wanted.items()
-    )
 
 
 def _class_names(store: VectorStore) -> list[str]:

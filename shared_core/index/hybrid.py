@@ -74,6 +74,11 @@ class HybridIndex:
     tokenizer
         Text to tokens, by default `tokenize`.
 
+    Attributes
+    ----------
+    extra
+        JSON-able values that `save` writes and `load` reads back: an adapter's options, say.
+
     Raises
     ------
     ValueError

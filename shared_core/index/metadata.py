@@ -16,6 +16,25 @@ Where: TypeAlias = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool] | Non
 """Wanted value of each key (a list, tuple or set: any of them), or a function of the metadata."""
 
 _ABSENT = object()
+_UNHASHABLE = object()
+
+
+def predicate(where: Where) -> Callable[[Mapping[str, Any]], bool]:
+    """Return a filter as a function of the metadata, that passes what `MetadataColumns` passes.
+
+    Raises
+    ------
+    ValueError
+        If the filter is of another form.
+    """
+    if where is None:
+        return lambda metadata: True
+    if callable(where):
+        return where
+    wanted = _wanted(where)
+    return lambda metadata: all(
+        key in metadata and _hashable(metadata[key]) in values for key, values in wanted.items()
+    )
 
 
 class MetadataColumns:
@@ -30,15 +49,13 @@ class MetadataColumns:
     size
         Number of rows.
     rows
-        Rows that are not deleted, all by default; no filter passes the others, or looks at them.
+        Rows that are not deleted; no filter passes the others, or looks at them.
     """
 
-    def __init__(
-        self, passages: Sequence[Passage], size: int, rows: Sequence[int] | None = None
-    ) -> None:
+    def __init__(self, passages: Sequence[Passage], size: int, rows: Sequence[int]) -> None:
         self._passages = passages
         self._size = size
-        self._rows = range(size) if rows is None else rows
+        self._rows = rows
         self._columns: dict[str, dict[Any, Rows]] = {}
 
     def allowed(self, where: Where) -> Bools | None:
@@ -55,27 +72,15 @@ class MetadataColumns:
             allowed = np.zeros(self._size, np.bool_)
             allowed[[row for row in self._rows if where(self._passages[row].metadata)]] = True
             return allowed
-        if not isinstance(where, Mapping):
-            raise ValueError(f"a filter is a mapping or a function of the metadata, got {where!r}")
         allowed = np.zeros(self._size, np.bool_)
         allowed[self._rows] = True
-        for key, wanted in where.items():
-            allowed &= self._equal(key, wanted)
+        for key, wanted in _wanted(where).items():
+            column = self._column(key)
+            matching = np.zeros(self._size, np.bool_)
+            for value in wanted & column.keys():
+                matching[column[value]] = True
+            allowed &= matching
         return allowed
-
-    def _equal(self, key: str, wanted: Any) -> Bools:
-        if not isinstance(key, str) or key.startswith("$") or isinstance(wanted, Mapping):
-            raise ValueError(
-                f"filter {key!r}: {wanted!r} uses operators; "
-                "give a function of the metadata instead"
-            )
-        column = self._column(key)
-        matching = np.zeros(self._size, np.bool_)
-        for value in wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]:
-            rows = column.get(_hashable(value))
-            if rows is not None:
-                matching[rows] = True
-        return matching
 
     def _column(self, key: str) -> dict[Any, Rows]:
         column = self._columns.get(key)
@@ -125,9 +130,26 @@ class Visible:
         return int(np.count_nonzero(self.allowed[list(rows[:there])]))
 
 
+def _wanted(where: Mapping[str, Any]) -> dict[str, set[Any]]:
+    """Return the values that pass, by key, as `_hashable` has them."""
+    if not isinstance(where, Mapping):
+        raise ValueError(f"a filter is a mapping or a function of the metadata, got {where!r}")
+    for key, value in where.items():
+        if not isinstance(key, str) or key.startswith("$") or isinstance(value, Mapping):
+            raise ValueError(
+                f"filter {key!r}: {value!r} uses operators; give a function of the metadata instead"
+            )
+    return {
+        key: set(
+            map(_hashable, value if isinstance(value, list | tuple | set | frozenset) else [value])
+        )
+        for key, value in where.items()
+    }
+
+
 def _hashable(value: Any) -> Any:
     try:
         hash(value)
     except TypeError:
-        return repr(value)
+        return _UNHASHABLE, repr(value)
     return value

@@ -1,4 +1,4 @@
-"""One immutable state of a sparse index, and a query against it."""
+"""One immutable state of a sparse index."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import pytest
 
 from shared_core import HybridIndex, Passage
 from shared_core.index import dense, sparse_query
+from shared_core.index.metadata import predicate
 
 from .making import found_ids, make_index, random_vectors
 
@@ -48,6 +49,7 @@ def found(index: HybridIndex, where: Any) -> set[str]:
         ({"lang": []}, ""),
         ({"year": [2020, 2021], "lang": "de"}, "1"),
         ({"tags": [["a", "b"]]}, "0"),
+        ({"tags": ["['a', 'b']"]}, ""),
         ({"flag": None}, "2"),
         ({"nowhere": "x"}, ""),
         (lambda metadata: metadata.get("year", 0) > 2020, "12"),
@@ -57,6 +59,8 @@ def found(index: HybridIndex, where: Any) -> set[str]:
 def test_what_filters_mean(index: HybridIndex, where: Any, ids: str) -> None:
     """Equal, any of, all keys together, a key that is absent, a function."""
     assert found(index, where) == {*ids}
+    passes = predicate(where)
+    assert {str(n) for n, metadata in enumerate(METADATA) if passes(metadata)} == {*ids}
 
 
 @pytest.mark.parametrize("n", [60, 400])
@@ -111,6 +115,8 @@ def test_filters_of_another_form_are_refused(index: HybridIndex, where: Any, mes
     """A ValueError that shows the filter, rather than an answer that ignores it."""
     with pytest.raises(ValueError, match=message):
         found(index, where)
+    with pytest.raises(ValueError, match=message):
+        predicate(where)
 
 
 def test_a_filter_function_that_raises_is_heard(index: HybridIndex) -> None:

@@ -334,6 +334,16 @@ def test_a_sparse_leg_needs_all_its_documents(documents: list[Document]) -> None
         SparseLeg.from_documents([documents[0], documents[0]])
 
 
+def test_a_sparse_leg_refuses_an_index_whose_rows_have_gaps(documents: list[Document]) -> None:
+    """As many documents as rows that are left: each would stand for another's row."""
+    bm25 = BM25Index.from_texts(["first", *(document.page_content for document in documents)])
+    bm25.delete([0])
+    with pytest.raises(ValueError, match="1 deleted rows"):
+        SparseLeg(bm25, documents)
+    bm25.compact()
+    assert SparseLeg(bm25, documents).search(documents[3].page_content, 1, None)[0].id == "d3"
+
+
 def test_the_direction_of_an_unknown_store_has_to_be_given(
     documents: list[Document], embeddings: Embeddings
 ) -> None:
