@@ -6,6 +6,7 @@ import ast
 import importlib
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,7 @@ def modules_of(package: str) -> list[str]:
     return sorted(".".join(path.parts).removesuffix(".__init__") for path in paths)
 
 
+@cache
 def imports_of(module: str) -> set[str]:
     """Return the dotted names that a module imports anywhere, also inside functions."""
     path = ROOT.joinpath(*module.split("."))

