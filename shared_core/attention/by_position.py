@@ -20,7 +20,7 @@ from shared_core.attention.scores import LayerSet, RowSet, document_scores
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.placement.curve import POINTS, Interval, PositionalCurve
+from shared_core.placement.curve import Interval, PositionalCurve
 from shared_core.placement.region import TENTHS, over_middle, relative_scores
 from shared_core.sensitivity.questions import ProbeQuestion, check_context, check_questions
 from shared_core.sensitivity.versions import timestamp, versions
@@ -33,6 +33,9 @@ READ: tuple[tuple[RowSet, LayerSet], ...] = (
     ("edges", "lower"),
 )
 """Rows and layers of the document scores: those of figures 2a, 2b (two) and 3."""
+
+POINTS = 100
+"""Parts of a curve: fine enough for a document of 1 % of the region."""
 
 BAND_RESAMPLES = 1_000
 """Of each point of a band, which is drawn and decides nothing."""

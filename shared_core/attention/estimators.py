@@ -14,14 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
-from shared_core.attention.scores import (
-    LayerSet,
-    RowSet,
-    Span,
-    checked_scores,
-    document_scores,
-    parts_of,
-)
+from shared_core.attention.scores import LayerSet, RowSet, Span, document_scores, parts_of
+from shared_core.placement.region import finite_scores
 
 CONTENT_FREE = "N/A"
 """The question that asks nothing (Chen et al. 2024), which shows attention by position alone."""
@@ -173,4 +167,4 @@ def ranking_of(scores: npt.ArrayLike) -> tuple[int, ...]:
     ValueError
         If a score is not finite.
     """
-    return tuple(np.argsort(-checked_scores(scores), kind="stable").tolist())
+    return tuple(np.argsort(-finite_scores(scores), kind="stable").tolist())

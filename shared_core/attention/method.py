@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,7 @@ from shared_core.attention.estimators import ranking_of
 from shared_core.attention.one_round import OneRound
 from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel
-from shared_core.placement.attention import ATTENTION_PLACEMENTS
 from shared_core.placement.curve import PositionalCurve
-
-_OF_A_SLOT = ("psi", "gate", "reason", "estimator", "curve")
-"""What an earlier step says of a slot, which no longer holds once a document is moved."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +39,8 @@ class AttentionMethod:
     curve: PositionalCurve | None = None
 
     def __post_init__(self) -> None:
-        if self.curve is not None and self.two_rounds.placement not in ATTENTION_PLACEMENTS:
-            raise ValueError(
-                f"placement {self.two_rounds.placement!r} makes no use of a curve; leave the "
-                f"curve out, or take one of {', '.join(ATTENTION_PLACEMENTS)}"
-            )
+        if self.curve is not None:
+            self._one_round(self.curve)
 
     def place(
         self, texts: Sequence[str], question: str | None
@@ -89,17 +82,13 @@ class AttentionMethod:
     def _on_curve(
         self, curve: PositionalCurve, texts: Sequence[str], question: str
     ) -> tuple[tuple[int, ...], list[dict[str, Any]]]:
-        one_round = OneRound(
-            placement=self.two_rounds.placement, curve=curve, template=self.two_rounds.template
-        )
         case = Case(question=question, documents=texts)
         with self.model.alone() as model:
-            order = one_round.order(model, case, range(len(texts)))
+            order = self._one_round(curve).order(model, case, range(len(texts)))
         shared = {"placement": self.two_rounds.placement, "curve": curve.model}
         return order, [{"rank": rank, "slot": slot, **shared} for slot, rank in enumerate(order)]
 
-
-def merged(earlier: object, detail: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what explained a document so far, if anything did, with the detail of its new slot."""
-    known = earlier if isinstance(earlier, Mapping) else {}
-    return {key: value for key, value in known.items() if key not in _OF_A_SLOT} | {**detail}
+    def _one_round(self, curve: PositionalCurve) -> OneRound:
+        return OneRound(
+            placement=self.two_rounds.placement, curve=curve, template=self.two_rounds.template
+        )

@@ -12,7 +12,7 @@ from shared_core.generation.base import Generator
 from shared_core.generation.callables import as_generator
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.placement import Placement, resolve_placement
+from shared_core.placement import Placement, resolve_without_profile
 from shared_core.placement.attention import ATTENTION_PLACEMENTS
 from shared_core.placement.curve import PositionalCurve
 
@@ -59,7 +59,7 @@ class OneRound:
                 "a curve, or take TwoRound, which reads it"
             )
         if self.curve is None:
-            _check_needs_no_profile(resolve_placement(self.placement))
+            resolve_without_profile(self.placement)
 
     def run(
         self,
@@ -111,7 +111,7 @@ class OneRound:
             As `run`.
         """
         if self.curve is None:
-            slots = resolve_placement(self.placement)(len(ranking))
+            slots = resolve_without_profile(self.placement)(len(ranking))
             return tuple(ranking[rank] for rank in slots)
         if not isinstance(model, HuggingFaceModel):
             raise ValueError(
@@ -162,13 +162,3 @@ def scores_of(ranking: Sequence[int]) -> tuple[float, ...]:
     """Return scores that say no more than a ranking does, by document; see `PlacedAnswer`."""
     scores = {document: float(len(ranking) - rank) for rank, document in enumerate(ranking)}
     return tuple(scores[document] for document in range(len(ranking)))
-
-
-def _check_needs_no_profile(placement: Placement) -> None:
-    try:
-        placement(2)
-    except ValueError:
-        raise ValueError(
-            f"placement {placement.name!r} is made from a position profile, which is not asked for "
-            "here; take one that is not"
-        ) from None

@@ -96,11 +96,10 @@ def render_prompt(
     question: str,
     *,
     labels: Sequence[str] | None = None,
-    max_tokens: int | None = None,
 ) -> RenderedPrompt:
     """Render documents and a question, and find their tokens.
 
-    The token ids are those that ``encoder.encode`` gives the same prompt.
+    The token ids are those that ``encoder.encode`` gives the same prompt; nothing is cut off.
 
     Parameters
     ----------
@@ -114,15 +113,12 @@ def render_prompt(
         The question.
     labels
         What stands before each text, such as ``"[1] "`` or a title; nothing by default.
-    max_tokens
-        Most tokens that the prompt may have. Nothing is ever cut off.
 
     Raises
     ------
     ValueError
         If the tokenizer knows no offsets, `labels` are not as many as the documents, the chat
-        template alters the message, a document has no token of its own, or the prompt has more
-        than `max_tokens` tokens.
+        template alters the message, or a document has no token of its own.
     """
     tokenizer = encoder.tokenizer
     if not getattr(tokenizer, "is_fast", False):
@@ -143,8 +139,6 @@ def render_prompt(
     texts = [(moved(start), moved(end)) for start, end in pieces.texts]
     contents = _contents(offsets, texts, documents)
     blocks = _blocks(offsets, [moved(start) for start in pieces.blocks], contents)
-    if max_tokens is not None and len(ids) > max_tokens:
-        raise ValueError(_too_long(len(ids), max_tokens, blocks))
     return RenderedPrompt(
         text=text,
         ids=ids,
@@ -281,10 +275,3 @@ def _blocks(offsets: _Offsets, blocks: Sequence[int], contents: Sequence[Span]) 
     ]
     # nothing stands behind the last text: its block ends with it
     return tuple(pairwise([*starts, ends[-1]]))
-
-
-def _too_long(length: int, most: int, blocks: Sequence[Span]) -> str:
-    message = f"the prompt has {length} tokens, more than the {most} that max_tokens allows"
-    beyond = [number for number, (_, end) in enumerate(blocks) if end > most]
-    where = f": document {beyond[0]} is the first to end beyond them" if beyond else ""
-    return f"{message}{where}; give fewer or shorter documents"

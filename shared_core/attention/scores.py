@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
+from shared_core.placement.region import finite_scores
 
 LayerSet: TypeAlias = Literal["all", "lower", "upper"]
 """The sets of layers that the methods read."""
@@ -77,7 +78,7 @@ def token_scores(rows: npt.ArrayLike, *, layers: LayerSet | Sequence[int] = "all
             f"got {weights.shape}"
         )
     chosen = weights[_indices(layers, len(weights))]
-    return checked_scores(chosen.mean(axis=(0, 1, 2), dtype=np.float64))
+    return finite_scores(chosen.mean(axis=(0, 1, 2), dtype=np.float64))
 
 
 def document_scores(
@@ -115,7 +116,7 @@ def document_scores(
 
 def parts_of(token_scores: npt.ArrayLike, spans: Sequence[Span]) -> list[Scores]:
     """Return the token scores of each span; raise as `document_scores` does."""
-    scores = checked_scores(token_scores)
+    scores = finite_scores(token_scores)
     for number, (start, end) in enumerate(spans):
         if not 0 <= start < end <= len(scores):
             raise ValueError(
@@ -123,17 +124,6 @@ def parts_of(token_scores: npt.ArrayLike, spans: Sequence[Span]) -> list[Scores]
                 f"{len(scores)} tokens that have scores"
             )
     return [scores[start:end] for start, end in spans]
-
-
-def checked_scores(scores: npt.ArrayLike) -> Scores:
-    """Return scores as float64 of shape (n,); raise ValueError if they are not, or not finite."""
-    checked = np.asarray(scores, np.float64)
-    if checked.ndim != 1:
-        raise ValueError(f"scores must have shape (n,), got {checked.shape}")
-    bad = np.flatnonzero(~np.isfinite(checked))
-    if len(bad):
-        raise ValueError(f"scores must be finite, got {checked[bad[0]]} at position {bad[0]}")
-    return checked
 
 
 def _indices(layers: LayerSet | Sequence[int], total: int) -> list[int]:

@@ -13,14 +13,7 @@ from shared_core.comparison.by_distraction import DISTRACTION_AWARE, Distraction
 from shared_core.comparison.records import BASELINES
 from shared_core.comparison.strategy import Means, Order, RankedCase, Strategy
 from shared_core.generation.checking import Request
-from shared_core.placement import (
-    PLACEMENTS,
-    MaxRelevance,
-    MinDistraction,
-    Placement,
-    Shuffle,
-    resolve_placement,
-)
+from shared_core.placement import PLACEMENTS, Placement, Shuffle, resolve_placement
 
 DEFAULTS = (*BASELINES, "inverse", "u_shape")
 """The strategies that need to know nothing of the model."""
@@ -76,7 +69,7 @@ class Placed:
     placement: Placement
 
     def __post_init__(self) -> None:
-        if isinstance(self.placement, MaxRelevance | MinDistraction):
+        if self.placement.needs_profile:
             self.means.profile_for(self.name)
         self.placement(2, self.means.profile)
 

@@ -6,7 +6,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -72,13 +72,19 @@ class VectorCandidates:
         background = _background(embed, negatives)
         if policy is None:
             policy = "calibrated" if background is not None else "density"
-        self.policy = _check(policy, background)
-        self.threshold = finite(threshold, "threshold")
-        self._fitted = Fitted(
-            background,
-            embed is not None,
-            dim=None if background is None else background.questions.shape[1],
-        )
+        dim = None if background is None else background.questions.shape[1]
+        self._set(Fitted(background, embed is not None, dim=dim), policy, threshold)
+
+    @classmethod
+    def _of(cls, fitted: Fitted, policy: Policy, threshold: float) -> Self:
+        candidates = cls.__new__(cls)
+        candidates._set(fitted, policy, threshold)
+        return candidates
+
+    def _set(self, fitted: Fitted, policy: Policy, threshold: float) -> None:
+        self._fitted = fitted
+        self._policy = _check(policy, fitted.background)
+        self._threshold = finite(threshold, "threshold")
         self._writing = threading.Lock()
 
     @classmethod
@@ -94,7 +100,7 @@ class VectorCandidates:
         embed: Embed | None = None,
         negatives: npt.ArrayLike | None = None,
         on_contexts: Callable[[int], None] | None = None,
-    ) -> VectorCandidates:
+    ) -> Self:
         """Fit on contexts and their pseudo-queries; what does not fit in memory goes to `add`.
 
         Parameters
@@ -189,6 +195,16 @@ class VectorCandidates:
         )
 
     @property
+    def policy(self) -> Policy:
+        """The policy in force; see `with_policy` for another."""
+        return self._policy
+
+    @property
+    def threshold(self) -> float:
+        """How far above the policy's statistic a query has to be."""
+        return self._threshold
+
+    @property
     def similarities(self) -> Scores:
         """Similarity of each pseudo-query to its own context, ascending."""
         return np.sort(self._fitted.similarities)
@@ -236,11 +252,9 @@ class VectorCandidates:
             return RetrievalDecision.without_passages(str(self.policy))
         return self.levels.decide(nearest, self.threshold, coverage)
 
-    def with_policy(self, policy: Policy, threshold: float = 0.0) -> VectorCandidates:
+    def with_policy(self, policy: Policy, threshold: float = 0.0) -> Self:
         """Return a copy that decides by another policy and threshold."""
-        other = VectorCandidates(policy="density", threshold=threshold)
-        other.policy, other._fitted = _check(policy, self._fitted.background), self._fitted
-        return other
+        return self._of(self._fitted, policy, threshold)
 
     def verify_embeddings(self, embed: Embed) -> None:
         """Check that `embed` is the model of the fit, by embedding one known question again.
@@ -262,7 +276,7 @@ class VectorCandidates:
         write_gate(Path(path), self._fitted, self.policy, self.threshold)
 
     @classmethod
-    def load(cls, path: str | Path, *, embed: Embed | None = None) -> VectorCandidates:
+    def load(cls, path: str | Path, *, embed: Embed | None = None) -> Self:
         """Read a fit that `save` wrote.
 
         Parameters
@@ -281,9 +295,7 @@ class VectorCandidates:
         EmbeddingMismatchError
             If `embed` is not the model of the fit.
         """
-        fitted, policy, threshold = read_gate(Path(path))
-        candidates = cls(policy="density", threshold=threshold)
-        candidates.policy, candidates._fitted = _check(policy, fitted.background), fitted
+        candidates = cls._of(*read_gate(Path(path)))
         if embed is not None:
             candidates.verify_embeddings(embed)
         return candidates

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections import deque
 
@@ -18,7 +19,8 @@ class DriftMonitor:
     Any mixture of questions inside and outside the corpus lies between the two levels of the
     fit. What no mixture explains is told: nearly everything lies outside, or the median lies
     above the nearest pseudo-query. Either the corpus, the embedding model or the questions have
-    changed. It warns once, and again only after the similarities have come back.
+    changed. It warns once, and again only after the similarities have come back. Threads may
+    share one.
 
     Parameters
     ----------
@@ -50,29 +52,35 @@ class DriftMonitor:
         self.least_inside = least_inside
         self._seen: deque[float] = deque(maxlen=window)
         self._drifted = False
+        self._observing = threading.Lock()
 
     def observe(self, similarity: float) -> bool:
         """Take a live query's highest similarity, and return whether they have drifted.
 
         Warns with a `UserWarning` when they begin to.
         """
-        self._seen.append(float(similarity))
-        if len(self._seen) < (self._seen.maxlen or 0):
-            return False
+        with self._observing:
+            self._seen.append(float(similarity))
+            if len(self._seen) < (self._seen.maxlen or 0):
+                return False
+            what = self._what_tells()
+            begins = what is not None and not self._drifted
+            self._drifted = what is not None
+        if begins:
+            warnings.warn(
+                f"the last {self._seen.maxlen} queries have left the fitted distribution: {what}; "
+                "fit anew if the corpus, the embedding model or the questions have changed",
+                stacklevel=2,
+            )
+        return what is not None
+
+    def _what_tells(self) -> str | None:
         levels = self.candidates.levels
         edge = levels.edge + self.candidates.threshold
         inside = sum(value >= edge for value in self._seen) / len(self._seen)
         middle = sorted(self._seen)[len(self._seen) // 2]
-        what = None
         if inside < self.least_inside:
-            what = f"only {inside:.0%} of them reach the edge of {edge:.3f}"
-        elif middle > levels.upper:
-            what = f"their median {middle:.3f} lies above every pseudo-query ({levels.upper:.3f})"
-        if what is not None and not self._drifted:
-            warnings.warn(
-                f"the last {len(self._seen)} queries have left the fitted distribution: {what}; "
-                "fit anew if the corpus, the embedding model or the questions have changed",
-                stacklevel=2,
-            )
-        self._drifted = what is not None
-        return self._drifted
+            return f"only {inside:.0%} of them reach the edge of {edge:.3f}"
+        if middle > levels.upper:
+            return f"their median {middle:.3f} lies above every pseudo-query ({levels.upper:.3f})"
+        return None

@@ -51,3 +51,20 @@ def resolve_placement(spec: str | Placement) -> Placement:
     if spec not in PLACEMENTS:
         raise ValueError(f"unknown placement {spec!r}; known: {', '.join(PLACEMENTS)}")
     return PLACEMENTS[spec]()
+
+
+def resolve_without_profile(spec: str | Placement) -> Placement:
+    """Return what `resolve_placement` does, where no position profile is at hand.
+
+    Raises
+    ------
+    ValueError
+        If no placement has that name, or it is made from a position profile.
+    """
+    placement = resolve_placement(spec)
+    if placement.needs_profile:
+        raise ValueError(
+            f"placement {placement.name!r} is made from a position profile, which is not asked for "
+            "here; take one that is not"
+        )
+    return placement

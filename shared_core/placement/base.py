@@ -12,10 +12,12 @@ from shared_core.sensitivity.profile import PositionProfile
 class Placement:
     """A rule that says which rank stands in which slot.
 
-    Subclasses set `name`, the key under which `PLACEMENTS` finds them, and `order`.
+    Subclasses set `name`, the key under which `PLACEMENTS` finds them, and `order`; and
+    `needs_profile`, if they are made from a position profile.
     """
 
     name: ClassVar[str]
+    needs_profile: ClassVar[bool] = False
 
     def __call__(self, k: int, profile: PositionProfile | None = None) -> tuple[int, ...]:
         """Return slot -> rank for `k` passages, a bijection on 0..k-1.

@@ -33,6 +33,7 @@ class MaxRelevance(Placement):
     """
 
     name = "max_relevance"
+    needs_profile = True
 
     def order(self, k: int, profile: PositionProfile | None) -> tuple[int, ...]:
         """Return slot -> rank."""
@@ -49,6 +50,7 @@ class MinDistraction(Placement):
     """
 
     name = "min_distraction"
+    needs_profile = True
 
     def order(self, k: int, profile: PositionProfile | None) -> tuple[int, ...]:
         """Return slot -> rank."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from shared_core.arrays import Scores
 from shared_core.errors import ProfileNotFoundError
@@ -18,15 +17,11 @@ from shared_core.placement.region import (
     middles,
     over_middle,
     parts_of_region,
-    relative_scores,
 )
 from shared_core.sensitivity.profile_files import path_of, saved_names
 from shared_core.sensitivity.records import is_file, read_record, write_record
 
 Interval = tuple[float, float]
-
-POINTS = 100
-"""Parts of a curve, unless said otherwise: fine enough for a document of 1 % of the region."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,34 +90,6 @@ class PositionalCurve:
             object.__setattr__(self, "band", band)
         intervals = {name: _interval(each, name) for name, each in self.intervals.items()}
         object.__setattr__(self, "intervals", intervals)
-
-    @classmethod
-    def from_readings(
-        cls, readings: Sequence[npt.ArrayLike], *, model: str, points: int = POINTS
-    ) -> Self:
-        """Average the positional scores of several prompts.
-
-        Each is divided by its own mean first, since attention spreads thinner over longer prompts
-        and the shortest would outweigh the others; placement compares sums within one curve, so
-        the scale is of no account to it. Each part gets the mean of what lies within it.
-
-        Parameters
-        ----------
-        readings
-            Positional scores of each prompt's document region, shape (n,), of any lengths.
-        model
-            Name of the model.
-        points
-            Number of parts, >= 1.
-
-        Raises
-        ------
-        ValueError
-            If there are no readings, one is empty, not finite or without attention, or `points`
-            is below 1.
-        """
-        rows = relative_scores(readings, points)
-        return cls(model=model, scores=tuple(rows.mean(axis=0).tolist()), n=len(rows))
 
     @property
     def start(self) -> float:

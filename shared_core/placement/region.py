@@ -17,13 +17,19 @@ TENTHS = 10
 def finite_scores(scores: npt.ArrayLike) -> Scores:
     """Return scores as float64 of shape (n,); raise ValueError if they are not, or not finite."""
     values = np.asarray(scores, np.float64)
-    if values.ndim != 1 or not np.isfinite(values).all():
-        raise ValueError(f"scores must be finite and of shape (n,), got {values}")
+    if values.ndim != 1:
+        raise ValueError(f"scores must have shape (n,), got {values.shape}")
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise ValueError(f"scores must be finite, got {values[bad[0]]} at position {bad[0]}")
     return values
 
 
 def relative_scores(readings: Sequence[npt.ArrayLike], points: int) -> Scores:
     """Return the mean of each reading over equal parts of it, in multiples of its overall mean.
+
+    Attention spreads thinner over longer prompts, so that the shortest would outweigh the others
+    otherwise; placement compares sums within one curve, to which the scale is of no account.
 
     Parameters
     ----------

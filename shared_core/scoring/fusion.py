@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -120,11 +121,12 @@ def _leg(scores: npt.ArrayLike, name: str) -> Scores:
         raise ValueError(f"{name} scores must be one-dimensional, got shape {values.shape}")
     if np.isinf(values).any():
         raise ValueError(f"{name} scores must be finite, got {values[np.isinf(values)][0]}")
-    if not np.isfinite(np.nanmax(values, initial=0.0) - np.nanmin(values, initial=0.0)):
-        raise ValueError(f"{name} scores lie too far apart: {values.min()} to {values.max()}")
     missing = np.isnan(values)
     if missing.any():
         values[missing] = 0.0 if missing.all() else values[~missing].min()
+    lowest, highest = float(values.min(initial=0.0)), float(values.max(initial=0.0))
+    if not math.isfinite(highest - lowest):
+        raise ValueError(f"{name} scores lie too far apart: {lowest} to {highest}")
     return values
 
 

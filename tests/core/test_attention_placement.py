@@ -142,8 +142,8 @@ def test_nothing_and_one_are_placed(name: str) -> None:
         ([1, 0], [1.0] * 2, [1, 0], "document 1 has length 0; a length is at least 1 token"),
         ([1, 0], [1.0] * 2, [-1, 1], "document 0 has length -1"),
         ([1, 0], [1.0] * 4, [2, 3], "4 token scores for documents of 5 tokens together"),
-        ([0], [np.nan], [1], r"must be finite .*got \[nan\]"),
-        ([0], [[1.0]], [1], r"of shape \(n,\), got \[\[1"),
+        ([0], [np.nan], [1], "must be finite, got nan at position 0"),
+        ([0], [[1.0]], [1], r"must have shape \(n,\), got \(1, 1\)"),
     ],
 )
 def test_bad_input_is_refused(

@@ -88,6 +88,8 @@ def test_the_callers_arrays_are_left_alone() -> None:
     ("dense", "sparse", "message"),
     [
         ([1.0, INF], [1.0, 2.0], "dense scores must be finite, got inf"),
+        ([-1e308, 1e308], [1.0, 2.0], r"too far apart: -1e\+308 to 1e\+308"),
+        ([-1e308, 1e308, NAN], [1.0, 2.0, 3.0], r"too far apart: -1e\+308 to 1e\+308"),
         ([1.0, 2.0], [-INF, 2.0], "sparse scores must be finite, got -inf"),
         ([1.0], [1.0, 2.0], r"shapes \(1,\) and \(2,\)"),
         ([[1.0]], [1.0], r"dense scores must be one-dimensional, got shape \(1, 1\)"),

@@ -128,6 +128,17 @@ def test_bad_options_and_missing_profiles_are_refused(
         call()
 
 
+@pytest.mark.parametrize("name", PLACEMENTS)
+def test_a_placement_says_whether_it_needs_a_profile(name: str) -> None:
+    """So that whatever has none to give can refuse it by name."""
+    placement = PLACEMENTS[name]()
+    if not placement.needs_profile:
+        assert placement(3) == placement(3, PROFILE)
+        return
+    with pytest.raises(ValueError, match=f"'{name}' is made from"):
+        placement(3)
+
+
 def test_a_placement_of_ones_own_takes_part() -> None:
     """Subclass, name, order: the base class does the checking."""
 

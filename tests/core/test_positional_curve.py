@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from shared_core import PositionProfile, ProfileNotFoundError
 from shared_core.placement.attention import attention_placement
 from shared_core.placement.curve import PositionalCurve, curve_path, resolve_curve
+from shared_core.placement.region import relative_scores
 
 MEASURED = PositionalCurve(
     model="org/some model",
@@ -39,28 +41,30 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "profiles"
 
 
-def test_a_curve_is_the_mean_of_its_readings() -> None:
-    """Each in multiples of its own mean: (2, 1, 0, 1) and (0, 1, 2, 1), the second ten times."""
-    curve = PositionalCurve.from_readings([[4, 2, 0, 2], [0, 10, 20, 10]], model="m", points=4)
-    assert curve == PositionalCurve(model="m", scores=(1.0, 1.0, 1.0, 1.0), n=2)
-    one = PositionalCurve.from_readings([[4, 2, 0, 2]], model="m", points=4)
-    assert one.scores == (2.0, 1.0, 0.0, 1.0)
-    assert one.scores_for(4).tolist() == [2.0, 1.0, 0.0, 1.0]
+def curve_of(readings: Sequence[npt.ArrayLike], points: int) -> PositionalCurve:
+    rows = relative_scores(readings, points)
+    return PositionalCurve(model="m", scores=tuple(rows.mean(axis=0)), n=len(rows))
 
 
-def test_parts_of_a_curve_are_means_of_what_lies_in_them() -> None:
+def test_a_reading_counts_in_multiples_of_its_own_mean() -> None:
+    """The second has ten times the attention of the first, and weighs no more."""
+    rows = relative_scores([[4, 2, 0, 2], [0, 10, 20, 10]], 4)
+    assert rows.tolist() == [[2.0, 1.0, 0.0, 1.0], [0.0, 1.0, 2.0, 1.0]]
+
+
+def test_parts_of_a_reading_are_means_of_what_lies_in_them() -> None:
     """Three tokens in two parts: the middle one is half in each; and one token in three."""
-    halves = PositionalCurve.from_readings([[1.0, 2.0, 3.0]], model="m", points=2)
-    assert halves.scores == pytest.approx((2 / 3, 4 / 3))  # (1 + 2/2) / 1.5 and (2/2 + 3) / 1.5
-    assert PositionalCurve.from_readings([[7.0]], model="m", points=3).scores == pytest.approx(
-        (1.0, 1.0, 1.0)
-    )
+    [halves] = relative_scores([[1.0, 2.0, 3.0]], 2)
+    assert halves == pytest.approx((2 / 3, 4 / 3))  # (1 + 2/2) / 1.5 and (2/2 + 3) / 1.5
+    [thirds] = relative_scores([[7.0]], 3)
+    assert thirds == pytest.approx((1.0, 1.0, 1.0))
 
 
 def test_a_curve_is_interpolated_between_the_middles_of_its_parts() -> None:
     """Two parts over four tokens: middles at 1/4 and 3/4, tokens at 1/8, 3/8, 5/8 and 7/8."""
     curve = PositionalCurve(model="m", scores=(1.0, 3.0), n=1)
     assert curve.scores_for(4).tolist() == [1.0, 1.5, 2.5, 3.0]
+    assert curve.scores_for(2).tolist() == [1.0, 3.0]
     assert curve.scores_for(1).tolist() == [2.0]
     assert curve.scores_for(0).tolist() == []
 
@@ -72,7 +76,7 @@ def test_a_curve_keeps_the_mean_and_the_range(
     reading: list[float], points: int, tokens: int
 ) -> None:
     """Resampling invents no attention and loses none."""
-    curve = PositionalCurve.from_readings([reading], model="m", points=points)
+    curve = curve_of([reading], points)
     assert np.mean(curve.scores) == pytest.approx(1)
     scores, mean = curve.scores_for(tokens), np.mean(reading)
     assert scores.shape == (tokens,)
@@ -82,7 +86,7 @@ def test_a_curve_keeps_the_mean_and_the_range(
 def test_a_curve_places_another_prompt_in_one_round() -> None:
     """Measured on prompts of 40 and 90 tokens, used on one of 24, by any ranking."""
     u = [(2 * (at + 0.5) / n - 1.2) ** 2 for n in (40, 90) for at in range(n)]
-    curve = PositionalCurve.from_readings([u[:40], u[40:]], model="m")
+    curve = curve_of([u[:40], u[40:]], 100)
     lengths = [6, 4, 8, 6]
     found = attention_placement([3, 0, 1, 2], curve.scores_for(sum(lengths)), lengths)
     truth = [(2 * (at + 0.5) / 24 - 1.2) ** 2 for at in range(24)]
@@ -91,7 +95,7 @@ def test_a_curve_places_another_prompt_in_one_round() -> None:
 
 def test_a_curve_is_a_value() -> None:
     """It can be kept as plain numbers, and read back."""
-    curve = PositionalCurve.from_readings([np.arange(1.0, 9.0)], model="m", points=5)
+    curve = curve_of([np.arange(1.0, 9.0)], 5)
     assert {type(score) for score in curve.scores} == {float}
     assert PositionalCurve(**dataclasses.asdict(curve)) == curve
     assert len({curve, PositionalCurve(**dataclasses.asdict(curve))}) == 1
@@ -100,11 +104,12 @@ def test_a_curve_is_a_value() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: PositionalCurve.from_readings([], model="m"), "no readings"),
-        (lambda: PositionalCurve.from_readings([[1.0]], model="m", points=0), "points .*got 0"),
-        (lambda: PositionalCurve.from_readings([[1.0], []], model="m"), "reading 1 has no att"),
-        (lambda: PositionalCurve.from_readings([[0.0]], model="m"), "reading 0 has no attention"),
-        (lambda: PositionalCurve.from_readings([[np.inf]], model="m"), "must be finite .*inf"),
+        (lambda: relative_scores([], 2), "no readings"),
+        (lambda: relative_scores([[1.0]], 0), "points .*got 0"),
+        (lambda: relative_scores([[1.0], []], 2), "reading 1 has no att"),
+        (lambda: relative_scores([[0.0]], 2), "reading 0 has no attention"),
+        (lambda: relative_scores([[1.0, np.inf]], 2), "must be finite, got inf at position 1"),
+        (lambda: relative_scores([[[1.0]]], 2), r"must have shape \(n,\), got \(1, 1\)"),
         (lambda: PositionalCurve(model="m", scores=(), n=1), "curve of 'm' has no scores"),
         (lambda: PositionalCurve(model="m", scores=(1.0,), n=0), "n must be at least 1, got 0"),
         (lambda: PositionalCurve(model="m", scores=(1.0,), n=1).scores_for(-1), "got -1"),

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from shared_core import GenerationError
+from shared_core import GenerationError, PositionProfile
 from shared_core.attention import Case, OneRound, RankGPT, render_prompt
-from shared_core.placement import PLACEMENTS, Shuffle, resolve_placement
+from shared_core.placement import PLACEMENTS, Placement, Shuffle, resolve_placement
 from shared_core.placement.attention import ATTENTION_PLACEMENTS
 from shared_core.placement.curve import PositionalCurve
 from shared_core.sensitivity import ANSWER
@@ -75,6 +75,35 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
     """At once, with the way out."""
     with pytest.raises(ValueError, match=message):
         OneRound(**options)
+
+
+class Odd(Placement):
+    """Takes odd numbers of documents alone."""
+
+    name = "odd"
+
+    def order(self, k: int, profile: PositionProfile | None) -> tuple[int, ...]:
+        if k % 2 == 0:
+            raise ValueError(f"odd takes an odd number of documents, got {k}")
+        return tuple(range(k))
+
+
+class ByProfile(Odd):
+    """Says that it is made from a profile."""
+
+    name = "by_profile"
+    needs_profile = True
+
+
+def test_a_placement_of_ones_own_fails_in_its_own_words() -> None:
+    """Rather than being taken for one that is made from a profile, unless it says so."""
+    method = OneRound(placement=Odd())
+    [found] = method.run(echo, [Case(question="q?", documents=["a", "b", "c"])])
+    assert found.order == (0, 1, 2)
+    with pytest.raises(ValueError, match="odd takes an odd number of documents, got 6"):
+        method.run(echo, CASES)
+    with pytest.raises(ValueError, match="'by_profile' is made from a position profile"):
+        OneRound(placement=ByProfile())
 
 
 def test_a_curve_needs_a_model_whose_tokens_can_be_counted() -> None:

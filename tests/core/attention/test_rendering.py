@@ -447,19 +447,6 @@ def test_a_document_that_the_chat_template_trims_away_is_named() -> None:
         render_prompt(ENCODERS["byte-level, chat that trims"], template, [" \n", "Rome"], "")
 
 
-def test_a_prompt_that_is_too_long_is_refused() -> None:
-    """Naming the first document beyond the limit; at the limit it is not."""
-    encoder = ENCODERS["byte-level"]
-    prompt = render_prompt(encoder, ANSWER, DOCUMENTS, QUESTION)
-    length = len(prompt.ids)
-    assert render_prompt(encoder, ANSWER, DOCUMENTS, QUESTION, max_tokens=length) == prompt
-    with pytest.raises(ValueError, match=f"{length} tokens, .* {length - 1} that .* allows; give"):
-        render_prompt(encoder, ANSWER, DOCUMENTS, QUESTION, max_tokens=length - 1)
-    limit = prompt.blocks[2][0]
-    with pytest.raises(ValueError, match="allows: document 2 is the first to end beyond"):
-        render_prompt(encoder, ANSWER, DOCUMENTS, QUESTION, max_tokens=limit)
-
-
 class Characters(PreTrainedTokenizer):
     """A tokenizer in Python, which knows no offsets."""
 

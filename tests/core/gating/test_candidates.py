@@ -78,6 +78,17 @@ def test_the_threshold_shifts_the_bar_and_shows_in_the_margin() -> None:
     assert gate.decide(edge + 0.05).retrieve, "the copy must not change the original"
 
 
+@pytest.mark.parametrize(("option", "value"), [("policy", "nonsense"), ("threshold", math.nan)])
+def test_options_are_not_changed_behind_their_checks(
+    gate: VectorCandidates, option: str, value: object
+) -> None:
+    """`with_policy` makes another gate, and looks at them."""
+    with pytest.raises(AttributeError):
+        setattr(gate, option, value)
+    with pytest.raises(ValueError, match=r"nonsense|nan"):
+        gate.with_policy(**{"policy": "density", option: value})  # type: ignore[arg-type]
+
+
 def test_policies_are_the_statistics_they_are_named_after() -> None:
     """Against numpy on 40 known similarities."""
     values = np.sort(np.random.default_rng(0).random(40))

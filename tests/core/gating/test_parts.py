@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -207,6 +209,19 @@ def test_drift_is_told_once_and_again_after_it_came_back(gate: VectorCandidates)
         assert [monitor.observe(1.0) for _ in range(20)][-1]
     with pytest.raises(ValueError, match="window must be at least 20, got 5"):
         DriftMonitor(gate, window=5)
+
+
+def test_threads_may_share_a_monitor(gate: VectorCandidates) -> None:
+    """As the queries of a batch do; none fails because another one is being observed."""
+    monitor = DriftMonitor(gate, window=200)
+    similarity = gate.levels.edge + 0.1
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            assert not any(threads.map(monitor.observe, [similarity] * 4000))
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_the_gate_decides_by_what_was_found(gate: VectorCandidates) -> None:
