@@ -37,7 +37,19 @@ class ProfileNotFoundError(PosragError):
 
 
 class GenerationError(PosragError):
-    """A language model failed, or returned something other than one text a prompt."""
+    """A language model failed, or returned something other than one text a prompt.
+
+    Parameters
+    ----------
+    message
+        All that is to be said.
+    bare
+        The failure alone, where the message says more; by default the message.
+    """
+
+    def __init__(self, message: str, *, bare: str | None = None) -> None:
+        super().__init__(message)
+        self.bare = message if bare is None else bare
 
 
 class MissingExtraError(PosragError, ImportError):

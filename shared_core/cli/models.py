@@ -11,7 +11,6 @@ from pathlib import Path
 from shared_core.cli.console import quiet_transformers
 from shared_core.errors import PosragError
 from shared_core.generation import Generator, HuggingFaceModel, as_generator
-from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
 
 HELP = (
     "a folder or hub name of a Hugging Face causal language model; openai:NAME for an "
@@ -95,18 +94,6 @@ def open_local_model(
         f"{spec!r} shows no attention: that is read off a model on this machine; give the folder "
         "or hub name of a Hugging Face causal language model (posrag probe measures any model)"
     )
-
-
-def is_reader(spec: str | None) -> bool:
-    """Whether MODEL is one of the repository's readers, which know one prompt and no language."""
-    return spec is not None and (
-        Path(spec).parent.name == "readers" and (Path(spec) / "training.jsonl").is_file()
-    )
-
-
-def abstaining(spec: str | None) -> PromptTemplate:
-    """Return the prompt in which MODEL is asked to abstain: a reader knows but one."""
-    return ANSWER if is_reader(spec) else ABSTAIN
 
 
 def _endpoint(spec: str) -> EntryPoint | None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from textwrap import fill
 from typing import Any
+
+from shared_core.generation.templates import ABSTENTION
 
 GRADERS_HELP = """\
 graders, from 0 (wrong) to 1 (right):
@@ -36,6 +39,13 @@ def add_asking(parser: argparse.ArgumentParser) -> None:
     add("--max-new-tokens", type=int, default=64, help="longest answer of a Hugging Face model or "
         "an endpoint, in tokens (default: 64)")  # fmt: skip
     add("--base-url", help="address of an OpenAI-compatible endpoint")
+
+
+def add_abstain_template(parser: argparse.ArgumentParser, use: str) -> None:
+    """Add the prompt that gives leave to abstain; `use` says what it serves."""
+    parser.add_argument("--abstain-template", type=Path, help="file with a prompt that holds "
+        "{context} and {question} and gives leave to abstain by saying "
+        f"{ABSTENTION}, for {use} (default: posrag's own prompt, with that leave)")  # fmt: skip
 
 
 def names(text: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from shared_core.comparison.assembling import assemble
+from shared_core.comparison.baselines import with_baselines
 from shared_core.comparison.checking import check_counts, check_distinct, check_shares
 from shared_core.comparison.figures import Testing
 from shared_core.comparison.grading import AnyGrader, Grading, grader_name
@@ -19,10 +20,9 @@ from shared_core.comparison.job import Job
 from shared_core.comparison.pipelines import GIVEN, Embed, Pipeline, Reranker, Retrieval
 from shared_core.comparison.plan import ComparisonPlan
 from shared_core.comparison.questions import ComparisonData
-from shared_core.comparison.records import BASELINES
 from shared_core.comparison.result import ComparisonResult
 from shared_core.comparison.settings import retrieved
-from shared_core.comparison.strategies import DEFAULTS, AnyStrategy, make_strategy, strategy_name
+from shared_core.comparison.strategies import DEFAULTS, AnyStrategy, make_strategy
 from shared_core.comparison.strategy import Means
 from shared_core.generation.asking import Asker
 from shared_core.generation.base import Generator
@@ -48,9 +48,10 @@ class Comparison:
         Numbers of passages in the prompt, >= 2.
     strategies
         Names in `STRATEGIES`, placements, or a `Strategy` of one's own. ``"sequential"`` and
-        ``"shuffle"`` always take part. ``"distraction_aware"``, for which a local model is shown
-        every passage by itself, does harm on the readers where it is not known which passages
-        hold the answer (``python -m tests.benchmarks.distraction``): it takes part on request.
+        ``"shuffle"`` always take part, as they are. ``"distraction_aware"``, for which a local
+        model is shown every passage by itself, does harm on the readers where it is not known
+        which passages hold the answer (``python -m tests.benchmarks.distraction``): it takes part
+        on request.
     shuffles
         Random orders a question; its outcome by ``"shuffle"`` is their mean.
     graders
@@ -73,8 +74,8 @@ class Comparison:
     confidence
         Coverage of the intervals, in (0, 1); the rest is the level of the tests.
     power, effect
-        The chance at which a difference counts as detectable, in (0, 1), and the difference for
-        which the questions that would show it are counted, in (0, 1].
+        The chance at which a difference counts as detectable, and the difference for which the
+        questions that would show it are counted; both in (0, 1).
     seed
         Of shuffles and intervals, >= 0.
     max_failed
@@ -123,7 +124,7 @@ class Comparison:
         check_k(self.fetch_k, "fetch_k")
         check_distinct("pipelines", self.pipelines or (GIVEN,))
         check_distinct("ks", self.ks)
-        check_distinct("strategies", [*map(strategy_name, self.strategies)])
+        with_baselines(self.strategies)
         check_distinct("graders", [*map(grader_name, self.graders)])
         counts = ("shuffles", "attempts", "batch_size", "concurrency")
         check_counts({name: getattr(self, name) for name in counts})
@@ -231,8 +232,7 @@ class Comparison:
             shuffles=self.shuffles,
             seed=self.seed,
         )
-        others = [each for each in self.strategies if strategy_name(each) not in BASELINES]
-        strategies = tuple(make_strategy(spec, means) for spec in (*BASELINES, *others))
+        strategies = tuple(make_strategy(each, means) for each in with_baselines(self.strategies))
         asker = Asker.of(
             model,
             journal=journal,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -18,9 +17,6 @@ R = TypeVar("R")
 CHUNK = 32
 """Requests that are asked together at least, so that one which fails holds up little."""
 
-_KEPT = re.compile(r"; (?:no answer is|[\d,]+ of [\d,]+ answers are) kept.*", re.DOTALL)
-"""What `Asker` says beside the failure itself."""
-
 
 @dataclass(frozen=True)
 class Failed:
@@ -32,7 +28,7 @@ class Failed:
     def reason(self) -> str:
         """One line."""
         cause = self.error.__cause__
-        return _KEPT.sub("", str(self.error)) if cause is None else describe(cause)
+        return self.error.bare if cause is None else describe(cause)
 
 
 def each_or_failed(

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from shared_core.comparison.questions import ComparisonData
 from shared_core.comparison.ranked import RankedPassages
-from shared_core.comparison.spanning import SPANNED, as_spans, chunks_of
-from shared_core.expansion import ChunkTable
+from shared_core.comparison.spanning import SPANNED, as_spans, neighbours_of
 from shared_core.index.hybrid import HybridIndex
+from shared_core.index.neighbours import PassageNeighbours
 from shared_core.index.sparse import BM25Index
 from shared_core.scoring.fusion import Alpha
 from shared_core.types import Passage
@@ -132,7 +132,7 @@ class Retrieval:
         ValueError
             If a passage of the collection does not say where in which document it stands.
         """
-        return as_spans(ranked, self._chunks)
+        return as_spans(ranked, self._neighbours)
 
     def _found(self, base: str, k: int) -> list[RankedPassages]:
         if base == GIVEN:
@@ -172,8 +172,8 @@ class Retrieval:
         ]
 
     @cached_property
-    def _chunks(self) -> ChunkTable:
-        return chunks_of(self.data.passages)
+    def _neighbours(self) -> PassageNeighbours:
+        return neighbours_of(self.data.passages)
 
     @property
     def _texts(self) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Self
 
 from shared_core.comparison.job import Job
 from shared_core.generation.base import Generator
-from shared_core.sensitivity.probing import CHARACTERS_A_TOKEN
+from shared_core.tokens import estimate_tokens
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ComparisonPlan:
     prompt_tokens, read_tokens
         Tokens of the prompts of `calls`, and of `reads`.
     estimated
-        Whether the tokens are a guess (characters / 4) and not the model's own count.
+        Whether the tokens are a guess (`estimate_tokens`) and not the model's own count.
     """
 
     questions: int
@@ -52,7 +52,7 @@ class ComparisonPlan:
         new = [request for request in requests if not job.asker.known([request])]
         unread = job.unread()
         counter = getattr(model, "count_tokens", None)
-        count = counter or _guess_tokens
+        count = counter or estimate_tokens
         return cls(
             questions=len(job.settings[0].questions),
             settings=len(job.settings),
@@ -65,7 +65,3 @@ class ComparisonPlan:
             read_tokens=sum(count(prompt) for each in unread.values() for prompt, *_ in each),
             estimated=counter is None,
         )
-
-
-def _guess_tokens(text: str) -> int:
-    return -(-len(text) // CHARACTERS_A_TOKEN)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared_core.comparison.ranked import RankedPassages
-from shared_core.expansion import Chunk, ChunkTable, NeighbourSpans, Seed, Span
+from shared_core.expanded import expand_passages
+from shared_core.expansion import NeighbourSpans, Span
+from shared_core.index.neighbours import PassageNeighbours
+from shared_core.index.places import ChunkKeys
 from shared_core.types import Passage
 
 SPANNED = "+spans"
@@ -13,27 +16,42 @@ SPANNED = "+spans"
 MEMBERS = SPANNED
 """Under which the metadata of a span name its passages."""
 
+_KEYS = ChunkKeys(document="document", number="number", source="document")
 
-def chunks_of(passages: Sequence[Passage]) -> ChunkTable:
-    """Return a collection as chunks that know their neighbours.
+
+def neighbours_of(passages: Sequence[Passage]) -> PassageNeighbours:
+    """Return the neighbours among the passages of a collection.
 
     Raises
     ------
     ValueError
-        If a passage does not say where in which document it stands.
+        If a passage does not say where in which document it stands, or two stand in one place.
     """
-    return ChunkTable(map(_chunk, passages))
+    places: dict[tuple[str, int], Passage] = {}
+    for passage in passages:
+        place = _KEYS.numbered(passage, otherwise=False)
+        if place is None:
+            raise ValueError(
+                f"{SPANNED} needs document and number of every passage, its place in its document; "
+                f"passage {passage.id!r} has {dict(passage.metadata)}"
+            )
+        if (other := places.setdefault(place, passage)) is not passage:
+            raise ValueError(
+                f"{SPANNED} needs a place of its own for every passage; {other.id!r} and "
+                f"{passage.id!r} are both number {place[1]} of document {place[0]!r}"
+            )
+    return PassageNeighbours.of(passages, _KEYS)
 
 
-def as_spans(ranked: RankedPassages, chunks: ChunkTable) -> RankedPassages:
+def as_spans(ranked: RankedPassages, neighbours: PassageNeighbours) -> RankedPassages:
     """Return ranked passages as spans with their neighbours, the best span first.
 
     A span has the ids of its passages, joined by ``+``, and names them in its metadata. Its score
     is the one by which spans are ranked.
     """
-    found = chunks.get(passage.id for passage in ranked.passages)
-    seeds = [Seed(chunk, len(ranked.passages) - rank) for rank, chunk in enumerate(found)]
-    spans = NeighbourSpans(token_budget=None).expand(seeds, chunks).spans
+    scores = range(len(ranked.passages), 0, -1)
+    method = NeighbourSpans(token_budget=None)
+    spans = expand_passages(ranked.passages, scores, method, _KEYS, neighbours)[0].spans
     return RankedPassages(
         passages=tuple(map(_passage, spans)), scores=tuple(span.score.total for span in spans)
     )
@@ -48,13 +66,3 @@ def members(passage: Passage) -> Sequence[str]:
 def _passage(span: Span) -> Passage:
     ids = [chunk.id for chunk in span.chunks]
     return Passage("+".join(ids), span.text, {MEMBERS: ids})
-
-
-def _chunk(passage: Passage) -> Chunk:
-    document, number = passage.metadata.get("document"), passage.metadata.get("number")
-    if document is None or number is None:
-        raise ValueError(
-            f"{SPANNED} needs document and number of every passage, its place in its document; "
-            f"passage {passage.id!r} has {dict(passage.metadata)}"
-        )
-    return Chunk(passage.id, passage.text, str(document), number)

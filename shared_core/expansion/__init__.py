@@ -12,7 +12,7 @@ from shared_core.expansion.source import (
 )
 from shared_core.expansion.spans import Expansion, Span, SpanScore, Stop
 from shared_core.expansion.table import ChunkTable
-from shared_core.expansion.tokens import estimate_tokens
+from shared_core.tokens import estimate_tokens
 
 __all__ = [
     "Chunk",

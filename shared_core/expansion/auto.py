@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from shared_core.expansion.chunks import Chunk, Neighbourhood
 from shared_core.expansion.sweep import Window
-from shared_core.expansion.tokens import estimate_tokens
+from shared_core.tokens import estimate_tokens
 
 WIDEST = 4
 """Neighbours on a side at most."""

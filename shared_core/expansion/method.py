@@ -15,9 +15,9 @@ from shared_core.expansion.score import Scorer, Weights
 from shared_core.expansion.source import ChunkSource
 from shared_core.expansion.spans import Expansion, Stop
 from shared_core.expansion.sweep import Continuity, Window, sweep
-from shared_core.expansion.tokens import estimate_tokens
-from shared_core.placement import Placement, resolve_placement
+from shared_core.placement import Placement, resolve_without_profile
 from shared_core.scoring.ranking import check_k
+from shared_core.tokens import estimate_tokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +137,7 @@ class NeighbourSpans:
 
     def _placement(self, k: int) -> tuple[int, ...]:
         name = "sequential" if self.order == "score_descending" else self.order
-        return resolve_placement(name)(k)
+        return resolve_without_profile(name)(k)
 
 
 def _distinct(

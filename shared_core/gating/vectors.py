@@ -9,10 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Vectors
+from shared_core.embeddings import other_model
 from shared_core.errors import EmbeddingMismatchError
-
-SAME_MODEL = 0.99
-"""Cosine from which two embeddings of one text count as made by the same model."""
 
 
 def unit_rows(vectors: npt.ArrayLike, count: int, dim: int | None, what: str) -> Vectors:
@@ -43,19 +41,12 @@ def unit_rows(vectors: npt.ArrayLike, count: int, dim: int | None, what: str) ->
 
 
 def check_same_model(stored: Vectors, again: npt.ArrayLike) -> None:
-    """Raise EmbeddingMismatchError if a known text's vector is no longer the stored unit one."""
-    vector = np.asarray(again, np.float64).reshape(-1)
-    if vector.size != stored.size:
-        raise EmbeddingMismatchError(
-            f"the gate was fitted in dimension {stored.size}, the embedding model gives "
-            f"dimension {vector.size}: fit anew"
-        )
-    length = float(np.linalg.norm(vector))
-    cosine = float(vector @ stored) / length if length > 0 else 0.0
-    if not cosine >= SAME_MODEL:
+    """Raise EmbeddingMismatchError if a known text's vector is no longer the stored one."""
+    found = other_model(stored, np.asarray(again).reshape(-1))
+    if found is not None:
         raise EmbeddingMismatchError(
             "the embedding model is not the one the gate was fitted with: a known question "
-            f"now has cosine {cosine:.3f} with its stored vector; fit anew"
+            f"{found}; fit anew"
         )
 
 

@@ -141,7 +141,7 @@ class Asker:
             raise KeyboardInterrupt(self._what_is_kept(whole())) from None
         except GenerationError as failure:
             text = f"{failure}; {self._what_is_kept(whole())}"
-            raise GenerationError(text) from failure.__cause__
+            raise GenerationError(text, bare=failure.bare) from failure.__cause__
         return [run.answers[request] for request in requests]
 
     def _kept(self, requests: Sequence[Request]) -> dict[Request, Response]:

@@ -26,9 +26,7 @@ from shared_core.sensitivity.questions import ProbeQuestion, check_context, chec
 from shared_core.sensitivity.rotation import Rotation
 from shared_core.sensitivity.stopping import stop_reason
 from shared_core.sensitivity.versions import timestamp, versions
-
-CHARACTERS_A_TOKEN = 4
-"""A guess for a model that does not count its own, good for English."""
+from shared_core.tokens import estimate_tokens
 
 Values = npt.NDArray[np.float64]
 
@@ -50,7 +48,7 @@ class ProbePlan:
     prompt_tokens
         Tokens of the prompts of those calls.
     estimated
-        Whether the tokens are a guess (characters / 4) and not the model's own count.
+        Whether the tokens are a guess (`estimate_tokens`) and not the model's own count.
     left_out
         Questions left out because of ``max_calls``.
     """
@@ -164,7 +162,7 @@ class Probe:
             slots=len(rotation.slots),
             kept=total - len(new),
             calls=len(new),
-            prompt_tokens=sum(map(counter or _guess_tokens, (prompt for prompt, *_ in new))),
+            prompt_tokens=sum(map(counter or estimate_tokens, (prompt for prompt, *_ in new))),
             estimated=counter is None,
             left_out=len(questions) - len(asked),
         )
@@ -302,7 +300,3 @@ class Probe:
         if isinstance(self.grader, str):
             return self.grader
         return getattr(self.grader, "__qualname__", type(self.grader).__name__)
-
-
-def _guess_tokens(text: str) -> int:
-    return -(-len(text) // CHARACTERS_A_TOKEN)

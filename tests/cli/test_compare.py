@@ -226,6 +226,7 @@ def test_distraction_aware_is_compared_on_request_and_its_calls_come_first(
         (["--profile", "nobody"], "nobody"),
         (["--curve", "nobody"], "nobody"),
         (["--template", "absent.txt"], "absent.txt"),
+        (["--abstain-template", "absent.txt"], "absent.txt"),
         (["--max-failed", "2"], "max_failed must lie in"),
     ],
 )
@@ -256,8 +257,8 @@ def test_one_question_is_said_in_the_singular(
     assert "\n1 question; graded by em" in (tmp_path / "report/comparison.md").read_text()
 
 
-def test_a_reader_abstains_in_the_one_prompt_that_it_knows(tmp_path: Path) -> None:
-    """In another one its distracting effects are noise, and so is the order made of them."""
+def test_the_prompt_that_gives_leave_to_abstain_is_a_file_of_the_users(tmp_path: Path) -> None:
+    """A reader knows but one: in another its distracting effects are noise, and so is the order."""
     pytest.importorskip("transformers")
     from tests.core.attention.readers import reader
 
@@ -265,10 +266,13 @@ def test_a_reader_abstains_in_the_one_prompt_that_it_knows(tmp_path: Path) -> No
     model, data = readers / "biased", readers / "questions.jsonl"
     profile = PositionProfile(model="mine", accuracy=(0.9, 0.1, 0.5)).save(tmp_path / "profile")
     options = ["--pipelines", "sparse", "--strategies", "distraction_aware", "--n", "12"]
-    options += ["--profile", str(profile), "--max-new-tokens", "4"]
-    output = ["--output", str(tmp_path / "report"), "--k", "4", "--shuffles", "1"]
-    assert main(["compare", "--data", str(data), "--model", str(model), *options, *output]) == 0
-    found = ComparisonResult.from_json((tmp_path / "report" / "comparison.json").read_text())
+    options += ["--profile", str(profile), "--max-new-tokens", "4", "--k", "4", "--shuffles", "1"]
+    found = []
+    for template in (["--abstain-template", str(readers / "prompt.txt")], []):
+        output = ["--output", str(tmp_path / "report"), *template]
+        assert main(["compare", "--data", str(data), "--model", str(model), *options, *output]) == 0
+        result = ComparisonResult.from_json((tmp_path / "report/comparison.json").read_text())
+        found.append(result.settings[0].strategies[2].orders)
     orders = [
         Comparison(
             pipelines=("sparse",),
@@ -284,7 +288,8 @@ def test_a_reader_abstains_in_the_one_prompt_that_it_knows(tmp_path: Path) -> No
         .orders
         for abstain in (ANSWER, ABSTAIN)
     ]
-    assert found.settings[0].strategies[2].orders == orders[0] != orders[1]
+    assert found == orders
+    assert found[0] != found[1]
 
 
 def test_a_local_model_under_another_name_is_still_one(questions: Path, tmp_path: Path) -> None:

@@ -27,9 +27,9 @@ from shared_core.attention import (
 )
 from shared_core.cli.main import main
 from shared_core.cli.reproduce.controlled import Controls, controlled_question
-from shared_core.evaluation import GRADERS, JudgedRanking, grade
+from shared_core.evaluation import GRADERS, JudgedRanking, distracting_effect, grade
 from shared_core.generation import HuggingFaceModel, Journal, as_generator
-from shared_core.generation.templates import PromptTemplate
+from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity import ProbeQuestion
 from tests.readers.corpus import held_out_questions
 
@@ -37,6 +37,7 @@ READERS = Path(__file__).parents[1] / "readers"
 BIASED = str(READERS / "biased")
 QUESTIONS = READERS / "questions.jsonl"
 ASKING = ["--model", BIASED, "--max-new-tokens", "4"]
+ABSTAINING = ["--abstain-template", str(READERS / "prompt.txt")]
 
 
 @pytest.fixture(autouse=True)
@@ -74,10 +75,10 @@ def reproduce(experiment: str, output: Path, *arguments: str) -> tuple[dict[str,
 def test_positional_bias_on_a_reader(tmp_path: Path, profiles: Path) -> None:
     """All four tables; the second run asks nothing and says the same."""
     data = written(tmp_path / "data.jsonl", ranked_lines(24))
-    options = ["--data", str(data), *ASKING]
+    options = ["--data", str(data), *ASKING, *ABSTAINING]
     found, out = reproduce("positionalbias", tmp_path / "first.json", *options)
-    assert found["reader"] is True
-    assert "biased (reader)" in out
+    assert found["model"] == "biased"
+    assert "biased" in out
     assert "…" not in out
     assert max(map(len, out.splitlines())) <= 80
     assert out.count("paper: ") == 3 + 4 + 4 + 4
@@ -111,6 +112,15 @@ def test_positional_bias_on_a_reader(tmp_path: Path, profiles: Path) -> None:
     hard = [float(effect > 0.8) for effect in top["MaxDE@5"]["outcomes"]]
     assert top["Hard@5"]["outcomes"] == hard
     assert len(hard) == 24
+    model = HuggingFaceModel.from_pretrained(BIASED, max_new_tokens=4)
+    for line, effect in zip(ranked_lines(24)[:4], top["MaxDE@5"]["outcomes"], strict=False):
+        ranking = JudgedRanking(
+            question=line["question"],
+            passages=tuple(line["documents"][:5]),
+            relevant=tuple(rank == line["gold"] for rank in range(5)),
+        )
+        (effects,) = distracting_effect(model, [ranking], template=ANSWER)
+        assert effect == pytest.approx(max(effects))
 
     journal = (profiles / "biased.answers.jsonl").read_bytes()
     reproduce("positionalbias", tmp_path / "again.json", *options)
@@ -219,7 +229,7 @@ def test_good_positions_on_a_reader(tmp_path: Path) -> None:
     data = written(tmp_path / "data.jsonl", lines)
     options = ["--data", str(data), "--k", "7", *ASKING]
     found, out = reproduce("goodpositions", tmp_path / "found.json", *options)
-    assert "biased (reader)" in out
+    assert "biased" in out
     assert "are not kept" in out
     assert "…" not in out
     assert max(map(len, out.splitlines())) <= 80
@@ -282,6 +292,7 @@ def test_good_positions_on_a_reader(tmp_path: Path) -> None:
         (["positionalbias", "--n", "0"], "--n must be at least 1, got 0"),
         (["positionalbias", "--pipelines", "given"], "has none"),
         (["positionalbias", "--pipelines", "sparse+spans"], "not of spans"),
+        (["positionalbias", "--abstain-template", "no.txt"], "no.txt"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(

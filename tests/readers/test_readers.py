@@ -15,9 +15,11 @@ from shared_core import HuggingFaceModel, PositionProfile, Probe, ProbeQuestion,
 from shared_core.cli.demo.frameworks import Embed, StoredEmbedding
 from shared_core.cli.demo.model import EmbeddingModel, default_model
 from shared_core.evaluation import GRADERS
+from shared_core.generation.templates import ANSWER
 from tests.readers.cases import probe_questions
 from tests.readers.corpus import held_out_corpus
 from tests.readers.frameworks import Corpus, langchain_chain, llamaindex_engine
+from tests.readers.prompts import PROMPT
 
 FOLDER = Path(__file__).parent
 NAMES = ("biased", "uniform")
@@ -55,6 +57,11 @@ def test_a_reader_is_small(name: str) -> None:
     """At most 3 M parameters and 6 MB, so that the repository can hold it."""
     assert reader(name).model.num_parameters() <= 3_000_000
     assert (FOLDER / name / "model.safetensors").stat().st_size <= 6_000_000
+
+
+def test_the_prompt_they_know_is_the_packages_own_and_lies_in_a_file() -> None:
+    """For commands that have another by default; a line break behind it would be foreign."""
+    assert (FOLDER / "prompt.txt").read_bytes() == ANSWER.text.encode() == PROMPT.encode()
 
 
 @pytest.mark.slow

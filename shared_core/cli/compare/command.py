@@ -12,7 +12,7 @@ from shared_core.cli.compare.resources import CrossEncoder, Embedding
 from shared_core.cli.console import Console
 from shared_core.cli.demo.corpus import default_cache
 from shared_core.cli.demo.model import default_model
-from shared_core.cli.options import add_asking, names, with_graders
+from shared_core.cli.options import add_abstain_template, add_asking, names, with_graders
 from shared_core.cli.probe.data import open_template
 from shared_core.comparison import (
     PIPELINES,
@@ -25,7 +25,7 @@ from shared_core.comparison import (
 from shared_core.comparison.strategies import DEFAULTS
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, Journal
-from shared_core.generation.templates import ANSWER
+from shared_core.generation.templates import ABSTAIN, ANSWER
 from shared_core.sensitivity.profile_files import path_of
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
@@ -64,6 +64,7 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
         "distraction_aware: a file or a model's name")  # fmt: skip
     add("--curve", help="positional curve for attention: a file or a model's name")
     add("--template", type=Path, help="file with a prompt that holds {context} and {question}")
+    add_abstain_template(parser, "distraction_aware")
     add("--embedding", default=default_model(), help="embedding model: a folder or a hub name")
     add("--cache", type=Path, default=default_cache(), help="folder where vectors are kept "
         "(default: posrag in $XDG_CACHE_HOME or ~/.cache)")  # fmt: skip
@@ -89,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         shuffles=arguments.shuffles,
         graders=arguments.graders,
         template=open_template(arguments.template) or ANSWER,
-        abstain=models.abstaining(arguments.model),
+        abstain=open_template(arguments.abstain_template) or ABSTAIN,
         profile=arguments.profile,
         curve=arguments.curve,
         embed=embedding,

@@ -17,8 +17,8 @@ from shared_core.cli.demo.corpus import ensure_writable
 from shared_core.cli.demo.journal import EmbeddingJournal
 from shared_core.cli.demo.model import EmbeddingModel
 from shared_core.comparison.wording import counted
+from shared_core.embeddings import other_model
 from shared_core.generation.loading import first_line
-from shared_core.index.hybrid import SAME_MODEL
 
 
 class Embedding:
@@ -80,12 +80,12 @@ class Embedding:
         if self._kept is None or self._checked:
             return
         text, vector = self._kept
-        again = self._model.embed([text])[0]
-        if again.shape != vector.shape or not float(again @ vector) >= SAME_MODEL:
+        found = other_model(vector, self._model.embed([text])[0])
+        if found is not None:
             journal.clear()
             raise PosragError(
                 f"the embedding model {self.label} has changed since its vectors were kept in "
-                f"{self._folder}; they are removed now: run again"
+                f"{self._folder} (a text {found}); they are removed now: run again"
             )
         self._checked = True
 

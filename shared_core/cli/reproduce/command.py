@@ -28,8 +28,8 @@ from shared_core.corpora import torch_api_passages, torch_queries
 from shared_core.generation import Asker, Generator, Journal
 from shared_core.generation.asking import Request, Response
 from shared_core.sensitivity import Psi
-from shared_core.sensitivity.probing import CHARACTERS_A_TOKEN
 from shared_core.sensitivity.profile_files import path_of
+from shared_core.tokens import estimate_tokens
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -118,7 +118,7 @@ def _answered(
     by_row = [[(prompt,) for prompt in row.prompts] for row in rows]
     requests = [request for row in by_row for request in row]
     different = {*requests}
-    tokens = sum(len(prompt) for (prompt,) in different) // CHARACTERS_A_TOKEN
+    tokens = sum(estimate_tokens(prompt) for (prompt,) in different)
     console.say(
         f"{model.name}: {counted(len(different), 'different prompt')}, about {tokens:,} tokens, "
         f"of which {asker.known(requests):,} are answered already."

@@ -11,7 +11,8 @@ from shared_core.cli.compare.resources import CrossEncoder, Embedding
 from shared_core.cli.console import Console
 from shared_core.cli.demo.corpus import default_cache
 from shared_core.cli.demo.model import default_model
-from shared_core.cli.options import names
+from shared_core.cli.options import add_abstain_template, names
+from shared_core.cli.probe.data import open_template
 from shared_core.cli.reproduce import (
     data,
     good_positions,
@@ -23,7 +24,7 @@ from shared_core.cli.reproduce.tables import check_output, save
 from shared_core.comparison import PIPELINES, ComparisonData
 from shared_core.comparison.pipelines import RERANKED, Retrieval
 from shared_core.generation import Generator, Journal
-from shared_core.generation.templates import ANSWER
+from shared_core.generation.templates import ABSTAIN, ANSWER
 from shared_core.sensitivity.profile_files import path_of
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
@@ -54,6 +55,7 @@ def add_positional_bias(experiments: Subparsers[argparse.ArgumentParser]) -> Non
     add("--cache", type=Path, default=default_cache(), help="folder where vectors are kept "
         "(default: posrag in $XDG_CACHE_HOME or ~/.cache)")  # fmt: skip
     add("--reranker", help="cross-encoder for +rerank: a folder or a hub name")
+    add_abstain_template(parser, "the distracting effect")
     add("--base-url", help="address of an OpenAI-compatible endpoint")
     add("--name", help="name of the model, if not its own")
     parser.set_defaults(run=_positional_bias)
@@ -99,6 +101,7 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
 def _positional_bias(arguments: argparse.Namespace) -> int:
     console = Console()
     check_output(arguments.output)
+    abstain = open_template(arguments.abstain_template) or ABSTAIN
     collection = data.open_collection(arguments.data, arguments.documents, n=arguments.n)
     model = open_if_named(arguments)
     reranker = None if arguments.reranker is None else CrossEncoder(arguments.reranker)
@@ -109,7 +112,6 @@ def _positional_bias(arguments: argparse.Namespace) -> int:
         fetch_k=FETCHED,
     )
     pipelines = arguments.pipelines or _pipelines(collection, reranked=reranker is not None)
-    reader = models.is_reader(arguments.model)
     if model is None:
         found = positional_bias.without_model(retrieval, pipelines)
     else:
@@ -118,16 +120,15 @@ def _positional_bias(arguments: argparse.Namespace) -> int:
             model=model,
             journal=Journal(path_of(model.name, ".answers.jsonl")),
             template=ANSWER,
-            abstain=models.abstaining(arguments.model),
+            abstain=abstain,
             retrieval=retrieval,
             pipelines=pipelines,
         ).run()
-    label = "no model" if model is None else _label(model, reader)
+    label = "no model" if model is None else model.name
     for part in positional_bias_report.parts(found, label):
         console.show(part)
     if arguments.output is not None:
-        settings = _settings(model, reader)
-        save(positional_bias_report.as_json(found, **settings), arguments.output, console)
+        save(positional_bias_report.as_json(found, **_settings(model)), arguments.output, console)
     return 0
 
 
@@ -136,7 +137,6 @@ def _good_positions(arguments: argparse.Namespace) -> int:
     check_output(arguments.output)
     questions = data.open_ranked(arguments.data, n=arguments.n, k=arguments.k)
     model = models.open_local_model(arguments.model, max_new_tokens=arguments.max_new_tokens)
-    reader = models.is_reader(arguments.model)
     experiment = good_positions.Experiment(
         console=console,
         model=model,
@@ -144,11 +144,10 @@ def _good_positions(arguments: argparse.Namespace) -> int:
         questions=questions,
     )
     found = good_positions_report.Tables.of(experiment)
-    for part in good_positions_report.parts(found, _label(model, reader)):
+    for part in good_positions_report.parts(found, model.name):
         console.show(part)
     if arguments.output is not None:
-        settings = _settings(model, reader)
-        save(good_positions_report.as_json(found, **settings), arguments.output, console)
+        save(good_positions_report.as_json(found, **_settings(model)), arguments.output, console)
     return 0
 
 
@@ -159,13 +158,8 @@ def _pipelines(collection: ComparisonData, *, reranked: bool) -> tuple[str, ...]
     return (*(f"{name}{RERANKED}" for name in names if reranked), *names)
 
 
-def _label(model: Generator, reader: bool) -> str:
-    return f"{model.name} (reader)" if reader else model.name
-
-
-def _settings(model: Generator | None, reader: bool) -> dict[str, object]:
+def _settings(model: Generator | None) -> dict[str, object]:
     return {
         "model": None if model is None else model.name,
-        "reader": reader,
         "versions": {"posrag": __version__},
     }

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,12 +19,31 @@ from shared_core import CAUS, HybridIndex, Journal, PositionProfile
 from shared_core.attention import Case
 from shared_core.comparison import Comparison, ComparisonResult, Judge, to_markdown
 from shared_core.errors import GenerationError, ProfileNotFoundError
-from shared_core.placement import UShape, distraction_placement
+from shared_core.placement import (
+    Placement,
+    Sequential,
+    Shuffle,
+    UShape,
+    distraction_placement,
+)
 from shared_core.placement.curve import PositionalCurve
+from shared_core.tokens import estimate_tokens
 from tests.core.comparison.making import Counting, codes, first, last, reader_data, shown
 
 RIGHT_BY_SLOT = (0.998, 0.595, 0.645, 0.833, 0.995)
 """Of the biased reader, k=5, over 400 questions in every slot (tests/readers/README.md)."""
+
+
+@dataclass(frozen=True)
+class OfMyOwn(Placement):
+    """Made from a profile, like some in `PLACEMENTS`."""
+
+    name = "of_my_own"
+    needs_profile = True
+
+    def order(self, k: int, profile: PositionProfile | None) -> tuple[int, ...]:
+        assert profile is not None
+        return tuple(range(k))
 
 
 def by_name(result: ComparisonResult, setting: int = 0) -> dict[str, list[float]]:
@@ -186,6 +206,7 @@ def test_equal_prompts_are_asked_once_over_strategies_settings_and_runs(tmp_path
     assert model.asked == []
     comparison.run(model, data, journal=journal)
     assert len(model.asked) == len({*model.asked}) == plan.calls <= 6 * 4
+    assert plan.prompt_tokens == sum(map(estimate_tokens, model.asked))
     assert (plan.questions, plan.settings, plan.strategies, plan.kept) == (6, 2, 4, 0)
     asked = len(model.asked)
     comparison.run(model, data, journal=journal)
@@ -278,6 +299,19 @@ def test_an_answer_that_is_none_is_a_failure_with_its_own_reason() -> None:
     assert failure.question == 6
     assert "returned None instead of a str" in failure.reason
     assert "kept" not in failure.reason
+
+
+def test_a_reason_keeps_the_models_own_words() -> None:
+    """Also those with which the asker says what it has kept."""
+
+    def answer(prompts: Sequence[str]) -> list[str]:
+        bad: Any = b"x; no answer is kept"
+        return [bad if shown(prompt)[0] == 6 else last([prompt])[0] for prompt in prompts]
+
+    (failure,) = Comparison(ks=(4,)).run(answer, codes(20)).settings[0].failures
+    assert "b'x; no answer is kept'" in failure.reason
+    assert "instead of a str for the prompt that begins" in failure.reason
+    assert "there is no journal" not in failure.reason
 
 
 def test_a_failure_in_one_setting_costs_the_others_nothing() -> None:
@@ -466,6 +500,9 @@ def test_neighbours_join_what_was_found_and_count_for_it() -> None:
     assert spans.strategies[0].estimates["em"].mean == 1
     with pytest.raises(ValueError, match=r"\+spans needs document and number .*'0-0' has {}"):
         comparison.plan(last, data)
+    twice = (*placed[:-1], replace(placed[-1], metadata=placed[-2].metadata))
+    with pytest.raises(ValueError, match="'5-2' and '5-3' are both number 2 of document '5'"):
+        comparison.plan(last, replace(data, passages=twice))
 
 
 class Own:
@@ -491,6 +528,14 @@ def test_a_strategy_of_ones_own_takes_part() -> None:
     assert result.settings[0].strategies[2].orders[0] == ((1, 3, 2, 0),)
 
 
+def test_the_ranked_order_may_be_named_like_any_other() -> None:
+    """It takes part once, though it always does, by name as by placement."""
+    data = codes(5)
+    named = Comparison(ks=(4,), strategies=("sequential", "inverse")).run(last, data)
+    placed = Comparison(ks=(4,), strategies=(Sequential(), "inverse")).run(last, data)
+    assert named == placed == Comparison(ks=(4,), strategies=("inverse",)).run(last, data)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -501,6 +546,7 @@ def test_a_strategy_of_ones_own_takes_part() -> None:
         ({"pipelines": ("colbert",)}, "no pipeline 'colbert'"),
         ({"strategies": ("best",)}, "no strategy 'best'"),
         ({"strategies": ("u_shape", UShape())}, "strategies must differ, got 'u_shape' twice"),
+        ({"strategies": (Shuffle(seed=7),)}, r"'shuffle' takes part .* Shuffle\(seed=7\) cannot"),
         ({"graders": ("bleu",)}, "bleu"),
         ({"graders": ()}, "graders must name at least one"),
         ({"shuffles": 0}, "shuffles must be at least 1, got 0"),
@@ -509,6 +555,7 @@ def test_a_strategy_of_ones_own_takes_part() -> None:
         ({"seed": -1}, "seed must be >= 0, got -1"),
         ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
         ({"effect": 0.0}, "effect must lie between 0 and 1"),
+        ({"effect": 1.0}, "effect must lie between 0 and 1"),
         ({"max_failed": 1.0}, r"max_failed must lie in \[0, 1\)"),
     ],
 )
@@ -528,6 +575,7 @@ def test_a_profile_that_is_not_there_is_said_at_once() -> None:
     ("options", "message"),
     [
         ({"strategies": ("max_relevance",)}, "needs the model's position profile"),
+        ({"strategies": (OfMyOwn(),)}, "'of_my_own' needs the model's position profile"),
         ({"strategies": ("two_round",)}, "reads the attention of a model on this machine"),
         ({"strategies": ("attention",)}, "reads the attention of a model on this machine"),
         ({"pipelines": ("dense",)}, "need embed="),

@@ -237,7 +237,8 @@ def test_what_the_caller_gave_comes_back_as_it_was() -> None:
 )
 def test_options_out_of_range_are_refused_by_name(option: str, value: object) -> None:
     """When they are given, not at the first query."""
-    match = {"max_relevance": "profile", "sideways": "sideways"}.get(str(value), option)
+    orders = {"max_relevance": "profile, which is not asked for", "sideways": "sideways"}
+    match = orders.get(str(value), option)
     with pytest.raises(ValueError, match=match):
         NeighbourSpans(**{option: value})  # type: ignore[arg-type]
 

@@ -344,8 +344,10 @@ def test_the_packages_own_errors_keep_their_words(journal: Journal) -> None:
     """A model's own GenerationError gets what is kept; a missing extra stays one."""
     model = FailingAt("prompt 7", GenerationError("model 'm' was cut off"))
     asker = Asker(name="m", call=model, journal=journal)
-    with pytest.raises(GenerationError, match=r"^model 'm' was cut off; 7 of 10 answers are kept"):
+    said = r"^model 'm' was cut off; 7 of 10 answers are kept"
+    with pytest.raises(GenerationError, match=said) as caught:
         asker.answers(PROMPTS)
+    assert caught.value.bare == "model 'm' was cut off"
     missing: PosragError = MissingExtraError("pip install")
     with pytest.raises(MissingExtraError, match=r"^pip install$"):
         Asker(name="m", call=FailingAt("prompt 7", missing)).answers(PROMPTS)

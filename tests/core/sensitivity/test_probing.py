@@ -220,11 +220,18 @@ def test_the_plan_is_what_the_run_costs() -> None:
     EXACT.run(reader, questions(7, 5))
     assert len(reader.asked) == plan.calls
     assert plan.estimated
-    assert plan.prompt_tokens == sum(-(-len(prompt) // 4) for prompt in reader.asked)
+    assert plan.prompt_tokens == sum(math.ceil(len(prompt) / 3.5) for prompt in reader.asked)
     reader.count_tokens = lambda text: len(text.split())  # type: ignore[attr-defined]
     counted = EXACT.plan(reader, questions(7, 5))
     assert not counted.estimated
     assert counted.prompt_tokens == sum(len(prompt.split()) for prompt in reader.asked)
+
+
+def test_a_guess_of_tokens_holds_beyond_latin_script() -> None:
+    """There a character is about a token, and a quarter of one would announce too small a bill."""
+    template = PromptTemplate("文脈を読んで質問に答えてください。" * 200 + "{context}{question}")
+    plan = Probe(k=5, template=template).plan(SlotReader(U_SHAPE), questions(1, 5))
+    assert plan.prompt_tokens > plan.calls * 2500
 
 
 def test_whole_questions_are_left_out_to_stay_within_max_calls() -> None:
