@@ -20,8 +20,9 @@ from pydantic import (
 from typing_extensions import override
 
 from langchain_posrag.documents import DETAIL, copy_metadata, new_document
-from shared_core.attention.method import AttentionMethod, merged
+from shared_core.attention.method import AttentionMethod
 from shared_core.attention.two_round import TwoRound
+from shared_core.explanations import merged
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.placement.curve import PositionalCurve, resolve_curve
@@ -97,8 +98,9 @@ class AttentionPlacement(AttentionOptions, BaseDocumentCompressor):
 
     The model answers the query over the documents as they come; what it attends to ranks them,
     and says which positions are good. Every document comes back, as a copy that carries
-    ``rank``, ``slot``, ``score``, ``placement`` and ``estimator`` under ``metadata["posrag"]``,
-    beside what is there already; fewer than two are copied and left as they are.
+    ``rank``, ``slot``, ``score``, ``placement`` and ``estimator`` under ``metadata["posrag"]``, in
+    place of what told an earlier slot and beside the rest; fewer than two are copied and left as
+    they are.
 
     Parameters
     ----------

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Self, Unpack
 
-import numpy as np
-import numpy.typing as npt
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
-from pydantic import ConfigDict
+from pydantic import ConfigDict, model_validator
 from typing_extensions import override
 
-from langchain_posrag.documents import annotate, copy_metadata, new_document
+from langchain_posrag.documents import annotate, copy_metadata, new_document, score_of
 from langchain_posrag.options import CAUSArguments, CAUSOptions
 from shared_core import BM25Index
+from shared_core.gating.evidence import cosines
 from shared_core.index import Tokenizer
 from shared_core.index.bm25 import Variant
-
-Floats = npt.NDArray[np.float64]
 
 
 class CompressorArguments(CAUSArguments, total=False):
@@ -51,14 +49,16 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
     corpus
         BM25 statistics to score with; see `from_documents`. None: the candidates' own.
     tokenizer
-        Text to tokens for the candidates' own statistics; the core's by default.
+        Text to tokens for the candidates' own statistics; the core's by default. A corpus has
+        its own.
     k, alpha, fusion, placement, psi, evidence, include_scores
         As in `CAUSOptions`.
 
     Raises
     ------
     ValueError
-        If an option is unknown or out of range (pydantic's ``ValidationError`` is one).
+        If an option is unknown or out of range, or there are a corpus and a tokeniser
+        (pydantic's ``ValidationError`` is one).
     """
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
@@ -68,6 +68,12 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
     higher_is_better: bool = True
     corpus: BM25Index | None = None
     tokenizer: Tokenizer | None = None
+
+    @model_validator(mode="after")
+    def _check_tokenizer(self) -> Self:
+        if self.corpus is not None and self.tokenizer is not None:
+            raise ValueError("corpus= has a tokenizer of its own: leave tokenizer= out")
+        return self
 
     @classmethod
     def from_documents(
@@ -110,7 +116,8 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
         if self.embeddings is None:
             return self._fuse(documents, query, self._given_scores(documents))
         vectors = self.embeddings.embed_documents([d.page_content for d in documents])
-        return self._fuse(documents, query, _cosine(self.embeddings.embed_query(query), vectors))
+        dense = cosines(self.embeddings.embed_query(query), vectors, len(documents))
+        return self._fuse(documents, query, dense)
 
     @override
     async def acompress_documents(
@@ -120,23 +127,22 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
         if not documents or self.embeddings is None:
             return await run_in_executor(None, self.compress_documents, documents, query)
         vectors = await self.embeddings.aembed_documents([d.page_content for d in documents])
-        dense = _cosine(await self.embeddings.aembed_query(query), vectors)
+        dense = cosines(await self.embeddings.aembed_query(query), vectors, len(documents))
         return await run_in_executor(None, self._fuse, documents, query, dense)
 
-    def _given_scores(self, documents: Sequence[Document]) -> Floats:
-        given = [document.metadata.get(self.score_key) for document in documents]
-        try:
-            scores = np.array([np.nan if score is None else score for score in given], np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"metadata[{self.score_key!r}] must be a number: {error}") from error
-        if np.isnan(scores).all():
+    def _given_scores(self, documents: Sequence[Document]) -> list[float]:
+        given = [score_of(document, self.score_key) for document in documents]
+        scores = [math.nan if score is None else score for score in given]
+        if all(map(math.isnan, scores)):
             raise ValueError(
                 f"no candidate has a score under metadata[{self.score_key!r}]: "
                 "set score_key= to where your retriever puts it, or pass embeddings="
             )
-        return scores if self.higher_is_better else -scores
+        return scores if self.higher_is_better else [-score for score in scores]
 
-    def _fuse(self, documents: Sequence[Document], query: str, dense: Floats) -> list[Document]:
+    def _fuse(
+        self, documents: Sequence[Document], query: str, dense: Sequence[float]
+    ) -> list[Document]:
         texts = [document.page_content for document in documents]
         if self.corpus is None:
             sparse = BM25Index.from_texts(texts, tokenizer=self.tokenizer).scores(query)
@@ -152,15 +158,3 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
                 annotate(metadata, detail, spent=spent)
             fused.append(new_document(document.id, document.page_content, metadata))
         return fused
-
-
-def _cosine(query: Sequence[float], documents: Sequence[Sequence[float]]) -> Floats:
-    """Return the cosine of a vector, shape (dim,), with each of others, shape (n, dim)."""
-    vector, matrix = np.asarray(query, np.float64), np.asarray(documents, np.float64)
-    if not (np.isfinite(vector).all() and np.isfinite(matrix).all()):
-        raise ValueError("the embeddings hold NaN or infinite values")
-    lengths = np.linalg.norm(matrix, axis=1) * np.linalg.norm(vector)
-    cosine: Floats = np.divide(
-        matrix @ vector, lengths, out=np.zeros(len(matrix)), where=lengths > 0
-    )
-    return cosine

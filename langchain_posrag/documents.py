@@ -72,6 +72,26 @@ def document_of(passage: Passage) -> Document:
     return new_document(passage.id or None, passage.text, copy_metadata(passage.metadata))
 
 
+def score_of(document: Document, key: str) -> float | None:
+    """Return the score under a metadata key; None if there is none.
+
+    Raises
+    ------
+    ValueError
+        If what stands there is no number.
+    """
+    given = document.metadata.get(key)
+    if given is None:
+        return None
+    try:
+        return float(given)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"metadata[{key!r}] must be a number, got {given!r}: name the key of the score with "
+            "score_key="
+        ) from error
+
+
 def documents_of(arrangement: Arrangement, *, include_scores: bool) -> list[Document]:
     """Return the arranged passages as documents, slot by slot.
 

@@ -14,9 +14,17 @@ from pydantic import ConfigDict, Field, InstanceOf, SkipValidation
 from typing_extensions import override
 
 from langchain_posrag.chunk_store import StoredChunks
-from langchain_posrag.documents import DETAIL, annotate, copy_metadata, new_document, passage_of
-from shared_core.expanded import similarities
-from shared_core.expansion import ChunkSource, NeighbourSpans, Seed, Span
+from langchain_posrag.documents import (
+    DETAIL,
+    annotate,
+    copy_metadata,
+    new_document,
+    passage_of,
+    score_of,
+)
+from shared_core.expanded import expand_passages, explain_expansion, similarities
+from shared_core.expansion import ChunkSource, NeighbourSpans
+from shared_core.explanations import merged
 from shared_core.index import ChunkKeys
 from shared_core.index.neighbours import PassageNeighbours
 
@@ -42,8 +50,10 @@ class NeighbourSpanTransformer(
     and in LangChain's ContextualCompressionRetriever and DocumentCompressorPipeline. Chunks that
     overlap or touch become one document, which no later step can tear apart: with the id and the
     metadata of the best one that was retrieved, and the text of the span. Nothing is mutated.
-    Unless `include_scores` is False, the score of the span stands under ``metadata["score"]``
-    and how it came about under ``metadata["posrag"]``, beside what is there already.
+    Unless `include_scores` is False, the score of the span stands under ``metadata["score"]``,
+    and how it came about, its ``rank`` among the spans, its ``slot`` and its ``placement`` (the
+    order of the spans) under ``metadata["posrag"]``, in place of what told an earlier slot and
+    beside the rest.
 
     Attributes
     ----------
@@ -184,34 +194,20 @@ class NeighbourSpanTransformer(
 
     def _expand(self, documents: Sequence[Document]) -> list[Document]:
         passages = [passage_of(document, document.id or "") for document in documents]
-        chunks = [self.chunk_keys.chunk(passage) for passage in passages]
-        scores = similarities([self._score(document) for document in documents])
-        retrieved: dict[str, Document] = {}
-        for chunk, document in zip(chunks, documents, strict=True):
-            retrieved.setdefault(chunk.id, document)
-        source = self.chunks
-        if source is None:
-            source = PassageNeighbours.of(passages, self.chunk_keys)
-        found = self.expand.expand(list(map(Seed, chunks, scores)), source)
-        return [self._document(span, retrieved[span.seeds[0].chunk.id]) for span in found.placed]
+        given = [score_of(document, self.score_key) for document in documents]
+        if not self.higher_is_better:
+            given = [None if score is None else -score for score in given]
+        found, best = expand_passages(
+            passages, similarities(given), self.expand, self.chunk_keys, self.chunks
+        )
+        details = explain_expansion(found, self.expand)
+        return [
+            self._document(documents[best[rank]], found.spans[rank].text, why)
+            for rank, why in zip(found.slots, details, strict=True)
+        ]
 
-    def _score(self, document: Document) -> float | None:
-        given = document.metadata.get(self.score_key)
-        if given is None:
-            return None
-        try:
-            score = float(given)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"metadata[{self.score_key!r}] must be a number, got {given!r}: name the key of "
-                "the score with score_key="
-            ) from error
-        return score if self.higher_is_better else -score
-
-    def _document(self, span: Span, seed: Document) -> Document:
+    def _document(self, seed: Document, text: str, why: dict[str, Any]) -> Document:
         metadata = copy_metadata(seed.metadata)
         if self.include_scores:
-            earlier = metadata.get(DETAIL)
-            known = earlier if isinstance(earlier, dict) else {}
-            annotate(metadata, {**known, **span.explain()}, spent=self.score_key)
-        return new_document(seed.id, span.text, metadata)
+            annotate(metadata, merged(metadata.get(DETAIL), why), spent=self.score_key)
+        return new_document(seed.id, text, metadata)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from langchain_posrag.options import PlacementOptions
-from shared_core.options import CODERS
+from shared_core import options as core
 
 KEY = "langchain_posrag"
 """Key of the options in what an index keeps beside its passages."""
@@ -19,9 +19,7 @@ def encode_options(options: PlacementOptions, names: tuple[str, ...]) -> dict[st
     A placement is kept by name and settings, a profile whole. A placement class of one's own is
     kept by its name too, and has to be given to `load` again.
     """
-    values = {name: getattr(options, name) for name in names}
-    for name, (encode, _) in CODERS.items():
-        values[name] = encode(values[name])
+    values = core.encode_options({name: getattr(options, name) for name in names})
     return json.loads(json.dumps(values))  # type: ignore[no-any-return]
 
 
@@ -37,8 +35,5 @@ def decode_options(saved: Mapping[str, Any], given: Mapping[str, Any]) -> dict[s
         counted tokens by a function, and none is given.
     """
     taken = ("psi", "evidence") if isinstance(given.get("placement"), PlacementOptions) else ()
-    options = {**{key: value for key, value in saved.items() if key not in taken}, **given}
-    for key, (_, decode) in CODERS.items():
-        if key in options:
-            options[key] = decode(options[key])
-    return options
+    kept = {key: value for key, value in saved.items() if key not in taken}
+    return core.decode_options({**kept, **given})

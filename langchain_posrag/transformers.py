@@ -14,6 +14,7 @@ from typing_extensions import override
 from langchain_posrag.documents import DETAIL, copy_metadata, new_document
 from langchain_posrag.options import PlacementArguments, PlacementOptions, Psi
 from shared_core import Placement
+from shared_core.explanations import merged
 
 
 class PlacementTransformer(
@@ -27,8 +28,8 @@ class PlacementTransformer(
     One object serves in a pipe (``retriever | PlacementTransformer("u_shape") | ...``), in
     LangChain's ContextualCompressionRetriever and DocumentCompressorPipeline, and as the
     `placement` of a `CAUSRetriever`. Documents are copied; the copies carry ``rank``, ``slot``,
-    ``placement``, ``psi``, ``gate`` and ``reason`` under ``metadata["posrag"]``, beside what is
-    there already, unless `include_scores` is False.
+    ``placement``, ``psi``, ``gate`` and ``reason`` under ``metadata["posrag"]``, in place of what
+    told an earlier slot and beside the rest, unless `include_scores` is False.
 
     Parameters
     ----------
@@ -94,20 +95,11 @@ class PlacementTransformer(
         return self._place(documents)
 
     def _place(self, documents: Sequence[Document]) -> list[Document]:
-        slots, gate = self.caus.placed(len(documents))
-        detail = {
-            "placement": self.caus.applied.name,
-            "psi": gate.psi,
-            "gate": "open" if gate.opened else "shut",
-            "reason": gate.reason,
-        }
         placed = []
-        for slot, rank in enumerate(slots):
-            document = documents[rank]
+        for why in self.caus.explain(len(documents)):
+            document = documents[why["rank"]]
             metadata = copy_metadata(document.metadata)
             if self.include_scores:
-                earlier = metadata.get(DETAIL)
-                known = earlier if isinstance(earlier, dict) else {}
-                metadata[DETAIL] = {**known, "rank": rank, "slot": slot, **detail}
+                metadata[DETAIL] = merged(metadata.get(DETAIL), why)
             placed.append(new_document(document.id, document.page_content, metadata))
         return placed

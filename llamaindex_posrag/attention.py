@@ -17,8 +17,8 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from pydantic import BeforeValidator, PlainValidator
 
 from llamaindex_posrag.events import reranking
-from llamaindex_posrag.nodes import ExplainedNode
-from shared_core.attention.method import AttentionMethod, merged
+from llamaindex_posrag.nodes import ExplainedNode, explanation, moved
+from shared_core.attention.method import AttentionMethod
 from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
@@ -139,6 +139,6 @@ def text_of(node: NodeWithScore) -> str:
 
 def explained(node: NodeWithScore, detail: Mapping[str, Any] | None = None) -> ExplainedNode:
     """Return a copy that says what was known of the node and, if there is a `detail`, its slot."""
-    known = node.posrag if isinstance(node, ExplainedNode) else {}
-    posrag = {**known} if detail is None else merged(known, detail)
-    return ExplainedNode(node=node.node, score=node.score, posrag=posrag)
+    if detail is not None:
+        return moved(node, detail)
+    return ExplainedNode(node=node.node, score=node.score, posrag={**explanation(node)})

@@ -17,7 +17,7 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 
 from llamaindex_posrag.embedding import embedded_text, plain_text
 from llamaindex_posrag.events import reranking
-from llamaindex_posrag.fields import CorpusField, PlacementField, PsiField, TokenizerField
+from llamaindex_posrag.fields import PlacementField, PsiField
 from llamaindex_posrag.nodes import explained
 from llamaindex_posrag.statistics import NodeStatistics
 from shared_core import CAUS, BM25Index, Placement
@@ -78,8 +78,8 @@ class CAUSPostprocessor(BaseNodePostprocessor):
     higher_is_better: bool = Field(default=True, frozen=True)
     variant: Variant = Field(default="lucene", frozen=True)
     # Fields, not private attributes: BaseComponent pickles fields only.
-    tokenizer: TokenizerField = Field(default=None, frozen=True, exclude=True, repr=False)
-    corpus: CorpusField = Field(default=None, frozen=True, exclude=True, repr=False)
+    tokenizer: Tokenizer | None = Field(default=None, frozen=True, exclude=True, repr=False)
+    corpus: NodeStatistics | None = Field(default=None, frozen=True, exclude=True, repr=False)
     _caus: CAUS = PrivateAttr()
 
     @classmethod

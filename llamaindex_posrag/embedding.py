@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import BaseNode, MetadataMode, QueryBundle, QueryType
 
-_TOOL_QUERY = re.compile(r"\ninput is (.*)\n", re.DOTALL)
+from shared_core.gating import unwrapped
 
 
 def as_bundle(query: QueryType) -> QueryBundle:
@@ -18,8 +17,7 @@ def as_bundle(query: QueryType) -> QueryBundle:
 
 def plain_text(query: QueryBundle) -> str:
     r"""Return the question itself, without the ``"\ninput is ...\n"`` that RetrieverTool adds."""
-    wrapped = _TOOL_QUERY.fullmatch(query.query_str)
-    return (wrapped[1] if wrapped else query.query_str).strip()
+    return unwrapped(query.query_str).strip()
 
 
 def embed(model: BaseEmbedding, query: QueryBundle) -> list[float]:

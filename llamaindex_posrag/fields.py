@@ -7,11 +7,9 @@ from typing import Annotated, Any, TypeAlias
 from llama_index.core.bridge.pydantic import PlainSerializer
 from pydantic import PlainValidator
 
-from llamaindex_posrag.statistics import NodeStatistics
 from shared_core import Placement
 from shared_core.expansion import ChunkSource, NeighbourSpans
 from shared_core.index import ChunkKeys
-from shared_core.index.tokenize import Tokenizer
 from shared_core.options import (
     decode_chunk_keys,
     decode_expand,
@@ -35,19 +33,6 @@ def _placement(value: Any) -> str | Placement:
 def _psi(value: Any) -> Psi:
     decoded: Psi = decode_psi(value)
     return decoded
-
-
-def _tokenizer(value: Any) -> Tokenizer | None:
-    if value is not None and not callable(value):
-        raise ValueError(f"tokenizer must be callable, got {value!r}")
-    tokenizer: Tokenizer | None = value
-    return tokenizer
-
-
-def _corpus(value: Any) -> NodeStatistics | None:
-    if value is not None and not isinstance(value, NodeStatistics):
-        raise ValueError(f"corpus must be NodeStatistics, got {value!r}")
-    return value
 
 
 def _expand(value: Any) -> NeighbourSpans:
@@ -75,8 +60,6 @@ PlacementField: TypeAlias = Annotated[
     str | Placement, PlainValidator(_placement), PlainSerializer(encode_placement)
 ]
 PsiField: TypeAlias = Annotated[Psi, PlainValidator(_psi), PlainSerializer(encode_psi)]
-TokenizerField: TypeAlias = Annotated[Tokenizer | None, PlainValidator(_tokenizer)]
-CorpusField: TypeAlias = Annotated[NodeStatistics | None, PlainValidator(_corpus)]
 ExpandField: TypeAlias = Annotated[
     NeighbourSpans, PlainValidator(_expand), PlainSerializer(encode_expand)
 ]

@@ -6,6 +6,7 @@ Where the order of the spans reaches the prompt: see `llamaindex_posrag.placemen
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import ConfigDict, Field
@@ -20,8 +21,9 @@ from llamaindex_posrag.fields import ChunkKeysField, ChunksField, ExpandField
 from llamaindex_posrag.linked_nodes import LinkedNodes
 from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import ExplainedNode, explanation, spanned, to_passage
-from shared_core.expanded import similarities
-from shared_core.expansion import ChunkSource, NeighbourSpans, Seed, Span
+from shared_core.expanded import expand_passages, explain_expansion, similarities
+from shared_core.expansion import ChunkSource, NeighbourSpans, Span
+from shared_core.explanations import merged
 from shared_core.index import ChunkKeys
 from shared_core.index.neighbours import PassageNeighbours
 
@@ -32,7 +34,8 @@ class NeighbourSpanPostprocessor(BaseNodePostprocessor):
     Nodes that overlap or touch become one node, which no later step can tear apart: with the
     id, the class and the metadata of the best one that was retrieved, and the text of the span,
     in which nothing stands twice. Its score is the span's, and ``posrag``
-    (`llamaindex_posrag.nodes.ExplainedNode`) says how it came about. A node that takes in
+    (`llamaindex_posrag.nodes.ExplainedNode`) says how it came about, its ``rank`` among the
+    spans, its ``slot`` and its ``placement`` (the order of the spans). A node that takes in
     nothing comes back as it is. None of the caller's nodes is changed.
 
     A score that is None or NaN is missing and counts as the lowest of the others; if all are,
@@ -151,19 +154,18 @@ class NeighbourSpanPostprocessor(BaseNodePostprocessor):
     def _expanded(self, nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
         reader = NodeChunks(self.chunk_keys)
         passages = [to_passage(node.node) for node in nodes]
-        chunks = [reader.chunk(passage) for passage in passages]
         sign = 1.0 if self.higher_is_better else -1.0
         given = [None if node.score is None else sign * float(node.score) for node in nodes]
-        seeds = list(map(Seed, chunks, similarities(given)))
-        source = self.chunks or PassageNeighbours.of(passages, reader)
-        retrieved: dict[str, NodeWithScore] = {}
-        for node in nodes:
-            retrieved.setdefault(node.node.node_id, node)
-        spans = self.expand.expand(seeds, source).placed
-        return [_explained(retrieved[span.seeds[0].chunk.id], span) for span in spans]
+        found, best = expand_passages(
+            passages, similarities(given), self.expand, reader, self.chunks
+        )
+        details = explain_expansion(found, self.expand)
+        return [
+            _explained(nodes[best[rank]], found.spans[rank], why)
+            for rank, why in zip(found.slots, details, strict=True)
+        ]
 
 
-def _explained(seed: NodeWithScore, span: Span) -> ExplainedNode:
-    why = {**explanation(seed), **span.explain()}
+def _explained(seed: NodeWithScore, span: Span, why: dict[str, Any]) -> ExplainedNode:
     node = seed.node if len(span.chunks) == 1 else spanned(seed.node, span)
-    return ExplainedNode(node=node, score=span.score.total, posrag=why)
+    return ExplainedNode(node=node, score=span.score.total, posrag=merged(explanation(seed), why))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy, deepcopy
 from typing import Any
 
@@ -14,6 +14,7 @@ from llamaindex_posrag.embedding import embedded_text
 from shared_core import CAUS, Arrangement, Passage
 from shared_core.expanded import ExpandedArrangement
 from shared_core.expansion import Span
+from shared_core.explanations import merged
 
 _IMMUTABLE = frozenset({str, int, float, bool, type(None)})
 _CONTAINERS = ("relationships", "excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
@@ -89,22 +90,13 @@ def spanned(node: BaseNode, span: Span) -> BaseNode:
 
 
 def placed(nodes: Sequence[NodeWithScore], caus: CAUS) -> list[NodeWithScore]:
-    """Place nodes in the order they come; what explained a node so far stays with it."""
-    slots, gate = caus.placed(len(nodes))
-    shared = {
-        "placement": caus.applied.name,
-        "psi": gate.psi,
-        "gate": "open" if gate.opened else "shut",
-        "reason": gate.reason,
-    }
-    return [
-        ExplainedNode(
-            node=nodes[rank].node,
-            score=nodes[rank].score,
-            posrag={**explanation(nodes[rank]), "rank": rank, "slot": slot, **shared},
-        )
-        for slot, rank in enumerate(slots)
-    ]
+    """Place nodes in the order they come; what explained a node beside its slot stays with it."""
+    return [moved(nodes[why["rank"]], why) for why in caus.explain(len(nodes))]
+
+
+def moved(node: NodeWithScore, why: Mapping[str, Any]) -> ExplainedNode:
+    """Return a copy with the explanation of its new slot, in place of what told an earlier one."""
+    return ExplainedNode(node=node.node, score=node.score, posrag=merged(explanation(node), why))
 
 
 def explanation(node: NodeWithScore) -> dict[str, Any]:

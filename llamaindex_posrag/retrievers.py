@@ -23,7 +23,6 @@ from llamaindex_posrag.filters import where
 from llamaindex_posrag.fusing import FusingRetriever
 from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import arranged, to_passage
-from llamaindex_posrag.options import decode_caus, encode_caus
 from llamaindex_posrag.persistence import decode_node, encode_node
 from shared_core import CAUS, HybridIndex, Placement
 from shared_core.errors import IndexFormatError
@@ -32,6 +31,7 @@ from shared_core.index import ChunkKeys
 from shared_core.index.bm25 import Variant
 from shared_core.index.dense import Dense, Metric
 from shared_core.index.tokenize import Tokenizer
+from shared_core.options import decode_caus, encode_caus
 from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity import Psi
 from shared_core.types import Evidence, Fusion

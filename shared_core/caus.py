@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -142,7 +143,7 @@ class CAUS:
         Raises
         ------
         ValueError
-            As `NeighbourSpans.expand`.
+            As `NeighbourSpans.expand`, and if the ranking to expand does not hold its passages.
         """
         if self.expand is None:
             return self.place(ranking)
@@ -161,6 +162,17 @@ class CAUS:
     @cached_property
     def _by_k(self) -> dict[int, tuple[tuple[int, ...], GateDecision]]:
         return {}
+
+    def explain(self, k: int) -> list[dict[str, Any]]:
+        """Return, slot by slot, how `k` passages are placed and why, JSON-able."""
+        slots, gate = self.placed(k)
+        shared = {
+            "placement": self.applied.name,
+            "psi": gate.psi,
+            "gate": "open" if gate.opened else "shut",
+            "reason": gate.reason,
+        }
+        return [{"rank": rank, "slot": slot, **shared} for slot, rank in enumerate(slots)]
 
     def search(
         self,

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shared_core.expansion import ChunkSource, Expansion, NeighbourSpans, Seed, Span
+from shared_core.index.neighbours import PassageNeighbours
 from shared_core.index.places import ChunkReader
 from shared_core.types import Arrangement, Passage, Ranking
-
-_NO_SPANS = Expansion((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class ExpandedArrangement(Arrangement):
     """
 
     seeds: Ranking
-    expansion: Expansion = _NO_SPANS
+    expansion: Expansion
 
     @property
     def spans(self) -> list[Span]:
@@ -63,12 +62,14 @@ def expand_ranking(
     Raises
     ------
     ValueError
-        As `NeighbourSpans.expand`, and if a passage tells a place that is none.
+        As `expand_passages`, and if the ranking does not hold all its passages.
     """
-    chunks = [reader.chunk(passage) for passage in ranking.passages]
-    expansion = spans.expand(list(map(Seed, chunks, ranking.scores)), source)
-    ranks = {chunk.id: rank for rank, chunk in reversed([*enumerate(chunks)])}
-    best = [ranks[span.seeds[0].chunk.id] for span in expansion.spans]
+    if len(ranking.passages) != len(ranking):
+        raise ValueError(
+            f"the ranking has {len(ranking)} entries and {len(ranking.passages)} passages: what "
+            "is expanded needs one each, as in a ranking from an index"
+        )
+    expansion, best = expand_passages(ranking.passages, ranking.scores, spans, reader, source)
     passages = [
         _spanned(ranking.passages[rank], span)
         for rank, span in zip(best, expansion.spans, strict=True)
@@ -88,6 +89,55 @@ def expand_ranking(
         ),
         expansion,
     )
+
+
+def expand_passages(
+    passages: Sequence[Passage],
+    scores: Sequence[float],
+    spans: NeighbourSpans,
+    reader: ChunkReader,
+    source: ChunkSource | None,
+) -> tuple[Expansion, list[int]]:
+    """Expand passages with their scores.
+
+    Parameters
+    ----------
+    passages, scores
+        What was retrieved.
+    spans
+        How it is expanded.
+    reader
+        Tells which chunk a passage is.
+    source
+        Knows the neighbours. None: they are those among `passages`.
+
+    Returns
+    -------
+    expansion : Expansion
+        The spans.
+    best : list of int
+        Rank of a span -> position of its best seed in `passages`.
+
+    Raises
+    ------
+    ValueError
+        As `NeighbourSpans.expand`, and if a passage tells a place that is none.
+    """
+    chunks = [reader.chunk(passage) for passage in passages]
+    if source is None:
+        source = PassageNeighbours.of(passages, reader)
+    expansion = spans.expand(list(map(Seed, chunks, scores)), source)
+    first = {chunk.id: at for at, chunk in reversed([*enumerate(chunks)])}
+    return expansion, [first[span.seeds[0].chunk.id] for span in expansion.spans]
+
+
+def explain_expansion(expansion: Expansion, spans: NeighbourSpans) -> list[dict[str, Any]]:
+    """Return, in the order of the spans' own slots, what led to each, JSON-able."""
+    placement = spans.order if isinstance(spans.order, str) else spans.order.name
+    return [
+        {**expansion.spans[rank].explain(), "rank": rank, "slot": slot, "placement": placement}
+        for slot, rank in enumerate(expansion.slots)
+    ]
 
 
 def _spanned(passage: Passage, span: Span) -> Passage:

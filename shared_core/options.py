@@ -7,6 +7,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from shared_core.caus import CAUS
 from shared_core.expansion import NeighbourSpans
 from shared_core.index.places import ChunkKeys
 from shared_core.placement import PLACEMENTS, Placement, resolve_placement
@@ -93,10 +94,51 @@ def decode_psi(value: Any) -> Any:
     return PositionProfile(**value) if isinstance(value, Mapping) else value
 
 
-CODERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+_CODERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "placement": (encode_placement, decode_placement),
     "psi": (encode_psi, decode_psi),
     "expand": (encode_expand, decode_expand),
     "chunk_keys": (encode_chunk_keys, decode_chunk_keys),
 }
 """Option of `CAUS` -> how it is encoded and decoded; the others are JSON as they are."""
+
+
+def encode_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of `CAUS`, by name, as JSON."""
+    return {
+        name: _CODERS[name][0](value) if name in _CODERS else value
+        for name, value in options.items()
+    }
+
+
+def decode_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that `encode_options` described; one that is none of them stays.
+
+    Raises
+    ------
+    ValueError
+        If no placement has the name, or `expand` counted tokens by a function.
+    """
+    return {
+        name: _CODERS[name][1](value) if name in _CODERS else value
+        for name, value in options.items()
+    }
+
+
+def encode_caus(caus: CAUS) -> dict[str, Any]:
+    """Return every option of a `CAUS` as JSON."""
+    return encode_options({field.name: getattr(caus, field.name) for field in fields(caus)})
+
+
+def decode_caus(options: Mapping[str, Any]) -> CAUS:
+    """Return the `CAUS` that `encode_caus` described.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown or out of range, or `expand` counted tokens by a function.
+    """
+    unknown = set(options) - {field.name for field in fields(CAUS)}
+    if unknown:
+        raise ValueError(f"unknown options {sorted(unknown)}")
+    return CAUS(**decode_options(options))

@@ -23,17 +23,17 @@ HEAVY = {
     *("rich", "rank_bm25", "bm25s", "tenacity", "matplotlib", "ir_measures", "pytrec_eval"),
 }
 LAYERS = [
-    {"types", "errors", "arrays"},
-    {"_extras"},
+    {"types", "errors", "arrays", "explanations", "tokens"},
+    {"_extras", "embeddings"},
     {"generation", "corpora"},
     {"evaluation"},
     {"sensitivity"},
     {"placement", "scoring"},
     {"attention", "expansion", "gating"},
     {"index"},
-    {"expanded", "options"},
+    {"expanded"},
     {"caus"},
-    {"comparison"},
+    {"comparison", "options"},
     {"cli"},
 ]
 """Lowest first: a module imports from its own part of the core, or from below."""

@@ -8,8 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared_core import CAUS, HybridIndex, PositionProfile, ProfileNotFoundError, decide
+from shared_core import (
+    CAUS,
+    HybridIndex,
+    NeighbourSpans,
+    PositionProfile,
+    ProfileNotFoundError,
+    decide,
+)
 from shared_core.placement import Shuffle, UShape
+from shared_core.sensitivity import Psi
 
 from .making import make_index, random_vectors
 
@@ -198,3 +206,25 @@ def test_it_is_a_value() -> None:
     assert CAUS(k=3, psi=PROFILE) == CAUS(k=3, psi=PROFILE) != CAUS(k=4, psi=PROFILE)
     with pytest.raises(AttributeError):
         CAUS().k = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("psi", ["always", "never", PROFILE, FLAT, None])
+@pytest.mark.parametrize("k", [0, 1, 5])
+def test_the_slots_of_any_passages_are_explained_as_those_of_a_ranking(psi: Psi, k: int) -> None:
+    """What has no scores is placed by the same rule, for the same reason."""
+    caus = CAUS(k=5, psi=psi)
+    ranking = caus.rank(random_vectors(1, seed=1)[0][:k], random_vectors(1, seed=2)[0][:k])
+    keys = ("rank", "slot", "placement", "psi", "gate", "reason")
+    expected = [{key: why[key] for key in keys} for why in caus.place(ranking).explain()]
+    assert caus.explain(k) == expected
+    assert json.dumps(expected)
+
+
+def test_a_ranking_without_its_passages_is_not_expanded_to_nothing() -> None:
+    """What `rank` returns knows no passages; an empty prompt in its place would go unnoticed."""
+    caus = CAUS(expand=NeighbourSpans())
+    ranking = caus.rank([0.2, 0.1], [1.0, 2.0])
+    source = make_index(2).neighbours(caus.chunk_keys)
+    with pytest.raises(ValueError, match="the ranking has 2 entries and 0 passages"):
+        caus.place_expanded(ranking, source)
+    assert len(caus.place_expanded(caus.rank([], []), source)) == 0

@@ -132,11 +132,20 @@ def test_no_candidate_has_a_score(candidates: list[Document]) -> None:
         HybridScoreCompressor(score_key="rank").compress_documents(candidates, QUERY)
 
 
-@pytest.mark.parametrize("score", ["high", math.inf, [1.0]])
-def test_a_score_that_is_no_finite_number(candidates: list[Document], score: object) -> None:
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        ("high", r"metadata\['score'\] must be a number, got 'high': .*score_key="),
+        ([1.0], r"metadata\['score'\] must be a number, got \[1.0\]: .*score_key="),
+        (math.inf, "inf"),
+    ],
+)
+def test_a_score_that_is_no_finite_number(
+    candidates: list[Document], score: object, message: str
+) -> None:
     candidates[2].metadata["score"] = score
 
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=message):
         HybridScoreCompressor().compress_documents(candidates, QUERY)
 
 
@@ -145,8 +154,24 @@ def test_embeddings_that_are_nan(candidates: list[Document]) -> None:
         def embed_query(self, text: str) -> list[float]:
             return [math.nan] * 16
 
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match=r"the query: vector 0 .* not finite"):
         HybridScoreCompressor(embeddings=Broken(size=16)).compress_documents(candidates, QUERY)
+
+
+def test_embeddings_that_do_not_fit_each_other(candidates: list[Document]) -> None:
+    """Both dimensions are named, or both numbers, not the operands of a product."""
+
+    class Longer(DeterministicFakeEmbedding):
+        def embed_query(self, text: str) -> list[float]:
+            return [1.0] * 17
+
+    class Fewer(DeterministicFakeEmbedding):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return super().embed_documents(texts[1:])
+
+    for broken, message in ((Longer, "dimension 16.*have 17"), (Fewer, r"expected 8.*\(7, 16\)")):
+        with pytest.raises(ValueError, match=message):
+            HybridScoreCompressor(embeddings=broken(size=16)).compress_documents(candidates, QUERY)
 
 
 def test_no_candidates(embeddings: Embeddings) -> None:
@@ -186,3 +211,9 @@ def test_tokenizer_of_the_callers_own() -> None:
 
     for compressor in (own, whole):
         assert compressor.compress_documents(documents, "xqd")[0].page_content == "cqd"
+
+
+def test_a_corpus_has_its_own_tokenizer() -> None:
+    """A second one would be of no effect."""
+    with pytest.raises(ValueError, match="leave tokenizer= out"):
+        HybridScoreCompressor(corpus=BM25Index.from_texts(["a b"]), tokenizer=str.split)

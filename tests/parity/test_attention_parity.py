@@ -17,8 +17,10 @@ from langchain_core.documents import Document
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
+from langchain_posrag import PlacementTransformer
 from langchain_posrag.attention import AttentionPlacement
 from langchain_posrag.two_round import TwoRoundChain
+from llamaindex_posrag import PlacementPostprocessor
 from llamaindex_posrag.attention import AttentionPlacementPostprocessor
 from llamaindex_posrag.two_round import TwoRoundQueryEngine
 from shared_core import HuggingFaceModel
@@ -111,6 +113,24 @@ def test_a_curve_places_alike(curve: str, k: int) -> None:
         one, other = both_places(k, model, placement=placement, curve=CURVES[curve])
         assert one == other
         assert [id_ for id_, _ in one] == [f"p{at}" for at in place(range(k), scores, lengths)]
+
+
+@pytest.mark.parametrize("curve", [None, CURVES["left"]], ids=["own round", "curve"])
+def test_a_later_placement_takes_over_what_is_said_of_the_slot(
+    curve: PositionalCurve | None,
+) -> None:
+    """Neither a curve nor an estimator put the text where it stands now."""
+    model, asked = reader("uniform"), question(5)["question"]
+    compressor = AttentionPlacement(model, curve=curve)
+    documents_ = compressor.compress_documents(documents(5), asked)
+    postprocessor = AttentionPlacementPostprocessor(model, curve=curve)
+    nodes_ = postprocessor.postprocess_nodes(nodes(5), QueryBundle(asked))
+    one = [each.metadata["posrag"] for each in PlacementTransformer("inverse").invoke(documents_)]
+    placement = PlacementPostprocessor("inverse", psi="always")
+    other = [each.posrag for each in placement.postprocess_nodes(nodes_)]  # type: ignore[attr-defined]
+    assert one == other
+    assert {why["placement"] for why in one} == {"inverse"}
+    assert not {"estimator", "curve"} & {key for why in one for key in why}
 
 
 @pytest.mark.parametrize("k", range(13))

@@ -18,6 +18,7 @@ import llamaindex_posrag as on_llamaindex
 from shared_core import CAUS, HybridIndex, Passage, PositionProfile
 from shared_core.expanded import ExpandedArrangement
 from shared_core.expansion import NeighbourSpans
+from shared_core.placement import UShape
 
 from .both_sides import TOPICS, Corpus, LangChainEmbedding, LlamaIndexEmbedding, embed
 
@@ -181,6 +182,28 @@ def test_transformer_and_postprocessor_give_the_same(spans: NeighbourSpans, embe
         assert_same_spans(
             transformer.invoke(documents), postprocessor.postprocess_nodes(candidates)
         )
+
+
+@pytest.mark.parametrize(
+    "order", ["back_first", "edge_balanced", "score_descending", UShape(best_at="end")]
+)
+def test_a_span_says_where_it_stands_now(order: str | UShape) -> None:
+    """Not where the retriever had put its seed, nor why."""
+    spans = NeighbourSpans(window=0, token_budget=None, order=order)
+    one = langchain_retriever(k=6, psi=PROFILE)
+    other = llamaindex_retriever(linked=False, k=6, psi=PROFILE)
+    transformer = on_langchain.NeighbourSpanTransformer(expand=spans)
+    postprocessor = on_llamaindex.NeighbourSpanPostprocessor(spans)
+    documents = transformer.invoke(one.invoke(QUERIES[0]))
+    assert_same_spans(documents, postprocessor.postprocess_nodes(other.retrieve(QUERIES[0])))
+    details = [document.metadata["posrag"] for document in documents]
+    name = order if isinstance(order, str) else order.name
+    assert [why["slot"] for why in details] == [*range(len(details))]
+    assert {why["placement"] for why in details} == {name}
+    by_rank = sorted(details, key=lambda why: -why["score"])
+    assert [why["rank"] for why in by_rank] == [*range(len(details))]
+    assert not {"psi", "gate", "reason"} & {key for why in details for key in why}
+    assert all("dense_rank" in why for why in details)
 
 
 def test_retrievers_over_a_vector_store_give_the_same() -> None:

@@ -1,0 +1,52 @@
+"""Options of CAUS as JSON and back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shared_core import CAUS, NeighbourSpans, PositionProfile
+from shared_core.index import ChunkKeys
+from shared_core.options import decode_caus, decode_options, encode_caus, encode_options
+from shared_core.placement import Shuffle, UShape
+
+PROFILE = PositionProfile(model="m", accuracy=(0.6, 0.5, 0.9), distraction=(0.3, 0.2, 0.1))
+
+
+@pytest.mark.parametrize(
+    "caus",
+    [
+        CAUS(),
+        CAUS(k=3, alpha="auto", fetch_k=7, fusion="rrf", placement="inverse", psi=1.3),
+        CAUS(placement=UShape(best_at="end"), psi=PROFILE, evidence="interval"),
+        CAUS(
+            placement=Shuffle(seed=7),
+            psi="never",
+            expand=NeighbourSpans(window="auto", order=UShape(best_at="end")),
+            chunk_keys=ChunkKeys(document="file", heading=("title",)),
+        ),
+    ],
+    ids=["default", "plain", "profile", "spans"],
+)
+def test_every_option_survives_json(caus: CAUS) -> None:
+    """Whatever an index was used with, it is loaded with."""
+    assert decode_caus(json.loads(json.dumps(encode_caus(caus)))) == caus
+
+
+def test_a_path_to_a_profile_is_kept_as_text(tmp_path: Path) -> None:
+    """The file stays the user's."""
+    assert encode_options({"psi": tmp_path}) == {"psi": str(tmp_path)}
+
+
+def test_some_options_alone_are_decoded_and_others_left() -> None:
+    """What a caller keeps beside them is none of its business."""
+    kept = {"placement": UShape(best_at="end"), "include_scores": False}
+    assert decode_options(encode_options(kept)) == kept
+
+
+def test_an_option_that_is_unknown_is_named() -> None:
+    """From a newer version, or by hand."""
+    with pytest.raises(ValueError, match=r"unknown options \['kk'\]"):
+        decode_caus({"kk": 9})
