@@ -86,14 +86,27 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
         Raises
         ------
         ValueError
-            If there are no `ids`: nothing is deleted by omission.
+            If there are no `ids`, nothing being deleted by omission, or they are one text.
         """
         if ids is None:
             raise ValueError("delete() needs ids=, got None")
+        _check_several(ids)
         deleted = self._legs.delete(ids)
         return DeleteResponse(num_deleted=len(deleted), succeeded=deleted, num_failed=0, failed=[])
 
     @override
     def get(self, ids: Sequence[str], /) -> list[Document]:  # type: ignore[override]
-        """Return copies of the documents of `ids`, without those that are not there."""
+        """Return copies of the documents of `ids`, without those that are not there.
+
+        Raises
+        ------
+        ValueError
+            If `ids` is one text instead of several.
+        """
+        _check_several(ids)
         return self._legs.get(ids)
+
+
+def _check_several(ids: object) -> None:
+    if isinstance(ids, str):
+        raise ValueError(f"ids must be several ids, got the text {ids!r}; give [{ids!r}]")

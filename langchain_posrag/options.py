@@ -6,7 +6,15 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
 
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    PrivateAttr,
+    field_validator,
+    model_validator,
+)
 
 from shared_core import CAUS, Placement, PositionProfile
 from shared_core.types import Evidence, Fusion
@@ -55,6 +63,13 @@ class PlacementOptions(BaseModel):
             taken = {"psi": given.psi, "evidence": given.evidence}
             return {**taken, **data, "placement": given.placement}
         return data
+
+    @field_validator("psi", "alpha", "k", "fetch_k", mode="before", check_fields=False)
+    @classmethod
+    def _refuse_truth(cls, value: object) -> object:
+        if isinstance(value, bool):  # which pydantic takes for 1 or 0
+            raise ValueError(f"must be a number, got {value!r}")
+        return value
 
     @model_validator(mode="after")
     def _check_method(self) -> Self:

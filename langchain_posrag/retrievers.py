@@ -20,7 +20,7 @@ from typing_extensions import override
 from langchain_posrag.documents import documents_of
 from langchain_posrag.legs import CallOptions, EmbeddingLegs, aattempt, attempt
 from langchain_posrag.lifecycle import RetrieverLifecycle
-from langchain_posrag.tracing import atraced, traced
+from langchain_posrag.tracing import aknown, atraced, known, traced
 from langchain_posrag.vector_store_legs import VectorStoreLegs
 from shared_core import Arrangement
 from shared_core.index.metadata import Where
@@ -85,10 +85,9 @@ class CAUSRetriever(RetrieverLifecycle):
         filter: Where = None,
         found: Arrangement | Exception | None = None,
     ) -> list[Document]:
-        if found is None:
-            options = CallOptions(k=k, fetch_k=fetch_k, alpha=alpha, where=filter)
-            found = traced(self._legs.search, run_manager, self.caus, query, options)
-        return self._answer(found)
+        options = CallOptions(k=k, fetch_k=fetch_k, alpha=alpha, where=filter)
+        search = self._legs.search if found is None else known(found)
+        return self._answer(traced(search, run_manager, self.caus, query, options))
 
     @override
     async def _aget_relevant_documents(
@@ -102,15 +101,11 @@ class CAUSRetriever(RetrieverLifecycle):
         filter: Where = None,
         found: Arrangement | Exception | None = None,
     ) -> list[Document]:
-        if found is None:
-            options = CallOptions(k=k, fetch_k=fetch_k, alpha=alpha, where=filter)
-            found = await atraced(self._legs.asearch, run_manager, self.caus, query, options)
-        return self._answer(found)
+        options = CallOptions(k=k, fetch_k=fetch_k, alpha=alpha, where=filter)
+        search = self._legs.asearch if found is None else aknown(found)
+        return self._answer(await atraced(search, run_manager, self.caus, query, options))
 
-    def _answer(self, found: Arrangement | Exception) -> list[Document]:
-        """Return what was found; `batch` finds first, and hands it to each run as `found`."""
-        if isinstance(found, Exception):
-            raise found
+    def _answer(self, found: Arrangement) -> list[Document]:
         return documents_of(found, include_scores=self.include_scores)
 
     @override

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
-from langchain_posrag.documents import passage_of
+from langchain_posrag.documents import document_of, passage_of
 from shared_core import BM25Index, Passage
 from shared_core.index import Tokenizer
 from shared_core.index.bm25 import Variant
@@ -61,6 +62,15 @@ class SparseLeg:
             raise ValueError(f"the BM25 index has {len(bm25)} rows, got {len(passages)} documents")
         _check_distinct(passages)
         self._record(passages)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        with self._lock:
+            bm25, documents = (
+                copy(self._bm25),
+                [document_of(self._passages[row]) for row in self._alive()],
+            )
+        bm25.compact()
+        return type(self), (bm25, documents)
 
     @classmethod
     def from_documents(

@@ -20,6 +20,26 @@ Search = Callable[[CAUS, str, CallOptions], Arrangement]
 AsyncSearch = Callable[[CAUS, str, CallOptions], Awaitable[Arrangement]]
 
 
+def known(found: Arrangement | Exception) -> Search:
+    """Return a search that finds, or raises, what a search for many queries has before."""
+
+    def search(caus: CAUS, query: str, options: CallOptions) -> Arrangement:
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    return search
+
+
+def aknown(found: Arrangement | Exception) -> AsyncSearch:
+    """Do what `known` does, to be awaited."""
+
+    async def search(caus: CAUS, query: str, options: CallOptions) -> Arrangement:
+        return known(found)(caus, query, options)
+
+    return search
+
+
 def traced(
     search: Search,
     run_manager: CallbackManagerForRetrieverRun,

@@ -16,7 +16,7 @@ from typing_extensions import override
 from langchain_posrag.documents import document_of, with_id
 from langchain_posrag.legs import CallOptions, Legs
 from langchain_posrag.sparse_leg import SparseLeg, content_of
-from langchain_posrag.vector_stores import filter_arguments, replaces_documents
+from langchain_posrag.vector_stores import replaces_documents, search_arguments
 from shared_core import CAUS, Arrangement, Passage
 from shared_core.index.metadata import Where, predicate
 from shared_core.scoring.ranking import check_k
@@ -48,18 +48,18 @@ class VectorStoreLegs(Legs):
     @override
     def search(self, caus: CAUS, query: str, options: CallOptions) -> Arrangement:
         depth, where = _depth(caus, options), options["where"]
-        arguments = filter_arguments(self.store, where)
+        arguments = search_arguments(self.store, depth, where)
         with ContextThreadPoolExecutor(max_workers=1) as executor:
             sparse = executor.submit(self.sparse.search, query, depth, where)
-            hits = self.store.similarity_search_with_score(query, k=depth, **arguments)
+            hits = self.store.similarity_search_with_score(query, **arguments)
             return self._fuse(caus, query, hits, sparse.result(), options)
 
     @override
     async def asearch(self, caus: CAUS, query: str, options: CallOptions) -> Arrangement:
         depth, where = _depth(caus, options), options["where"]
-        arguments = filter_arguments(self.store, where)
+        arguments = search_arguments(self.store, depth, where)
         hits, sparse = await asyncio.gather(
-            self.store.asimilarity_search_with_score(query, k=depth, **arguments),
+            self.store.asimilarity_search_with_score(query, **arguments),
             run_in_executor(None, self.sparse.search, query, depth, where),
         )
         return await run_in_executor(None, self._fuse, caus, query, hits, sparse, options)
@@ -102,29 +102,35 @@ class VectorStoreLegs(Legs):
 
     @override
     def add(self, documents: Sequence[Document]) -> list[str]:
-        named = self._checked(documents)
+        named, replaced = self._checked(documents)
         ids = self.store.add_documents(named)
-        self.sparse.add(_renamed(named, ids))
+        self._record(named, ids, replaced)
         return ids
 
     @override
     async def aadd(self, documents: Sequence[Document]) -> list[str]:
-        named = await run_in_executor(None, self._checked, documents)
+        named, replaced = await run_in_executor(None, self._checked, documents)
         ids = await self.store.aadd_documents(named)
-        await run_in_executor(None, self.sparse.add, _renamed(named, ids))
+        await run_in_executor(None, self._record, named, ids, replaced)
         return ids
 
-    def _checked(self, documents: Sequence[Document]) -> list[Document]:
-        """Return copies with ids; raise before either leg is touched if one would refuse them."""
+    def _checked(self, documents: Sequence[Document]) -> tuple[list[Document], list[Document]]:
+        """Return copies with ids, and what they replace; raise what either leg would raise."""
         named = [with_id(document) for document in documents]
         self.sparse.check(named)
-        if not replaces_documents(self.store):
-            present = [d.id for d in self.store.get_by_ids([str(d.id) for d in named])]
-            if present:
-                raise ValueError(
-                    f"{type(self.store).__name__} cannot replace documents: delete {present} first"
-                )
-        return named
+        present = self._stored([document.id for document in documents if document.id])
+        if present and not replaces_documents(self.store):
+            raise ValueError(
+                f"{type(self.store).__name__} cannot replace documents: delete {[*present]} first"
+            )
+        return named, list(present.values())
+
+    def _record(
+        self, named: Sequence[Document], ids: Sequence[str], replaced: Sequence[Document]
+    ) -> None:
+        """Take into the sparse leg, which may know the replaced ones without their ids."""
+        self.sparse.delete(replaced)
+        self.sparse.add(_renamed(named, ids))
 
     @override
     def delete(self, ids: Sequence[str]) -> list[str]:

@@ -44,25 +44,30 @@ def higher_is_better(store: VectorStore) -> bool:
     )
 
 
-def filter_arguments(store: VectorStore, where: Where) -> dict[str, Any]:
-    """Return the keyword arguments that make a store's search keep to a filter.
+def search_arguments(store: VectorStore, k: int, where: Where) -> dict[str, Any]:
+    """Return the keyword arguments of a search for `k` documents that pass a filter.
 
     InMemoryVectorStore and FAISS get a function that means what the sparse leg means; other
-    stores get the filter as it is.
+    stores get the filter as it is. FAISS makes room for what it is asked for, and so is asked
+    for no more than it holds.
     """
+    arguments: dict[str, Any] = {"k": k}
+    faiss = FAISS in _class_names(store)
+    if faiss:
+        everything = max(1, store.index.ntotal)  # type: ignore[attr-defined]
+        arguments["k"] = min(k, everything)
     if where is None:
-        return {}
+        return arguments
     passes = predicate(where)
+    if faiss:
+        return {**arguments, "filter": passes, "fetch_k": everything}
     if isinstance(store, InMemoryVectorStore):
 
         def keep(document: Document) -> bool:
             return passes(document.metadata)
 
-        return {"filter": keep}
-    if FAISS in _class_names(store):
-        everything = store.index.ntotal  # type: ignore[attr-defined]
-        return {"filter": passes, "fetch_k": everything}
-    return {"filter": where}
+        return {**arguments, "filter": keep}
+    return {**arguments, "filter": where}
 
 
 def replaces_documents(store: VectorStore) -> bool:

@@ -20,7 +20,14 @@ def where(filters: MetadataFilters | None) -> Mapping[str, Any] | Predicate | No
     """Return a filter for the core: wanted values where those say it all, else a `predicate`.
 
     The core looks wanted values up by column; a function it has to call for every passage.
+
+    Raises
+    ------
+    ValueError
+        If it is something else than `MetadataFilters`.
     """
+    if filters is not None and not isinstance(filters, MetadataFilters):
+        raise ValueError(f"filters must be MetadataFilters, got {filters!r}")
     if filters is None or not filters.filters:
         return None
     equalities = [part for part in filters.filters if _is_equality(part)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import faiss
 import numpy as np
@@ -23,11 +23,14 @@ GROWTH = 1.5
 FEW = 16
 """Where a filter leaves one row in so many or fewer, only those are scanned."""
 
+TINY = 1e-12
+"""Length of vectors below which the squares of components lose digits in float32."""
+
 BATCH_BYTES = 1 << 26
 """Memory for the scores of a batch of queries."""
 
 ROUNDING = 4e-6
-"""Float32 products of unit vectors, summed in another order, differ by less."""
+"""Float32 products of short unit vectors, summed in another order, differ by less."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,10 @@ class DenseView:
     vectors: Vectors = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     longest: float = 1.0
     approximate: Approximate | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave FAISS's room to grow behind, and the memory that the vectors share with it."""
+        return _restored, (self.metric, self.kind, self.vectors, self.longest, self.approximate)
 
     @property
     def size(self) -> int:
@@ -97,6 +104,9 @@ class DenseView:
         for at in (~np.isfinite(lengths)).nonzero()[0].tolist():
             raise ValueError(f"the embedding of {names[at]} holds NaN, infinite or huge values")
         if self.metric == "cosine":
+            short = (lengths < TINY).nonzero()[0]
+            matrix[short] = magnified = _magnified(matrix[short])
+            lengths[short] = np.sqrt(np.vecdot(magnified, magnified))
             matrix /= np.where(lengths > 0, lengths, np.float32(1))[:, None]
         return matrix
 
@@ -111,7 +121,7 @@ class DenseView:
         query = np.asarray(vector, dtype=np.float32)
         if query.shape == (self.dim,):
             square = float(query @ query)
-            if 0 < square < np.inf:
+            if TINY**2 < square < np.inf:
                 scale = 1.0 if self.metric == "inner_product" else square**-0.5
                 return np.asarray(query * np.float32(scale))
         return self.checked(query[None], ["the query"]).reshape(-1)
@@ -175,7 +185,7 @@ class DenseView:
 
     def _rounding(self, vector: Vectors) -> float:
         """Return how much a product may differ by the order in which it is summed."""
-        return ROUNDING * self.longest * norm(vector)
+        return max(ROUNDING, vector.size * 2.0**-24) * self.longest * norm(vector)
 
     def extended(self, vectors: Vectors) -> DenseView:
         """Return the view with `vectors`, from `checked`, in new rows at the end."""
@@ -205,6 +215,23 @@ class DenseView:
         empty = DenseView(self.metric, self.kind)
         kept = self.vectors[keep]
         return empty.extended(kept) if len(kept) else empty.stored(kept, None)
+
+
+def _magnified(vectors: Vectors) -> Vectors:
+    """Return vectors with their largest component at 1 in size; zero ones stay."""
+    largest = np.abs(vectors).max(axis=1, initial=0)
+    return np.asarray(vectors / np.where(largest > 0, largest, np.float32(1))[:, None])
+
+
+def _restored(
+    metric: Metric,
+    kind: Dense,
+    vectors: Vectors,
+    longest: float,
+    approximate: Approximate | None,
+) -> DenseView:
+    view = DenseView(metric, kind, longest=longest)
+    return view.stored(vectors, approximate) if vectors.shape[1] else view
 
 
 def _few(allowed: Bools) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Vectors
+from shared_core.embeddings import other_model
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.index.bm25 import BM25Options, Variant
 from shared_core.index.dense import Dense, DenseView, Metric
@@ -37,9 +38,6 @@ COMPACT = 1000
 
 WORTH_A_THREAD = 50_000
 """Rows from which the sparse leg repays the hand-over to a thread beside the dense one."""
-
-SAME_MODEL = 0.99
-"""Cosine from which two embeddings of one text count as made by the same model."""
 
 _beside = ThreadPoolExecutor(thread_name_prefix="posrag")
 
@@ -106,6 +104,16 @@ class HybridIndex:
         self._writing = threading.Lock()
         self._places = Places()
         self._state = State(DenseView(metric, dense), SparseView.empty(options))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy, by ``copy`` or ``pickle``, shares nothing of with the original."""
+        with self._writing:
+            return {"extra": self.extra, "lexicon": self._lexicon, "state": self._state.apart()}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.extra, self._lexicon, self._state = kept["extra"], kept["lexicon"], kept["state"]
+        self._writing = threading.Lock()
+        self._places = Places()
 
     def __len__(self) -> int:
         return self._state.sparse.alive_count
@@ -355,18 +363,11 @@ class HybridIndex:
         row = min(
             telling, key=lambda row: (not passages[row].text.strip(), len(passages[row].text))
         )
-        stored, again = vectors[row], np.asarray(embed(passages[row].text), dtype=np.float32)
-        if again.shape != stored.shape:
+        found = other_model(vectors[row], embed(passages[row].text))
+        if found is not None:
             raise EmbeddingMismatchError(
-                f"the index holds vectors of dimension {stored.size}, the embedding model gives "
-                f"dimension {again.size}: load it with the model it was built with"
-            )
-        lengths = float(np.linalg.norm(again)) * float(np.linalg.norm(stored))
-        cosine = float(again @ stored) / lengths if lengths > 0 else 0.0
-        if not cosine >= SAME_MODEL:
-            raise EmbeddingMismatchError(
-                f"the embedding model is not the one the index was built with: passage "
-                f"{passages[row].id!r} now has cosine {cosine:.3f} with its stored vector"
+                "the embedding model is not the one the index was built with: passage "
+                f"{passages[row].id!r} {found}"
             )
 
     def save(

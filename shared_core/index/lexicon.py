@@ -20,9 +20,16 @@ class Lexicon:
     tokenizer
         Text to tokens. The default, `tokenize`, looks at nothing beyond white space; so it is
         applied to what stands between, and remembered, which makes building an index cheap.
+
+    Raises
+    ------
+    ValueError
+        If the tokeniser cannot be called.
     """
 
     def __init__(self, tokenizer: Tokenizer | None = None) -> None:
+        if tokenizer is not None and not callable(tokenizer):
+            raise ValueError(f"tokenizer must be a function of a text, got {tokenizer!r}")
         self.tokenizer = tokenize if tokenizer is None else tokenizer
         self.ids: dict[str, int] = {}
         default = self.tokenizer is tokenize

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -13,7 +13,7 @@ from shared_core.arrays import Bools, Rows
 from shared_core.types import Passage
 
 Where: TypeAlias = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool] | None
-"""Wanted value of each key (a list, tuple or set: any of them), or a function of the metadata."""
+"""Wanted value of each key (any of several: a collection), or a function of the metadata."""
 
 _ABSENT = object()
 _UNHASHABLE = object()
@@ -139,12 +139,14 @@ def _wanted(where: Mapping[str, Any]) -> dict[str, set[Any]]:
             raise ValueError(
                 f"filter {key!r}: {value!r} uses operators; give a function of the metadata instead"
             )
-    return {
-        key: set(
-            map(_hashable, value if isinstance(value, list | tuple | set | frozenset) else [value])
-        )
-        for key, value in where.items()
-    }
+        if isinstance(value, Iterator):
+            raise ValueError(f"filter {key!r}: {value!r} can be read but once; give a list")
+    return {key: set(map(_hashable, _several(value))) for key, value in where.items()}
+
+
+def _several(value: Any) -> Collection[Any]:
+    single = isinstance(value, str | bytes) or not isinstance(value, Collection)
+    return [value] if single else value
 
 
 def _hashable(value: Any) -> Any:

@@ -196,5 +196,5 @@ class BM25Index:
             Shape (len(texts),), comparable with the scores of indexed rows.
         """
         encoded = [self.lexicon.lookup(text) for text in texts]
-        lengths = [len(self.lexicon.tokenizer(text)) for text in texts]
+        lengths = [len(list(self.lexicon.tokenizer(text))) for text in texts]
         return self.query(query).weigh(encoded, lengths)

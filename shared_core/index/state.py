@@ -41,6 +41,10 @@ class State:
         rows: dict[str, tuple[int, ...]] = {p.id: (row,) for row, p in enumerate(passages)}
         return cls(dense, sparse, list(passages), rows)
 
+    def apart(self) -> State:
+        """Return the same state with lists of its own, which no other adds to."""
+        return State.of(self.dense, self.sparse, self.passages[: self.size])
+
     @property
     def size(self) -> int:
         """Number of rows, deleted ones included."""

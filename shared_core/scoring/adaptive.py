@@ -12,6 +12,9 @@ from shared_core.arrays import Scores
 BEST = 20
 """How many of a leg's best scores its best one is compared with."""
 
+CONSTANT = 1e-6
+"""Share of their size by which scores that are equal may differ: float32 rounds cosines."""
+
 PRIOR_ODDS = math.e
 """Odds dense to sparse where both best scores stand out equally: a weight of 0.731."""
 
@@ -27,7 +30,8 @@ def auto_alpha(dense: npt.ArrayLike, sparse: npt.ArrayLike) -> float:
 
     The factor e corrects for BM25's long upper tail, whose best score stands out further by
     nature than a best cosine does. Shifting or stretching a leg's scores changes nothing, nor
-    does the order of the passages.
+    does the order of the passages. Scores that differ by less than a millionth of their size, by
+    which float32 rounds cosines, count as equal.
 
     Parameters
     ----------
@@ -50,8 +54,9 @@ def _stands_out(scores: Scores) -> float:
     if scores.size == 0:
         return 0.0
     best = float(scores.max())
-    spread = best - float(scores.min())
-    if not spread > 0:
+    worst = float(scores.min())
+    spread = best - worst
+    if not spread > CONSTANT * max(abs(best), abs(worst)):
         return 0.0
     if scores.size > BEST:
         scores = np.partition(scores, scores.size - BEST)[-BEST:]

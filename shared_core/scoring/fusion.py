@@ -103,7 +103,8 @@ def check_alpha(alpha: Alpha) -> Alpha:
     """Return `alpha` if it is ``"auto"`` or lies in [0, 1]; raise ValueError otherwise."""
     if isinstance(alpha, str) and alpha == "auto":
         return alpha
-    if not isinstance(alpha, int | float | np.number) or not 0 <= alpha <= 1:
+    number = isinstance(alpha, int | float | np.number) and not isinstance(alpha, bool)
+    if not number or not 0 <= alpha <= 1:
         raise ValueError(f"alpha must be a number in [0, 1] or 'auto', got {alpha!r}")
     return float(alpha)
 

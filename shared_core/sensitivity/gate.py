@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import TypeAlias
 
@@ -52,7 +53,7 @@ def decide(psi: Psi, *, evidence: Evidence = "point", k: int | None = None) -> G
     Raises
     ------
     ValueError
-        If `psi` is a negative or non-finite number, or `evidence` is unknown.
+        If `psi` is a negative or non-finite number or something else, or `evidence` is unknown.
     ProfileNotFoundError
         If `psi` names a profile that is not there.
     """
@@ -66,7 +67,7 @@ def decide(psi: Psi, *, evidence: Evidence = "point", k: int | None = None) -> G
         return GateDecision(psi == "always", None, f"psi={psi!r}")
     profile = profile_of(psi)
     if profile is None:
-        return _by_number(float(psi), evidence)  # type: ignore[arg-type]
+        return _by_number(psi, evidence)
     decision = _by_profile(profile, evidence)
     if k is None or k == profile.k:
         return decision
@@ -74,7 +75,13 @@ def decide(psi: Psi, *, evidence: Evidence = "point", k: int | None = None) -> G
     return replace(decision, reason=f"{decision.reason} ({measured})")
 
 
-def _by_number(psi: float, evidence: Evidence) -> GateDecision:
+def _by_number(given: object, evidence: Evidence) -> GateDecision:
+    if isinstance(given, bool) or not isinstance(given, Real):
+        raise ValueError(
+            "psi must be a number, a PositionProfile, its path or name, 'always' or 'never', "
+            f"got {given!r}"
+        )
+    psi = float(given)
     if not math.isfinite(psi) or psi < 0:
         raise ValueError(f"psi must be finite and >= 0, got {psi}")
     if evidence == "interval":

@@ -66,7 +66,9 @@ def test_only_the_twenty_best_are_compared() -> None:
     assert theirs > ours  # the sparse leg's twenty best lie closer together among 321
 
 
-@pytest.mark.parametrize("equal", [[], [3.0], [2.0, 2.0, 2.0]])
+@pytest.mark.parametrize(
+    "equal", [[], [3.0], [2.0, 2.0, 2.0], [1.0, 0.9999999, 1.0], [-1.0, -0.9999999]]
+)
 def test_a_leg_of_equal_scores_weighs_nothing(equal: list[float]) -> None:
     """It says nothing, so the other leg decides; where neither says anything, the prior."""
     telling, silent = np.array([1.0, 0.0, 0.2]), np.array(equal)

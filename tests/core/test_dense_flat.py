@@ -79,6 +79,17 @@ def test_zero_vectors_score_zero(metric: str) -> None:
     assert zero.top(2).tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("size", [1e-18, 1e-21, 1e-23, 1e-37])
+def test_cosine_does_not_see_that_vectors_are_next_to_nothing(size: float) -> None:
+    """The squares of their components lose digits in float32, and then vanish."""
+    vectors, query = random_vectors(50, 384), random_vectors(1, 384, seed=9)[0]
+    usual, short = view_of(vectors), view_of(size * vectors)
+    expected = usual.query(usual.unit(query), 9).at(np.arange(50))
+    for asked in (query, size * query):
+        scores = short.query(short.unit(asked), 9).at(np.arange(50))
+        np.testing.assert_allclose(scores, expected, atol=1e-6)
+
+
 def test_duplicate_vectors_come_in_row_order() -> None:
     """500 equal vectors among others: the first ones are found, whatever the depth."""
     vectors = random_vectors(1000, seed=3)
@@ -87,6 +98,16 @@ def test_duplicate_vectors_come_in_row_order() -> None:
     for k in (1, 10, 400):
         found = view.query(view.unit(vectors[250]), k).top(k)
         assert found.tolist() == list(range(250, 250 + k))
+
+
+@pytest.mark.parametrize("dim", [384, 768, 4096])
+def test_a_batch_finds_what_one_query_finds_where_sums_are_long(dim: int) -> None:
+    """Components of one sign: a matrix product sums them in another order, and further off."""
+    rng = np.random.default_rng(2)
+    view = view_of(0.3 + 1e-3 * (rng.random((3000, dim)) < 0.01))
+    query = view.unit(np.full(dim, 0.3))
+    for batched in view.queries(np.stack([query] * 5), 20):
+        assert batched.top(20).tolist() == view.query(query, 20).top(20).tolist()
 
 
 @pytest.mark.parametrize("keep", [None, 0.5, 0.02])

@@ -47,6 +47,9 @@ def found(index: HybridIndex, where: Any) -> set[str]:
         ({"lang": {"de", "fr"}}, "1"),
         ({"lang": frozenset({"fr"})}, ""),
         ({"lang": []}, ""),
+        ({"year": np.array([2021, 2022])}, "12"),
+        ({"year": range(2021, 2030)}, "12"),
+        ({"lang": {"de": 0}.keys()}, "1"),
         ({"year": [2020, 2021], "lang": "de"}, "1"),
         ({"tags": [["a", "b"]]}, "0"),
         ({"tags": ["['a', 'b']"]}, ""),
@@ -109,6 +112,7 @@ def test_filter_columns_follow_changes(index: HybridIndex) -> None:
         ([("lang", "en")], "got "),
         (7, "got 7"),
         ({7: "x"}, "7"),
+        ({"lang": iter(["en"])}, "'lang': .* give a list"),
     ],
 )
 def test_filters_of_another_form_are_refused(index: HybridIndex, where: Any, message: str) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared_core import HybridIndex, Passage
-from shared_core.index import hybrid, sparse_query
+from shared_core.index import approximate, hybrid, sparse_query
 
 from .making import (
     assert_same,
@@ -142,6 +146,28 @@ def test_an_upsert_replaces_and_moves_to_the_end() -> None:
     ranking = index.search("new", [0.0, 1.0], k=2)
     assert found_ids(ranking) == ["a", "b"]
     assert ranking.dense == [1, 1]
+
+
+@pytest.mark.parametrize("copied", [deepcopy, lambda index: pickle.loads(pickle.dumps(index))])
+@pytest.mark.parametrize("dense", ["flat", "sq8"])
+def test_a_copy_is_apart_from_the_original(
+    copied: Callable[[HybridIndex], HybridIndex], dense: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It finds the same, deleted rows included, and neither sees what the other adds."""
+    monkeypatch.setattr(approximate, "SMALL", 100)
+    index = make_index(200, dense=dense)
+    index.delete([f"p{n}" for n in range(0, 90, 3)])
+    index.add([Passage("p7", "w1 w2")], random_vectors(1, 8, seed=4))
+    query = random_vectors(1, 8, seed=5)[0]
+    before = index.search("w1 w2", query, k=60)
+    other = copied(index)
+    assert other.search("w1 w2", query, k=60) == before
+    other.delete(other.ids)
+    other.add([Passage("new", "w1 w2")], [query])
+    assert index.search("w1 w2", query, k=60) == before
+    index.add([Passage("p7", "other")], [query])
+    assert other.ids == ["new"]
+    assert copied(HybridIndex()).search("w1", query).indices == []
 
 
 def test_deleting_says_what_was_there() -> None:

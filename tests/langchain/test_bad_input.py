@@ -11,6 +11,7 @@ from shared_core import HybridIndex, ProfileNotFoundError
 OPTIONS = [
     ({"k": 0}, "0"),
     ({"k": -3}, "-3"),
+    ({"k": True}, "True"),
     ({"alpha": 1.5}, "1.5"),
     ({"alpha": "most"}, "most"),
     ({"fusion": "max"}, "max"),
@@ -18,6 +19,7 @@ OPTIONS = [
     ({"placement": "max_relevance", "psi": "always"}, "max_relevance"),
     ({"psi": -1.0}, "-1.0"),
     ({"psi": float("nan")}, "nan"),
+    ({"psi": True}, "True"),
     ({"evidence": "feeling"}, "feeling"),
     ({"kk": 9}, "kk"),
 ]
@@ -37,7 +39,7 @@ def test_a_compressor_refuses_what_it_cannot_mean(options: dict[str, object], na
         HybridScoreCompressor(**options)
 
 
-@pytest.mark.parametrize(("options", "named"), OPTIONS[5:])
+@pytest.mark.parametrize(("options", "named"), OPTIONS[6:])
 def test_a_transformer_refuses_what_it_cannot_mean(options: dict[str, object], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         PlacementTransformer(**options)

@@ -121,3 +121,16 @@ def test_each_query_of_a_batch_is_a_root_run(retriever: CAUSRetriever) -> None:
 
     assert [run.inputs for run in tracer.roots] == [{"query": "relu"}, {"query": "pool"}]
     assert [found_by(run) for run in tracer.roots] == found
+    for run in tracer.roots:
+        assert [child.name for child in run.child_runs] == ["dense", "sparse", "gate"]
+
+
+async def test_each_query_of_an_awaited_batch_has_its_child_runs(
+    retriever: CAUSRetriever,
+) -> None:
+    tracer = Tracer()
+
+    await retriever.abatch(["relu", "pool"], {"callbacks": [tracer]})
+
+    for run in tracer.roots:
+        assert {child.name for child in run.child_runs} == {"dense", "sparse", "gate"}

@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -385,6 +386,54 @@ def test_deleting_by_the_stores_id_finds_the_document_without_one(
     retriever.delete([named])
 
     assert [document.page_content for document in retriever.invoke("relu")] == ["pool"]
+
+
+def test_replacing_by_the_stores_id_finds_the_document_without_one(
+    embeddings: Embeddings,
+) -> None:
+    documents = [Document("the price is 10 euro"), Document("opening hours")]
+    store = InMemoryVectorStore.from_documents(documents, embeddings)
+    retriever = CAUSRetriever.from_vectorstore(store, documents)
+    (named,) = [d.id for d in retriever.invoke("price") if "price" in d.page_content]
+
+    retriever.upsert([Document("the price is 20 euro", id=named)])
+
+    texts = [document.page_content for document in retriever.invoke("price")]
+    assert sorted(texts) == ["opening hours", "the price is 20 euro"]
+    retriever.delete([named])
+    assert [document.page_content for document in retriever.invoke("price")] == ["opening hours"]
+
+
+def test_one_id_is_not_taken_for_several(store: VectorStore, documents: list[Document]) -> None:
+    """Its letters may be the ids of others."""
+    retriever = CAUSRetriever.from_vectorstore(store, documents)
+    with pytest.raises(ValueError, match=r"got the text 'd1'; give \['d1'\]"):
+        retriever.delete("d1")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="got the text 'd1'"):
+        retriever.get("d1")
+
+
+async def test_an_empty_store_answers_a_filter_and_any_depth(
+    store: VectorStore, documents: list[Document]
+) -> None:
+    """FAISS makes room for all it is asked for."""
+    retriever = CAUSRetriever.from_vectorstore(store, documents)
+    assert len(retriever.invoke(QUERY, k=2**31)) == len(documents)
+    assert len(await retriever.ainvoke(QUERY, k=2**31, filter={"lang": "en"})) == 7
+    retriever.delete([str(document.id) for document in documents])
+    assert retriever.invoke(QUERY, filter={"lang": "en"}) == []
+    assert await retriever.ainvoke(QUERY, filter={"lang": "en"}) == []
+
+
+def test_a_copy_is_apart_from_the_original(store: VectorStore, documents: list[Document]) -> None:
+    """The sparse leg, also after deletions."""
+    leg = SparseLeg.from_documents(documents)
+    leg.delete(documents[:3])
+    for copied in (copy.deepcopy(leg), pickle.loads(pickle.dumps(leg))):
+        assert copied.search(QUERY, 20, None) == leg.search(QUERY, 20, None)
+        copied.delete(documents)
+        assert copied.search(QUERY, 20, None) == []
+    assert leg.search(QUERY, 20, None)
 
 
 def test_replacing_a_document(documents: list[Document], embeddings: Embeddings) -> None:

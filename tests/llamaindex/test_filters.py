@@ -133,6 +133,11 @@ def test_a_value_of_the_wrong_type_is_refused() -> None:
         retriever.retrieve(QUERY)
 
 
+def test_what_is_no_filter_is_named() -> None:
+    with pytest.raises(ValueError, match=r"must be MetadataFilters, got \{'lang': 'en'\}"):
+        CAUSRetriever.from_nodes([], WordEmbedding(), filters={"lang": "en"})  # type: ignore[arg-type]
+
+
 def test_equalities_are_looked_up_by_column() -> None:
     both: Any = MetadataFilters(
         filters=[Filter(key="lang", value="en"), Filter(key="page", value=[1, 2], operator=Op.IN)]
