@@ -14,7 +14,7 @@ from typing_extensions import override
 from langchain_posrag.documents import DETAIL, copy_metadata, new_document
 from langchain_posrag.options import PlacementArguments, PlacementOptions, Psi
 from shared_core import Placement
-from shared_core.explanations import merged
+from shared_core.explanations import merged, ranked
 
 
 class PlacementTransformer(
@@ -29,7 +29,8 @@ class PlacementTransformer(
     LangChain's ContextualCompressionRetriever and DocumentCompressorPipeline, and as the
     `placement` of a `CAUSRetriever`. Documents are copied; the copies carry ``rank``, ``slot``,
     ``placement``, ``psi``, ``gate`` and ``reason`` under ``metadata["posrag"]``, in place of what
-    told an earlier slot and beside the rest, unless `include_scores` is False.
+    told an earlier slot and beside the rest, unless `include_scores` is False. Documents that stand
+    as an earlier step has placed them are placed by the ranks they carry, not by where they stand.
 
     Parameters
     ----------
@@ -96,8 +97,9 @@ class PlacementTransformer(
 
     def _place(self, documents: Sequence[Document]) -> list[Document]:
         placed = []
+        order = ranked([document.metadata.get(DETAIL) for document in documents])
         for why in self.caus.explain(len(documents)):
-            document = documents[why["rank"]]
+            document = documents[order[why["rank"]]]
             metadata = copy_metadata(document.metadata)
             if self.include_scores:
                 metadata[DETAIL] = merged(metadata.get(DETAIL), why)

@@ -62,7 +62,8 @@ class CAUSPostprocessor(BaseNodePostprocessor):
     Raises
     ------
     ValueError
-        If an option is unknown or out of range.
+        If an option is unknown or out of range, or a corpus was made with another variant or
+        tokeniser.
     ProfileNotFoundError
         If `psi` names a profile that is not there.
     """
@@ -124,6 +125,16 @@ class CAUSPostprocessor(BaseNodePostprocessor):
 
     def model_post_init(self, context: Any) -> None:
         """Check the options and settle the gate."""
+        corpus = self.corpus
+        if corpus is not None and (self.variant, self.tokenizer) != (
+            corpus.variant,
+            corpus.tokenizer,
+        ):
+            raise ValueError(
+                f"corpus= was made with variant={corpus.variant!r} and tokenizer="
+                f"{corpus.tokenizer!r}, got {self.variant!r} and {self.tokenizer!r}: give the "
+                "same, or use from_nodes"
+            )
         self._caus = CAUS(
             k=self.k,
             alpha=self.alpha,

@@ -14,7 +14,7 @@ from llamaindex_posrag.embedding import embedded_text
 from shared_core import CAUS, Arrangement, Passage
 from shared_core.expanded import ExpandedArrangement
 from shared_core.expansion import Span
-from shared_core.explanations import merged
+from shared_core.explanations import merged, ranked
 
 _IMMUTABLE = frozenset({str, int, float, bool, type(None)})
 _CONTAINERS = ("relationships", "excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
@@ -90,8 +90,9 @@ def spanned(node: BaseNode, span: Span) -> BaseNode:
 
 
 def placed(nodes: Sequence[NodeWithScore], caus: CAUS) -> list[NodeWithScore]:
-    """Place nodes in the order they come; what explained a node beside its slot stays with it."""
-    return [moved(nodes[why["rank"]], why) for why in caus.explain(len(nodes))]
+    """Place nodes; what explained a node beside its slot stays with it."""
+    order = ranked([explanation(node) for node in nodes])
+    return [moved(nodes[order[why["rank"]]], why) for why in caus.explain(len(nodes))]
 
 
 def moved(node: NodeWithScore, why: Mapping[str, Any]) -> ExplainedNode:

@@ -27,7 +27,8 @@ class PlacementPostprocessor(BaseNodePostprocessor):
     """Place nodes; their scores are left as they are, and play no part.
 
     The order in which the nodes come is their ranking, best first, so missing, NaN, negative and
-    tied scores need no rule. Every node comes back.
+    tied scores need no rule. Nodes that stand as an earlier step has placed them are placed by the
+    ranks they carry. Every node comes back.
 
     Parameters
     ----------
@@ -35,7 +36,8 @@ class PlacementPostprocessor(BaseNodePostprocessor):
         Name in `shared_core.PLACEMENTS`, or a placement.
     psi
         Position sensitivity of the model: a number, a profile, its path or name, ``"always"`` or
-        ``"never"``. None keeps the given order; each node's ``posrag`` says why.
+        ``"never"``. ``"always"`` by default, for naming a placement asks for it. None keeps the
+        given order; each node's ``posrag`` says why.
     evidence
         ``"point"`` or ``"interval"``; see `shared_core.decide`.
 
@@ -52,7 +54,7 @@ class PlacementPostprocessor(BaseNodePostprocessor):
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     placement: PlacementField = Field(default="u_shape", frozen=True)
-    psi: PsiField = Field(default=None, frozen=True)
+    psi: PsiField = Field(default="always", frozen=True)
     evidence: Evidence = Field(default="point", frozen=True)
     _caus: CAUS = PrivateAttr()
 
@@ -60,7 +62,7 @@ class PlacementPostprocessor(BaseNodePostprocessor):
         self,
         placement: str | Placement = "u_shape",
         *,
-        psi: Psi = None,
+        psi: Psi = "always",
         evidence: Evidence = "point",
         callback_manager: CallbackManager | None = None,
     ) -> None:

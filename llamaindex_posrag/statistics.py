@@ -24,6 +24,11 @@ class NodeStatistics:
     variant, tokenizer
         As in `shared_core.BM25Index`.
 
+    Attributes
+    ----------
+    variant, tokenizer
+        As given.
+
     Raises
     ------
     ValueError
@@ -37,6 +42,7 @@ class NodeStatistics:
         variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
     ) -> None:
+        self.variant, self.tokenizer = variant, tokenizer
         self._rows: dict[str, int] = {}
         for row, node in enumerate(nodes):
             if self._rows.setdefault(node.node_id, row) != row:

@@ -48,8 +48,10 @@ def resolve_placement(spec: str | Placement) -> Placement:
     """
     if isinstance(spec, Placement):
         return spec
-    if spec not in PLACEMENTS:
-        raise ValueError(f"unknown placement {spec!r}; known: {', '.join(PLACEMENTS)}")
+    if not isinstance(spec, str) or spec not in PLACEMENTS:
+        raise ValueError(
+            f"unknown placement {spec!r}; known: {', '.join(PLACEMENTS)}, and Placement objects"
+        )
     return PLACEMENTS[spec]()
 
 

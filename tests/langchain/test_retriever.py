@@ -233,7 +233,7 @@ def test_in_a_chain(retriever: CAUSRetriever) -> None:
     answer = RunnableLambda(lambda value: value.to_string())
     context = (
         retriever
-        | PlacementTransformer("sequential")
+        | PlacementTransformer("u_shape")
         | (lambda docs: " ".join(document.id for document in docs))
     )
     inputs = {"context": context, "question": RunnablePassthrough()}

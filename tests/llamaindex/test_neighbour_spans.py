@@ -24,7 +24,7 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from llamaindex_posrag import CAUSRetriever, NeighbourSpanPostprocessor, PlacementPostprocessor
-from llamaindex_posrag.nodes import ExplainedNode
+from llamaindex_posrag.nodes import ExplainedNode, explanation
 from shared_core import CAUS
 from shared_core.expansion import Chunk, ChunkTable, NeighbourSpans
 from shared_core.index import ChunkKeys
@@ -297,8 +297,9 @@ def test_a_later_placement_moves_spans_whole() -> None:
         hits(nodes, a3=0.9, b3=0.8, c3=0.7)
     )
     placed = PlacementPostprocessor("inverse", psi="always").postprocess_nodes(spans)
-    assert [node.get_content() for node in placed] == [n.get_content() for n in spans[::-1]]
-    assert [chunks(node) for node in placed] == [chunks(node) for node in spans[::-1]]
+    worst_first = sorted(spans, key=lambda span: -explanation(span)["rank"])
+    assert [node.get_content() for node in placed] == [n.get_content() for n in worst_first]
+    assert [chunks(node) for node in placed] == [chunks(node) for node in worst_first]
 
 
 def test_it_works_behind_a_vector_index_of_llamaindex() -> None:

@@ -17,6 +17,7 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, Te
 
 from llamaindex_posrag import CAUSPostprocessor, CAUSRetriever, PlacementPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode
+from llamaindex_posrag.statistics import NodeStatistics
 from shared_core import CAUS, PLACEMENTS, BM25Index, PositionProfile, ProfileNotFoundError
 from shared_core.placement import Placement, Shuffle, UShape
 
@@ -105,7 +106,7 @@ def test_an_explanation_is_carried_on() -> None:
 
 
 def test_without_a_profile_the_order_is_kept_and_the_reason_given() -> None:
-    out = PlacementPostprocessor().postprocess_nodes(scored())
+    out = PlacementPostprocessor(psi=None).postprocess_nodes(scored())
     assert ids(out) == ids(scored())
     assert {explanation(hit)["gate"] for hit in out} == {"shut"}
     assert "psi=" in explanation(out[0])["reason"]
@@ -362,6 +363,16 @@ def test_a_tokenizer_is_used_and_survives_a_copy() -> None:
         assert facts(copied.postprocess_nodes(scored(), query_str="zzz a")) == expected
     wide = CAUSPostprocessor.from_nodes(corpus()[:5], tokenizer=letters, alpha=0.0)
     assert facts(wide.postprocess_nodes(scored(), query_str="zzz a")) == expected
+
+
+def test_a_corpus_made_with_other_options_is_refused() -> None:
+    """The options would be reported, and those of the corpus used."""
+    statistics = NodeStatistics(corpus(), variant="okapi")
+    with pytest.raises(ValueError, match=r"corpus= was made with variant='okapi'.*got 'lucene'"):
+        CAUSPostprocessor(corpus=statistics)
+    with pytest.raises(ValueError, match=r"tokenizer=None, got 'okapi' and <function letters"):
+        CAUSPostprocessor(corpus=statistics, variant="okapi", tokenizer=letters)
+    assert CAUSPostprocessor(corpus=statistics, variant="okapi").to_dict()["variant"] == "okapi"
 
 
 def test_scores_are_python_floats_whatever_came_in() -> None:

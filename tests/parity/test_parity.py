@@ -92,10 +92,37 @@ def test_placements_with_options_give_the_cores_order(placement: UShape | Shuffl
     """A placement itself serves as well as its name."""
     expected = [f"p{rank}" for rank in placement(k)]
     documents = on_langchain.PlacementTransformer(placement).invoke(CORPUS.documents[:k])
-    nodes = on_llamaindex.PlacementPostprocessor(placement, psi="always").postprocess_nodes(
+    nodes = on_llamaindex.PlacementPostprocessor(placement).postprocess_nodes(
         [NodeWithScore(node=node, score=0.5) for node in CORPUS.nodes[:k]]
     )
     assert document_ids(documents) == node_ids(nodes) == expected
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 12])
+@pytest.mark.parametrize("name", PLACEMENTS)
+@pytest.mark.parametrize("first", ["u_shape", "inverse"])
+def test_what_is_placed_twice_stands_as_placed_once(first: str, name: str, k: int) -> None:
+    """The ranking is what the first placement placed, not the slots it placed it in."""
+    once: dict[str, Any] = {"k": k, "placement": name, "psi": PROFILE}
+    before: dict[str, Any] = {"k": k, "placement": first, "psi": PROFILE}
+    documents = on_langchain.PlacementTransformer(name, psi=PROFILE).invoke(
+        langchain_retriever(**before).invoke(QUERIES[0])
+    )
+    nodes = on_llamaindex.PlacementPostprocessor(name, psi=PROFILE).postprocess_nodes(
+        llamaindex_retriever(**before).retrieve(QUERIES[0])
+    )
+    expected = langchain_retriever(**once).invoke(QUERIES[0])
+    assert document_ids(documents) == node_ids(nodes) == document_ids(expected)
+    assert [d.metadata["posrag"] for d in documents] == [d.metadata["posrag"] for d in expected]
+
+
+def test_what_was_ranked_anew_since_is_placed_as_it_comes() -> None:
+    """By a reranker, say, or where some were left out."""
+    placed = langchain_retriever(k=6, psi="always").invoke(QUERIES[0])
+    place = on_langchain.PlacementTransformer("u_shape").invoke
+    for given in (placed[::-1], placed[1:], [*placed[3:], *placed[:3]]):
+        expected = [document_ids(given)[rank] for rank in PLACEMENTS["u_shape"]()(len(given), None)]
+        assert document_ids(place(given)) == expected
 
 
 @pytest.mark.parametrize("psi", ["always", "never", None, 0.8, 1.0, 1.2, PROFILE])
