@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from llama_index.core.schema import BaseNode, MediaResource
+from pydantic_core import PydanticSerializationError
 
 from shared_core.errors import IndexFormatError
 
@@ -18,11 +19,15 @@ def encode_node(node: BaseNode) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If the metadata would not come back as it is: JSON knows no tuples, dates or keys that
-        are not text.
+        If the metadata would not come back as it is, since JSON knows no tuples, dates or keys
+        that are not text, or the node holds something else that JSON does not know.
     """
-    data = node.model_dump(mode="json")
-    data["metadata"] = _checked(node)
+    metadata = _checked(node)
+    try:
+        data = node.model_dump(mode="json")
+    except PydanticSerializationError as error:
+        raise ValueError(f"node {node.node_id!r} cannot be saved as JSON: {error}") from error
+    data["metadata"] = metadata
     for name, resource in vars(node).items():
         if isinstance(resource, MediaResource) and resource.data is not None:
             data[name]["data"] = resource.data.decode("ascii")  # LlamaIndex's own dump drops it

@@ -12,6 +12,7 @@ from shared_core.expansion import NeighbourSpans
 from shared_core.index.places import ChunkKeys
 from shared_core.placement import PLACEMENTS, Placement, resolve_placement
 from shared_core.sensitivity import PositionProfile
+from shared_core.sensitivity.records import is_file
 
 
 def encode_placement(placement: str | Placement) -> str | dict[str, Any]:
@@ -83,14 +84,19 @@ def decode_chunk_keys(value: Any) -> Any:
 
 
 def encode_psi(psi: Any) -> Any:
-    """Return a profile as a dictionary, a path as text, anything else as it is."""
+    """Return a profile, or the one in a file, as a dictionary, and anything else as it is.
+
+    A path would be read from wherever the options are decoded; a name means the same anywhere.
+    """
+    if isinstance(psi, str | Path) and is_file(Path(psi)):
+        psi = PositionProfile.load(psi)
     if isinstance(psi, PositionProfile):
         return asdict(psi)
     return str(psi) if isinstance(psi, Path) else psi
 
 
 def decode_psi(value: Any) -> Any:
-    """Return what `encode_psi` was given, up to a path being text."""
+    """Return the profile that `encode_psi` described, and anything else as it is."""
     return PositionProfile(**value) if isinstance(value, Mapping) else value
 
 

@@ -36,7 +36,7 @@ class VectorCandidates:
 
     The pseudo-queries' similarities to their own contexts are kept, one number each, and with
     them how near questions come that are foreign to the corpus. Contexts are added and deleted
-    by id, and the result equals that of a new fit to the last bit.
+    by id, and the result is that of a new fit, up to rounding among nearly equal contexts.
 
     Parameters
     ----------

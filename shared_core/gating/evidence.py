@@ -49,5 +49,6 @@ def cosines(query: npt.ArrayLike, vectors: npt.ArrayLike, count: int) -> list[fl
     """
     (unit,) = unit_rows(np.asarray(query)[None], 1, None, "the query")
     passages = unit_rows(vectors, count, unit.size, "the passages found")
-    similarities: list[float] = (passages @ unit).tolist()
+    # Each row by itself, so that equal passages are equally similar.
+    similarities: list[float] = np.vecdot(passages, unit).tolist()
     return similarities

@@ -35,9 +35,18 @@ def test_every_option_survives_json(caus: CAUS) -> None:
     assert decode_caus(json.loads(json.dumps(encode_caus(caus)))) == caus
 
 
-def test_a_path_to_a_profile_is_kept_as_text(tmp_path: Path) -> None:
-    """The file stays the user's."""
-    assert encode_options({"psi": tmp_path}) == {"psi": str(tmp_path)}
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_profile_in_a_file_is_kept_whole(kind: type, tmp_path: Path) -> None:
+    """From another folder, or another machine, its path leads nowhere."""
+    file = PROFILE.save(tmp_path / "profile.json")
+    kept = encode_caus(CAUS(psi=kind(file)))
+    file.unlink()
+    assert decode_caus(kept).profile == PROFILE
+
+
+def test_a_profile_that_is_named_stays_a_name() -> None:
+    """Whoever measures the model again means it."""
+    assert encode_options({"psi": "a model"}) == {"psi": "a model"}
 
 
 def test_some_options_alone_are_decoded_and_others_left() -> None:

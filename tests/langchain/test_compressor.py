@@ -116,6 +116,16 @@ def test_a_candidate_without_a_score_counts_as_the_least(
     assert details["d0"]["dense_norm"] == 0
 
 
+def test_equal_documents_stay_in_order() -> None:
+    """Their cosines are equal to the last bit."""
+    equal = [Document("the same text", id=str(n)) for n in range(10)]
+    wide = DeterministicFakeEmbedding(size=384)
+    compressor = HybridScoreCompressor(embeddings=wide, k=10, alpha=0.9, psi="never")
+    found = compressor.compress_documents(equal, "another text")
+    assert ids(found) == [str(n) for n in range(10)]
+    assert {document.metadata["posrag"]["dense_norm"] for document in found} == {0.0}
+
+
 def test_tied_scores_are_stable_and_leave_the_order_to_bm25(candidates: list[Document]) -> None:
     for document in candidates:
         document.metadata["score"] = -3.0

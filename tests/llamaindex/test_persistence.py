@@ -8,6 +8,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import (
@@ -92,6 +93,17 @@ def test_metadata_that_json_would_change_is_refused(tmp_path: Path, value: Any) 
     retriever = CAUSRetriever.from_nodes([node], WordEmbedding())
     with pytest.raises(ValueError, match="the one"):
         retriever.save(tmp_path / "index")
+
+
+def test_a_node_that_json_cannot_hold_is_named(tmp_path: Path) -> None:
+    """Not the type alone, somewhere in the corpus."""
+    node = IndexNode(id_="n1", text="t", index_id="i", embedding=[1.0, 0.0], obj=object())
+    retriever = CAUSRetriever.from_nodes([node], WordEmbedding())
+    with pytest.raises(ValueError, match="node 'n1' cannot be saved as JSON"):
+        retriever.save(tmp_path / "index")
+    odd = TextNode(id_="n2", text="t", metadata={"score": np.float32(1)}, embedding=[1.0, 0.0])
+    with pytest.raises(ValueError, match="metadata of node 'n2'"):
+        CAUSRetriever.from_nodes([odd], WordEmbedding()).save(tmp_path / "index")
 
 
 def test_nothing_is_imported_because_a_file_says_so() -> None:
