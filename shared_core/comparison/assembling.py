@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shared_core.comparison.failing import Failed
-from shared_core.comparison.figures import Against, Testing
+from shared_core.comparison.figures import Against, Testing, alike
 from shared_core.comparison.gold import gold_rank, relevant_ids, retrieval
 from shared_core.comparison.grading import Grading
 from shared_core.comparison.job import Answered, ByStrategy, Job
@@ -126,6 +126,7 @@ def _judged(
             needed=testing.needed(by_strategy, tests),
             effect=testing.effect,
             level=testing.level,
+            alike=alike(by_strategy),
         )
         for against, each, by_strategy in zip(compared, kept, outcomes, strict=True)
     ]

@@ -21,7 +21,7 @@ from shared_core.comparison.pipelines import GIVEN, Embed, Pipeline, Reranker, R
 from shared_core.comparison.plan import ComparisonPlan
 from shared_core.comparison.questions import ComparisonData
 from shared_core.comparison.result import ComparisonResult
-from shared_core.comparison.settings import retrieved
+from shared_core.comparison.settings import DEFAULT_K, retrieved
 from shared_core.comparison.strategies import DEFAULTS, AnyStrategy, make_strategy
 from shared_core.comparison.strategy import Means
 from shared_core.generation.asking import Asker
@@ -45,7 +45,7 @@ class Comparison:
         Where passages come from: names in `PIPELINES`, each also with ``+rerank`` and ``+spans``.
         By default ``"given"`` where every question has documents of its own, else ``"hybrid"``.
     ks
-        Numbers of passages in the prompt, >= 2.
+        Numbers of passages in the prompt, >= 2; by default 10, or all where there are fewer.
     strategies
         Names in `STRATEGIES`, placements, or a `Strategy` of one's own. ``"sequential"`` and
         ``"shuffle"`` always take part, as they are. ``"distraction_aware"``, for which a local
@@ -94,7 +94,7 @@ class Comparison:
     """
 
     pipelines: Sequence[str] | None = None
-    ks: Sequence[int] = (10,)
+    ks: Sequence[int] | None = None
     strategies: Sequence[AnyStrategy] = DEFAULTS
     shuffles: int = 3
     graders: Sequence[AnyGrader] = ("em",)
@@ -118,12 +118,12 @@ class Comparison:
     def __post_init__(self) -> None:
         for name in self.pipelines or ():
             Pipeline(name)
-        for k in self.ks:
+        for k in self.ks or ():
             if check_k(k) < 2:
                 raise ValueError(f"k must be at least 2 to have an order, got {k}")
         check_k(self.fetch_k, "fetch_k")
         check_distinct("pipelines", self.pipelines or (GIVEN,))
-        check_distinct("ks", self.ks)
+        check_distinct("ks", (DEFAULT_K,) if self.ks is None else self.ks)
         with_baselines(self.strategies)
         check_distinct("graders", [*map(grader_name, self.graders)])
         counts = ("shuffles", "attempts", "batch_size", "concurrency")

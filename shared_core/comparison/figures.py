@@ -144,6 +144,12 @@ class Testing:
         return found
 
 
+def alike(outcomes: Outcomes) -> float | None:
+    """Return 0 if no strategy was ever right, 1 if all always were, and else None."""
+    values = {value for by_question in outcomes.values() for value in by_question}
+    return values.pop() if values in ({0.0}, {1.0}) else None
+
+
 def _test(number: int, name: str, baseline: str) -> tuple[int, str, str]:
     """Return the key of a test; of the two baselines against each other there is one."""
     if (name, baseline) == (SEQUENTIAL, SHUFFLE):

@@ -19,6 +19,8 @@ class ComparisonPlan:
     ----------
     questions, settings, strategies
         How many there are; a setting is a pipeline and a k.
+    ks
+        Numbers of passages, in the order of the settings.
     kept
         Different prompts that the journal holds the answer of.
     calls
@@ -37,6 +39,7 @@ class ComparisonPlan:
     questions: int
     settings: int
     strategies: int
+    ks: tuple[int, ...]
     kept: int
     calls: int
     reads: Mapping[str, int]
@@ -57,6 +60,7 @@ class ComparisonPlan:
             questions=len(job.settings[0].questions),
             settings=len(job.settings),
             strategies=len(job.strategies),
+            ks=tuple(dict.fromkeys(setting.k for setting in job.settings)),
             kept=len(requests) - len(new),
             calls=len(new),
             reads={name: len(each) for name, each in unread.items()},

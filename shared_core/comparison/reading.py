@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from shared_core.comparison.questions import Collection, ComparedQuestion, ComparisonData
 from shared_core.comparison.wording import counted
+from shared_core.sensitivity.questions import check_fields
 
 T = TypeVar("T")
 
@@ -28,14 +29,15 @@ def read_comparison(
     ``keywords`` and ``id``. Its passages are one of these:
 
     - ``documents``: what the user's own retriever returned, best first; each a text, or an object
-      with ``id`` and ``text``, or, with a file of documents, the id of one. ``gold``, if known:
-      one or several of their places (from 0) or ids.
+      with ``text`` and perhaps an ``id``, or, with a file of documents, the id of one. ``gold``, if
+      known: one or several of their places (from 0) or ids.
     - ``gold`` and ``distractors``: texts, as for the probe.
     - with a file of documents, ``gold``, if known: one or several of its ids.
 
     A line of `documents` has ``id`` (or ``_id``) and ``text``, and may have a ``title``, which is
     put before the text, and ``document`` and ``number``, its place in which document, for neighbour
-    spans. Other fields are ignored, and blank lines are passed over.
+    spans. A document may have ``page_content``, as LangChain's do, in place of ``text``. Other
+    fields are ignored, and blank lines are passed over.
 
     Parameters
     ----------
@@ -81,7 +83,7 @@ def _lines(path: Path, parse: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
 
 
 def _document(collected: Collection, data: Mapping[str, Any]) -> None:
-    id, text = data.get("id", data.get("_id")), data.get("text")
+    id, text = _id_and_text(data)
     if not isinstance(id, str) or not isinstance(text, str):
         raise ValueError(f"a document has the strings id and text, got {_shown(data)}")
     if id in collected:
@@ -93,8 +95,10 @@ def _document(collected: Collection, data: Mapping[str, Any]) -> None:
 
 def _question(collected: Collection, named: bool, data: Mapping[str, Any]) -> ComparedQuestion:
     """Return the question of a line; `named`: strings are ids of documents in a file."""
+    check_fields(data, ("question", "answers"))
     ranking: tuple[str, ...] = ()
     if data.get("documents") is not None:
+        _check_list(data, "documents")
         ranking = tuple(_ranked(collected, named, each) for each in _list(data, "documents"))
         if not ranking:
             raise ValueError("documents is empty")
@@ -105,10 +109,13 @@ def _question(collected: Collection, named: bool, data: Mapping[str, Any]) -> Co
         gold = tuple(collected.add(text) for text in _strings(data, "gold"))
         if not gold:
             raise ValueError("distractors are given without the gold passage")
+        _check_list(data, "distractors")
         for text in _strings(data, "distractors"):
             collected.add(text)
     else:
-        raise ValueError(f"no passages to answer from; give {_PASSAGES}")
+        raise ValueError(
+            f"no passages to answer from; give {_PASSAGES}; the line has {', '.join(data)}"
+        )
     return ComparedQuestion(
         question=_text(data, "question"),
         answers=_strings(data, "answers"),
@@ -121,7 +128,7 @@ def _question(collected: Collection, named: bool, data: Mapping[str, Any]) -> Co
 
 def _ranked(collected: Collection, named: bool, item: Any) -> str:
     if isinstance(item, Mapping):
-        id, text = item.get("id", item.get("_id")), item.get("text")
+        id, text = _id_and_text(item)
         if isinstance(text, str) and (id is None or isinstance(id, str)):
             return collected.add(text, id)
     elif isinstance(item, str):
@@ -130,7 +137,14 @@ def _ranked(collected: Collection, named: bool, item: Any) -> str:
         if item in collected:
             return item
         raise ValueError(f"document {item!r} is not in the file of documents")
-    raise ValueError(f"a document is a text, or an object with id and text, got {_shown(item)}")
+    raise ValueError(
+        "a document is a text, or an object with text (or page_content) and perhaps an id, all of "
+        f"them strings; got {_shown(item)}"
+    )
+
+
+def _id_and_text(data: Mapping[str, Any]) -> tuple[Any, Any]:
+    return data.get("id", data.get("_id")), data.get("text", data.get("page_content"))
 
 
 def _gold_id(collected: Collection, item: Any, ranking: tuple[str, ...]) -> str:
@@ -145,7 +159,7 @@ def _gold_id(collected: Collection, item: Any, ranking: tuple[str, ...]) -> str:
 
 
 def _text(data: Mapping[str, Any], name: str) -> str:
-    value = data.get(name, "")
+    value = data[name]
     if not isinstance(value, str):
         raise ValueError(f"{name} must be a string, got {_shown(value)}")
     return value
@@ -156,6 +170,12 @@ def _strings(data: Mapping[str, Any], name: str) -> tuple[str, ...]:
     if not all(isinstance(value, str) for value in values):
         raise ValueError(f"{name} must be strings, got {_shown(data[name])}")
     return tuple(values)
+
+
+def _check_list(data: Mapping[str, Any], name: str) -> None:
+    """Refuse what `_list` would take for a list of one: passages by themselves are a slip."""
+    if not isinstance(data[name], list):
+        raise ValueError(f"{name} must be a list, got {_shown(data[name])}")
 
 
 def _list(data: Mapping[str, Any], name: str) -> list[Any]:

@@ -15,7 +15,13 @@ BASELINES = ("sequential", "shuffle")
 """What every strategy is compared with: the ranked order, and no order at all."""
 
 VerdictKind: TypeAlias = Literal[
-    "too_few", "gain", "put_best_elsewhere", "ranked_order_helps", "no_difference"
+    "too_few",
+    "gain",
+    "put_best_elsewhere",
+    "ranked_order_helps",
+    "no_difference",
+    "all_wrong",
+    "all_right",
 ]
 
 
@@ -125,6 +131,8 @@ class Verdict:
         ``"put_best_elsewhere"``: shuffling beats the ranked order, and no strategy by more.
         ``"ranked_order_helps"``: the ranked order beats shuffling, and nothing is shown to beat it.
         ``"no_difference"``: nothing is shown; keep the ranked order.
+        ``"all_wrong"``, ``"all_right"``: the deciding grader gave every answer of every strategy
+        0, or every one 1, so that nothing can be told.
     text
         The same in words, with the figures.
     strategy

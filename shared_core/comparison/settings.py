@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +11,9 @@ from shared_core.comparison.ranked import RankedPassages
 from shared_core.comparison.strategy import RankedCase
 from shared_core.comparison.wording import counted
 from shared_core.types import Passage
+
+DEFAULT_K = 10
+"""Number of passages where none is asked for, and there are as many."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +49,7 @@ class Setting:
 
 
 def retrieved(
-    retrieval: Retrieval, pipelines: Sequence[str] | None, ks: Sequence[int]
+    retrieval: Retrieval, pipelines: Sequence[str] | None, ks: Sequence[int] | None
 ) -> tuple[Setting, ...]:
     """Retrieve for every pipeline and k.
 
@@ -57,28 +60,25 @@ def retrieved(
     pipelines
         Names; if None, ``"given"`` where every question has documents, else ``"hybrid"``.
     ks
-        Numbers of passages; where they become spans, there are fewer of these if some touch.
+        Numbers of passages; where they become spans, there are fewer of these if some touch. If
+        None, `DEFAULT_K`, or as many as every pipeline finds for some question.
 
     Raises
     ------
     ValueError
-        If a pipeline needs what is not there, or no question has as many passages as the largest
-        k: it would repeat a smaller one under another name.
+        If a pipeline needs what is not there, or no question has two passages, or as many as the
+        largest k: it would repeat a smaller one under another name.
     """
     questions = retrieval.data.questions
     if pipelines is None:
         pipelines = (GIVEN,) if all(each.ranking for each in questions) else ("hybrid",)
+    # A smaller k is the beginning of the largest one's ranking.
+    most = DEFAULT_K if ks is None else max(ks)
+    ranked = {pipeline: retrieval.rankings(pipeline, most) for pipeline in map(Pipeline, pipelines)}
+    reached = _reached(ranked, ks)
     found = []
-    for pipeline in map(Pipeline, pipelines):
-        # A smaller k is the beginning of the largest one's ranking.
-        rankings = retrieval.rankings(pipeline, max(ks))
-        longest = max(len(ranking.passages) for ranking in rankings)
-        if longest < max(ks):
-            raise ValueError(
-                f"k={max(ks)}, but no question has more than {counted(longest, 'passage')} "
-                f"({pipeline.name})"
-            )
-        for k in ks:
+    for pipeline, rankings in ranked.items():
+        for k in reached:
             top = [ranking.top(k) for ranking in rankings]
             found.append(
                 Setting(
@@ -89,3 +89,24 @@ def retrieved(
                 )
             )
     return tuple(found)
+
+
+def _reached(
+    ranked: Mapping[Pipeline, Sequence[RankedPassages]], ks: Sequence[int] | None
+) -> Sequence[int]:
+    """Return the numbers of passages, after a check that every pipeline finds as many."""
+    longest = {
+        pipeline.name: max(len(ranking.passages) for ranking in rankings)
+        for pipeline, rankings in ranked.items()
+    }
+    name = min(longest, key=longest.__getitem__)
+    there = longest[name]
+    if ks is None:
+        ks = (max(2, min(DEFAULT_K, there)),)
+    if there < max(ks):
+        way_out = "an order takes 2" if there < 2 else f"give --k {there}, or ks=({there},)"
+        raise ValueError(
+            f"k={max(ks)}, but no question has more than {counted(there, 'passage')} ({name}); "
+            f"{way_out}"
+        )
+    return ks

@@ -15,9 +15,22 @@ _FIRST: tuple[VerdictKind, ...] = (
     "put_best_elsewhere",
     "ranked_order_helps",
     "no_difference",
+    "all_wrong",
+    "all_right",
     "too_few",
 )
 """Of several settings, what is said first."""
+
+_ALL_WRONG = Verdict(
+    kind="all_wrong",
+    text="no answer is right in any order, so nothing can be told of the orders; look at the "
+    "answers, or try other --graders, another --template or --model",
+)
+_ALL_RIGHT = Verdict(
+    kind="all_right",
+    text="every answer is right in every order, so nothing can be told of the orders; ask harder "
+    "questions, or raise --k",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +51,8 @@ class Evidence:
         In outcome units.
     level
         Of the tests.
+    alike
+        0 if no strategy was ever right, 1 if all always were, and else None.
     """
 
     against: Mapping[str, Mapping[str, PairedComparison]]
@@ -46,6 +61,7 @@ class Evidence:
     needed: int | None
     effect: float
     level: float
+    alike: float | None = None
 
 
 def setting_verdict(evidence: Evidence) -> Verdict:
@@ -53,8 +69,11 @@ def setting_verdict(evidence: Evidence) -> Verdict:
 
     A difference counts as shown if its corrected p-value is at most the level and its interval
     lies on one side of 0. A strategy gains if it is shown to beat the ranked order, and by more
-    than shuffling does; otherwise it is the ranked order that is bad.
+    than shuffling does; otherwise it is the ranked order that is bad. Outcomes that are all
+    alike speak of the set-up and not of the order, however many they are.
     """
+    if evidence.alike is not None:
+        return _ALL_RIGHT if evidence.alike else _ALL_WRONG
     if evidence.n < evidence.fewest or not evidence.against:
         return Verdict(kind="too_few", text=_too_few(evidence))
     over_ranked = _against(evidence, SEQUENTIAL)

@@ -59,9 +59,12 @@ def retrieval_measures(
     }
     # What is not in a run, such as a question for which nothing was found, scores 0.
     values = {name: dict.fromkeys(rankings, 0.0) for name in measures}
-    named = {str(measure): name for name, measure in wanted.items()}
+    named: dict[str, list[str]] = {}
+    for name, measure in wanted.items():
+        named.setdefault(str(measure), []).append(name)
     for found in library.iter_calc([*wanted.values()], judged, run):
-        values[named[str(found.measure)]][found.query_id] = found.value
+        for name in named[str(found.measure)]:
+            values[name][found.query_id] = found.value
     return {name: np.array([*values[name].values()], np.float64) for name in measures}
 
 

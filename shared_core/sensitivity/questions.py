@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_FIELDS = ("question", "answers", "gold", "distractors", "hard_distractor")
+_REQUIRED = ("question", "answers", "gold", "distractors")
+_FIELDS = (*_REQUIRED, "hard_distractor")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +99,7 @@ def read_questions(path: str | Path) -> list[ProbeQuestion]:
 def _parse(data: Any) -> ProbeQuestion:
     if not isinstance(data, Mapping):
         raise ValueError(f"expected an object with {', '.join(_FIELDS)}, got {data!r}")
+    check_fields(data, _REQUIRED)
     values = {name: data[name] for name in _FIELDS if data.get(name) is not None}
     if isinstance(values.get("answers"), str):
         values["answers"] = [values["answers"]]
@@ -109,6 +111,13 @@ def _parse(data: Any) -> ProbeQuestion:
             raise ValueError(f"{name} must be a list of strings, got {values[name]!r}")
         values[name] = tuple(values.get(name, ()))
     return ProbeQuestion(**{"question": "", "gold": "", **values})
+
+
+def check_fields(data: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Raise ValueError if a field is not there at all; the message names those that are."""
+    for name in names:
+        if name not in data:
+            raise ValueError(f'no field "{name}"; it has {", ".join(data) or "none"}')
 
 
 def _are_strings(value: Any) -> bool:

@@ -24,6 +24,11 @@ def interrupted(prompts: Sequence[str]) -> list[str]:
     return last(prompts)
 
 
+def wordy(prompts: Sequence[str]) -> list[str]:
+    """Say what `last` says in a sentence."""
+    return [f"The answer is {answer}, I think." for answer in last(prompts)]
+
+
 def picky(prompts: Sequence[str]) -> list[str]:
     """Refuse the question on thing 2."""
     if any(shown(prompt)[0] == 2 for prompt in prompts):

@@ -80,6 +80,31 @@ def test_cost_first_then_tables_and_verdict_and_a_report(
     assert f"p is corrected for {result.tests} comparisons" in out
 
 
+def test_without_k_as_many_passages_as_there_are_are_taken_and_it_is_said(
+    questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Four documents a question, and nobody asked for ten; a k that is given is not remarked on."""
+    command = ["compare", "--data", str(questions), "--model", f"{MODULE}:last", "--output"]
+    assert main([*command, str(tmp_path / "report")]) == 0
+    out, err = said(capsys)
+    assert "k=4 in place of 10: there are no more passages to a question." in err
+    assert "given, k=4" in out
+    assert compare(questions, tmp_path / "given") == 0
+    assert "in place of" not in said(capsys)[1]
+
+
+def test_answers_that_are_all_wrong_are_no_finding(
+    questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A grader that asks for the letter, and a model that wraps its answer."""
+    assert compare(questions, tmp_path / "report", "--graders", "exact", model="wordy") == 0
+    out = said(capsys)[0]
+    assert "No answer is right in any order, so nothing can be told of the orders" in out
+    assert "questions to show" not in out
+    html = (tmp_path / "report/comparison.html").read_text()
+    assert "no answer is right" in html
+
+
 def test_a_long_path_of_the_report_stays_in_one_line(
     questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -215,13 +240,15 @@ def test_distraction_aware_is_compared_on_request_and_its_calls_come_first(
         (["--n", "0"], "n must be at least 1 question, got 0"),
         (["--n", "99"], "holds 12 questions"),
         (["--k", "1"], "k must be at least 2"),
-        (["--k", "9"], "no question has more than 4 passages"),
+        (["--k", "9"], "no question has more than 4 passages (given); give --k 4"),
         (["--strategies", "best"], "no strategy 'best'"),
         (["--strategies", "max_relevance"], "position profile (profile=, or --profile)"),
         (["--strategies", "distraction_aware"], "off a model on this machine, and 'last' is none"),
         (["--strategies", "two_round"], "reads the attention of a model on this machine"),
         (["--pipelines", "colbert"], "no pipeline 'colbert'"),
         (["--pipelines", "given+rerank"], "needs a reranker"),
+        (["--reranker", "some/model"], "--reranker some/model is for pipelines with +rerank"),
+        (["--reranker", "m", "--pipelines", "sparse"], "give --pipelines given+rerank, hybrid+"),
         (["--graders", "bleu"], "bleu"),
         (["--profile", "nobody"], "nobody"),
         (["--curve", "nobody"], "nobody"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -79,6 +81,7 @@ def test_positional_bias_on_a_reader(tmp_path: Path, profiles: Path) -> None:
     found, out = reproduce("positionalbias", tmp_path / "first.json", *options)
     assert found["model"] == "biased"
     assert "biased" in out
+    assert "Tables 1 and 4 take the passages" in out
     assert "…" not in out
     assert max(map(len, out.splitlines())) <= 80
     assert out.count("paper: ") == 3 + 4 + 4 + 4
@@ -154,6 +157,9 @@ def test_without_a_model_relevance_is_measured(tmp_path: Path) -> None:
     options = ["--data", str(data), "--pipelines", "sparse"]
     found, out = reproduce("positionalbias", tmp_path / "found.json", *options)
     assert "No model was asked" in out
+    assert "call gold" in out
+    assert "Table 1 and" not in out
+    assert "p:" not in out
     assert found["table_1"] is found["tables_2_and_3"] is None
     measures = found["table_4"]["sparse"]
     assert [*measures] == [f"{name}@{k}" for k in (5, 10, 15, 20, 25) for name in
@@ -278,6 +284,28 @@ def test_good_positions_on_a_reader(tmp_path: Path) -> None:
     assert found["table_2"]["Unordered"]["Our"]["against"]["p_value"] <= 1
 
 
+def test_interrupted_good_positions_say_where_and_what_is_kept(profiles: Path) -> None:
+    """A real Ctrl-C in a round whose attention is read; the answers before it are in the file."""
+    start = "import sys; from shared_core.cli.main import main; sys.exit(main())"
+    options = ["--model", "tests.cli.interrupted_reader:model", "--data", str(QUESTIONS)]
+    stopped = subprocess.run(
+        [sys.executable, "-c", start, "reproduce", "goodpositions", *options, "--n", "12"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=READERS.parents[1],
+    )
+    assert stopped.returncode == 130, stopped.stderr
+    course = [line for line in stopped.stderr.splitlines() if " of 34: " in line]
+    assert course[0] == "1 of 34: Default, original, Unordered, 10 documents: 12 answers"
+    journal = profiles / "uniform.answers.jsonl"
+    assert stopped.stderr.splitlines()[-1] == (
+        f"posrag: interrupted; in row {len(course)} of 34; the answers so far are kept in "
+        f"{journal}, but not the rounds whose attention is read: run again to go on"
+    )
+    assert len(Journal(journal)) >= 12
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -293,6 +321,7 @@ def test_good_positions_on_a_reader(tmp_path: Path) -> None:
         (["positionalbias", "--pipelines", "given"], "has none"),
         (["positionalbias", "--pipelines", "sparse+spans"], "not of spans"),
         (["positionalbias", "--abstain-template", "no.txt"], "no.txt"),
+        (["positionalbias", "--pipelines", "sparse", "--reranker", "m"], "--reranker m is for"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(

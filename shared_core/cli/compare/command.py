@@ -8,7 +8,7 @@ from pathlib import Path
 from shared_core.cli import models
 from shared_core.cli.compare import report
 from shared_core.cli.compare.files import ReportFiles
-from shared_core.cli.compare.resources import CrossEncoder, Embedding
+from shared_core.cli.compare.resources import Embedding, open_reranker
 from shared_core.cli.console import Console
 from shared_core.cli.demo.corpus import default_cache
 from shared_core.cli.demo.model import default_model
@@ -50,7 +50,8 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
     add("--output", type=Path, required=True, help="folder of the report")
     add("--documents", type=Path, help="JSON lines with id and text: what to retrieve from")
     add("--n", type=int, help="number of questions (default: all)")
-    add("--k", type=_numbers, default=(10,), help="numbers of passages, as 5,10 (default: 10)")
+    add("--k", type=_numbers, help="numbers of passages, as 5,10 (default: 10, or all where there "
+        "are fewer)")  # fmt: skip
     add("--pipelines", type=names, help=f"some of {', '.join(PIPELINES)}, each also with +rerank "
         "and +spans "
         "(default: given where there are documents, else hybrid)")  # fmt: skip
@@ -95,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
         curve=arguments.curve,
         embed=embedding,
         embedding=embedding.label,
-        reranker=None if arguments.reranker is None else CrossEncoder(arguments.reranker),
+        reranker=open_reranker(arguments.reranker, arguments.pipelines or ()),
         seed=arguments.seed,
         max_failed=arguments.max_failed,
         batch_size=arguments.batch_size,
@@ -128,6 +129,9 @@ def _compared(
     plan = comparison.plan(model, data, journal=journal)
     for line in report.cost_lines(model.name, plan):
         console.say(line)
+    if comparison.ks is None:
+        for line in report.default_k_lines(plan):
+            console.say(line)
     with console.progress() as bar:
         total = plan.kept + plan.calls + plan.to_come + sum(plan.reads.values())
         task = bar.add_task("asking", total=total)

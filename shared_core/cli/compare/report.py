@@ -17,6 +17,7 @@ from shared_core.comparison.markdown import (
     shown,
 )
 from shared_core.comparison.records import BASELINES
+from shared_core.comparison.settings import DEFAULT_K
 from shared_core.comparison.wording import counted
 
 if TYPE_CHECKING:
@@ -42,6 +43,15 @@ def cost_lines(model: str, plan: ComparisonPlan) -> Iterator[str]:
         )
     if plan.kept:
         yield kept_line(plan.kept)
+
+
+def default_k_lines(plan: ComparisonPlan) -> Iterator[str]:
+    """Say that there are fewer passages than are taken by default, if so."""
+    yield from (
+        f"k={k} in place of {DEFAULT_K}: there are no more passages to a question."
+        for k in plan.ks
+        if k < DEFAULT_K
+    )
 
 
 def parts(result: ComparisonResult) -> Iterator[RenderableType]:

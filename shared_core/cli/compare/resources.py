@@ -16,6 +16,7 @@ from shared_core.cli.console import Console, quiet_transformers
 from shared_core.cli.demo.corpus import ensure_writable
 from shared_core.cli.demo.journal import EmbeddingJournal
 from shared_core.cli.demo.model import EmbeddingModel
+from shared_core.comparison.pipelines import RERANKED, Pipeline
 from shared_core.comparison.wording import counted
 from shared_core.embeddings import other_model
 from shared_core.generation.loading import first_line
@@ -130,3 +131,21 @@ class CrossEncoder:
                     "folder or hub name of a cross-encoder"
                 ) from error
         return self._model
+
+
+def open_reranker(name: str | None, pipelines: Sequence[str]) -> CrossEncoder | None:
+    """Return the reranker of ``--reranker``, if there is one.
+
+    Raises
+    ------
+    ValueError
+        If it has nothing to do, as none of the pipelines is reranked.
+    """
+    if name is None:
+        return None
+    if not any(Pipeline(each).reranked for each in pipelines):
+        raise ValueError(
+            f"--reranker {name} is for pipelines with {RERANKED}, and there is none; give "
+            f"--pipelines given{RERANKED}, hybrid{RERANKED} or another"
+        )
+    return CrossEncoder(name)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shared_core import __version__
 from shared_core.cli import models
-from shared_core.cli.compare.resources import CrossEncoder, Embedding
+from shared_core.cli.compare.resources import Embedding, open_reranker
 from shared_core.cli.console import Console
 from shared_core.cli.demo.corpus import default_cache
 from shared_core.cli.demo.model import default_model
@@ -104,14 +104,14 @@ def _positional_bias(arguments: argparse.Namespace) -> int:
     abstain = open_template(arguments.abstain_template) or ABSTAIN
     collection = data.open_collection(arguments.data, arguments.documents, n=arguments.n)
     model = open_if_named(arguments)
-    reranker = None if arguments.reranker is None else CrossEncoder(arguments.reranker)
+    reranked = arguments.reranker is not None
+    pipelines = arguments.pipelines or _pipelines(collection, reranked=reranked)
     retrieval = Retrieval(
         data=collection,
         embed=Embedding(arguments.embedding, arguments.cache, console),
-        reranker=reranker,
+        reranker=open_reranker(arguments.reranker, pipelines),
         fetch_k=FETCHED,
     )
-    pipelines = arguments.pipelines or _pipelines(collection, reranked=reranker is not None)
     if model is None:
         found = positional_bias.without_model(retrieval, pipelines)
     else:

@@ -33,6 +33,10 @@ NO_MODEL = (
     "No model was asked (--model): Tables 1 to 3 and the distracting effect take one, and only "
     "what concerns relevance is measured."
 )
+RELEVANCE_FOOTNOTE = (
+    "In percent, with 95% intervals over questions, of those that have passages that the data "
+    "call gold."
+)
 FOOTNOTE = (
     "In percent, with 95% intervals over questions. An answer is right if an accepted one stands "
     "in it; the paper asks another model. Tables 1 and 4 take the passages that the data call "
@@ -74,7 +78,7 @@ def parts(found: Found, label: str) -> Iterator[RenderableType]:
         if any(name.startswith(measure) for name in found.measures[found.pipelines[0]]):
             yield _depths(found, measure, {})
     yield from _failures(found.left_out, found.ids, "Tables 1 and 4 and Figure 1")
-    yield FOOTNOTE
+    yield RELEVANCE_FOOTNOTE if found.compared is None else FOOTNOTE
 
 
 def _failures(failures: Sequence[Failure], ids: Sequence[str], where: str) -> Iterator[str]:

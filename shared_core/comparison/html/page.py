@@ -35,6 +35,8 @@ _IN_SHORT: Mapping[VerdictKind, str] = {
     "put_best_elsewhere": "the ranked order is worse than shuffling",
     "ranked_order_helps": "the ranked order helps",
     "no_difference": "no difference shown",
+    "all_wrong": "no answer is right",
+    "all_right": "every answer is right",
 }
 
 

@@ -17,7 +17,7 @@ pytest.importorskip("ir_measures")
 
 from shared_core import CAUS, HybridIndex, Journal, PositionProfile
 from shared_core.attention import Case
-from shared_core.comparison import Comparison, ComparisonResult, Judge, to_markdown
+from shared_core.comparison import Comparison, ComparisonResult, Judge, to_html, to_markdown
 from shared_core.errors import GenerationError, ProfileNotFoundError
 from shared_core.placement import (
     Placement,
@@ -28,7 +28,15 @@ from shared_core.placement import (
 )
 from shared_core.placement.curve import PositionalCurve
 from shared_core.tokens import estimate_tokens
-from tests.core.comparison.making import Counting, codes, first, last, reader_data, shown
+from tests.core.comparison.making import (
+    Counting,
+    Function,
+    codes,
+    first,
+    last,
+    reader_data,
+    shown,
+)
 
 RIGHT_BY_SLOT = (0.998, 0.595, 0.645, 0.833, 0.995)
 """Of the biased reader, k=5, over 400 questions in every slot (tests/readers/README.md)."""
@@ -580,13 +588,56 @@ def test_a_profile_that_is_not_there_is_said_at_once() -> None:
         ({"strategies": ("attention",)}, "reads the attention of a model on this machine"),
         ({"pipelines": ("dense",)}, "need embed="),
         ({"pipelines": ("given+rerank",)}, "needs a reranker, and none is given"),
-        ({"ks": (4, 10)}, "k=10, but no question has more than 4 passages"),
+        (
+            {"ks": (4, 10)},
+            r"k=10, but no question has more than 4 passages \(given\); give --k 4, or ks=\(4,\)",
+        ),
     ],
 )
 def test_what_is_missing_is_said_by_the_plan(options: dict[str, object], message: str) -> None:
     """Before the model is asked."""
     with pytest.raises(ValueError, match=message):
         Comparison(**{"ks": (4,), **options}).plan(last, codes(5))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("there", "taken"), [(5, 5), (12, 10)])
+def test_without_a_k_it_is_ten_or_what_there_is(there: int, taken: int) -> None:
+    """Four or five passages are as usual as ten, and nobody asked for ten."""
+    assert Comparison().plan(last, codes(3, k=there)).ks == (taken,)
+
+
+def test_without_a_k_pipelines_have_the_same_one() -> None:
+    """Or they could not be told apart from their numbers of passages."""
+    plan = Comparison(pipelines=("sparse", "given")).plan(last, codes(5))
+    assert (plan.settings, plan.ks) == (2, (4,))
+
+
+@pytest.mark.parametrize("ks", [None, (3,)])
+def test_one_passage_has_no_order_to_compare(ks: tuple[int, ...] | None) -> None:
+    """And a smaller k is no way out."""
+    with pytest.raises(ValueError, match=r"more than 1 passage \(given\); an order takes 2$"):
+        Comparison(ks=ks).plan(last, codes(5, k=1))
+
+
+def never_right(prompts: Sequence[str]) -> list[str]:
+    return ["no idea"] * len(prompts)
+
+
+def always_right(prompts: Sequence[str]) -> list[str]:
+    return [f"{shown(prompt)[0]}x0" for prompt in prompts]
+
+
+@pytest.mark.parametrize("n", [1, 3, 40])
+@pytest.mark.parametrize(
+    ("model", "kind"), [(never_right, "all_wrong"), (always_right, "all_right")]
+)
+def test_answers_that_are_all_wrong_or_all_right_are_no_finding(
+    model: Function, kind: str, n: int
+) -> None:
+    """They speak of the set-up, of however many questions; no report asks for more of them."""
+    result = Comparison(ks=(4,)).run(model, codes(n))
+    assert (result.verdict.kind, result.settings[0].verdict.kind) == (kind, kind)
+    assert "to show a difference" not in to_markdown(result) + to_html(result)
 
 
 def test_a_reference_that_a_grader_cannot_use_is_said_by_the_plan() -> None:

@@ -39,6 +39,16 @@ def test_a_retrievers_own_list_keeps_its_order_and_its_ids(tmp_path: Path) -> No
     assert third.gold == ()
 
 
+def test_langchains_own_dump_of_a_document_is_one(tmp_path: Path) -> None:
+    """``Document.model_dump()``, whose id is often null, though not in a file of documents."""
+    dumped = {"id": None, "metadata": {}, "page_content": "It was Ann.", "type": "Document"}
+    questions = write(tmp_path / "q.jsonl", {**ASKED, "documents": [dumped, "other"]})
+    assert [each.text for each in read_comparison(questions).passages] == ["It was Ann.", "other"]
+    corpus = write(tmp_path / "d.jsonl", {**dumped, "id": "a"})
+    (passage,) = read_comparison(write(tmp_path / "q.jsonl", ASKED), corpus).passages
+    assert (passage.id, passage.text) == ("a", "It was Ann.")
+
+
 def test_a_probes_file_makes_one_collection_of_all_passages(tmp_path: Path) -> None:
     """As does the probe's own class."""
     line = {**ASKED, "gold": "It was Ann.", "distractors": ["x", "y"]}
@@ -72,15 +82,29 @@ def test_documents_of_a_file_are_named_by_id(tmp_path: Path) -> None:
     [
         ("{", "Expecting"),
         ("[1]", "expected an object"),
-        ({"answers": ["a"], "documents": ["x"]}, "question must not be blank"),
+        (
+            {"_id": 1, "text": "Q", "answers": ["a"]},
+            'no field "question"; it has _id, text, answers',
+        ),
+        ({"question": "Q", "answer": "a"}, 'no field "answers"; it has question, answer'),
+        ({}, 'no field "question"; it has none'),
+        ({"question": " ", "answers": ["a"], "documents": ["x"]}, "question must not be blank"),
         ({"question": ["Q"], "answers": "a", "documents": ["x"]}, "question must be a string"),
-        ({"question": "Q", "documents": ["x"]}, "has no answers"),
         ({"question": "Q", "answers": [], "documents": ["x"]}, "has no answers"),
         ({"question": "Q", "answers": [" "], "documents": ["x"]}, "has no answers"),
         ({"question": "Q", "answers": [1], "documents": ["x"]}, "answers must be strings, got [1]"),
         ({**ASKED, "documents": []}, "documents is empty"),
         ({**ASKED, "documents": [" "]}, "a passage must not be blank"),
-        ({**ASKED, "documents": [3]}, "a document is a text, or an object with id and text, got 3"),
+        (
+            {**ASKED, "documents": [3]},
+            "with text (or page_content) and perhaps an id, all of them ",
+        ),
+        ({**ASKED, "documents": [{"id": 7, "text": "x"}]}, 'strings; got {"id": 7, "text": "x"}'),
+        ({**ASKED, "documents": "one text"}, 'documents must be a list, got "one text"'),
+        (
+            {**ASKED, "gold": "x", "distractors": "one text"},
+            'distractors must be a list, got "one text"',
+        ),
         ({**ASKED, "documents": ["x"], "gold": 1}, "gold 1 is no place in its 1 document,"),
         ({**ASKED, "documents": ["x"], "gold": True}, "gold true is the id of no document"),
         ({**ASKED, "documents": ["x"], "gold": "y"}, 'gold "y" is the id of no document'),
@@ -91,6 +115,7 @@ def test_documents_of_a_file_are_named_by_id(tmp_path: Path) -> None:
         ({**ASKED, "keywords": [""], "documents": ["x"]}, "blank keyword"),
         ({**ASKED, "distractors": ["x"]}, "without the gold passage"),
         (ASKED, "no passages to answer from; give documents"),
+        ({**ASKED, "contexts": ["x"]}, "; the line has question, answers, contexts"),
     ],
 )
 def test_a_malformed_line_is_named(tmp_path: Path, line: Any, message: str) -> None:

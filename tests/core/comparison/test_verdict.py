@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from shared_core.comparison.records import Verdict
@@ -141,6 +143,23 @@ def test_too_few_questions_bear_no_verdict_of_gain() -> None:
     assert "it takes about 480 questions" in found.text
 
 
+@pytest.mark.parametrize("n", [4, 100])
+def test_nothing_is_told_of_orders_where_every_outcome_is_the_same(n: int) -> None:
+    """A wrong grader must not look like a finding, nor more of the same questions like a way."""
+    found = [
+        setting_verdict(replace(evidence({"shuffle": nothing()}, n=n), alike=alike))
+        for alike in (0.0, 1.0)
+    ]
+    assert [each.kind for each in found] == ["all_wrong", "all_right"]
+    wrong, right = (each.text for each in found)
+    assert "no answer is right in any order" in wrong
+    assert "try other --graders, another --template or --model" in wrong
+    assert "every answer is right in every order" in right
+    for text in (wrong, right):
+        assert "keep" not in text
+        assert "480" not in text
+
+
 @pytest.mark.parametrize(
     "weak",
     [
@@ -172,6 +191,17 @@ def test_settings_without_any_difference_are_one_sentence() -> None:
         "settings; "
         "it takes about 700 questions to show a difference of 0.03"
     )
+
+
+def test_settings_that_are_all_wrong_are_said_once_and_behind_a_finding() -> None:
+    """A pipeline may find nothing where another does."""
+    wrong = replace(evidence({"shuffle": nothing()}), alike=0.0)
+    right = replace(wrong, alike=1.0)
+    found = overall(wrong, wrong)
+    assert found.kind == "all_wrong"
+    assert found.text.endswith("(dense, k=5); likewise in 1 other setting")
+    assert overall(wrong, right).text.endswith("nothing of the kind is shown in 1 other setting")
+    assert overall(wrong, evidence({"shuffle": nothing()})).kind == "no_difference"
 
 
 def test_a_gain_in_one_setting_is_told_with_its_place() -> None:

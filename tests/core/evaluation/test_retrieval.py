@@ -42,6 +42,15 @@ def test_the_order_given_counts_and_not_that_of_the_ids() -> None:
         assert retrieval_measures({"q": ranking}, {"q": {"z": 1}}, ["MRR"])["MRR"] == [expected]
 
 
+def test_two_names_of_one_measure_both_have_its_value() -> None:
+    """What trec_eval calls RR, the papers call MRR."""
+    for names in (("MRR", "RR"), ("RR", "MRR"), ("hit@1", "Success@1")):
+        measured = retrieval_measures({"q": ["a"]}, {"q": {"a": 1}}, names)
+        assert {name: values.tolist() for name, values in measured.items()} == {
+            name: [1.0] for name in names
+        }
+
+
 def test_long_rankings_keep_their_order() -> None:
     """The reciprocal rank of the last of 2000."""
     ids = [f"p{number}" for number in range(2000)]

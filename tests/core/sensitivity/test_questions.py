@@ -102,7 +102,12 @@ def test_a_file_is_read_with_its_optional_parts(tmp_path: Path) -> None:
     [
         ([], "expected an object"),
         ({**WHOLE, "gold": ""}, "has no gold passage"),
-        ({key: WHOLE[key] for key in ("question", "answers", "distractors")}, "no gold passage"),
+        ({"q": "q", "answer": "a"}, 'no field "question"; it has q, answer'),
+        (
+            {key: WHOLE[key] for key in ("question", "answers", "distractors")},
+            'no field "gold"; it has question, answers, distractors',
+        ),
+        ({key: WHOLE[key] for key in ("question", "gold", "answers")}, 'no field "distractors"'),
         ({**WHOLE, "answers": []}, "has no answers"),
         ({**WHOLE, "answers": [1]}, "answers must be a list of strings"),
         ({**WHOLE, "distractors": "d"}, "distractors must be a list of strings"),
