@@ -1,6 +1,12 @@
 """CAUS for LangChain: hybrid retrieval with explained scores, and placement in the prompt."""
 
+# ruff: noqa: E402  -- what is not installed is said before anything needs it
+
 from __future__ import annotations
+
+from shared_core._extras import require as _require
+
+_require("langchain_core", extra="langchain")
 
 from langchain_posrag.attention import AttentionPlacement
 from langchain_posrag.compressors import HybridScoreCompressor

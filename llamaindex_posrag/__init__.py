@@ -1,6 +1,12 @@
 """posrag for LlamaIndex: hybrid retrieval, and passages placed where the model reads them."""
 
+# ruff: noqa: E402  -- what is not installed is said before anything needs it
+
 from __future__ import annotations
+
+from shared_core._extras import require as _require
+
+_require("llama_index.core", extra="llamaindex")
 
 from llamaindex_posrag.attention import AttentionPlacementPostprocessor
 from llamaindex_posrag.caus_postprocessor import CAUSPostprocessor

@@ -23,11 +23,12 @@ def require(module: str, *, extra: str) -> ModuleType:
     MissingExtraError
         If the top-level package of `module` is not installed.
     """
+    package = module.partition(".")[0]
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
+        if error.name is None or error.name.partition(".")[0] != package:
             raise
         raise MissingExtraError(
-            f"{module} is not installed; run: pip install 'posrag[{extra}]'"
+            f"{package} is not installed; run: pip install 'posrag[{extra}]'"
         ) from error

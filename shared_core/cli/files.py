@@ -17,9 +17,3 @@ def make_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
         pass
-
-
-def beside(file: Path, date: str | None) -> Path:
-    """Return where to keep what stood in a file, which is of such a date (ISO 8601)."""
-    day = (date or "former").replace(":", "").partition("+")[0]
-    return file.with_name(f"{file.stem}.{day}{file.suffix}")

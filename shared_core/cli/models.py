@@ -86,7 +86,7 @@ def open_local_model(
     PosragError
         If the model cannot be loaded.
     """
-    if _endpoint(spec) is None:
+    if not is_endpoint(spec):
         model = open_model(spec, max_new_tokens=max_new_tokens, batch_size=batch_size)
         if isinstance(model, HuggingFaceModel):
             return model
@@ -94,6 +94,11 @@ def open_local_model(
         f"{spec!r} shows no attention: that is read off a model on this machine; give the folder "
         "or hub name of a Hugging Face causal language model (posrag probe measures any model)"
     )
+
+
+def is_endpoint(spec: str) -> bool:
+    """Whether `spec` names a model behind an endpoint; it is not opened."""
+    return _endpoint(spec) is not None
 
 
 def _endpoint(spec: str) -> EntryPoint | None:

@@ -55,13 +55,24 @@ def torch_api_passages() -> list[Passage]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for entry in _entries():
-            key = id(entry.value)
+            key = _identity(entry)
             if key in found:
                 aliases.setdefault(key, []).append(entry.id)
             else:
                 found[key] = entry
         passages = [_passage(entry, aliases.get(key, [])) for key, entry in found.items()]
     return sorted((p for p in passages if p is not None), key=lambda passage: passage.id)
+
+
+def _identity(entry: _Entry) -> int:
+    """Return what an entry shares with its aliases.
+
+    Loading a model makes torch wrap some functions (``torch.manual_seed``) in one module and not
+    in another. Those are one entry still; a wrapper under another name, as of a former spelling,
+    is one of its own.
+    """
+    own_name = getattr(entry.value, "__name__", None) == entry.name
+    return id(inspect.unwrap(entry.value) if own_name else entry.value)
 
 
 def _passage(entry: _Entry, aliases: list[str]) -> Passage | None:

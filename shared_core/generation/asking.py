@@ -126,8 +126,9 @@ class Asker:
             If a call failed for good, or a response is not what it must be. The calls under way
             are waited for, and their answers kept.
         KeyboardInterrupt
-            If interrupted, with a message that says what is kept. The calls under way have
-            seconds to end.
+            If interrupted, with a message that says what is kept: that of a model that keeps its
+            answers itself, else of the journal if there is one. The calls under way have seconds
+            to end.
         """
         whole = part_of or (lambda: requests)
         run = _Run(asker=self, wanted=Counter(requests), on_answer=on_answer, on_wait=on_wait)
@@ -137,9 +138,13 @@ class Asker:
         batches = [missing[start : start + self.batch_size] for start in starts]
         try:
             for_each([*enumerate(batches)], run.ask, threads=self.concurrency, stop=run.stop)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
+            if interrupt.args or self.journal is None:
+                raise
             raise KeyboardInterrupt(self._what_is_kept(whole())) from None
         except GenerationError as failure:
+            if failure.bare != str(failure):  # the model keeps its answers itself, and has said so
+                raise
             text = f"{failure}; {self._what_is_kept(whole())}"
             raise GenerationError(text, bare=failure.bare) from failure.__cause__
         return [run.answers[request] for request in requests]
@@ -154,10 +159,8 @@ class Asker:
         if self.journal is None:
             return "no answer is kept, because there is no journal"
         kept, all_of_them = len(self._kept(requests)), len({*requests})
-        return (
-            f"{kept:,} of {all_of_them:,} answers are kept in {self.journal.path}: "
-            "run again to go on from there"
-        )
+        text = f"{kept:,} of {all_of_them:,} answers are kept in {self.journal.path}"
+        return f"{text}: run again to go on from there" if kept else text
 
 
 def _ask(model: Generator, requests: Sequence[Request]) -> Sequence[Response]:

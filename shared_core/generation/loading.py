@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 from shared_core._extras import require
 from shared_core.errors import GenerationError
+
+_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 
 def load_causal_model(name: str | Path, *, device: str | None = None) -> tuple[Any, Any]:
@@ -29,6 +32,8 @@ def load_causal_model(name: str | Path, *, device: str | None = None) -> tuple[A
     torch: Any = require("torch", extra="models")
     package: Any = require("transformers", extra="models")
     try:
+        if is_missing_folder(name):
+            raise FileNotFoundError("no such folder")
         tokenizer = package.AutoTokenizer.from_pretrained(name)
         # the spelling that every version takes; the newer one is `dtype`
         model = package.AutoModelForCausalLM.from_pretrained(name, torch_dtype="auto")
@@ -39,6 +44,11 @@ def load_causal_model(name: str | Path, *, device: str | None = None) -> tuple[A
             f"folder of a causal model with its tokenizer, or a hub name that can be reached or "
             f"has been downloaded"
         ) from error
+
+
+def is_missing_folder(name: str | Path) -> bool:
+    """Whether a name is neither a folder's nor such as a model on the hub has."""
+    return not Path(name).is_dir() and not _HUB_NAME.fullmatch(str(name))
 
 
 def name_of(model: Any) -> str:

@@ -31,6 +31,30 @@ from shared_core.tokens import estimate_tokens
 Values = npt.NDArray[np.float64]
 
 
+def check_slots(slots: Sequence[int], k: int, *, first: int = 0) -> None:
+    """Check that an index of a context of `k` passages can be made of `slots`, counted from 0.
+
+    Parameters
+    ----------
+    slots, k
+        As of `Probe`.
+    first
+        Number of the first slot in the error.
+
+    Raises
+    ------
+    ValueError
+        If the slots do not ascend, one that the index needs is missing, or one is not there.
+    """
+    needed = index_slots(k)
+    got = tuple(slot + first for slot in slots)
+    if list(slots) != sorted({*slots}) or not {*needed} <= {*slots}:
+        held = tuple(slot + first for slot in needed)
+        raise ValueError(f"slots must ascend and hold {held}, got {got}")
+    if not 0 <= slots[0] <= slots[-1] < k:
+        raise ValueError(f"slots must lie in {first}..{k - 1 + first}, got {got}")
+
+
 @dataclass(frozen=True)
 class ProbePlan:
     """What a probe is going to cost.
@@ -132,11 +156,7 @@ class Probe:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}")
-        slots = self._slots
-        if list(slots) != sorted({*slots}) or not {*index_slots(self.k)} <= {*slots}:
-            raise ValueError(f"slots must ascend and hold {index_slots(self.k)}, got {slots}")
-        if not 0 <= slots[0] <= slots[-1] < self.k:
-            raise ValueError(f"slots must lie in 0..{self.k - 1}, got {slots}")
+        check_slots(self._slots, self.k)
 
     @property
     def _slots(self) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
@@ -13,6 +14,9 @@ from shared_core.sensitivity.records import is_file, read_record, write_record
 
 if TYPE_CHECKING:
     from shared_core.sensitivity.profile import PositionProfile
+
+_FORMER = re.compile(r"\.(former|\d{4}-\d\d-\d\dT\d{6})$")
+"""What `beside` adds to a name."""
 
 
 def profile_folder() -> Path:
@@ -25,9 +29,16 @@ def path_of(model: str, suffix: str = ".json") -> Path:
     return profile_folder() / (quote(model, safe="") + suffix)
 
 
+def beside(file: Path, date: str | None) -> Path:
+    """Return where to keep what stood in a file, which is of such a date (ISO 8601)."""
+    day = (date or "former").replace(":", "").partition("+")[0]
+    return file.with_name(f"{file.stem}.{day}{file.suffix}")
+
+
 def saved_names(folder: Path) -> str:
-    """Say which models have a file in a folder."""
-    names = sorted(unquote(path.stem) for path in folder.glob("*.json"))
+    """Say which models have a file in a folder, but for what is kept `beside` one."""
+    stems = (path.stem for path in folder.glob("*.json"))
+    names = sorted(unquote(stem) for stem in stems if not _FORMER.search(stem))
     return "saved: " + ", ".join(names) if names else "none is saved yet"
 
 

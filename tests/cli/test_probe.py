@@ -15,6 +15,7 @@ pytest.importorskip("matplotlib")
 
 from shared_core import CAUS, PositionProfile
 from shared_core.cli.main import main
+from shared_core.cli.probe import command as probing
 from shared_core.evaluation import GRADERS
 from tests.cli.answering import edges
 from tests.langchain.openai_server import OpenAIServer, Reply, Request
@@ -189,6 +190,36 @@ def test_an_openai_compatible_endpoint_is_asked_over_http(
     assert PositionProfile.load("some-model").accuracy is not None
 
 
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs a folder that takes no file")
+@pytest.mark.parametrize(
+    ("option", "file"), [("--figure", "/proc/z.png"), ("--output", "/proc/z.json")]
+)
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_asked(
+    option: str, file: str, profiles: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not after all calls."""
+    assert main(["probe", f"{MODULE}:even", "--n", "3", "--k", "3", option, file]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"posrag: {file} cannot be written: ")
+    assert not [*profiles.glob("*.jsonl")]
+
+
+def test_a_figure_is_not_told_of_before_it_is_drawn(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But the curve is shown, since it is measured and saved."""
+
+    def draw(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(probing, "draw_profile", draw)
+    assert main(["probe", f"{MODULE}:even", "--n", "3", "--k", "3"]) == 2
+    out, err = said(capsys)
+    assert "the disk is full" in err
+    assert "Gate: " in out
+    assert ".png" not in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -202,11 +233,14 @@ def test_an_openai_compatible_endpoint_is_asked_over_http(
         ([f"{MODULE}:even", "--measure", "vibes"], "vibes"),
         ([f"{MODULE}:even", "--measure", "logprob"], "needs a local model"),
         ([f"{MODULE}:even", "--measure", "distraction"], "has no hard_distractor"),
-        ([f"{MODULE}:even", "--slots", "1,10"], "slots must ascend and hold"),
+        ([f"{MODULE}:even", "--slots", "1,10"], "must ascend and hold (1, 5, 10), got (1, 10)"),
+        ([f"{MODULE}:even", "--slots", "1,5,10,12"], "slots must lie in 1..10, got (1, 5, 10, 12)"),
         ([f"{MODULE}:even", "--max-calls", "3"], "max_calls=3 does not suffice"),
         ([f"{MODULE}:even", "--template", "absent.txt"], "absent.txt"),
         ([f"{MODULE}:number"], "int"),
-        (["no/such/folder"], "cannot load the language model 'no/such/folder'"),
+        (["no/such/folder"], "cannot load the language model 'no/such/folder' (no such folder)"),
+        (["./nofolder"], "cannot load the language model './nofolder' (no such folder)"),
+        (["openai:x", "--measure", "logprob"], "--measure logprob needs a local model, and openai"),
     ],
 )
 def test_bad_input_is_one_line_on_stderr(

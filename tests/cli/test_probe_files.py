@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("rich")
 pytest.importorskip("matplotlib")
 
-from shared_core import PositionProfile
+from shared_core import PositionProfile, ProfileNotFoundError
 from shared_core.cli.probe import report
 from shared_core.cli.probe.files import ProbeFiles
 from shared_core.sensitivity import ProbePlan
@@ -70,6 +70,11 @@ def test_a_larger_profile_is_kept_when_a_smaller_one_comes(files: ProbeFiles) ->
     assert kept.name == "m.2026-01-02T030405.json"
     assert PositionProfile.load(kept) == ACCURACY
     assert saved(files).n == 5
+    files.save(replace(ACCURACY, n=4, date=None))
+    files.save(replace(ACCURACY, n=3))
+    assert [file.name for file in files.profile.parent.glob("m.former.json")]
+    with pytest.raises(ProfileNotFoundError, match=r"\(saved: m\)"):
+        PositionProfile.load("nobody")
 
 
 def test_the_same_probe_again_replaces(files: ProbeFiles) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
+from typing import Any
 
 import pytest
 
@@ -81,6 +83,28 @@ def test_an_object_with_several_names_is_one_passage(by_id: dict[str, Passage]) 
     assert by_id["torch.nn.functional.conv2d"].metadata["aliases"] == ["torch.conv2d"]
     assert "torch.conv2d" not in by_id
     assert "torch.autograd.no_grad" in by_id["torch.no_grad"].metadata["aliases"]
+
+
+def test_what_torch_wraps_in_one_module_alone_is_still_one_passage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As loading a model does; else the corpus is another one then, and is embedded again."""
+    torch: Any = importlib.import_module("torch")
+    plain = inspect.unwrap(torch.manual_seed)
+    monkeypatch.setattr(torch, "manual_seed", plain)
+    fresh = torch_api_passages()
+
+    @functools.wraps(plain)
+    def wrapper(*arguments: object) -> object:
+        return plain(*arguments)
+
+    monkeypatch.setattr(torch, "manual_seed", wrapper)
+    assert torch_api_passages() == fresh
+    monkeypatch.setattr(torch, "seed_by_hand", wrapper, raising=False)
+    monkeypatch.setattr(torch, "__all__", [*torch.__all__, "seed_by_hand"])
+    assert "torch.seed_by_hand" in {passage.id for passage in torch_api_passages()} - {
+        passage.id for passage in fresh
+    }
 
 
 def test_private_foreign_and_undocumented_names_are_out(passages: list[Passage]) -> None:

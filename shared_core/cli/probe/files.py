@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shared_core.cli.files import beside
+from shared_core.cli.files import make_folder
 from shared_core.generation import Journal
 from shared_core.sensitivity import PositionProfile
 from shared_core.sensitivity.figure import check_figure
-from shared_core.sensitivity.profile_files import path_of
+from shared_core.sensitivity.profile_files import beside, path_of
 
 
 @dataclass(frozen=True)
@@ -27,18 +27,20 @@ class ProbeFiles:
         Raises
         ------
         ValueError
-            If the figure has no known format, or would overwrite the profile.
-        OSError
-            If a folder cannot be made.
+            If the figure has no known format or would overwrite the profile, or a file cannot be
+            written.
         """
         profile = output or path_of(model)
         drawn = check_figure(figure or profile.with_suffix(".png"))
         if drawn == profile:
             raise ValueError(f"the figure would overwrite the profile {profile}; give --figure")
         for file in (profile, drawn):
-            file.parent.mkdir(parents=True, exist_ok=True)
             if file.is_dir():
                 raise ValueError(f"{file} is a folder; give the name of a file")
+            try:
+                make_folder(file.parent)
+            except OSError as error:
+                raise ValueError(f"{file} cannot be written: {error.strerror}") from error
         return cls(profile, drawn, Journal(path_of(model, ".answers.jsonl")))
 
     def save(self, profile: PositionProfile) -> tuple[PositionProfile, Path | None]:

@@ -44,7 +44,7 @@ def kept_line(kept: int) -> str:
 
 
 def parts(profile: PositionProfile, files: ProbeFiles) -> Iterator[RenderableType]:
-    """Yield the parts of the report."""
+    """Yield what was measured, and what it means."""
     yield table(profile)
     yield ""
     if profile.accuracy is not None:
@@ -55,6 +55,10 @@ def parts(profile: PositionProfile, files: ProbeFiles) -> Iterator[RenderableTyp
         yield (
             f"Stopped early: {profile.stopped}. The curve is rough then; --looks 1 asks everything."
         )
+
+
+def file_lines(files: ProbeFiles) -> Iterator[str]:
+    """Say what has been written where."""
     yield ""
     yield f"profile  {files.profile}"
     yield f"curve    {files.figure}"

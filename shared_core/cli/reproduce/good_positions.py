@@ -127,6 +127,8 @@ class Experiment:
         ------
         GenerationError
             If fewer than two questions are left.
+        KeyboardInterrupt
+            If interrupted, with a message that says what is kept.
         """
         rows = [(method, order, self.k) for order in ORDERS for method in METHODS[order]]
         rows += [(placement, "Ordered", self.k) for placement in PLACED]
@@ -136,10 +138,16 @@ class Experiment:
             for method in NUMBERS[order]
             for k in self.numbers
         ]
-        for method, order, k in rows:
-            row = ALIASES.get(method, method), order, k
-            if row not in self._said:
-                self._said[row] = self._rows.ask(row)
+        different = [*dict.fromkeys((ALIASES.get(row[0], row[0]), *row[1:]) for row in rows)]
+        for number, row in enumerate(different, start=1):
+            place = f"{number} of {len(different)}"
+            try:
+                self._said[row] = self._rows.ask(row, place=place)
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(
+                    f"in row {place}; the answers so far are kept in {self.journal.path}, but not "
+                    "the rounds whose attention is read: run again to go on"
+                ) from None
         return tuple(self._rows.failed[number] for number in sorted(self._rows.failed))
 
     @cached_property

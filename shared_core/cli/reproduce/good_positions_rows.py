@@ -99,8 +99,10 @@ class Rows:
     questions: Sequence[RankedQuestion]
     failed: dict[int, Failure] = field(default_factory=dict, init=False)
 
-    def ask(self, row: Row) -> dict[int, str]:
+    def ask(self, row: Row, *, place: str) -> dict[int, str]:
         """Ask in the manner of a row whatever has not failed before; return it by question.
+
+        `place` is the row's among all, as it is shown.
 
         Raises
         ------
@@ -116,7 +118,7 @@ class Rows:
             else partial(self._at_once, self._one_round(method))
         )
         what = f"{method}, {order}, {k} documents"
-        with watched(self.console, what, len(cases)) as advance:
+        with watched(self.console, f"{place}: {what}", len(cases)) as advance:
             found = each_answered(answer, cases, self._kept.asker, on_answer=advance)
         self.failed.update({each.question: each for each in failures_of(found, left, what)})
         if len(self._left) < FEWEST:

@@ -238,7 +238,7 @@ def test_not_one_answer_a_prompt_is_an_error(returned: Any, shown: str, journal:
     with pytest.raises(GenerationError, match=rf"model 'org/m' {shown}") as caught:
         asker.answers([("what is it that " * 50,), ("b",)])
     assert "begins 'what is it that what" in str(caught.value)
-    assert "0 of 2 answers are kept" in str(caught.value)
+    assert str(caught.value).endswith(f"0 of 2 answers are kept in {journal.path}")
     assert len(str(caught.value)) < 500
     assert len(journal) == 0
 
@@ -351,6 +351,26 @@ def test_the_packages_own_errors_keep_their_words(journal: Journal) -> None:
     missing: PosragError = MissingExtraError("pip install")
     with pytest.raises(MissingExtraError, match=r"^pip install$"):
         Asker(name="m", call=FailingAt("prompt 7", missing)).answers(PROMPTS)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("too long")])
+def test_a_model_that_keeps_its_answers_itself_says_what_is_kept(
+    error: BaseException, journal: Journal
+) -> None:
+    """Whoever asks it without a journal does not deny it."""
+    inner = Asker(name="m", call=FailingAt("prompt 7", error), journal=journal)
+    outer = Asker(name="m", call=inner.answers, batch_size=10)
+    with pytest.raises((KeyboardInterrupt, GenerationError)) as caught:
+        outer.answers(PROMPTS)
+    assert "7 of 10 answers are kept in" in str(caught.value)
+    assert "no journal" not in str(caught.value)
+
+
+def test_an_interrupt_without_a_journal_says_nothing_of_answers() -> None:
+    """The model may keep them, or who calls it."""
+    with pytest.raises(KeyboardInterrupt) as caught:
+        Asker(name="m", call=FailingAt("prompt 7", KeyboardInterrupt())).answers(PROMPTS)
+    assert caught.value.args == ()
 
 
 def test_what_is_under_way_when_a_call_fails_is_kept(journal: Journal) -> None:

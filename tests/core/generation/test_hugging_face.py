@@ -28,6 +28,7 @@ from shared_core.errors import GenerationError
 from shared_core.generation.base import Generator, ScoringModel
 from shared_core.generation.callables import as_generator
 from shared_core.generation.hugging_face import HuggingFaceModel
+from shared_core.generation.loading import is_missing_folder
 
 TEXTS = [
     "The capital of France is Paris, and the capital of Italy is Rome.",
@@ -499,6 +500,18 @@ def test_a_model_that_is_not_there_is_said_so_in_one_line(
             HuggingFaceModel.from_pretrained(name)
         assert "\n" not in str(caught.value)
         assert "give the folder of a causal model" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["./nofolder", "../x", "~/x", "a/b/c", "nofolder/", Path("/no/x")])
+def test_what_can_only_be_a_folder_is_not_looked_up(name: str | Path) -> None:
+    """With retries of a minute where there is no network."""
+    with pytest.raises(GenerationError, match=r"\(no such folder\); give the folder"):
+        HuggingFaceModel.from_pretrained(name)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "org/model-7.5b_x", str(Path(__file__).parent), "."])
+def test_a_folder_and_a_name_on_the_hub_are_taken_for_one(name: str) -> None:
+    assert not is_missing_folder(name)
 
 
 def test_under_another_name_it_stays_a_local_model(
