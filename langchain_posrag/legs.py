@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TypedDict, TypeVar
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
+from langchain_core.runnables.config import ContextThreadPoolExecutor
 from typing_extensions import override
 
 from langchain_posrag.documents import document_of, id_of, passage_of
@@ -100,6 +102,31 @@ class EmbeddingLegs(Legs):
     async def asearch(self, caus: CAUS, query: str, options: CallOptions) -> Arrangement:
         vector = await self.embeddings.aembed_query(query)
         return await run_in_executor(None, caus.search, self.index, query, vector, **options)
+
+    def embed_many(self, queries: Sequence[str], limit: int | None) -> list[Vector | Exception]:
+        """Embed queries one by one, in several threads; what failed for one stands in its place.
+
+        Each thread takes its share at once: a task for each query would pass the interpreter
+        from thread to thread, which takes longer than all the rest of a search.
+
+        Parameters
+        ----------
+        queries
+            The queries.
+        limit
+            Most threads, >= 1; None: as many as an executor of Python's has by itself.
+        """
+        threads = min(len(queries), limit or min(32, (os.cpu_count() or 1) + 4))
+        embed = attempt(self.embeddings.embed_query)
+        vectors: list[Vector | Exception] = [()] * len(queries)
+        with ContextThreadPoolExecutor(max_workers=threads) as executor:
+            shares = executor.map(
+                lambda share: [embed(query) for query in share],
+                [queries[first::threads] for first in range(threads)],
+            )
+            for first, share in enumerate(shares):
+                vectors[first::threads] = share
+        return vectors
 
     def search_many(
         self,

@@ -12,7 +12,7 @@ from langchain_core.callbacks import (
 from langchain_core.documents import Document
 from langchain_core.retrievers import LangSmithRetrieverParams
 from langchain_core.runnables import RunnableConfig, run_in_executor
-from langchain_core.runnables.config import get_config_list, get_executor_for_config
+from langchain_core.runnables.config import get_config_list
 from langchain_core.runnables.utils import gather_with_concurrency
 from pydantic import ConfigDict
 from typing_extensions import override
@@ -126,8 +126,7 @@ class CAUSRetriever(RetrieverLifecycle):
         if len(inputs) < 2 or not isinstance(legs, EmbeddingLegs):
             return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
         configs = get_config_list(config, len(inputs))
-        with get_executor_for_config(configs[0]) as executor:
-            vectors = list(executor.map(attempt(legs.embeddings.embed_query), inputs))
+        vectors = legs.embed_many(inputs, configs[0].get("max_concurrency"))
         found = legs.search_many(self.caus, inputs, vectors, _call_options(kwargs))
 
         def answer(item: tuple[str, RunnableConfig, Arrangement | Exception]) -> list[Document]:

@@ -1,6 +1,7 @@
 """Batches, threads and coroutines give what one call after the other gives."""
 
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -149,6 +150,27 @@ async def test_each_query_of_a_batch_is_a_run_of_its_own(documents: list[Documen
         "end",
     ]
     assert ("start", ("r1", "raise", ("mine",), 1)) in sync.seen
+
+
+def test_queries_are_embedded_side_by_side_and_stay_in_order(documents: list[Document]) -> None:
+    """Each of two threads waits for the other."""
+
+    class Meeting(DeterministicFakeEmbedding):
+        def embed_query(self, text: str) -> list[float]:
+            threads.add(threading.get_ident())
+            together.wait(timeout=30)
+            return super().embed_query(text)
+
+    threads: set[int] = set()
+    together = threading.Barrier(2)
+    retriever = CAUSRetriever.from_documents(documents, Meeting(size=16))
+    usual = CAUSRetriever.from_documents(documents, DeterministicFakeEmbedding(size=16))
+
+    found = retriever.batch(QUERIES[:20], {"max_concurrency": 2})
+
+    assert found == usual.batch(QUERIES[:20], {"max_concurrency": 1})
+    assert found == [usual.invoke(query) for query in QUERIES[:20]]
+    assert len(threads) == 2
 
 
 async def test_max_concurrency_limits_the_embedding(documents: list[Document]) -> None:
