@@ -243,6 +243,20 @@ def test_in_a_chain(retriever: CAUSRetriever) -> None:
     assert chain.batch([QUERY, "pool"]) == [chain.invoke(QUERY), chain.invoke("pool")]
 
 
+def test_a_copy_is_a_retriever_of_its_own(retriever: CAUSRetriever) -> None:
+    """To another process, say: it finds the same, and what it deletes stays with the original."""
+    before = retriever.invoke(QUERY)
+    for copied in (
+        copy.deepcopy(retriever),
+        retriever.model_copy(deep=True),
+        pickle.loads(pickle.dumps(retriever)),
+    ):
+        assert copied.invoke(QUERY) == before
+        copied.delete([document.id for document in before])
+        assert copied.invoke(QUERY) != before
+    assert retriever.invoke(QUERY) == before
+
+
 def test_from_texts(embeddings: Embeddings) -> None:
     retriever = CAUSRetriever.from_texts(
         ["conv", "relu"], embeddings, metadatas=[{"n": 1}, {"n": 2}], ids=["a", "b"], k=1

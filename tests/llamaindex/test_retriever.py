@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import math
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -97,6 +99,17 @@ def test_it_gives_the_cores_own_order_and_explanation() -> None:
 def explanation(hit: NodeWithScore) -> dict[str, Any]:
     assert isinstance(hit, ExplainedNode)
     return hit.posrag
+
+
+def test_a_copy_is_a_retriever_of_its_own(retriever: CAUSRetriever) -> None:
+    """To another process, say: it finds the same, and what it deletes stays with the original."""
+    before = facts(retriever.retrieve(QUERY))
+    for copied in (copy.deepcopy(retriever), pickle.loads(pickle.dumps(retriever))):
+        found = copied.retrieve(QUERY)
+        assert facts(found) == before
+        copied.delete_nodes(ids(found))
+        assert facts(copied.retrieve(QUERY)) != before
+    assert facts(retriever.retrieve(QUERY)) == before
 
 
 def test_the_gate_decides_about_the_placement() -> None:
