@@ -17,6 +17,7 @@ from langchain_posrag.options import CAUSOptions
 from langchain_posrag.vector_store_legs import VectorStoreLegs
 from shared_core import HybridIndex
 from shared_core.expansion import NeighbourSpans
+from shared_core.ids import check_several
 from shared_core.index import ChunkKeys
 
 
@@ -90,7 +91,7 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
         """
         if ids is None:
             raise ValueError("delete() needs ids=, got None")
-        _check_several(ids)
+        check_several(ids)
         deleted = self._legs.delete(ids)
         return DeleteResponse(num_deleted=len(deleted), succeeded=deleted, num_failed=0, failed=[])
 
@@ -103,10 +104,5 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
         ValueError
             If `ids` is one text instead of several.
         """
-        _check_several(ids)
+        check_several(ids)
         return self._legs.get(ids)
-
-
-def _check_several(ids: object) -> None:
-    if isinstance(ids, str):
-        raise ValueError(f"ids must be several ids, got the text {ids!r}; give [{ids!r}]")

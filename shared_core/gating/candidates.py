@@ -20,6 +20,7 @@ from shared_core.gating.fitted import Fitted
 from shared_core.gating.levels import Levels
 from shared_core.gating.policies import Policy, check_policy
 from shared_core.gating.vectors import check_same_model, finite, highest, unit_rows
+from shared_core.ids import check_several
 
 Embed: TypeAlias = Callable[[Sequence[str]], npt.ArrayLike]
 """Texts to vectors, shape (len(texts), dim): the embedding model that queries go through."""
@@ -175,8 +176,7 @@ class VectorCandidates:
 
     def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete contexts with their pseudo-queries; return the ids that were there."""
-        if isinstance(ids, str):
-            raise ValueError(f"ids must be several ids, got the text {ids!r}; give [{ids!r}]")
+        check_several(ids)
         with self._writing:
             found = [id for id in dict.fromkeys(ids) if id in self._fitted.numbers]
             self._fitted = self._fitted.without(found)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from shared_core.arrays import Bools, Vectors
 from shared_core.embeddings import other_model
 from shared_core.errors import EmbeddingMismatchError
+from shared_core.ids import check_several
 from shared_core.index.bm25 import BM25Options, Variant
 from shared_core.index.dense import Dense, DenseView, Metric
 from shared_core.index.dense_query import DenseQuery
@@ -200,8 +201,7 @@ class HybridIndex:
         ValueError
             If `ids` is one text instead of several.
         """
-        if isinstance(ids, str):
-            raise ValueError(f"ids must be several ids, got the text {ids!r}; give [{ids!r}]")
+        check_several(ids)
         with self._writing:
             state = self._state
             rows = {id: row for id in ids if (row := state.row(id)) is not None}

@@ -23,7 +23,7 @@ HEAVY = {
     *("rich", "rank_bm25", "bm25s", "tenacity", "matplotlib", "ir_measures", "pytrec_eval"),
 }
 LAYERS = [
-    {"types", "errors", "arrays", "explanations", "tokens"},
+    {"types", "errors", "arrays", "ids", "explanations", "tokens"},
     {"_extras", "embeddings"},
     {"generation", "corpora"},
     {"evaluation"},
@@ -99,6 +99,27 @@ def test_importing_an_adapter_brings_in_its_framework_alone(adapter: str) -> Non
     tops = {name.partition(".")[0] for name in loaded}
     assert tops & {other, foreign, "sentence_transformers", "langchain_classic"} == set()
     assert tops & {"langchain_community"} == set()
+
+
+@pytest.mark.parametrize(
+    ("adapter", "framework", "extra"),
+    [
+        ("langchain_posrag", "langchain_core", "langchain"),
+        ("llamaindex_posrag", "llama_index", "llamaindex"),
+    ],
+)
+def test_without_its_framework_an_adapter_says_how_to_install_it(
+    adapter: str, framework: str, extra: str
+) -> None:
+    """By the exact line for pip, as for every other package that is missing."""
+    code = f"import sys; sys.modules[{framework!r}] = None; import {adapter}"
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert run.stderr.splitlines()[-1] == (
+        f"shared_core.errors.MissingExtraError: {framework} is not installed; "
+        f"run: pip install 'posrag[{extra}]'"
+    )
 
 
 @pytest.mark.parametrize("module", modules_of("shared_core"))

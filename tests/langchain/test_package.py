@@ -22,21 +22,6 @@ def test_public_names() -> None:
     assert all(hasattr(langchain_posrag, name) for name in langchain_posrag.__all__)
 
 
-def test_without_the_framework_the_import_says_how_to_install_it() -> None:
-    program = """
-import sys
-sys.modules["langchain_core"] = None
-import langchain_posrag
-"""
-    run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert run.stderr.splitlines()[-1] == (
-        "shared_core.errors.MissingExtraError: langchain_core is not installed; "
-        "run: pip install 'posrag[langchain]'"
-    )
-
-
 def test_importing_needs_langchain_core_alone_and_warns_of_nothing() -> None:
     unwanted = ("torch", "langchain_community", "langchain_classic", "llama_index", "rank_bm25")
     program = (
