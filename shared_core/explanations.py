@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 _OF_A_SLOT = frozenset({"rank", "slot", "placement", "psi", "gate", "reason", "estimator", "curve"})
 """What an earlier step says of a slot, which no longer holds once a passage is moved."""
+
+
+TELLING = 4
+"""Passages from which on ascending slots are no chance: one order of 24."""
 
 
 def merged(earlier: object, detail: Mapping[str, Any]) -> dict[str, Any]:
@@ -18,13 +23,18 @@ def merged(earlier: object, detail: Mapping[str, Any]) -> dict[str, Any]:
 def ranked(details: Sequence[object]) -> list[int]:
     """Return rank -> position of passages that are to be placed, given what explained each so far.
 
-    The order they come in is their ranking. But where they stand exactly as an earlier step has
-    placed them, that is the ranking it placed: or the second best would be taken from the end.
+    The order they come in is their ranking. But where they stand as an earlier step has placed
+    them, all of them or those that a filter left, that step's ranking is meant: or the second
+    best would be taken from the end. Where a few are left this may be by chance the order of a
+    reranker, which is then believed.
     """
     n = len(details)
     told = [detail for detail in details if isinstance(detail, Mapping)]
-    ranks = [detail.get("rank") for detail in told]
-    placed = [detail.get("slot") for detail in told] == [*range(n)]
-    if not placed or {*ranks} != {*range(n)}:
-        return [*range(n)]
-    return sorted(range(n), key=ranks.__getitem__)  # type: ignore[arg-type]
+    slots = [slot for detail in told if isinstance(slot := detail.get("slot"), int)]
+    ranks = [rank for detail in told if isinstance(rank := detail.get("rank"), int)]
+    whole = slots == [*range(n)] and {*ranks} == {*range(n)}
+    ascending = all(slot < after for slot, after in pairwise(slots))
+    once = len(slots) == len({*ranks}) == n and len({d.get("placement") for d in told}) == 1
+    if whole or (n >= TELLING and ascending and once):
+        return sorted(range(n), key=ranks.__getitem__)
+    return [*range(n)]

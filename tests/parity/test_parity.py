@@ -117,12 +117,30 @@ def test_what_is_placed_twice_stands_as_placed_once(first: str, name: str, k: in
 
 
 def test_what_was_ranked_anew_since_is_placed_as_it_comes() -> None:
-    """By a reranker, say, or where some were left out."""
+    """By a reranker, say, that may have kept only a few."""
     placed = langchain_retriever(k=6, psi="always").invoke(QUERIES[0])
     place = on_langchain.PlacementTransformer("u_shape").invoke
-    for given in (placed[::-1], placed[1:], [*placed[3:], *placed[:3]]):
+    for given in (placed[::-1], placed[:3], placed[2:5], [*placed[3:], *placed[:3]]):
         expected = [document_ids(given)[rank] for rank in PLACEMENTS["u_shape"]()(len(given), None)]
         assert document_ids(place(given)) == expected
+
+
+@pytest.mark.parametrize("dropped", range(6))
+def test_what_a_filter_left_of_a_placement_is_placed_by_the_ranks_it_had(dropped: int) -> None:
+    """Or the second best, which stands last, would go to the middle."""
+    ranking = langchain_retriever(k=6, psi="never").invoke(QUERIES[0])
+    left = [id for rank, id in enumerate(document_ids(ranking)) if rank != dropped]
+    expected = [left[rank] for rank in PLACEMENTS["u_shape"]()(5, None)]
+    documents = langchain_retriever(k=6, psi="always").invoke(QUERIES[0])
+    nodes = llamaindex_retriever(k=6, psi="always").retrieve(QUERIES[0])
+    assert expected == document_ids(
+        on_langchain.PlacementTransformer("u_shape").invoke([d for d in documents if d.id in left])
+    )
+    assert expected == node_ids(
+        on_llamaindex.PlacementPostprocessor("u_shape").postprocess_nodes(
+            [node for node in nodes if node.node_id in left]
+        )
+    )
 
 
 @pytest.mark.parametrize("psi", ["always", "never", None, 0.8, 1.0, 1.2, PROFILE])
