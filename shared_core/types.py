@@ -78,6 +78,9 @@ class Ranking:
     nearest
         Cosine of the query and its nearest passage, which need not be among the best k; None
         where the ranking does not come from an index that compares by cosine.
+    query
+        Text that was searched, stripped, whose cosines `dense` and `nearest` are; None where the
+        ranking does not come from an index, or its vector was not that of a text.
     """
 
     indices: list[int]
@@ -92,6 +95,7 @@ class Ranking:
     fusion: Fusion
     passages: Sequence[Passage] = ()
     nearest: float | None = None
+    query: str | None = None
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -144,7 +148,10 @@ class Arrangement:
         scores, dense, sparse = ranking.scores, ranking.dense, ranking.sparse
         dense_norm, sparse_norm = ranking.dense_norm, ranking.sparse_norm
         dense_rank, sparse_rank = ranking.dense_rank, ranking.sparse_rank
-        nearest = {} if ranking.nearest is None else {"nearest": ranking.nearest}
+        nearest: dict[str, Any] = {}
+        if ranking.nearest is not None:
+            # Whose cosines they are: a retriever above may have searched for another text.
+            nearest = {"nearest": ranking.nearest, "query": ranking.query}
         return [
             {
                 "score": scores[rank],

@@ -5,7 +5,6 @@ Each holds the vectors in 8 bits a dimension; the caller scores the selected row
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ import faiss
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Rows, Vectors
+from shared_core.arrays import Bools, Rows, Scores, Vectors
 
 Kind = Literal["sq8", "ivf", "hnsw"]
 
@@ -104,17 +103,17 @@ class Approximate:
         return made._with(vectors[self.size :])
 
     def search(
-        self, query: Vectors, k: int, allowed: Bools | None, *, longest: float, rounding: float
-    ) -> tuple[Rows, float]:
-        """Return rows, ascending, among which most of the best `k` are, and a bound.
+        self, queries: Vectors, k: int, allowed: Bools | None, *, longest: float, rounding: float
+    ) -> list[tuple[Rows, float]]:
+        """Return for each query rows, ascending, among which most of the best `k` are, and a bound.
 
         Where all rows are scanned (``sq8``), no other allowed row scores higher than the bound,
         or than the `k`-th best of those returned.
 
         Parameters
         ----------
-        query
-            Shape (dim,).
+        queries
+            Shape (m, dim).
         k
             At least 1.
         allowed
@@ -122,26 +121,23 @@ class Approximate:
         longest
             Largest norm of a vector.
         rounding
-            How much exact scores may differ by the order in which they are summed.
+            How much exact scores of vectors of unit length may differ by the order in which they
+            are summed.
         """
         wanted = min(max(SHORTLIST * k, AT_LEAST), self.size)
         bits = None if allowed is None else np.packbits(allowed, bitorder="little")
         params = self._parameters(wanted, bits)
         # Whole numbers within a signed byte: some of FAISS's kernels cut the query to bytes, and
         # every component of a unit vector to zero.
-        scale = _scale(query)
-        rounded = np.rint(query * np.float32(scale))
+        scales = np.array([[_scale(query)] for query in queries], np.float32)
+        rounded = np.rint(queries * scales)
         with _one_thread():
-            scores, found = self.index.search(rounded[None], wanted, params=params)
-        rows = found[0]
-        if rows[-1] < 0:  # fewer than wanted; there are no others
-            return np.sort(rows[rows >= 0]), -np.inf
-        asked = rounded / np.float32(scale)
-        off = self.margin * norm(asked) + longest * norm(query - asked) + rounding
-        near = scores[0] / np.float32(self.scale * scale)
-        # What lies further below the k-th than both can be off is not among the best.
-        close = np.count_nonzero(near >= near[min(k, wanted) - 1] - 2 * off)
-        return np.sort(rows[:close]), float(near[-1]) + off
+            scores, found = self.index.search(rounded, wanted, params=params)
+        cut = _lengths(queries - rounded / scales)
+        length = _lengths(queries)
+        off = self.margin * (length + cut) + longest * (cut + rounding * length)
+        near = scores / (np.float32(self.scale) * scales)
+        return [_close(*each, k) for each in zip(found, near, off.tolist(), strict=True)]
 
     def _parameters(
         self, wanted: int, bits: npt.NDArray[np.uint8] | None
@@ -182,16 +178,35 @@ def _one_thread() -> Iterator[None]:
         faiss.omp_set_num_threads(threads)
 
 
+def _close(rows: Rows, near: Scores, off: float, k: int) -> tuple[Rows, float]:
+    """Return those of the `rows` found, best first, that can be among the best `k`, and a bound.
+
+    Parameters
+    ----------
+    rows, near
+        Shape (wanted,); a row of -1 where no more were found. `near` are scores by the copies.
+    off
+        How much they can be off.
+    k
+        At least 1.
+    """
+    if rows[-1] < 0:  # there are no others
+        return np.sort(rows[rows >= 0]), -np.inf
+    # What lies further below the k-th than both can be off is not among the best.
+    close = np.count_nonzero(near >= near[min(k, near.size) - 1] - 2 * off)
+    return np.sort(rows[:close]), float(near[-1]) + off
+
+
 def _scale(values: Vectors) -> float:
     """Return what puts the largest of `values` at 127; 1 if all of them are next to nothing."""
     largest = max(float(values.max()), -float(values.min()))
     return 127 / largest if largest > NOTHING else 1.0
 
 
-def norm(vector: Vectors) -> float:
-    """Return the length of a vector, shape (dim,)."""
-    exact = vector.astype(np.float64)  # squares of small components would be 0 in float32
-    return math.sqrt(float(exact @ exact))
+def _lengths(rows: Vectors) -> Scores:
+    """Return the lengths of vectors, shape (m, dim)."""
+    exact = rows.astype(np.float64)  # squares of small components would be 0 in float32
+    return np.asarray(np.sqrt(np.vecdot(exact, exact)))
 
 
 def _make(kind: Kind, dim: int, rows: int) -> faiss.Index:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -10,9 +10,10 @@ import faiss
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Vectors
-from shared_core.index.approximate import Approximate, norm
+from shared_core.arrays import Bools, Rows, Vectors
+from shared_core.index.approximate import Approximate
 from shared_core.index.dense_query import DenseQuery, PreselectedQuery, ScannedQuery
+from shared_core.vectors import l2_normalized
 
 Metric = Literal["cosine", "inner_product"]
 Dense = Literal["flat", "sq8", "ivf", "hnsw"]
@@ -25,9 +26,6 @@ FEW = 16
 
 TINY = 1e-12
 """Length of vectors below which the squares of components lose digits in float32."""
-
-BATCH_BYTES = 1 << 26
-"""Memory for the scores of a batch of queries."""
 
 ROUNDING = 4e-6
 """Float32 products of short unit vectors, summed in another order, differ by less."""
@@ -90,7 +88,7 @@ class DenseView:
             If the shape is wrong, or a value is NaN or infinite.
         """
         try:
-            matrix = np.array(vectors, dtype=np.float32)
+            matrix = np.asarray(vectors, dtype=np.float32)
         except (TypeError, ValueError) as error:
             raise ValueError(f"the embeddings are not numbers of one shape: {error}") from error
         if matrix.ndim != 2 or matrix.shape[0] != len(names) or matrix.shape[1] == 0:
@@ -100,15 +98,9 @@ class DenseView:
                 f"the index holds vectors of dimension {self.dim}, got dimension "
                 f"{matrix.shape[1]}: embed with the model the index was built with"
             )
-        lengths = np.sqrt(np.vecdot(matrix, matrix))
-        for at in (~np.isfinite(lengths)).nonzero()[0].tolist():
+        for at in (~np.isfinite(np.vecdot(matrix, matrix))).nonzero()[0].tolist():
             raise ValueError(f"the embedding of {names[at]} holds NaN, infinite or huge values")
-        if self.metric == "cosine":
-            short = (lengths < TINY).nonzero()[0]
-            matrix[short] = magnified = _magnified(matrix[short])
-            lengths[short] = np.sqrt(np.vecdot(magnified, magnified))
-            matrix /= np.where(lengths > 0, lengths, np.float32(1))[:, None]
-        return matrix
+        return l2_normalized(matrix) if self.metric == "cosine" else matrix.copy()
 
     def unit(self, vector: npt.ArrayLike) -> Vectors:
         """Return a query vector as float32, scaled for the metric, shape (dim,).
@@ -140,52 +132,46 @@ class DenseView:
         """
         if allowed is not None and _few(allowed):
             return PreselectedQuery(self.vectors, vector, allowed.nonzero()[0])
-        found = self._preselected(vector, depth, allowed)
-        return found or ScannedQuery(np.vecdot(self.vectors, vector), allowed)
-
-    def _preselected(
-        self, vector: Vectors, depth: int, allowed: Bools | None
-    ) -> PreselectedQuery | None:
-        """Score only a short list; None if the best rows may not all be on it.
-
-        For ``flat`` they are shown to be: by the distance of every vector from its 8-bit copy.
-        """
         if self.approximate is None:
-            return None
-        first = self.approximate.size
-        covered = None if allowed is None else allowed[:first]
-        rounding = self._rounding(vector)
-        rows, bound = self.approximate.search(
-            vector, depth, covered, longest=self.longest, rounding=rounding
-        )
-        if rows.size < min(depth, first if covered is None else np.count_nonzero(covered)):
-            return None
-        if first < self.size:
-            rest = None if allowed is None else allowed[first:]
-            waiting = ScannedQuery(np.vecdot(self.vectors[first:], vector), rest)
-            rows = np.concatenate([rows, first + waiting.near(depth)])
-        query = PreselectedQuery(self.vectors, vector, rows)
-        if self.kind == "flat" and not query.lowest(depth) > bound:
-            return None
-        return query
+            return ScannedQuery(np.vecdot(self.vectors, vector), allowed)
+        return self._preselected(self.approximate, vector[None], depth, allowed)[0]
 
     def queries(
         self, vectors: Vectors, depth: int, allowed: Bools | None = None
-    ) -> Iterator[DenseQuery]:
-        """Prepare many queries, shape (m, dim), by matrix products where all rows are scanned."""
-        if self.kind != "flat" or (allowed is not None and _few(allowed)):
-            yield from (self.query(vector, depth, allowed) for vector in vectors)
-            return
-        step = max(1, BATCH_BYTES // (4 * max(self.size, 1)))
-        for start in range(0, len(vectors), step):
-            batch = vectors[start : start + step]
-            for vector, scores in zip(batch, batch @ self.vectors.T, strict=True):
-                near = ScannedQuery(scores, allowed).near(depth, self._rounding(vector))
-                yield PreselectedQuery(self.vectors, vector, near)
+    ) -> list[DenseQuery]:
+        """Prepare many queries, shape (m, dim); see `query`."""
+        if self.approximate is None or (allowed is not None and _few(allowed)):
+            return [self.query(vector, depth, allowed) for vector in vectors]
+        return self._preselected(self.approximate, vectors, depth, allowed)
 
-    def _rounding(self, vector: Vectors) -> float:
-        """Return how much a product may differ by the order in which it is summed."""
-        return max(ROUNDING, vector.size * 2.0**-24) * self.longest * norm(vector)
+    def _preselected(
+        self, approximate: Approximate, vectors: Vectors, depth: int, allowed: Bools | None
+    ) -> list[DenseQuery]:
+        """Score only a short list for each query, or all rows where the best may not be on it.
+
+        For ``flat`` they are shown to be: by the distance of every vector from its 8-bit copy.
+        """
+        first = approximate.size
+        covered = None if allowed is None else allowed[:first]
+        least = min(depth, first if covered is None else int(np.count_nonzero(covered)))
+        rounding = max(ROUNDING, vectors.shape[1] * 2.0**-24)
+        found = approximate.search(vectors, depth, covered, longest=self.longest, rounding=rounding)
+        prepared: list[DenseQuery] = []
+        for vector, (rows, bound) in zip(vectors, found, strict=True):
+            enough = rows.size >= least
+            if first < self.size:
+                rows = np.concatenate([rows, first + self._near(vector, depth, allowed, first)])
+            query = PreselectedQuery(self.vectors, vector, rows)
+            if not enough or (self.kind == "flat" and not query.lowest(depth) > bound):
+                near = self._near(vector, depth, allowed)
+                query = PreselectedQuery(self.vectors, vector, near)
+            prepared.append(query)
+        return prepared
+
+    def _near(self, vector: Vectors, depth: int, allowed: Bools | None, first: int = 0) -> Rows:
+        """Scan the rows from `first` on for the best `depth`; counted from `first`."""
+        allowed = None if allowed is None else allowed[first:]
+        return ScannedQuery(np.vecdot(self.vectors[first:], vector), allowed).near(depth)
 
     def extended(self, vectors: Vectors) -> DenseView:
         """Return the view with `vectors`, from `checked`, in new rows at the end."""
@@ -217,12 +203,6 @@ class DenseView:
         return empty.extended(kept) if len(kept) else empty.stored(kept, None)
 
 
-def _magnified(vectors: Vectors) -> Vectors:
-    """Return vectors with their largest component at 1 in size; zero ones stay."""
-    largest = np.abs(vectors).max(axis=1, initial=0)
-    return np.asarray(vectors / np.where(largest > 0, largest, np.float32(1))[:, None])
-
-
 def _restored(
     metric: Metric,
     kind: Dense,
@@ -247,6 +227,8 @@ def _roomy(dim: int, rows: int) -> faiss.IndexFlatIP:
 
 
 def _memory(store: faiss.IndexFlatIP) -> Vectors:
+    if not store.codes.size():  # numpy before 2.4 refuses an address that is none
+        return np.zeros((0, store.d), np.float32)
     return np.asarray(_Memory(store))
 
 
@@ -260,5 +242,5 @@ class _Memory:
             "version": 3,
             "typestr": "<f4",
             "shape": (rows, store.d),
-            "data": (int(store.get_xb()) if rows else 0, False),
+            "data": (int(store.get_xb()), False),
         }

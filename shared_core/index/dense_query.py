@@ -1,7 +1,7 @@
 """A query against the vectors: the best rows, and the exact score of any row.
 
 Every score comes from one kernel that takes each row by itself (numpy's `vecdot`), so a passage
-has the same score however it was found: alone, in a batch, or by the sparse leg.
+has the same score however it was found: alone or by the sparse leg.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class ScannedQuery:
         rows = self.near(k)
         return rows if rows.size <= k else _best(rows, self._scores[rows], k)
 
-    def near(self, k: int, slack: float = 0.0) -> Rows:
-        """Return the allowed rows that come within `slack` of the best `k`, ascending."""
+    def near(self, k: int) -> Rows:
+        """Return the allowed rows that score like the best `k` at least, ascending."""
         if self._allowed is None:
-            return reaching(self._scores, k, slack)
-        rows = reaching(np.where(self._allowed, self._scores, -np.inf), k, slack)
+            return reaching(self._scores, k)
+        rows = reaching(np.where(self._allowed, self._scores, -np.inf), k)
         return rows[self._allowed[rows]]
 
     def at(self, rows: Rows) -> Scores:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,39 +16,21 @@ from shared_core.errors import EmbeddingMismatchError
 from shared_core.ids import check_several
 from shared_core.index.bm25 import BM25Options, Variant
 from shared_core.index.dense import Dense, DenseView, Metric
-from shared_core.index.dense_query import DenseQuery
 from shared_core.index.lexicon import Lexicon
 from shared_core.index.metadata import Visible, Where
 from shared_core.index.neighbours import PassageNeighbours
 from shared_core.index.place_table import Places
 from shared_core.index.places import ChunkKeys, ChunkReader
-from shared_core.index.select import distinct
-from shared_core.index.sparse_query import SparseQuery
+from shared_core.index.searching import Search
 from shared_core.index.sparse_view import SparseView
 from shared_core.index.state import State
 from shared_core.index.storage import load_state, save_state
 from shared_core.index.tokenize import Tokenizer
-from shared_core.scoring.fusion import Alpha, check_alpha, check_fusion, fuse_pool
-from shared_core.scoring.ranking import check_k, top
+from shared_core.scoring.fusion import Alpha
 from shared_core.types import Fusion, Passage, Ranking
 
 COMPACT = 1000
 """Rows from which an index drops its deleted rows once they are the greater part."""
-
-WORTH_A_THREAD = 50_000
-"""Rows from which the sparse leg repays the hand-over to a thread beside the dense one."""
-
-_beside = ThreadPoolExecutor(thread_name_prefix="posrag")
-
-
-def _renew_threads() -> None:
-    """Replace the pool in a forked process, where its threads do not exist."""
-    global _beside
-    _beside = ThreadPoolExecutor(thread_name_prefix="posrag")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_threads)
 
 
 class HybridIndex:
@@ -259,20 +239,8 @@ class HybridIndex:
         ValueError
             If an argument is out of range or the vector does not fit.
         """
-        k, depth, alpha = _checked(k, fetch_k, alpha, fusion)
-        state = self._state
-        allowed = state.allowed(where)
-        if _nothing_in(state, allowed):
-            return _nothing(fusion)
-        query = state.dense.unit(vector)
-        if state.size < WORTH_A_THREAD:
-            sparse = self._sparse(state, text)
-            dense = state.dense.query(query, depth, allowed)
-        else:
-            beside = _beside.submit(self._sparse, state, text)
-            dense = state.dense.query(query, depth, allowed)
-            sparse = beside.result()
-        return _ranking(state, dense, sparse, depth, allowed, k, alpha, fusion)
+        options = k, fetch_k, alpha, fusion, where
+        return Search.checked(self._state, self._lexicon, *options).one(text, vector)
 
     def search_batch(
         self,
@@ -296,21 +264,8 @@ class HybridIndex:
         k, fetch_k, alpha, fusion, where
             As in `search`.
         """
-        k, depth, alpha = _checked(k, fetch_k, alpha, fusion)
-        if len(texts) != len(vectors):
-            raise ValueError(f"got {len(texts)} texts and {len(vectors)} vectors")
-        state = self._state
-        allowed = state.allowed(where)
-        if not texts or _nothing_in(state, allowed):
-            return [_nothing(fusion) for _ in texts]
-        queries = np.stack([state.dense.unit(vector) for vector in vectors])
-        return [
-            _ranking(state, dense, self._sparse(state, text), depth, allowed, k, alpha, fusion)
-            for text, dense in zip(texts, state.dense.queries(queries, depth, allowed), strict=True)
-        ]
-
-    def _sparse(self, state: State, text: str) -> SparseQuery:
-        return SparseQuery(state.sparse, self._lexicon.lookup(text))
+        options = k, fetch_k, alpha, fusion, where
+        return Search.checked(self._state, self._lexicon, *options).many(texts, vectors)
 
     def neighbours(
         self, reader: ChunkReader | None = None, *, where: Where = None
@@ -455,34 +410,3 @@ def _check_passages(passages: Sequence[Passage]) -> None:
             raise ValueError(f"id {id!r} occurs twice, at positions {seen[id]} and {position}")
         if not isinstance(passage.text, str):
             raise ValueError(f"the text of passage {id!r} must be a string, got {passage.text!r}")
-
-
-def _checked(k: int, fetch_k: int, alpha: Alpha, fusion: Fusion) -> tuple[int, int, Alpha]:
-    k = check_k(k)
-    check_fusion(fusion)
-    return k, max(k, check_k(fetch_k, "fetch_k")), check_alpha(alpha)
-
-
-def _nothing_in(state: State, allowed: Bools | None) -> bool:
-    return state.size == 0 or (allowed is not None and not allowed.any())
-
-
-def _nothing(fusion: Fusion) -> Ranking:
-    return Ranking([], [], [], [], [], [], [], [], 0.0, fusion)
-
-
-def _ranking(
-    state: State,
-    dense: DenseQuery,
-    sparse: SparseQuery,
-    depth: int,
-    allowed: Bools | None,
-    k: int,
-    alpha: Alpha,
-    fusion: Fusion,
-) -> Ranking:
-    """Pool what both legs find, score the pool by both, fuse, and keep the best `k`."""
-    rows = distinct(np.concatenate([dense.top(depth), sparse.top(depth, allowed)]))
-    fused = fuse_pool(dense.at(rows), sparse.at(rows), alpha=alpha, fusion=fusion)
-    nearest = float(fused.dense.max()) if state.dense.metric == "cosine" else None
-    return top(fused, k, rows, state.passages, nearest)

@@ -55,6 +55,7 @@ def top(
     rows: Rows | None = None,
     passages: Sequence[Passage] = (),
     nearest: float | None = None,
+    query: str | None = None,
 ) -> Ranking:
     """Return the best `k` of a fused pool.
 
@@ -68,7 +69,7 @@ def top(
         Index row of each pool member, shape (n,), where the pool comes from an index.
     passages
         The index's passages by row.
-    nearest
+    nearest, query
         As in `Ranking`.
     """
     best = fused.order[:k]
@@ -86,4 +87,5 @@ def top(
         fused.fusion,
         [passages[row] for row in indices] if passages else (),
         nearest,
+        query,
     )

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from shared_core import HybridIndex, Passage
-from shared_core.index import hybrid
+from shared_core.index import hybrid, searching
 from shared_core.index.dense import DenseView
 
 from .making import content, make_index, random_vectors, zipf_texts
@@ -46,7 +46,7 @@ def test_sixteen_threads_get_what_one_gets(
     worth_a_thread: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every number of every ranking, with legs side by side and one after the other."""
-    monkeypatch.setattr(hybrid, "WORTH_A_THREAD", worth_a_thread)
+    monkeypatch.setattr(searching, "WORTH_A_THREAD", worth_a_thread)
     index = make_index(300)
     queries = [*zip(zipf_texts(60, seed=5, longest=6), random_vectors(60, seed=6), strict=True)] * 4
     serial = [index.search(text, vector, where={"lang": "en"}) for text, vector in queries]
@@ -108,7 +108,7 @@ def test_searches_stay_consistent_while_passages_come_and_go(
 ) -> None:
     """Scores belong to the passages they stand with, through growth and compactions."""
     monkeypatch.setattr(hybrid, "COMPACT", 50)
-    monkeypatch.setattr(hybrid, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(searching, "WORTH_A_THREAD", 1)
     index = make_index(40)
     vectors = {f"p{n}": vector for n, vector in enumerate(random_vectors(40))}
     comers = random_vectors(30, seed=2)
@@ -187,9 +187,9 @@ FORK = """
 import os, signal
 import numpy as np
 from shared_core import HybridIndex, Passage
-from shared_core.index import hybrid
+from shared_core.index import searching
 
-hybrid.WORTH_A_THREAD = 1
+searching.WORTH_A_THREAD = 1
 index = HybridIndex()
 index.add([Passage("a", "x"), Passage("b", "y")], np.eye(2))
 expected = index.search("x", [0.0, 1.0])

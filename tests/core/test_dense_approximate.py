@@ -10,6 +10,9 @@ import pytest
 
 from shared_core import HybridIndex
 from shared_core.index import approximate
+from shared_core.index.dense import DenseView
+from shared_core.index.metadata import Where
+from shared_core.index.searching import BLOCK
 
 from .making import clustered_vectors, content, found_ids, passages
 
@@ -124,12 +127,23 @@ def test_flat_is_exact_for_queries_that_are_next_to_nothing(size: float) -> None
 
 
 @pytest.mark.parametrize("dim", [32, 384])
-def test_the_short_list_is_proven_on_unit_vectors(dim: int) -> None:
+def test_the_short_list_is_proven_on_unit_vectors(
+    dim: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Or every query would be scanned twice."""
     vectors = clustered_vectors(N, dim)
     dense = build("flat", vectors)._state.dense
-    proven = [dense._preselected(dense.unit(query), 10, None) for query in vectors[:20]]
-    assert sum(query is not None for query in proven) >= 18
+    assert dense.approximate is not None
+    near, scans = DenseView._near, []
+
+    def counted(*args: object, **options: object) -> object:
+        scans.append(args)
+        return near(*args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(DenseView, "_near", counted)
+    for query in vectors[:20]:
+        dense.query(dense.unit(query), 10)
+    assert len(scans) <= 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -165,13 +179,16 @@ def test_scores_are_exact(kind: str, indexes: dict[str, HybridIndex], queries: n
         assert near.dense == [by_id[id] for id in found_ids(near)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["flat", *KINDS])
+@pytest.mark.parametrize("where", [None, {"lang": "en"}])
 def test_a_batch_gives_the_same(
-    kind: str, indexes: dict[str, HybridIndex], queries: np.ndarray
+    kind: str, where: Where, indexes: dict[str, HybridIndex], queries: np.ndarray
 ) -> None:
-    """Bit for bit what one search at a time gives."""
-    together = indexes[kind].search_batch([""] * 10, queries[:10])
-    assert together == [indexes[kind].search("", query) for query in queries[:10]]
+    """Bit for bit what one search at a time gives, over several blocks."""
+    asked = np.concatenate([queries, queries[::-1]])[: 2 * BLOCK + 1]
+    assert len(asked) == 2 * BLOCK + 1
+    together = indexes[kind].search_batch([""] * len(asked), asked, where=where)
+    assert together == [indexes[kind].search("", query, where=where) for query in asked]
 
 
 @pytest.mark.parametrize("kind", KINDS)

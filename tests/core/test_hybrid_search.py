@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core import BM25Index, HybridIndex, Passage
-from shared_core.index import hybrid
+from shared_core.index import searching
 
 from .making import (
     BruteForce,
@@ -171,16 +171,12 @@ def test_legs_side_by_side_give_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
     """In an index that is worth a thread, and in one that is not."""
     index = make_index(200)
     expected = [index.search("w1 w5", QUERY), index.search("", QUERY)]
-    monkeypatch.setattr(hybrid, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(searching, "WORTH_A_THREAD", 1)
     assert [index.search("w1 w5", QUERY), index.search("", QUERY)] == expected
 
 
-@pytest.mark.parametrize("worth_a_thread", [1, 50_000])
-def test_an_empty_batch_gives_an_empty_list(
-    worth_a_thread: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_empty_batch_gives_an_empty_list() -> None:
     """Whatever the size of the index."""
-    monkeypatch.setattr(hybrid, "WORTH_A_THREAD", worth_a_thread)
     assert make_index(5).search_batch([], np.zeros((0, 8))) == []
     assert HybridIndex().search_batch([], []) == []
 

@@ -1,0 +1,143 @@
+"""A search on one state of an index: both legs, the pool, the fusion."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Bools
+from shared_core.index.dense_query import DenseQuery
+from shared_core.index.lexicon import Lexicon
+from shared_core.index.metadata import Where
+from shared_core.index.select import distinct
+from shared_core.index.sparse_query import SparseQuery
+from shared_core.index.state import State
+from shared_core.scoring.fusion import Alpha, check_alpha, check_fusion, fuse_pool
+from shared_core.scoring.ranking import check_k, top
+from shared_core.types import Fusion, Ranking
+
+WORTH_A_THREAD = 50_000
+"""Rows from which the sparse leg repays the hand-over to a thread beside the dense one."""
+
+BLOCK = 16
+"""Queries of a batch whose dense leg is searched at once, ahead of the rest in a thread."""
+
+_beside = ThreadPoolExecutor(thread_name_prefix="posrag")
+
+
+def _renew_threads() -> None:
+    """Replace the pool in a forked process, where its threads do not exist."""
+    global _beside
+    _beside = ThreadPoolExecutor(thread_name_prefix="posrag")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_threads)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What to search, and how; see `HybridIndex.search`.
+
+    Attributes
+    ----------
+    state, lexicon
+        Of the index.
+    k, alpha, fusion
+        As in `HybridIndex.search`.
+    depth
+        Rows that each leg fetches, at least `k`.
+    allowed
+        Rows that may be found, shape (rows,); None: all.
+    """
+
+    state: State
+    lexicon: Lexicon
+    k: int
+    depth: int
+    alpha: Alpha
+    fusion: Fusion
+    allowed: Bools | None
+
+    @classmethod
+    def checked(
+        cls,
+        state: State,
+        lexicon: Lexicon,
+        k: int,
+        fetch_k: int,
+        alpha: Alpha,
+        fusion: Fusion,
+        where: Where,
+    ) -> Search:
+        """Return a search with the options of `HybridIndex.search`.
+
+        Raises
+        ------
+        ValueError
+            If one is out of range.
+        """
+        k = check_k(k)
+        check_fusion(fusion)
+        depth = max(k, check_k(fetch_k, "fetch_k"))
+        return cls(state, lexicon, k, depth, check_alpha(alpha), fusion, state.allowed(where))
+
+    def one(self, text: str, vector: npt.ArrayLike) -> Ranking:
+        """Answer one query."""
+        if self._nothing_there():
+            return self._nothing()
+        state = self.state
+        query = state.dense.unit(vector)
+        if state.size < WORTH_A_THREAD:
+            sparse = self._sparse(text)
+            dense = state.dense.query(query, self.depth, self.allowed)
+        else:
+            beside = _beside.submit(self._sparse, text)
+            dense = state.dense.query(query, self.depth, self.allowed)
+            sparse = beside.result()
+        return self._ranking(text, dense, sparse)
+
+    def many(
+        self, texts: Sequence[str], vectors: Sequence[npt.ArrayLike] | npt.NDArray[np.floating]
+    ) -> list[Ranking]:
+        """Answer many queries, with the same results as `one` by one."""
+        if len(texts) != len(vectors):
+            raise ValueError(f"got {len(texts)} texts and {len(vectors)} vectors")
+        if not texts or self._nothing_there():
+            return [self._nothing() for _ in texts]
+        view = self.state.dense
+        queries = np.stack([view.unit(vector) for vector in vectors])
+        blocks = [slice(start, start + BLOCK) for start in range(0, len(texts), BLOCK)]
+
+        def dense(block: slice) -> list[DenseQuery]:
+            return view.queries(queries[block], self.depth, self.allowed)
+
+        ahead = map if view.approximate is None else _beside.map
+        return [
+            self._ranking(text, query, self._sparse(text))
+            for block, prepared in zip(blocks, ahead(dense, blocks), strict=True)
+            for text, query in zip(texts[block], prepared, strict=True)
+        ]
+
+    def _sparse(self, text: str) -> SparseQuery:
+        return SparseQuery(self.state.sparse, self.lexicon.lookup(text))
+
+    def _nothing_there(self) -> bool:
+        allowed = self.allowed
+        return self.state.size == 0 or (allowed is not None and not allowed.any())
+
+    def _nothing(self) -> Ranking:
+        return Ranking([], [], [], [], [], [], [], [], 0.0, self.fusion)
+
+    def _ranking(self, text: str, dense: DenseQuery, sparse: SparseQuery) -> Ranking:
+        """Pool what both legs find, score the pool by both, fuse, and keep the best `k`."""
+        state, depth = self.state, self.depth
+        rows = distinct(np.concatenate([dense.top(depth), sparse.top(depth, self.allowed)]))
+        fused = fuse_pool(dense.at(rows), sparse.at(rows), alpha=self.alpha, fusion=self.fusion)
+        nearest = float(fused.dense.max()) if state.dense.metric == "cosine" else None
+        return top(fused, self.k, rows, state.passages, nearest, text.strip())
