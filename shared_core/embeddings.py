@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Vectors
+from shared_core.vectors import cosine_similarity
 
 SAME_MODEL = 0.99
 """Cosine from which two embeddings of one text count as made by the same model."""
@@ -33,6 +34,5 @@ def other_model(stored: Vectors, again: npt.ArrayLike) -> str | None:
             f"has a stored vector of dimension {stored.size}, the embedding model gives "
             f"dimension {dimension}"
         )
-    lengths = float(np.linalg.norm(vector)) * float(np.linalg.norm(stored))
-    cosine = float(vector @ stored) / lengths if lengths > 0 else 0.0
+    (cosine,) = cosine_similarity([stored], [vector]).tolist()
     return None if cosine >= SAME_MODEL else f"now has cosine {cosine:.3f} with its stored vector"

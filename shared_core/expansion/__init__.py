@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from shared_core.expansion.chunks import Chunk, End, Neighbourhood, Seed
 from shared_core.expansion.method import NeighbourSpans
-from shared_core.expansion.source import (
-    ChunkSource,
-    EmbeddedChunkSource,
-    WholeTextSource,
-    cosines,
-)
+from shared_core.expansion.source import ChunkSource, EmbeddedChunkSource
 from shared_core.expansion.spans import Expansion, Span, SpanScore, Stop
-from shared_core.expansion.table import ChunkTable
 from shared_core.tokens import estimate_tokens
 
 __all__ = [
     "Chunk",
     "ChunkSource",
-    "ChunkTable",
     "EmbeddedChunkSource",
     "End",
     "Expansion",
@@ -27,7 +20,5 @@ __all__ = [
     "Span",
     "SpanScore",
     "Stop",
-    "WholeTextSource",
-    "cosines",
     "estimate_tokens",
 ]

@@ -14,7 +14,7 @@ from shared_core.expansion.chunks import Chunk, Seed
 from shared_core.expansion.merge import chains
 from shared_core.expansion.score import Scorer
 from shared_core.expansion.spans import Span, Stop
-from shared_core.expansion.stitch import Between, stitch
+from shared_core.expansion.stitch import stitch
 from shared_core.expansion.sweep import Window
 
 
@@ -35,8 +35,6 @@ class Fitting:
     by_worth
         Puts the chunks of all windows into the order in which the budget takes them in, where the
         seeds alone exceed it; None: no neighbour before a seed.
-    between
-        Text of a document between two offsets, if known.
     """
 
     windows: Sequence[Window]
@@ -44,7 +42,6 @@ class Fitting:
     count_tokens: Callable[[str], int]
     budget: int | None
     by_worth: Callable[[Sequence[Window]], Sequence[Chunk]] | None
-    between: Between | None
     _texts: dict[tuple[str, ...], tuple[str, int]] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -133,7 +130,7 @@ class Fitting:
         key = tuple([chunk.id for chunk in chunks])
         known = self._texts.get(key)
         if known is None:
-            text = stitch(chunks, self.between)
+            text = stitch(chunks)
             known = self._texts[key] = text, _counted(self.count_tokens(text))
         return known
 

@@ -100,7 +100,7 @@ class NeighbourSpans:
             What was retrieved, each with its score; at a tie the first is the better. Of a chunk
             that comes twice the better score counts.
         source
-            Knows the neighbours, and by choice embeddings and whole texts.
+            Knows the neighbours, and by choice embeddings.
 
         Raises
         ------
@@ -120,7 +120,6 @@ class NeighbourSpans:
             count_tokens=self.count_tokens or estimate_tokens,
             budget=self.token_budget,
             by_worth=auto.by_worth if self.window == "auto" else None,
-            between=getattr(source, "text_between", None),
         ).spans()
         there = {seed.chunk.id for span in spans for seed in span.seeds}
         dropped = tuple(seed for seed, _ in hits if seed.chunk.id not in there)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 from shared_core.expansion.chunks import Chunk
-
-Between: TypeAlias = Callable[[str, int, int], str | None]
-"""Document, start and end to the text between these offsets; None where it is not known."""
 
 SHORTEST_OVERLAP = 5
 """Characters from which equal text at a seam counts as an overlap where offsets do not tell; what
@@ -18,26 +14,23 @@ LONGEST_INDENT = 24
 """Columns up to which a gap between offsets is taken for line breaks and an indent."""
 
 
-def stitch(chunks: Sequence[Chunk], between: Between | None = None) -> str:
+def stitch(chunks: Sequence[Chunk]) -> str:
     """Return the text of chunks that follow each other in one document.
 
     Where offsets tell that two chunks overlap, and the texts bear them out, the overlap stands
     there once. Where offsets are not known, or contradict the texts, the longest end of the one
     that is the beginning of the other, of 5 characters or more, is taken for the overlap that a
     text splitter leaves: shorter ones come about by chance. Chunks that do not overlap are joined
-    by the white space that stands between them in the document. Where `between` does not know it,
-    it is made up as splitters strip it: one line break where the number of characters is not
-    known; else one where it is odd and a blank line where it is even, as indents are even, and
-    the rest an indent of up to 24 columns; and a blank line for more, which was not white space
-    alone. Words that no chunk holds are never brought in.
+    by white space, made up as splitters strip it: one line break where the number of characters
+    is not known; else one where it is odd and a blank line where it is even, as indents are even,
+    and the rest an indent of up to 24 columns; and a blank line for more, which was not white
+    space alone.
     ``python -m tests.benchmarks.expansion --seams`` prints how often that is what stood there.
 
     Parameters
     ----------
     chunks
         In the order of the document. Empty texts leave no trace.
-    between
-        The text of the document between two offsets, if it is at hand.
     """
     text, end = "", None
     for chunk in chunks:
@@ -47,7 +40,7 @@ def stitch(chunks: Sequence[Chunk], between: Between | None = None) -> str:
         if not text:
             text, end = chunk.text, chunk.end
         elif overlap is not None and overlap <= 0:
-            text += _gap(chunk, -overlap, between) + chunk.text
+            text += _gap(-overlap) + chunk.text
             end = chunk.end
         elif overlap is not None and _borne_out(text, chunk.text, overlap):
             text += chunk.text[overlap:]
@@ -59,13 +52,9 @@ def stitch(chunks: Sequence[Chunk], between: Between | None = None) -> str:
     return text
 
 
-def _gap(chunk: Chunk, gap: int, between: Between | None) -> str:
+def _gap(gap: int) -> str:
     if not gap:
         return ""
-    start = chunk.start or 0
-    known = between(chunk.document, start - gap, start) if between is not None else None
-    if known is not None and known.isspace():
-        return known
     breaks = 1 if gap % 2 else 2
     indent = gap - breaks
     return "\n" * breaks + " " * indent if indent <= LONGEST_INDENT else "\n\n"

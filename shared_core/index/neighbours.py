@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Vectors
-from shared_core.expansion import Chunk, End, Neighbourhood, cosines
+from shared_core.expansion import Chunk, End, Neighbourhood
 from shared_core.index.metadata import Visible
 from shared_core.index.place_table import PlaceTable
 from shared_core.index.places import ChunkReader
 from shared_core.types import Passage
+from shared_core.vectors import cosine_similarity, l2_normalized
 
 
 class PassageNeighbours:
@@ -66,18 +67,17 @@ class PassageNeighbours:
         reader
             Tells which chunk a passage is.
         vectors
-            Their embeddings, shape (len(passages), dim), finite.
+            Their embeddings, shape (len(passages), dim), finite; copied.
 
         Raises
         ------
         ValueError
             If two passages of different text have the same id, or have none and stand in one
-            place; a passage tells a place that is none; or the vectors do not fit.
+            place; a passage tells a place that is none; or the vectors do not fit or are not
+            finite.
         """
         passages = list(passages)
-        matrix = None if vectors is None else np.asarray(vectors, np.float32)
-        if matrix is not None and (matrix.ndim != 2 or len(matrix) != len(passages)):
-            raise ValueError(f"expected {len(passages)} vectors, got shape {matrix.shape}")
+        matrix = None if vectors is None else _unit_rows(vectors, passages)
         table = PlaceTable(reader)
         table.grow(passages, range(len(passages)), len(passages))
         rows: dict[str, int] = {}
@@ -88,7 +88,12 @@ class PassageNeighbours:
                     f"two chunks of different text are {chunk.id!r}: give each an id of its own, "
                     "and if they are of different documents tell these apart, see ChunkKeys"
                 )
-        return cls(table, rows.get, Visible(len(passages)), matrix)
+        return cls(table, rows.get, Visible(len(passages)), matrix, unit=True)
+
+    @property
+    def reader(self) -> ChunkReader:
+        """What told which chunk a passage is."""
+        return self._table.reader
 
     def around(self, seeds: Sequence[Chunk], window: int) -> list[Neighbourhood]:
         """Return the neighbours of each seed; see `shared_core.expansion.ChunkSource`.
@@ -116,7 +121,7 @@ class PassageNeighbours:
             self._vectors.take([self._rows[pair[side].id] for pair in pairs], axis=0)
             for side in (0, 1)
         )
-        return [*cosines(first, second, unit=self._unit)]
+        return [*cosine_similarity(first, second, unit=self._unit).tolist()]
 
     def _around(self, seed: Chunk, window: int) -> Neighbourhood:
         row = self._row_of(seed.id)
@@ -176,6 +181,15 @@ class PassageNeighbours:
         chunk = self._table.chunks[row]
         self._rows[chunk.id] = row
         return chunk
+
+
+def _unit_rows(vectors: npt.ArrayLike, passages: Sequence[Passage]) -> Vectors:
+    matrix = np.asarray(vectors, np.float32)
+    if matrix.ndim != 2 or len(matrix) != len(passages):
+        raise ValueError(f"expected {len(passages)} vectors, got shape {matrix.shape}")
+    for row in np.flatnonzero(~np.isfinite(matrix).all(axis=1)).tolist():
+        raise ValueError(f"the vector of {passages[row].id!r} holds NaN or infinite values")
+    return l2_normalized(matrix)
 
 
 def _in_one_place(one: Chunk, other: Chunk) -> ValueError:

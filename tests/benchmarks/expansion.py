@@ -42,12 +42,16 @@ from llama_index.core.schema import (
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from tokenizers import Tokenizer
 
+from shared_core import Passage
 from shared_core.corpora import torch_api_passages
-from shared_core.expansion import Chunk, ChunkTable, NeighbourSpans, Seed, estimate_tokens, stitch
+from shared_core.expansion import Chunk, NeighbourSpans, Seed, estimate_tokens, stitch
+from shared_core.index import ChunkKeys
+from shared_core.index.neighbours import PassageNeighbours
 from tests.benchmarks.corpus import Corpus, make
 
 PER_DOCUMENT, PER_HEADING = 100, 20
 QUERIES, ROUNDS = 40, 7
+KEYS = ChunkKeys()
 
 
 def main() -> None:
@@ -64,21 +68,25 @@ def main() -> None:
         return
     for size in options.sizes:
         corpus = make(size, 1)
-        table = ChunkTable(chunks_of(corpus), corpus.vectors)
-        rivals(corpus, table)
-    growth(table)
+        passages = passages_of(corpus)
+        rivals(corpus, passages)
+    growth(corpus, passages)
 
 
-def chunks_of(corpus: Corpus) -> list[Chunk]:
-    chunks, start = [], 0
+def passages_of(corpus: Corpus) -> list[Passage]:
+    passages, start = [], 0
     for at, text in enumerate(corpus.texts):
         number = at % PER_DOCUMENT
         start = start if number else 0
-        heading = (f"section {number // PER_HEADING}",)
-        document = f"document {at // PER_DOCUMENT}"
-        chunks.append(Chunk(str(at), text, document, number, start, heading))
+        place = {
+            "doc_id": f"document {at // PER_DOCUMENT}",
+            "chunk_id": number,
+            "start_index": start,
+            "heading": f"section {number // PER_HEADING}",
+        }
+        passages.append(Passage(str(at), text, place))
         start += len(text) + 1
-    return chunks
+    return passages
 
 
 def drawn(size: int, seeds: int = 10) -> list[list[tuple[int, float]]]:
@@ -92,25 +100,30 @@ def drawn(size: int, seeds: int = 10) -> list[list[tuple[int, float]]]:
     return queries
 
 
-def ours(table: ChunkTable, queries: list[list[tuple[int, float]]], **options: Any) -> Any:
-    chunks = [*table]
-    seeds = [[Seed(chunks[row], score) for row, score in query] for query in queries]
+def ours(
+    passages: list[Passage],
+    source: PassageNeighbours,
+    queries: list[list[tuple[int, float]]],
+    **options: Any,
+) -> Any:
+    seeds = [[Seed(KEYS.chunk(passages[row]), score) for row, score in q] for q in queries]
     spans = NeighbourSpans(**options)
-    return lambda query: spans.expand(seeds[query], table)
+    return lambda query: spans.expand(seeds[query], source)
 
 
-def rivals(corpus: Corpus, table: ChunkTable) -> None:
+def rivals(corpus: Corpus, passages: list[Passage]) -> None:
     """Ours with and without embeddings, and the others, each as its own documentation has it."""
     size = len(corpus.texts)
     queries = drawn(size)
-    bare = ChunkTable(table)
+    source = PassageNeighbours.of(passages, KEYS, corpus.vectors)
+    bare = PassageNeighbours.of(passages, KEYS)
     ms = in_turns(
         {
-            "ours": ours(table, queries),
-            "no embeddings": ours(bare, queries),
-            "all fits": ours(table, queries, token_budget=None),
-            "auto": ours(table, queries, window="auto"),
-            "retrivexlib": reference(corpus, table, queries),
+            "ours": ours(passages, source, queries),
+            "no embeddings": ours(passages, bare, queries),
+            "all fits": ours(passages, source, queries, token_budget=None),
+            "auto": ours(passages, source, queries, window="auto"),
+            "retrivexlib": reference(corpus, passages, queries),
             "PrevNext": prev_next(corpus, queries),
         }
     )
@@ -119,7 +132,9 @@ def rivals(corpus: Corpus, table: ChunkTable) -> None:
         print(f"  {name:16}{taken:9.3f} ms{taken / ms['ours']:8.1f}x ours")
 
 
-def reference(corpus: Corpus, table: ChunkTable, queries: list[list[tuple[int, float]]]) -> Any:
+def reference(
+    corpus: Corpus, passages: list[Passage], queries: list[list[tuple[int, float]]]
+) -> Any:
     chunks = [
         retrivex.Chunk(
             chunk.text,
@@ -132,7 +147,7 @@ def reference(corpus: Corpus, table: ChunkTable, queries: list[list[tuple[int, f
             ),
             vector,
         )
-        for chunk, vector in zip(table, corpus.vectors, strict=True)
+        for chunk, vector in zip(map(KEYS.chunk, passages), corpus.vectors, strict=True)
     ]
     store = {(each.metadata.doc_id, each.metadata.chunk_id): each for each in chunks}
     seeds = [[retrivex.SeedHit(chunks[row], score) for row, score in q] for q in queries]
@@ -160,14 +175,15 @@ def prev_next(corpus: Corpus, queries: list[list[tuple[int, float]]]) -> Any:
     return lambda query: post.postprocess_nodes(seeds[query])
 
 
-def growth(table: ChunkTable) -> None:
+def growth(corpus: Corpus, passages: list[Passage]) -> None:
     """Ours alone, by window and by number of seeds, over the largest corpus."""
-    print(f"\n{len(table):,} chunks, no budget: ms a query by window and seeds")
+    source, size = PassageNeighbours.of(passages, KEYS, corpus.vectors), len(passages)
+    print(f"\n{size:,} chunks, no budget: ms a query by window and seeds")
     counts = (5, 10, 20, 50)
     print("  window" + "".join(f"{count:9} seeds" for count in counts))
     for window in (0, 1, 2, 4, 8):
         systems = {
-            str(count): ours(table, drawn(len(table), count), window=window, token_budget=None)
+            str(count): ours(passages, source, drawn(size, count), window=window, token_budget=None)
             for count in counts
         }
         ms = in_turns(systems)

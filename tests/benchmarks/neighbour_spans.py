@@ -43,20 +43,15 @@ from shared_core.evaluation.spans import (
     rescued_by_neighbour,
     span_recall,
 )
-from shared_core.expansion import (
-    Chunk,
-    ChunkTable,
-    Expansion,
-    NeighbourSpans,
-    Seed,
-    estimate_tokens,
-)
+from shared_core.expansion import ChunkSource, Expansion, NeighbourSpans, Seed, estimate_tokens
+from shared_core.index import ChunkKeys
 from tests.benchmarks.quality import embed
 from tests.benchmarks.span_corpora import COLLECTIONS, Collection, beir
 
 POOL, HITS = 100, 10
 ALPHAS = {"dense": 1.0, "CAUS": 0.3}
 ORDERS = ("edge_balanced", "score_descending", "front_first", "back_first")
+KEYS = ChunkKeys()
 _HEADING = re.compile(r"^(?:#{1,6} +(.+)|(\S.*)\n[=*~-]{3,} *)$", re.MULTILINE)
 
 
@@ -64,7 +59,7 @@ _HEADING = re.compile(r"^(?:#{1,6} +(.+)|(\S.*)\n[=*~-]{3,} *)$", re.MULTILINE)
 class Setting:
     """A collection in chunks, and for each question its answer, of what kind, and a ranking."""
 
-    table: ChunkTable
+    source: ChunkSource
     rankings: list[list[Seed]]
     answers: list[Extent]
     kinds: list[str]
@@ -86,11 +81,11 @@ def main() -> None:
         *map(beir, options.data),
     ]:
         for size in options.sizes:
-            chunks = cut(collection, size, size * options.overlap // 100)
+            passages = cut(collection, size, size * options.overlap // 100)
             for retrieval in options.retrieval:
-                setting = retrieve(collection, chunks, ALPHAS[retrieval], options.cache)
+                setting = retrieve(collection, passages, ALPHAS[retrieval], options.cache)
                 print(
-                    f"\n{collection.name}, {retrieval}: {len(chunks):,} chunks of {size} "
+                    f"\n{collection.name}, {retrieval}: {len(passages):,} chunks of {size} "
                     f"characters, {len(setting.answers)} questions"
                 )
                 if options.ablation:
@@ -99,53 +94,59 @@ def main() -> None:
                     compare(setting, options.budgets)
 
 
-def cut(collection: Collection, size: int, overlap: int) -> list[Chunk]:
+def cut(collection: Collection, size: int, overlap: int) -> list[Passage]:
+    """Cut documents into passages that tell their place by the keys that `ChunkKeys` reads."""
     splitter = RecursiveCharacterTextSplitter(
         chunk_size=size, chunk_overlap=overlap, add_start_index=True
     )
-    chunks = []
+    passages = []
     for name, text in collection.documents.items():
         headings = [(found.start(), found[1] or found[2]) for found in _HEADING.finditer(text)]
         starts = [start for start, _ in headings]
         for number, piece in enumerate(splitter.create_documents([text])):
             start = piece.metadata["start_index"]
             at = bisect_right(starts, start)
-            under = (headings[at - 1][1],) if at else ()
-            chunks.append(Chunk(f"{name} {number}", piece.page_content, name, number, start, under))
-    return chunks
+            place = {
+                "doc_id": name,
+                "chunk_id": number,
+                "start_index": start,
+                "heading": headings[at - 1][1] if at else "",
+            }
+            passages.append(Passage(f"{name} {number}", piece.page_content, place))
+    return passages
 
 
-def retrieve(collection: Collection, chunks: Sequence[Chunk], alpha: float, cache: Path) -> Setting:
-    vectors = embed([chunk.text for chunk in chunks], cache)
+def retrieve(
+    collection: Collection, passages: Sequence[Passage], alpha: float, cache: Path
+) -> Setting:
     index = HybridIndex()
-    index.add([Passage(chunk.id, chunk.text) for chunk in chunks], vectors)
+    index.add(passages, embed([passage.text for passage in passages], cache))
     texts = [question.text for question in collection.questions]
     found = index.search_batch(texts, embed(texts, cache), k=POOL, fetch_k=POOL, alpha=alpha)
-    known = {chunk.id: chunk for chunk in chunks}
+    chunks = {passage.id: KEYS.chunk(passage) for passage in passages}
     rankings = [
-        [Seed(known[p.id], score) for p, score in zip(each.passages, each.scores, strict=True)]
+        [Seed(chunks[p.id], score) for p, score in zip(each.passages, each.scores, strict=True)]
         for each in found
     ]
     answers = [Extent(q.document, q.start, q.end) for q in collection.questions]
-    places = [Extent(chunk.document, chunk.start or 0, chunk.end or 0) for chunk in chunks]
+    places = [Extent(c.document, c.start or 0, c.end or 0) for c in chunks.values()]
     whole = span_recall([places] * len(answers), answers)
     kinds = [
         question.kind + (", in one chunk" if one else ", torn")
         for question, one in zip(collection.questions, whole, strict=True)
     ]
-    table = ChunkTable(chunks, vectors, documents=collection.documents)
-    return Setting(table, rankings, answers, kinds)
+    return Setting(index.neighbours(KEYS), rankings, answers, kinds)
 
 
 def compare(setting: Setting, budgets: Sequence[int]) -> None:
     systems: dict[str, Callable[[list[Seed], int], Expansion]] = {
-        "window 1": lambda seeds, budget: widened(seeds, setting.table, 1, budget),
-        "window 2": lambda seeds, budget: widened(seeds, setting.table, 2, budget),
-        "auto": lambda seeds, budget: spans("auto", budget).expand(seeds, setting.table),
+        "window 1": lambda seeds, budget: widened(seeds, setting.source, 1, budget),
+        "window 2": lambda seeds, budget: widened(seeds, setting.source, 2, budget),
+        "auto": lambda seeds, budget: spans("auto", budget).expand(seeds, setting.source),
     }
     print(f"{'budget':>6}{'more chunks':>13}" + "".join(f"{name:>27}" for name in systems))
     for budget in budgets:
-        more = covered(setting, lambda seeds, b=budget: spans(0, b).expand(seeds, setting.table))
+        more = covered(setting, lambda seeds, b=budget: spans(0, b).expand(seeds, setting.source))
         found = {
             name: covered(setting, lambda seeds, s=system, b=budget: s(seeds, b))
             for name, system in systems.items()
@@ -164,14 +165,14 @@ def spans(window: object, budget: int | None, **options: object) -> NeighbourSpa
     return NeighbourSpans(window=window, token_budget=budget, **options)  # type: ignore[arg-type]
 
 
-def widened(seeds: list[Seed], table: ChunkTable, window: int, budget: int) -> Expansion:
+def widened(seeds: list[Seed], source: ChunkSource, window: int, budget: int) -> Expansion:
     """As many seeds as the budget holds with all their neighbours, and one more."""
     whole = spans(window, None)
     largest = max(estimate_tokens(seed.chunk.text) for seed in seeds)
     count = max(1, budget // (largest * (2 * window + 1)) // 2)
-    while count < len(seeds) and whole.expand(seeds[:count], table).tokens <= budget:
+    while count < len(seeds) and whole.expand(seeds[:count], source).tokens <= budget:
         count += 1
-    return spans(window, budget).expand(seeds[:count], table)
+    return spans(window, budget).expand(seeds[:count], source)
 
 
 def extents(expansion: Expansion) -> list[Extent]:
@@ -195,7 +196,7 @@ def gain(values: Scores, baseline: Scores) -> str:
 def ablation(setting: Setting, collection: Collection, budget: int) -> None:
     """Ten hits alone, with neighbours, and with headings that stop unless the text goes on."""
     seeds = [ranking[:HITS] for ranking in setting.rankings]
-    alone = [extents(spans(0, None).expand(each, setting.table)) for each in seeds]
+    alone = [extents(spans(0, None).expand(each, setting.source)) for each in seeds]
     middles = [
         (answer.start + answer.end) / 2 / len(collection.documents[answer.document])
         for answer in setting.answers
@@ -209,7 +210,7 @@ def ablation(setting: Setting, collection: Collection, budget: int) -> None:
     }
     print(f"{'':14}{'tokens':>7}{'recall':>8}{'rescued':>9}{'covered':>9}  by third of document")
     for name, step in steps.items():
-        found = [step.expand(each, setting.table) for each in seeds]
+        found = [step.expand(each, setting.source) for each in seeds]
         returned = [extents(each) for each in found]
         share = reference_coverage(returned, setting.answers)
         by_third = "".join(f"{share[thirds == third].mean():7.3f}" for third in range(3))
@@ -225,7 +226,7 @@ def ablation(setting: Setting, collection: Collection, budget: int) -> None:
         places = [
             where
             for each, answer in zip(seeds, setting.answers, strict=True)
-            if (where := place(step.expand(each, setting.table), answer)) is not None
+            if (where := place(step.expand(each, setting.source), answer)) is not None
         ]
         at_edge = np.mean([not 0.2 <= where < 0.8 for where in places])
         print(

@@ -45,11 +45,19 @@ import numpy as np
 
 from shared_core import HybridIndex, Passage
 from shared_core.arrays import Bools, Scores
-from shared_core.cli.demo.frameworks import Embed
+from shared_core.demo import Embed
 from shared_core.evaluation import GRADERS, Extent, paired_difference_interval
 from shared_core.evaluation.spans import rescued_by_neighbour, span_recall
-from shared_core.expansion import Chunk, ChunkTable, Expansion, NeighbourSpans, Seed
+from shared_core.expansion import (
+    Chunk,
+    ChunkSource,
+    Expansion,
+    Neighbourhood,
+    NeighbourSpans,
+    Seed,
+)
 from shared_core.generation import HuggingFaceModel
+from shared_core.index import ChunkKeys
 from shared_core.placement import resolve_placement
 from shared_core.sensitivity import ANSWER
 from tests.benchmarks.quality import embed
@@ -58,6 +66,7 @@ from tests.readers.words import VALUES
 
 DOCUMENTS, FACTS, POOL, HITS, BUDGET = 300, 6, 50, 10, 100
 GAP = ANSWER.separator
+KEYS = ChunkKeys()
 ORDERS = ("edge_balanced", "front_first", "back_first")
 Arms = dict[str, list[Expansion]]
 
@@ -75,20 +84,20 @@ class Question:
 
 @dataclass(frozen=True)
 class Collection:
-    """Documents that are searched together, their chunks in order, a question on each fact."""
+    """Documents that are searched together, cut in order, and a question on each fact."""
 
     documents: dict[str, str]
-    chunks: list[Chunk]
+    passages: list[Passage]
     questions: list[Question]
 
 
 @dataclass(frozen=True)
 class Retrieved:
-    """Questions, for each a ranking of chunks, best first, and who stands next to whom."""
+    """Questions, for each a ranking of chunks, best first, and who knows their neighbours."""
 
     questions: Sequence[Question]
     rankings: list[list[Seed]]
-    table: ChunkTable
+    sources: list[ChunkSource]
 
 
 def main() -> None:
@@ -138,8 +147,9 @@ def cut(rng: random.Random, name: str, facts: Sequence[Fact], into: Collection) 
         end, value = start + len(fact.text), start + fact.text.index(f" {fact.value}")
         torn = rng.random() < 0.5
         for first, last in pairwise([start, value, end] if torn else [start, end]):
-            id, heading = f"{name} {number}", (f"Section {section}",)
-            into.chunks.append(Chunk(id, text[first:last], name, number, first, heading))
+            where = {"doc_id": name, "chunk_id": number, "start_index": first}
+            where["heading"] = f"Section {section}"
+            into.passages.append(Passage(f"{name} {number}", text[first:last], where))
             number += 1
         place = Extent(name, start, value + 1 + len(fact.value))
         third = 3 * (place.start + place.end) // (2 * len(text))
@@ -152,36 +162,45 @@ def retrieve(
     collections: Sequence[Collection], asked: Sequence[Question], embed: Embed, alpha: float = 0.3
 ) -> Retrieved:
     """Rank for each question the chunks of its collection."""
-    table = ChunkTable(documents={k: v for each in collections for k, v in each.documents.items()})
     rankings: dict[Question, list[Seed]] = {}
+    sources: dict[Question, ChunkSource] = {}
     for collection in collections:
-        vectors = embed([chunk.text for chunk in collection.chunks])
-        table.add(collection.chunks, vectors)
         index = HybridIndex()
-        index.add([Passage(chunk.id, chunk.text) for chunk in collection.chunks], vectors)
+        index.add(collection.passages, embed([passage.text for passage in collection.passages]))
         own = [question for question in asked if question.place.document in collection.documents]
         texts = [question.text for question in own]
         found = index.search_batch(texts, embed(texts), k=POOL, fetch_k=POOL, alpha=alpha)
+        source = index.neighbours(KEYS)
         for question, each in zip(own, found, strict=True):
-            chunks = table.get(passage.id for passage in each.passages)
-            rankings[question] = [*map(Seed, chunks, each.scores)]
-    return Retrieved(asked, [rankings[question] for question in asked], table)
+            rankings[question] = [*map(Seed, map(KEYS.chunk, each.passages), each.scores)]
+            sources[question] = source
+    return Retrieved(asked, [rankings[q] for q in asked], [sources[q] for q in asked])
+
+
+class Apart:
+    """A source that knows no neighbours, so that nothing touches."""
+
+    def around(self, seeds: Sequence[Chunk], window: int) -> list[Neighbourhood]:
+        return [*map(Neighbourhood, seeds)]
 
 
 def filled(found: Retrieved, reader: HuggingFaceModel, budget: int = BUDGET) -> Arms:
     """Fill the budget by each arm, for each question."""
     tokens = cache(lambda text: reader.count_tokens(text + GAP))
 
-    def expand(source: ChunkTable, hits: int, **how: object) -> list[Expansion]:
-        spans = NeighbourSpans(token_budget=budget, count_tokens=tokens, **how)  # type: ignore[arg-type]
-        return [spans.expand(ranking[:hits], source) for ranking in found.rankings]
+    apart: list[ChunkSource] = [Apart()] * len(found.sources)
 
-    return {  # an empty table knows no neighbours, so that nothing touches
-        "kNN alone": expand(ChunkTable(), POOL, window=0),
-        "kNN, stitched": expand(found.table, POOL, window=0),
-        "+ neighbours": expand(found.table, HITS, window=1, min_continuity=None),
-        "+ continuity": expand(found.table, HITS, window=1),
-        "auto": expand(found.table, POOL, window="auto"),
+    def expand(sources: list[ChunkSource], hits: int, **how: object) -> list[Expansion]:
+        spans = NeighbourSpans(token_budget=budget, count_tokens=tokens, **how)  # type: ignore[arg-type]
+        asked = zip(found.rankings, sources, strict=True)
+        return [spans.expand(ranking[:hits], source) for ranking, source in asked]
+
+    return {
+        "kNN alone": expand(apart, POOL, window=0),
+        "kNN, stitched": expand(found.sources, POOL, window=0),
+        "+ neighbours": expand(found.sources, HITS, window=1, min_continuity=None),
+        "+ continuity": expand(found.sources, HITS, window=1),
+        "auto": expand(found.sources, POOL, window="auto"),
     }
 
 

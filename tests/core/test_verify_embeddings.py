@@ -28,6 +28,16 @@ def test_the_same_model_passes(metric: str) -> None:
     assert asked == ["short"]
 
 
+@pytest.mark.parametrize("metric", ["cosine", "inner_product"])
+@pytest.mark.parametrize("size", [1e-23, 1e15])
+def test_the_length_of_vectors_does_not_matter(metric: str, size: float) -> None:
+    """An index of inner products keeps them as short or long as they were given."""
+    index = index_of({"short": [3 * size, 4 * size]}, metric)
+    index.verify_embeddings(lambda _: [3.0, 4.0])
+    with pytest.raises(EmbeddingMismatchError, match=r"cosine 0\.960"):
+        index.verify_embeddings(lambda _: [4.0, 3.0])
+
+
 @pytest.mark.parametrize(
     ("vector", "message"),
     [

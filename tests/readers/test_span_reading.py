@@ -15,10 +15,12 @@ pytest.importorskip("transformers")
 from shared_core import HuggingFaceModel
 from shared_core.arrays import Vectors
 from shared_core.evaluation import GRADERS
-from shared_core.expansion import ChunkTable, NeighbourSpans, Seed
+from shared_core.expansion import NeighbourSpans, Seed
+from shared_core.index.neighbours import PassageNeighbours
 from tests.benchmarks.span_reading import (
     BUDGET,
     GAP,
+    KEYS,
     ORDERS,
     Arms,
     Collection,
@@ -81,10 +83,9 @@ def test_a_whole_fact_is_read_without_neighbours() -> None:
 def test_a_document_stitched_from_its_chunks_is_the_document() -> None:
     """Else the readers would get a text that they do not know."""
     every = collection()
-    table = ChunkTable(every.chunks, documents=every.documents)
-    first = next(chunk for chunk in every.chunks if chunk.number == 0)
+    first = KEYS.chunk(every.passages[0])
     whole = NeighbourSpans(window=12, token_budget=None, min_continuity=None)
-    (span,) = whole.expand([Seed(first, 1.0)], table).spans
+    (span,) = whole.expand([Seed(first, 1.0)], PassageNeighbours.of(every.passages, KEYS)).spans
     assert span.text == every.documents[first.document]
 
 

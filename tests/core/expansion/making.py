@@ -5,7 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy.typing as npt
+
+from shared_core import Passage
 from shared_core.expansion import Chunk, Expansion, Seed, Span
+from shared_core.index.neighbours import PassageNeighbours
+
+
+class ChunkGiven:
+    """Reads of a passage the chunk that it was made of."""
+
+    def chunk(self, passage: Passage) -> Chunk:
+        chunk: Chunk = passage.source
+        return chunk
+
+    def links(self, passage: Passage) -> None:
+        return None
+
+
+GIVEN = ChunkGiven()
+
+
+def passages_of(chunks: Sequence[Chunk]) -> list[Passage]:
+    return [Passage(chunk.id, chunk.text, source=chunk) for chunk in chunks]
+
+
+def neighbours_of(
+    chunks: Sequence[Chunk], vectors: npt.ArrayLike | None = None
+) -> PassageNeighbours:
+    """Return chunks as a source of neighbours; with vectors it knows their continuity."""
+    return PassageNeighbours.of(passages_of(chunks), GIVEN, vectors)
 
 
 def prose(words: int) -> str:

@@ -15,8 +15,8 @@ import retrivex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core.expansion import Chunk, ChunkTable, NeighbourSpans, Seed, Span
-from tests.core.expansion.making import distinct, ids, prose, row, split, words
+from shared_core.expansion import Chunk, NeighbourSpans, Seed, Span
+from tests.core.expansion.making import distinct, ids, neighbours_of, prose, row, split, words
 
 Vectors = list[tuple[float, float]] | np.ndarray | None
 Hits = dict[int, float]
@@ -51,7 +51,7 @@ def theirs(
 def ours(chunks: list[Chunk], hits: Hits, vectors: Vectors = None, **options: Any) -> list[Span]:
     spans = NeighbourSpans(**{"token_budget": None, **options})
     found = [Seed(chunks[at], score) for at, score in hits.items()]
-    return spans.expand(found, ChunkTable(chunks, vectors)).placed
+    return spans.expand(found, neighbours_of(chunks, vectors)).placed
 
 
 def numbers(span: Span) -> list[int | None]:

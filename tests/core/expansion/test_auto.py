@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shared_core.expansion import Chunk, ChunkTable, Expansion, NeighbourSpans, Seed
+from shared_core.expansion import Chunk, Expansion, NeighbourSpans, Seed
 from shared_core.expansion.auto import FAR, HALF, WIDEST
-from tests.core.expansion.making import all_ids, distinct, ids, row, seeds
+from tests.core.expansion.making import all_ids, distinct, ids, neighbours_of, row, seeds
 
 BYTES = 3.5
 """A token of the estimate."""
@@ -30,7 +30,7 @@ def expand(
         token_budget=budget,
         count_tokens=lambda text: tokens * (1 + text.count("\n")),
     )
-    return spans.expand(seeds(chunks, hits), ChunkTable(chunks))
+    return spans.expand(seeds(chunks, hits), neighbours_of(chunks))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_neighbour_is_not_taken_without_the_one_before_it() -> None:
     spans = NeighbourSpans(
         window="auto", token_budget=65, count_tokens=lambda text: len(text.split())
     )
-    (span,) = spans.expand([Seed(chunks[4], 1.0)], ChunkTable(chunks)).spans
+    (span,) = spans.expand([Seed(chunks[4], 1.0)], neighbours_of(chunks)).spans
     assert ids(span) == ["d0", "d1", "d2", "d3", "d4"]
     assert (span.trimmed[-1].id, span.after) == ("d8", "budget")
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from shared_core.expansion import Chunk, ChunkTable, Expansion, NeighbourSpans, estimate_tokens
-from tests.core.expansion.making import all_ids, distinct, ids, row, seeds, words
+from shared_core.expansion import Chunk, Expansion, NeighbourSpans, estimate_tokens
+from tests.core.expansion.making import all_ids, distinct, ids, neighbours_of, row, seeds, words
 
 
 def fit(
@@ -21,7 +21,7 @@ def fit(
 ) -> Expansion:
     chunks = chunks or distinct(30, 10)
     spans = NeighbourSpans(window=window, token_budget=budget, count_tokens=count_tokens)
-    return spans.expand(seeds(chunks, hits), ChunkTable(chunks))
+    return spans.expand(seeds(chunks, hits), neighbours_of(chunks))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_seeds_next_to_each_other_are_paid_for_as_one_text() -> None:
 def test_without_a_tokeniser_tokens_are_estimated() -> None:
     """By the documented estimate, of the text that is given back."""
     chunks = distinct(30, 10)
-    (span,) = NeighbourSpans().expand(seeds(chunks, {5: 0.5}), ChunkTable(chunks)).spans
+    (span,) = NeighbourSpans().expand(seeds(chunks, {5: 0.5}), neighbours_of(chunks)).spans
     assert span.tokens == estimate_tokens(span.text)
 
 

@@ -12,24 +12,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core.expansion import ChunkTable, Expansion, NeighbourSpans, Seed, estimate_tokens
+from shared_core.expansion import Expansion, NeighbourSpans, Seed, estimate_tokens
 from shared_core.expansion.auto import WIDEST
-from tests.core.expansion.making import ids, prose, split, words
+from shared_core.index.neighbours import PassageNeighbours
+from tests.core.expansion.making import ids, neighbours_of, prose, split, words
 
 HEADINGS = (("A",), ("A", "1"), ("B",))
 
 
 @dataclass
 class Case:
-    """Documents in a table, seeds among them, and options that the best seed fits."""
+    """Documents in chunks, seeds among them, and options that the best seed fits."""
 
     documents: dict[str, str]
-    table: ChunkTable
+    source: PassageNeighbours
     seeds: list[Seed]
     options: dict[str, Any]
 
     def expand(self, **options: Any) -> Expansion:
-        return NeighbourSpans(**{**self.options, **options}).expand(self.seeds, self.table)
+        return NeighbourSpans(**{**self.options, **options}).expand(self.seeds, self.source)
 
 
 @st.composite
@@ -46,11 +47,7 @@ def cases(draw: st.DrawFn) -> Case:
         chunks += [chunk for chunk in parts if rng.random() > 0.05]
     chunks = chunks or parts
     vectors = np.random.default_rng(len(chunks)).normal(size=(len(chunks), 3))
-    table = ChunkTable(
-        chunks,
-        vectors if draw(st.booleans()) else None,
-        documents=documents if draw(st.booleans()) else None,
-    )
+    source = neighbours_of(chunks, vectors if draw(st.booleans()) else None)
     hits = rng.sample(chunks, min(len(chunks), draw(st.integers(1, 12))))
     seeds = [Seed(chunk, rng.choice([rng.random(), 0.5, -1.0])) for chunk in hits]
     count: Callable[[str], int] = draw(st.sampled_from([words, len, estimate_tokens]))
@@ -63,7 +60,7 @@ def cases(draw: st.DrawFn) -> Case:
         "order": draw(st.sampled_from(["edge_balanced", "back_first"])),
         "count_tokens": count,
     }
-    return Case(documents, table, seeds, options)
+    return Case(documents, source, seeds, options)
 
 
 @given(cases())
@@ -185,10 +182,10 @@ def test_the_parts_of_a_score_stay_in_their_ranges(count_tokens: Callable[[str],
     """Over many random cases: continuity in [-1, 1], the parent in [0, 1], adjacency from 1."""
     rng = np.random.default_rng(0)
     chunks = split(prose(600), headings=[HEADINGS[at // 20] for at in range(54)])
-    table = ChunkTable(chunks, rng.normal(size=(54, 4)))
+    source = neighbours_of(chunks, rng.normal(size=(54, 4)))
     for _ in range(50):
         seeds = [Seed(chunks[at], float(rng.normal())) for at in rng.choice(54, 8, replace=False)]
-        for span in NeighbourSpans(count_tokens=count_tokens).expand(seeds, table).spans:
+        for span in NeighbourSpans(count_tokens=count_tokens).expand(seeds, source).spans:
             assert -1 <= span.score.continuity <= 1
             assert 0 <= span.score.parent <= 1
             assert 1 <= span.score.adjacency < 1 / np.tanh(0.35)

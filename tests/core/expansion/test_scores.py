@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core.expansion import ChunkTable, NeighbourSpans, SpanScore
+from shared_core.expansion import Chunk, NeighbourSpans, SpanScore
 from shared_core.expansion.score import adjacency
-from tests.core.expansion.making import prose, seeds, split
+from shared_core.index.neighbours import PassageNeighbours
+from tests.core.expansion.making import GIVEN, neighbours_of, passages_of, prose, seeds, split
 
 A, B = ("A",), ("B",)
 
@@ -25,9 +27,9 @@ def score(
 ) -> SpanScore:
     """Score of the only span around seeds at these places of one document."""
     chunks = split(prose(length * 12)[: length * 100], headings=headings)
-    table = ChunkTable(chunks, vectors)  # type: ignore[arg-type]
+    source = neighbours_of(chunks, vectors)  # type: ignore[arg-type]
     spans = NeighbourSpans(**{"token_budget": None, **options})  # type: ignore[arg-type]
-    (span,) = spans.expand(seeds(chunks, places), table).spans
+    (span,) = spans.expand(seeds(chunks, places), source).spans
     return span.score
 
 
@@ -75,17 +77,21 @@ def test_a_zero_vector_has_no_direction() -> None:
 def test_where_no_embedding_is_known_no_span_gains_by_continuity() -> None:
     """A lone chunk neither, beside longer spans."""
     chunks = split(prose(100), headings=[A, *[B] * 8])
-    expansion = NeighbourSpans().expand(seeds(chunks, {0: 0.5, 6: 0.4}), ChunkTable(chunks))
+    expansion = NeighbourSpans().expand(seeds(chunks, {0: 0.5, 6: 0.4}), neighbours_of(chunks))
     assert [len(span.chunks) for span in expansion.spans] == [1, 5]
     assert [span.score.continuity for span in expansion.spans] == [0, 0]
 
 
 def test_continuity_rests_on_the_pairs_that_are_known() -> None:
     """A chunk without an embedding is left out of the mean, and the span says so."""
+
+    class Partly(PassageNeighbours):
+        def continuity(self, pairs: Sequence[tuple[Chunk, Chunk]]) -> list[float | None]:
+            return [1.0 if pair == (chunks[0], chunks[1]) else None for pair in pairs]
+
     chunks = split(prose(60))[:5]
-    table = ChunkTable(chunks[:2], [(1.0, 0.0)] * 2)
-    table.add(chunks[2:])
-    (span,) = NeighbourSpans().expand(seeds(chunks, {2: 0.5}), table).spans
+    source = Partly.of(passages_of(chunks), GIVEN)
+    (span,) = NeighbourSpans().expand(seeds(chunks, {2: 0.5}), source).spans
     assert span.score.continuity == 1
     assert span.score.continuity_from == "1 of 4 pairs of adjacent chunks"
 

@@ -9,23 +9,26 @@ import pytest
 
 from shared_core.expansion import (
     Chunk,
-    ChunkTable,
+    ChunkSource,
     Expansion,
     NeighbourSpans,
     Seed,
 )
 from shared_core.placement import PLACEMENTS, Shuffle
-from tests.core.expansion.making import all_ids, ids, prose, seeds, split
+from tests.core.expansion.making import all_ids, ids, neighbours_of, prose, seeds, split
 
 A, B = ("A",), ("B",)
 SAME, CLOSE, FAR = (1.0, 0.0), (0.8, 0.6), (-1.0, 0.0)
 
 
 def expand(
-    chunks: list[Chunk], hits: dict[int, float], source: ChunkTable | None = None, **options: object
+    chunks: list[Chunk],
+    hits: dict[int, float],
+    source: ChunkSource | None = None,
+    **options: object,
 ) -> Expansion:
     spans = NeighbourSpans(**{"token_budget": None, **options})  # type: ignore[arg-type]
-    return spans.expand(seeds(chunks, hits), source or ChunkTable(chunks))
+    return spans.expand(seeds(chunks, hits), source or neighbours_of(chunks))
 
 
 @pytest.mark.parametrize(("window", "covered"), [(0, "5"), (1, "456"), (2, "34567")])
@@ -47,9 +50,8 @@ def test_a_document_ends_a_side() -> None:
 def test_a_missing_chunk_ends_a_side_and_is_never_skipped() -> None:
     """Two pieces of text with a hole between them are no text."""
     chunks = split(prose(200))
-    table = ChunkTable(chunks)
-    table.delete(["d6"])
-    (span,) = expand(chunks, {5: 0.9}, table).spans
+    source = neighbours_of([chunk for chunk in chunks if chunk.id != "d6"])
+    (span,) = expand(chunks, {5: 0.9}, source).spans
     assert ids(span) == ["d3", "d4", "d5"]
     assert (span.before, span.after) == ("window", "missing")
 
@@ -70,17 +72,17 @@ def test_a_heading_stops_a_side_where_continuity_is_unknown() -> None:
 def test_continuity_opens_a_heading(beyond: tuple[float, float], last: str, why: str) -> None:
     """Where the first chunk under the next heading continues the last one, the sweep goes on."""
     chunks = split(prose(80), headings=[A, A, A, B, B, B, B, B])
-    table = ChunkTable(chunks, [SAME] * 3 + [beyond] * 5)
-    (span,) = expand(chunks, {2: 0.9}, table).spans
+    source = neighbours_of(chunks, [SAME] * 3 + [beyond] * 5)
+    (span,) = expand(chunks, {2: 0.9}, source).spans
     assert (ids(span)[-1], span.after) == (last, why)
 
 
 def test_a_threshold_is_met_by_its_own_value() -> None:
     """At least, not more than."""
     chunks = split(prose(80), headings=[A, A, A, B, B, B, B, B])
-    table = ChunkTable(chunks, [SAME] * 3 + [(0.0, 1.0)] * 5)
-    assert ids(expand(chunks, {2: 0.9}, table, min_continuity=0.0).spans[0])[-1] == "d4"
-    assert ids(expand(chunks, {2: 0.9}, table, min_continuity=0.1).spans[0])[-1] == "d2"
+    source = neighbours_of(chunks, [SAME] * 3 + [(0.0, 1.0)] * 5)
+    assert ids(expand(chunks, {2: 0.9}, source, min_continuity=0.0).spans[0])[-1] == "d4"
+    assert ids(expand(chunks, {2: 0.9}, source, min_continuity=0.1).spans[0])[-1] == "d2"
 
 
 def test_without_a_threshold_headings_do_not_count() -> None:
@@ -124,7 +126,7 @@ def test_documents_never_merge() -> None:
     """Whatever their numbers."""
     one, two = split(prose(40), document="a"), split(prose(40), document="b")
     hits = [Seed(one[1], 0.9), Seed(two[2], 0.8)]
-    expansion = NeighbourSpans().expand(hits, ChunkTable([*one, *two]))
+    expansion = NeighbourSpans().expand(hits, neighbours_of([*one, *two]))
     assert [span.document for span in expansion.spans] == ["a", "b"]
 
 
@@ -133,7 +135,7 @@ def test_a_chunk_that_was_found_twice_is_one_seed_with_its_better_score() -> Non
     chunks = split(prose(100))
     (span,) = (
         NeighbourSpans()
-        .expand([Seed(chunks[3], 0.2), Seed(chunks[3], 0.7)], ChunkTable(chunks))
+        .expand([Seed(chunks[3], 0.2), Seed(chunks[3], 0.7)], neighbours_of(chunks))
         .spans
     )
     assert [seed.score for seed in span.seeds] == [0.7]
@@ -142,9 +144,8 @@ def test_a_chunk_that_was_found_twice_is_one_seed_with_its_better_score() -> Non
 def test_a_seed_that_the_source_does_not_know_stands_alone() -> None:
     """Deleted since it was indexed, say: it was retrieved all the same."""
     chunks = split(prose(100))
-    table = ChunkTable(chunks)
-    table.delete(["d3"])
-    expansion = expand(chunks, {3: 0.9, 4: 0.5}, table, window=1)
+    source = neighbours_of([chunk for chunk in chunks if chunk.id != "d3"])
+    expansion = expand(chunks, {3: 0.9, 4: 0.5}, source, window=1)
     assert all_ids(expansion) == [["d3"], ["d4", "d5"]]
     assert expansion.spans[0].before == expansion.spans[0].after == "missing"
 
@@ -153,13 +154,13 @@ def test_a_seed_under_an_id_of_its_own_is_there_all_the_same() -> None:
     """Found by its place, so it is no lost seed."""
     chunks = split(prose(100))
     seed = Seed(replace(chunks[3], id="other"), 0.5)
-    expansion = NeighbourSpans(window=1).expand([seed], ChunkTable(chunks))
+    expansion = NeighbourSpans(window=1).expand([seed], neighbours_of(chunks))
     assert (all_ids(expansion), expansion.dropped) == ([["d2", "d3", "d4"]], ())
 
 
 def test_no_seeds_no_spans() -> None:
     """And the source is not asked."""
-    assert NeighbourSpans().expand([], ChunkTable()) == Expansion((), (), ())
+    assert NeighbourSpans().expand([], neighbours_of([])) == Expansion((), (), ())
 
 
 @pytest.mark.parametrize(
@@ -196,7 +197,9 @@ def test_equal_scores_keep_the_order_of_the_seeds() -> None:
 def test_a_span_tells_how_it_came_about() -> None:
     """All of it, as JSON that comes back as it went."""
     chunks = split(prose(100), headings=[A] * 3 + [B] * 6)
-    expansion = expand(chunks, {2: 0.5, 6: 0.25}, ChunkTable(chunks, [SAME] * 9), min_continuity=0)
+    expansion = expand(
+        chunks, {2: 0.5, 6: 0.25}, neighbours_of(chunks, [SAME] * 9), min_continuity=0
+    )
     (told,) = [span.explain() for span in expansion.spans]
     assert json.loads(json.dumps(told)) == told
     assert told["chunks"] == [f"d{number}" for number in range(9)]
@@ -210,7 +213,7 @@ def test_what_the_caller_gave_comes_back_as_it_was() -> None:
     chunks = split(prose(100))
     stored = [replace(chunk, source=f"stored {chunk.id}") for chunk in chunks]
     seed = Seed(replace(chunks[3], source="retrieved"), 0.5)
-    (span,) = NeighbourSpans(window=1).expand([seed], ChunkTable(stored)).spans
+    (span,) = NeighbourSpans(window=1).expand([seed], neighbours_of(stored)).spans
     assert span.seeds[0] is seed
     assert [chunk.source for chunk in span.chunks] == ["stored d2", "stored d3", "stored d4"]
 

@@ -95,16 +95,6 @@ def test_a_gap_is_filled_as_splitters_make_it(gap: int, filling: str) -> None:
     assert stitch([replace(one, start=0), replace(two, start=3 + gap)]) == f"one{filling}two"
 
 
-def test_a_gap_is_filled_from_the_document_where_it_is_at_hand() -> None:
-    """With the separators it has; but words that were left out of the chunks stay out."""
-    text = "one \t two"
-    one, two = row("one", "two")
-    chunks = [replace(one, start=0), replace(two, start=6)]
-    assert stitch(chunks, lambda _, start, end: text[start:end]) == text
-    assert stitch(chunks, lambda *_: None) == "one\n  two"
-    assert stitch(chunks, lambda *_: "(a)") == "one\n  two"
-
-
 def test_empty_texts_leave_no_trace() -> None:
     """No separators on both sides of nothing."""
     assert stitch(row("one", "", "two")) == "one\ntwo"
