@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, Self, Unpack
 
 from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import run_in_executor
+from langchain_core.retrievers import RetrieverLike
+from langchain_core.runnables import RunnableConfig, run_in_executor
+from langchain_core.runnables.config import patch_config
+from langchain_core.runnables.utils import ConfigurableFieldSpec
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
 
-from langchain_posrag.documents import DETAIL, copy_metadata, id_of, new_document
-from langchain_posrag.retrievers import CAUSRetriever
-from shared_core import HybridIndex
-from shared_core.gating import ContextGate, RetrievalDecision, Transform, VectorCandidates, identity
-from shared_core.gating.candidates import Embed
-from shared_core.gating.evidence import Found, cosines, told
-from shared_core.gating.fitting import FitArguments, as_queries, fit_gate
+from langchain_posrag.gate_documents import Gated, let_through, read
+from langchain_posrag.gate_fitting import embed_with, fitted, model_of, own_retriever
+from shared_core.gating import ContextGate, Transform, identity
+from shared_core.gating.evidence import Embedded, aevidence, evidence
+from shared_core.gating.fitting import FitArguments
 
 RUN = "retrieve_or_not"
 """Name of the run that reports a decision."""
-
-
-class Gated(NamedTuple):
-    """What the gate let through."""
-
-    decision: RetrievalDecision
-    documents: list[Document]
 
 
 class GateOptions(BaseModel):
@@ -38,33 +32,43 @@ class GateOptions(BaseModel):
     Attributes
     ----------
     retriever
-        Any retriever. A `CAUSRetriever` over its own index tells the cosine of the nearest
-        passage with what it finds. What others find is embedded for it, and the nearest passage
-        has to be among it.
+        Any retriever, or what stands for one: with settings bound to it, in a pipe, with
+        fallbacks. A `CAUSRetriever` over its own index tells the cosine of the question and its
+        nearest passage with what it finds. What others find, or one that rewrites the question
+        before it searches, is embedded for it, and the nearest passage has to be among it.
     gate
-        The fitted gate.
+        The fitted gate; its `save` writes the file that `load` reads.
     embeddings
         The model that the gate was fitted with; needed for a retriever that tells no cosines.
+    include_scores
+        Whether the documents tell the decision, and what explained them before, in their
+        metadata. That belongs to one query; so set it to False under LangChain's
+        MultiQueryRetriever, which keeps equal documents once. A `CAUSRetriever` behind the gate
+        keeps its own True: the gate reads its scores before it takes them off.
     """
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
-    retriever: BaseRetriever
+    retriever: RetrieverLike
     gate: InstanceOf[ContextGate]
     embeddings: Embeddings | None = Field(default=None, repr=False)
+    include_scores: bool = True
 
     @model_validator(mode="after")
     def _check_scores(self) -> Self:
-        if isinstance(self.retriever, CAUSRetriever) and not self.retriever.include_scores:
+        own = own_retriever(self.retriever)
+        if own is not None and not own.include_scores:
             raise ValueError("the gate reads the scores of CAUSRetriever: set include_scores=True")
         return self
 
     @classmethod
     def from_retriever(
         cls,
-        retriever: BaseRetriever,
+        retriever: RetrieverLike,
         embeddings: Embeddings | None = None,
         contexts: Sequence[Document] | None = None,
+        *,
+        include_scores: bool = True,
         **fit: Unpack[FitArguments],
     ) -> Self:
         """Fit a gate on what a retriever searches, and put it in front.
@@ -78,6 +82,8 @@ class GateOptions(BaseModel):
         contexts
             The documents it searches; by default those in the index of a `CAUSRetriever`, whose
             vectors are then taken as they are.
+        include_scores
+            As of the class.
         **fit
             ``pseudo_queries``, ``negatives``, ``policy``, ``threshold``, ``transform`` and
             ``words``, see `shared_core.gating.fitting.fit_gate`.
@@ -89,35 +95,20 @@ class GateOptions(BaseModel):
         EmbeddingMismatchError
             If `embeddings` is not the model of the index.
         """
-        given = embeddings is not None
-        embeddings = _model_of(retriever, embeddings)
-        if contexts is not None:
-            ids = [id_of(each) for each in contexts]
-            texts = [each.page_content for each in contexts]
-            vectors: Any = embeddings.embed_documents(texts)
-        elif isinstance(retriever, CAUSRetriever) and isinstance(retriever.index, HybridIndex):
-            if given:
-                model = embeddings
-                retriever.index.verify_embeddings(lambda text: model.embed_documents([text])[0])
-            passages, vectors = retriever.index.embedded()
-            ids, texts = [each.id for each in passages], [each.text for each in passages]
-        else:
-            raise ValueError(
-                f"{type(retriever).__name__} does not tell its documents: give contexts="
-            )
-        gate = fit_gate(ids, texts, vectors, _embed(embeddings), **fit)
-        return cls(retriever=retriever, gate=gate, embeddings=embeddings)
+        gate, model = fitted(retriever, embeddings, contexts, **fit)
+        return cls(retriever=retriever, gate=gate, embeddings=model, include_scores=include_scores)
 
     @classmethod
     def load(
         cls,
         path: str | Path,
-        retriever: BaseRetriever,
+        retriever: RetrieverLike,
         embeddings: Embeddings | None = None,
         *,
         transform: Transform = identity,
+        include_scores: bool = True,
     ) -> Self:
-        """Read the fit that ``gate.candidates.save`` wrote, and put it in front of a retriever.
+        """Read what `ContextGate.save` wrote, and put it in front of a retriever.
 
         Parameters
         ----------
@@ -127,101 +118,86 @@ class GateOptions(BaseModel):
             As in `from_retriever`.
         transform
             As in `ContextGate`; it is not saved.
+        include_scores
+            As of the class.
 
         Raises
         ------
         IndexFormatError, CorruptIndexError
-            If the file is not a fit, or damaged.
+            If the file is not a gate, or damaged.
         EmbeddingMismatchError
             If `embeddings` is not the model of the fit.
         ValueError
-            If there are no embeddings, or the fit holds no question to try them with.
+            If there are no embeddings, or as `ContextGate.load`.
         """
-        embeddings = _model_of(retriever, embeddings)
-        candidates = VectorCandidates.load(path, embed=_embed(embeddings))
-        gate = ContextGate(candidates=candidates, transform=transform)
-        return cls(retriever=retriever, gate=gate, embeddings=embeddings)
+        model = model_of(retriever, embeddings)
+        gate = ContextGate.load(path, embed=embed_with(model), transform=transform)
+        return cls(retriever=retriever, gate=gate, embeddings=model, include_scores=include_scores)
 
-    def _find(self, query: str, callbacks: CallbackManager, options: Mapping[str, Any]) -> Gated:
+    @property
+    def config_specs(self) -> list[ConfigurableFieldSpec]:
+        """What a call may configure: that of the retriever."""
+        return self.retriever.config_specs
+
+    def _find(
+        self,
+        query: str,
+        callbacks: CallbackManager,
+        options: Mapping[str, Any],
+        config: RunnableConfig | None = None,
+    ) -> Gated:
+        """Retrieve and decide; without a `config` that of the run around it counts."""
         run = callbacks.on_chain_start(None, {"query": query}, name=RUN)
         try:
             prepared = self.gate.prepare(query)
-            documents = self.retriever.invoke(prepared, {"callbacks": run.get_child()}, **options)
-            found = _told(documents)
-            if found is None:
-                embeddings = self._embeddings
-                texts = [document.page_content for document in documents]
-                vectors = embeddings.embed_documents(texts)
-                found = cosines(embeddings.embed_query(prepared), vectors, len(texts)), texts
+            below = patch_config(config, callbacks=run.get_child())
+            documents = self.retriever.invoke(prepared, below, **options)
+            details, texts = read(documents)
+            embedded = partial(self._embedded, prepared, texts)
+            found = evidence(prepared, details, texts, embedded)
             decision = self.gate.decide(query, *found)
         except BaseException as error:
             run.on_chain_error(error)
             raise
         run.on_chain_end(decision.explain())
-        return _gated(decision, documents)
+        return let_through(decision, documents, include_scores=self.include_scores)
 
     async def _afind(
-        self, query: str, callbacks: AsyncCallbackManager, options: Mapping[str, Any]
+        self,
+        query: str,
+        callbacks: AsyncCallbackManager,
+        options: Mapping[str, Any],
+        config: RunnableConfig | None = None,
     ) -> Gated:
+        """Do what `_find` does, with the retriever and the embeddings awaited."""
         run = await callbacks.on_chain_start(None, {"query": query}, name=RUN)
         try:
             prepared = await run_in_executor(None, self.gate.prepare, query)
-            child: Any = {"callbacks": run.get_child()}
-            documents = await self.retriever.ainvoke(prepared, child, **options)
-            found = _told(documents)
-            if found is None:
-                embeddings = self._embeddings
-                texts = [document.page_content for document in documents]
-                vectors = await embeddings.aembed_documents(texts)
-                query_vector = await embeddings.aembed_query(prepared)
-                found = cosines(query_vector, vectors, len(texts)), texts
+            below = patch_config(config, callbacks=run.get_child())
+            documents = await self.retriever.ainvoke(prepared, below, **options)
+            details, texts = read(documents)
+            embedded = partial(self._aembedded, prepared, texts)
+            found = await aevidence(prepared, details, texts, embedded)
             decision = self.gate.decide(query, *found)
         except BaseException as error:
             await run.on_chain_error(error)
             raise
         await run.on_chain_end(decision.explain())
-        return _gated(decision, documents)
+        return let_through(decision, documents, include_scores=self.include_scores)
+
+    def _embedded(self, query: str, texts: list[str]) -> Embedded:
+        model = self._embeddings
+        return model.embed_query(query), model.embed_documents(texts)
+
+    async def _aembedded(self, query: str, texts: list[str]) -> Embedded:
+        model = self._embeddings
+        return await model.aembed_query(query), await model.aembed_documents(texts)
 
     @property
     def _embeddings(self) -> Embeddings:
         if self.embeddings is None:
             raise ValueError(
-                f"{type(self.retriever).__name__} tells no cosines: give embeddings=, the model "
-                "that the gate was fitted with"
+                f"{type(self.retriever).__name__} tells no cosines of the question: give "
+                "embeddings=, the model that the gate was fitted with"
             )
         return self.embeddings
-
-
-def _model_of(retriever: BaseRetriever, embeddings: Embeddings | None) -> Embeddings:
-    if embeddings is None and isinstance(retriever, CAUSRetriever):
-        embeddings = retriever.embeddings
-    if embeddings is None:
-        raise ValueError(f"{type(retriever).__name__} brings no embeddings: give embeddings=")
-    return embeddings
-
-
-def _told(documents: Sequence[Document]) -> Found | None:
-    details = [_detail(document) for document in documents]
-    return told(details, [document.page_content for document in documents])
-
-
-def _detail(document: Document) -> dict[str, Any]:
-    """Return what earlier steps have said of a document; the key may be the user's own."""
-    detail = document.metadata.get(DETAIL)
-    return detail if isinstance(detail, dict) else {}
-
-
-def _gated(decision: RetrievalDecision, documents: Sequence[Document]) -> Gated:
-    if not decision.retrieve:
-        return Gated(decision, [])
-    explained = []
-    for document in documents:
-        # What is replaced anyway is left out, since it alone would make the copy a deep one.
-        metadata = copy_metadata({**document.metadata, DETAIL: None})
-        metadata[DETAIL] = {**_detail(document), "retrieval": decision.explain()}
-        explained.append(new_document(document.id, document.page_content, metadata))
-    return Gated(decision, explained)
-
-
-def _embed(embeddings: Embeddings) -> Embed:
-    return as_queries(embeddings.embed_query, embeddings.embed_documents)

@@ -10,6 +10,7 @@ from langchain_core.callbacks import (
 )
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableConfig
 from pydantic import ConfigDict
 from typing_extensions import override
 
@@ -24,11 +25,12 @@ class GatedRetriever(GateOptions, BaseRetriever):
     child run ``retrieve_or_not`` ends with, also where there is no document to carry it. A chain
     has to expect an empty list; `ContextAwarenessGate` writes the prompt for both cases.
 
-    Every call may set what the retriever behind it knows of `k` and `filter`.
+    Every call may set what the retriever behind it knows of `k` and `filter`, and what is
+    ``configurable`` in it.
 
     Attributes
     ----------
-    retriever, gate, embeddings
+    retriever, gate, embeddings, include_scores
         As in `GateOptions`. `from_retriever` fits the gate, `load` reads one.
 
     Raises
@@ -44,6 +46,21 @@ class GatedRetriever(GateOptions, BaseRetriever):
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     @override
+    def invoke(
+        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Do what any retriever does; the one behind the gate is given the config as well."""
+        # LangChain keeps it from what is called below, and with it what is configurable.
+        return super().invoke(input, config, called_with=config, **kwargs)
+
+    @override
+    async def ainvoke(
+        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Do what `invoke` does, with the retriever and the embeddings awaited."""
+        return await super().ainvoke(input, config, called_with=config, **kwargs)
+
+    @override
     def _get_relevant_documents(
         self,
         query: str,
@@ -51,8 +68,10 @@ class GatedRetriever(GateOptions, BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,
         k: int | None = None,
         filter: Where = None,
+        called_with: RunnableConfig | None = None,
     ) -> list[Document]:
-        return self._find(query, run_manager.get_child(), _given(k, filter)).documents
+        options = _given(k, filter)
+        return self._find(query, run_manager.get_child(), options, called_with).documents
 
     @override
     async def _aget_relevant_documents(
@@ -62,8 +81,10 @@ class GatedRetriever(GateOptions, BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int | None = None,
         filter: Where = None,
+        called_with: RunnableConfig | None = None,
     ) -> list[Document]:
-        found = await self._afind(query, run_manager.get_child(), _given(k, filter))
+        options = _given(k, filter)
+        found = await self._afind(query, run_manager.get_child(), options, called_with)
         return found.documents
 
 

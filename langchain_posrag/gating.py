@@ -12,12 +12,13 @@ from langchain_core.callbacks import (
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.prompt_values import StringPromptValue
-from langchain_core.retrievers import BaseRetriever
+from langchain_core.retrievers import RetrieverLike
 from langchain_core.runnables import RunnableConfig, RunnableSerializable
 from pydantic import ConfigDict, InstanceOf
 from typing_extensions import override
 
-from langchain_posrag.gate_options import Gated, GateOptions
+from langchain_posrag.gate_documents import Gated
+from langchain_posrag.gate_options import GateOptions
 from shared_core.gating import GatedPrompts, unwrapped
 from shared_core.gating.fitting import FitArguments
 
@@ -58,7 +59,7 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
 
     Attributes
     ----------
-    retriever, gate, embeddings
+    retriever, gate, embeddings, include_scores
         As in `GateOptions`. `from_retriever` fits the gate, `load` reads one.
     prompts
         The two prompts: with context, and without (chain of thought by default).
@@ -85,15 +86,18 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
     @classmethod
     def from_retriever(
         cls,
-        retriever: BaseRetriever,
+        retriever: RetrieverLike,
         embeddings: Embeddings | None = None,
         contexts: Sequence[Document] | None = None,
         *,
         prompts: GatedPrompts | None = None,
+        include_scores: bool = True,
         **fit: Unpack[FitArguments],
     ) -> Self:
         """Do what `GateOptions.from_retriever` does, with prompts of one's own if given."""
-        gate = super().from_retriever(retriever, embeddings, contexts, **fit)
+        gate = super().from_retriever(
+            retriever, embeddings, contexts, include_scores=include_scores, **fit
+        )
         return gate if prompts is None else gate.model_copy(update={"prompts": prompts})
 
     @override

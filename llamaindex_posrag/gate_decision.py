@@ -12,20 +12,13 @@ from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index_instrumentation import get_dispatcher
 
-from llamaindex_posrag.embedding import embed_nodes, embedded_text
+from llamaindex_posrag.embedding import embed_nodes, embedded_query, embedded_text
 from llamaindex_posrag.nodes import ExplainedNode, explanation
 from llamaindex_posrag.retrievers import CAUSRetriever
-from shared_core.gating import (
-    ContextGate,
-    RetrievalDecision,
-    Transform,
-    VectorCandidates,
-    identity,
-    unwrapped,
-)
-from shared_core.gating.candidates import Embed
-from shared_core.gating.evidence import Found, cosines, told
-from shared_core.gating.fitting import FitArguments, as_queries, fit_gate
+from shared_core.gating import ContextGate, RetrievalDecision, Transform, identity, unwrapped
+from shared_core.gating.evidence import Embedded, Found, aevidence, evidence
+from shared_core.gating.fitting import FitArguments, as_queries, fit_gate, fit_index
+from shared_core.gating.foreign import Embed
 
 dispatcher = get_dispatcher(__name__)
 
@@ -67,7 +60,7 @@ class Gated(NamedTuple):
 
 
 class NodeGate(NamedTuple):
-    """The gate, and the model that tells the cosines of nodes where a retriever does not."""
+    """The gate, and the model that tells the cosines of nodes where the nodes do not."""
 
     gate: ContextGate
     embed_model: BaseEmbedding | None
@@ -107,33 +100,27 @@ class NodeGate(NamedTuple):
     ) -> RetrievalDecision:
         """Decide by the nodes that were found, and tell the dispatcher.
 
-        Vectors that the query or the nodes carry play no part: they may be of another model.
+        What nodes tell of their cosines counts where all tell those of what was searched. Else,
+        as under a retriever that rewrites the query, the text of the query and the nodes are
+        embedded; vectors that they carry play no part then, for they may be of another model.
 
         Raises
         ------
         ValueError
             If a similarity is not a finite number, or nodes tell no cosine and no model does.
         """
-        texts = [embedded_text(node.node) for node in nodes]
-        found = told([explanation(node) for node in nodes], texts)
-        if found is None:
-            model = self._model
-            vectors = model.get_text_embedding_batch(texts)
-            query_vector = model.get_query_embedding(searched.query_str)
-            found = cosines(query_vector, vectors, len(texts)), texts
+        details, texts = _read(nodes)
+        text, told_of = searched.query_str, embedded_query(searched)
+        found = evidence(told_of, details, texts, lambda: self._embedded(text, texts))
         return self._announced(query, found)
 
     async def adecided(
         self, query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithScore]
     ) -> RetrievalDecision:
         """Do what `decided` does, without holding up the event loop."""
-        texts = [embedded_text(node.node) for node in nodes]
-        found = told([explanation(node) for node in nodes], texts)
-        if found is None:
-            model = self._model
-            vectors = await model.aget_text_embedding_batch(texts)
-            query_vector = await model.aget_query_embedding(searched.query_str)
-            found = cosines(query_vector, vectors, len(texts)), texts
+        details, texts = _read(nodes)
+        text, told_of = searched.query_str, embedded_query(searched)
+        found = await aevidence(told_of, details, texts, lambda: self._aembedded(text, texts))
         return self._announced(query, found)
 
     def _announced(self, query: QueryBundle, found: Found) -> RetrievalDecision:
@@ -142,14 +129,28 @@ class NodeGate(NamedTuple):
         dispatcher.event(RetrievalDecisionEvent(query=asked, decision=decision.explain()))
         return decision
 
+    def _embedded(self, query: str, texts: list[str]) -> Embedded:
+        model = self._model
+        return model.get_query_embedding(query), model.get_text_embedding_batch(texts)
+
+    async def _aembedded(self, query: str, texts: list[str]) -> Embedded:
+        model = self._model
+        query_vector = await model.aget_query_embedding(query)
+        return query_vector, await model.aget_text_embedding_batch(texts)
+
     @property
     def _model(self) -> BaseEmbedding:
         if self.embed_model is None:
             raise ValueError(
-                "the retriever tells no cosines: give embed_model=, the model that the gate was "
-                "fitted with"
+                "the retriever tells no cosines of the query: give embed_model=, the model that "
+                "the gate was fitted with"
             )
         return self.embed_model
+
+
+def _read(nodes: Sequence[NodeWithScore]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the explanations and the texts of nodes."""
+    return [explanation(each) for each in nodes], [embedded_text(each.node) for each in nodes]
 
 
 def _let_through(decision: RetrievalDecision, nodes: Sequence[NodeWithScore]) -> Gated:
@@ -201,33 +202,20 @@ def fitted(
         raise ValueError(f"{type(retriever).__name__} brings no model: give embed_model=")
     if nodes is not None:
         ids, texts = [node.node_id for node in nodes], [embedded_text(node) for node in nodes]
-        vectors: Any = embed_nodes(model, nodes)
+        gate = fit_gate(ids, texts, embed_nodes(model, nodes), _embed(model), **fit)
     elif own is not None:
-        if embed_model is not None:
-            own.index.verify_embeddings(embed_model.get_text_embedding)
-        passages, vectors = own.index.embedded()
-        ids, texts = [each.id for each in passages], [each.text for each in passages]
+        verify = None if embed_model is None else embed_model.get_text_embedding
+        gate = fit_index(own.index, _embed(model), verify=verify, **fit)
     else:
         raise ValueError(f"{type(retriever).__name__} does not tell its nodes: give nodes=")
-    return NodeGate(fit_gate(ids, texts, vectors, _embed(model), **fit), model)
+    return NodeGate(gate, model)
 
 
 def load_gate(
     path: str | Path, embed_model: BaseEmbedding, *, transform: Transform = identity
 ) -> ContextGate:
-    """Read the fit that ``gate.candidates.save`` wrote, and check the model.
-
-    Raises
-    ------
-    IndexFormatError, CorruptIndexError
-        If the file is not a fit, or damaged.
-    EmbeddingMismatchError
-        If `embed_model` is not the model of the fit.
-    ValueError
-        If the fit holds no question to try the model with.
-    """
-    candidates = VectorCandidates.load(path, embed=_embed(embed_model))
-    return ContextGate(candidates=candidates, transform=transform)
+    """Read what `ContextGate.save` wrote, and check the model; see `ContextGate.load`."""
+    return ContextGate.load(path, embed=_embed(embed_model), transform=transform)
 
 
 def _embed(model: BaseEmbedding) -> Embed:

@@ -46,8 +46,7 @@ class ContextAwarenessSelector(BaseSelector):
     gate
         The fitted gate; `from_retriever` fits one.
     embed_model
-        The model that the gate was fitted with; needed for a retriever that tells no cosines,
-        which is any but a `CAUSRetriever`.
+        The model that the gate was fitted with; needed as in `GatedQueryEngine`.
     context, direct
         Positions of the choice with context, and of the one without; choices beside these two
         are never taken.

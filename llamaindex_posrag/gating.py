@@ -38,10 +38,11 @@ class GatedQueryEngine(BaseQueryEngine):
     llm
         Answers without context.
     gate
-        The fitted gate; `from_retriever` fits one, `load_gate` reads one.
+        The fitted gate; `from_retriever` fits one, `load_gate` reads one that its `save` wrote.
     embed_model
-        The model that the gate was fitted with; needed for a retriever that tells no cosines,
-        which is any but a `CAUSRetriever`. The nearest node has to be among what it finds.
+        The model that the gate was fitted with; needed where not every node tells its cosine to
+        the query, as those of a `CAUSRetriever` do unless a retriever around it rewrites the
+        query. The nearest node then has to be among what is found.
     prompts, streaming
         Of the answer without context, as in `DirectQueryEngine`.
     callback_manager

@@ -6,7 +6,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,22 +14,16 @@ import numpy.typing as npt
 from shared_core.arrays import Scores
 from shared_core.gating.background import Background
 from shared_core.gating.decision import RetrievalDecision
-from shared_core.gating.everyday import EVERYDAY_QUESTIONS
-from shared_core.gating.files import read_gate, write_gate
+from shared_core.gating.files import read_fit, write_gate
 from shared_core.gating.fitted import Fitted
+from shared_core.gating.foreign import Embed, foreign_questions
 from shared_core.gating.levels import Levels
 from shared_core.gating.policies import Policy, check_policy
-from shared_core.gating.vectors import check_same_model, finite, highest, unit_rows
+from shared_core.gating.vectors import finite, highest, unit_rows
 from shared_core.ids import check_several
-
-Embed: TypeAlias = Callable[[Sequence[str]], npt.ArrayLike]
-"""Texts to vectors, shape (len(texts), dim): the embedding model that queries go through."""
 
 BATCH = 4096
 """Contexts between two calls of `on_contexts`."""
-
-LEAST_NEGATIVES = 10
-"""Foreign questions whose median still means something."""
 
 
 class VectorCandidates:
@@ -49,15 +43,15 @@ class VectorCandidates:
     threshold
         CAG's T, in units of similarity: how far above the statistic a query has to be.
     embed
-        The embedding model; embeds `EVERYDAY_QUESTIONS` as the background, once.
+        The embedding model; embeds the background, once.
     negatives
-        The background instead: vectors of questions that the corpus does not answer, shape
-        (m, dim), m >= 10.
+        The background, questions that the corpus does not answer, at least 10: their texts where
+        `embed` is given, by default `EVERYDAY_QUESTIONS`; else their vectors, shape (m, dim).
 
     Raises
     ------
     ValueError
-        If an option is unknown or not finite, or both `embed` and `negatives` are given.
+        If an option is unknown or not finite, or `negatives` are too few or of the other kind.
     """
 
     def __init__(
@@ -68,16 +62,15 @@ class VectorCandidates:
         embed: Embed | None = None,
         negatives: npt.ArrayLike | None = None,
     ) -> None:
-        if embed is not None and negatives is not None:
-            raise ValueError("give embed= or negatives=, not both: each makes the background")
-        background = _background(embed, negatives)
+        background, known = foreign_questions(embed, negatives)
         if policy is None:
             policy = "calibrated" if background is not None else "density"
         dim = None if background is None else background.questions.shape[1]
-        self._set(Fitted(background, embed is not None, dim=dim), policy, threshold)
+        self._set(Fitted(background, known, dim=dim), policy, threshold)
 
     @classmethod
-    def _of(cls, fitted: Fitted, policy: Policy, threshold: float) -> Self:
+    def of(cls, fitted: Fitted, policy: Policy, threshold: float) -> Self:
+        """Return a gate of what has been fitted already."""
         candidates = cls.__new__(cls)
         candidates._set(fitted, policy, threshold)
         return candidates
@@ -195,6 +188,11 @@ class VectorCandidates:
         )
 
     @property
+    def fitted(self) -> Fitted:
+        """What it was fitted on; `add` and `delete` put another in its place."""
+        return self._fitted
+
+    @property
     def policy(self) -> Policy:
         """The policy in force; see `with_policy` for another."""
         return self._policy
@@ -254,7 +252,7 @@ class VectorCandidates:
 
     def with_policy(self, policy: Policy, threshold: float = 0.0) -> Self:
         """Return a copy that decides by another policy and threshold."""
-        return self._of(self._fitted, policy, threshold)
+        return self.of(self._fitted, policy, threshold)
 
     def verify_embeddings(self, embed: Embed) -> None:
         """Check that `embed` is the model of the fit, by embedding one known question again.
@@ -266,18 +264,24 @@ class VectorCandidates:
         ValueError
             If the fit knows no text to try: it was not given `embed`.
         """
-        background = self._fitted.background
-        if background is None or not self._fitted.everyday:
-            raise ValueError("nothing to verify with: fit with embed=")
-        check_same_model(background.questions[0], embed([EVERYDAY_QUESTIONS[0]]))
+        known = self._fitted.known
+        if known is None:
+            raise ValueError(
+                "nothing to verify with: the fit knows no text of its model; fit anew with "
+                "embed=, or load without embed=, which verifies nothing"
+            )
+        known.check(embed)
 
     def save(self, path: str | Path) -> None:
-        """Write the fit into one file; a crash midway leaves what was there before."""
+        """Write the fit into one file; a crash midway leaves what was there before.
+
+        `ContextGate.save` writes the words that count beside it, too.
+        """
         write_gate(Path(path), self._fitted, self.policy, self.threshold)
 
     @classmethod
     def load(cls, path: str | Path, *, embed: Embed | None = None) -> Self:
-        """Read a fit that `save` wrote.
+        """Read a fit that `save`, or `ContextGate.save`, wrote.
 
         Parameters
         ----------
@@ -295,7 +299,7 @@ class VectorCandidates:
         EmbeddingMismatchError
             If `embed` is not the model of the fit.
         """
-        candidates = cls._of(*read_gate(Path(path)))
+        candidates = cls.of(*read_fit(Path(path)))
         if embed is not None:
             candidates.verify_embeddings(embed)
         return candidates
@@ -305,15 +309,3 @@ def _check(policy: Policy, background: Background | None) -> Policy:
     if policy == "calibrated" and background is None:
         raise ValueError("policy 'calibrated' needs a background: give embed= or negatives=")
     return check_policy(policy)
-
-
-def _background(embed: Embed | None, negatives: npt.ArrayLike | None) -> Background | None:
-    if embed is not None:
-        negatives = embed(list(EVERYDAY_QUESTIONS))
-    if negatives is None:
-        return None
-    count = len(EVERYDAY_QUESTIONS) if embed is not None else len(np.asarray(negatives))
-    questions = unit_rows(negatives, count, None, "background questions")
-    if count < LEAST_NEGATIVES:
-        raise ValueError(f"a background needs at least {LEAST_NEGATIVES} questions, got {count}")
-    return Background.of(questions)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Self, TypeAlias
+
+Split: TypeAlias = Callable[[str], list[str]]
+"""Text to words."""
 
 _WORD = re.compile(r"\w+")
 
@@ -24,13 +28,26 @@ class WordCoverage:
         Text to words; `split_words` by default.
     """
 
-    def __init__(self, words: Callable[[str], list[str]] = split_words) -> None:
+    def __init__(self, words: Split = split_words) -> None:
         self.words = words
         self._passages = 0
         self._counts: Counter[str] = Counter()
 
+    @classmethod
+    def of(cls, passages: int, counts: Mapping[str, int], words: Split = split_words) -> Self:
+        """Return the coverage of passages that have been counted already: their `counts`."""
+        coverage = cls(words)
+        coverage._passages = passages
+        coverage._counts.update(counts)
+        return coverage
+
     def __len__(self) -> int:
         return self._passages
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """In how many passages each word occurs; a copy."""
+        return dict(+self._counts)
 
     def add(self, texts: Iterable[str]) -> None:
         """Count passages in."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,14 +13,60 @@ from shared_core.gating.vectors import unit_rows
 Found: TypeAlias = tuple[list[float], list[str]]
 """Cosines and texts of passages."""
 
+Embedded: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike]
+"""Vectors of a query, shape (dim,), and of passages, shape (n, dim)."""
 
-def told(details: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> Found | None:
-    """Return what the explanations of passages tell of their cosines; None if one does not.
+
+def evidence(
+    query: str | None,
+    details: Sequence[Mapping[str, Any]],
+    texts: Sequence[str],
+    embed: Callable[[], Embedded],
+) -> Found:
+    """Return the cosines of passages: as they are `told`, else of vectors.
 
     Parameters
     ----------
+    query, details, texts
+        As in `told`.
+    embed
+        Embeds the query and `texts`; not called where the cosines are told.
+
+    Raises
+    ------
+    ValueError
+        As `cosines`.
+    """
+    return told(query, details, texts) or _computed(texts, embed())
+
+
+async def aevidence(
+    query: str | None,
+    details: Sequence[Mapping[str, Any]],
+    texts: Sequence[str],
+    embed: Callable[[], Awaitable[Embedded]],
+) -> Found:
+    """Do what `evidence` does, with the vectors awaited."""
+    return told(query, details, texts) or _computed(texts, await embed())
+
+
+def _computed(texts: Sequence[str], embedded: Embedded) -> Found:
+    return cosines(*embedded, len(texts)), [*texts]
+
+
+def told(
+    query: str | None, details: Sequence[Mapping[str, Any]], texts: Sequence[str]
+) -> Found | None:
+    """Return what the explanations of passages tell of their cosines to a query.
+
+    Parameters
+    ----------
+    query
+        The text that was to be searched; None where a vector without a text was. White space
+        around it plays no part.
     details
-        From `shared_core.Arrangement.explain`: ``dense``, and ``nearest`` where it is a cosine.
+        From `shared_core.Arrangement.explain`: ``dense``, and ``nearest`` and ``query`` where it
+        is a cosine.
     texts
         The passages' texts.
 
@@ -28,9 +74,12 @@ def told(details: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> Found | 
     -------
     tuple of (list of float, list of str), or None
         Cosines and texts. The nearest passage counts even where it was not among the best, in
-        which case its text is empty.
+        which case its text is empty. None if a passage tells no cosine, or that of another
+        query: a retriever may rewrite what it is asked, or ask several questions, and the gate
+        is to judge the one it was given.
     """
-    if not all("nearest" in detail for detail in details):
+    asked = None if query is None else query.strip()
+    if not all("nearest" in detail and detail.get("query") == asked for detail in details):
         return None
     similarities = [float(detail["dense"]) for detail in details]
     nearest = max((float(detail["nearest"]) for detail in details), default=None)

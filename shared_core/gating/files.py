@@ -1,39 +1,50 @@
 """A fitted gate on disk: one ``.npz`` file of plain arrays and a manifest in JSON, no pickle.
 
-The file is written beside its place and then renamed, so that a crash leaves the old one whole;
-a digest over everything tells a damaged file.
+A digest over everything tells a damaged file.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from shared_core.atomic import replacing
 from shared_core.errors import CorruptIndexError, IndexFormatError
 from shared_core.gating.background import Background
+from shared_core.gating.coverage import Split, WordCoverage, split_words
+from shared_core.gating.everyday import EVERYDAY_QUESTIONS
 from shared_core.gating.fitted import Fitted
+from shared_core.gating.foreign import Known
 from shared_core.gating.policies import Policy
 
 KIND = "posrag-vector-candidates"
-FORMAT = 1
 
-Arrays = Mapping[str, npt.NDArray[Any]]
+FORMAT = 2
+"""Format 1 kept no words, and of the known text only whether it is an everyday question."""
 
+Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
+
+Fit: TypeAlias = tuple[Fitted, Policy, float]
+"""What was fitted, policy and threshold."""
 
 _OF_BACKGROUND = ("questions", "similarities", "contexts", "left_out")
 
 
-def write_gate(path: Path, fitted: Fitted, policy: Policy, threshold: float) -> None:
-    """Write a fitted gate; see `VectorCandidates.save`."""
+def write_gate(
+    path: Path,
+    fitted: Fitted,
+    policy: Policy,
+    threshold: float,
+    coverage: WordCoverage | None = None,
+) -> None:
+    """Write a fitted gate; see `VectorCandidates.save` and `ContextGate.save`."""
     arrays: dict[str, npt.NDArray[Any]] = {
         "owners": fitted.owners,
         "similarities": fitted.similarities,
@@ -42,26 +53,56 @@ def write_gate(path: Path, fitted: Fitted, policy: Policy, threshold: float) -> 
     if fitted.background is not None:
         for name in _OF_BACKGROUND:
             arrays[f"background_{name}"] = getattr(fitted.background, name)
-    about = {
+    if fitted.known is not None:
+        arrays["known"] = fitted.known.vector
+    about: dict[str, Any] = {
         "policy": policy,
         "threshold": threshold,
-        "everyday": fitted.everyday,
+        "known": None if fitted.known is None else fitted.known.text,
         "following": fitted.following,
         "dim": fitted.dim,
         "ids": list(fitted.numbers),
+        "coverage": None,
     }
+    if coverage is not None:
+        counts = coverage.counts
+        arrays["counts"] = np.fromiter(counts.values(), np.int64, len(counts))
+        about["coverage"] = {
+            "passages": len(coverage),
+            "own_split": coverage.words is not split_words,
+            "words": list(counts),
+        }
     _write(path, about, arrays)
 
 
-def read_gate(path: Path) -> tuple[Fitted, Policy, float]:
-    """Read a fitted gate, its policy and its threshold; see `VectorCandidates.load`."""
+def read_fit(path: Path) -> Fit:
+    """Read a fit, its policy and its threshold; see `VectorCandidates.load`."""
+    return _fit(*_read(path))
+
+
+def read_gate(path: Path, split: Split | None) -> tuple[Fit, WordCoverage | None]:
+    """Read a fit and the words that count beside it; see `ContextGate.load`."""
     about, arrays = _read(path)
+    saved = about.get("coverage")
+    own = saved is not None and saved["own_split"]
+    if own and split is None:
+        raise ValueError(f"{path} counts words of a splitter of your own: give it as split=")
+    if split is not None and not own:
+        raise ValueError(f"{path} holds no words of a splitter of your own: leave split= out")
+    coverage = None
+    if saved is not None:
+        counts = dict(zip(saved["words"], arrays["counts"].tolist(), strict=True))
+        coverage = WordCoverage.of(saved["passages"], counts, split or split_words)
+    return _fit(about, arrays), coverage
+
+
+def _fit(about: Mapping[str, Any], arrays: Arrays) -> Fit:
     background = None
     if "background_questions" in arrays:
         background = Background(*(arrays[f"background_{name}"] for name in _OF_BACKGROUND))
     fitted = Fitted(
         background,
-        about["everyday"],
+        _known(about, arrays),
         dict(zip(about["ids"], arrays["numbers"].tolist(), strict=True)),
         about["following"],
         arrays["owners"],
@@ -71,21 +112,21 @@ def read_gate(path: Path) -> tuple[Fitted, Policy, float]:
     return fitted, about["policy"], about["threshold"]
 
 
+def _known(about: Mapping[str, Any], arrays: Arrays) -> Known | None:
+    if about["format"] == 1:
+        if not about["everyday"]:
+            return None
+        return Known(EVERYDAY_QUESTIONS[0], arrays["background_questions"][0])
+    return None if about["known"] is None else Known(about["known"], arrays["known"])
+
+
 def _write(path: Path, about: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write a manifest and arrays into one file, atomically."""
+    """Write a manifest and arrays into one file, whole or not at all."""
     signed = {"kind": KIND, "format": FORMAT, **about}
     manifest = json.dumps(signed | {"digest": _digest(signed, arrays)})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        with partial.open("wb") as file:
-            encoded = np.frombuffer(manifest.encode(), np.uint8)
-            np.savez(file, allow_pickle=False, manifest=encoded, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as file:
+        encoded = np.frombuffer(manifest.encode(), np.uint8)
+        np.savez(file, allow_pickle=False, manifest=encoded, **arrays)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
@@ -108,9 +149,9 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         raise CorruptIndexError(f"{path} cannot be read as a saved gate: {error}") from error
     if not isinstance(about, dict) or about.get("kind") != KIND:
         raise IndexFormatError(f"{path} does not hold a saved gate")
-    if about.get("format") != FORMAT:
+    if about.get("format") not in (1, FORMAT):
         raise IndexFormatError(
-            f"{path} has format {about.get('format')}, this version reads format {FORMAT}"
+            f"{path} has format {about.get('format')}, this version reads formats 1 and {FORMAT}"
         )
     digest = about.pop("digest", None)
     if digest != _digest(about, arrays):

@@ -9,6 +9,7 @@ import numpy as np
 
 from shared_core.arrays import Rows, Scores, Vectors
 from shared_core.gating.background import Background
+from shared_core.gating.foreign import Known
 from shared_core.gating.levels import Levels
 from shared_core.gating.policies import Policy
 
@@ -21,8 +22,8 @@ class Fitted:
     ----------
     background
         The foreign questions, if any.
-    everyday
-        Whether these are `EVERYDAY_QUESTIONS`.
+    known
+        What tells the embedding model, if any text of it is known.
     numbers
         Context id -> number; numbers are never used again.
     following
@@ -34,7 +35,7 @@ class Fitted:
     """
 
     background: Background | None
-    everyday: bool
+    known: Known | None
     numbers: Mapping[str, int] = field(default_factory=dict)
     following: int = 0
     owners: Rows = field(default_factory=lambda: np.empty(0, np.intp))

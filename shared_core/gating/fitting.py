@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypedDict
+from typing import Protocol, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.gating.candidates import Embed, VectorCandidates
+from shared_core.arrays import Vectors
+from shared_core.gating.candidates import VectorCandidates
 from shared_core.gating.coverage import WordCoverage
+from shared_core.gating.foreign import Embed
 from shared_core.gating.gate import ContextGate
 from shared_core.gating.policies import Policy
 from shared_core.gating.pseudo_queries import key_phrases
 from shared_core.gating.transforms import Transform, identity
+from shared_core.types import Passage
 
 ALIKE = 0.9999
 """Cosine from which a text counts as embedded alike as a query and as a passage."""
@@ -78,14 +81,56 @@ def fit_gate(
         embed([text for _, text in pseudo_queries]) if pseudo_queries else [],
         policy=policy,
         threshold=threshold,
-        embed=embed if negatives is None else None,
-        negatives=None if negatives is None else embed(negatives),
+        embed=embed,
+        negatives=negatives,
     )
     coverage = None
     if words:
         coverage = WordCoverage()
         coverage.add(texts)
     return ContextGate(candidates=candidates, transform=transform, coverage=coverage)
+
+
+class Index(Protocol):
+    """What `fit_index` needs of a `shared_core.HybridIndex`."""
+
+    def embedded(self) -> tuple[list[Passage], Vectors]:
+        """Return the passages and their vectors."""
+
+    def verify_embeddings(self, embed: Callable[[str], Sequence[float]]) -> None:
+        """Check that `embed` is the model of the index."""
+
+
+def fit_index(
+    index: Index,
+    embed: Embed,
+    *,
+    verify: Callable[[str], Sequence[float]] | None = None,
+    **fit: Unpack[FitArguments],
+) -> ContextGate:
+    """Fit a gate on what an index holds, whose vectors are taken as they are.
+
+    Parameters
+    ----------
+    index
+        A `shared_core.HybridIndex`.
+    embed, **fit
+        As in `fit_gate`.
+    verify
+        Embeds a passage, where it has to be checked that the model is that of the index.
+
+    Raises
+    ------
+    ValueError
+        As `fit_gate`.
+    EmbeddingMismatchError
+        If the model is not that of the index.
+    """
+    if verify is not None:
+        index.verify_embeddings(verify)
+    passages, vectors = index.embedded()
+    ids, texts = [each.id for each in passages], [each.text for each in passages]
+    return fit_gate(ids, texts, vectors, embed, **fit)
 
 
 def as_queries(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
 
 from shared_core.gating.candidates import VectorCandidates
-from shared_core.gating.coverage import WordCoverage
+from shared_core.gating.coverage import Split, WordCoverage
 from shared_core.gating.decision import RetrievalDecision
 from shared_core.gating.drift import DriftMonitor
+from shared_core.gating.files import read_gate, write_gate
+from shared_core.gating.foreign import Embed
 from shared_core.gating.transforms import Transform, identity, unwrapped
 
 DEPTH = 5
@@ -79,6 +83,60 @@ class ContextGate:
         if self.drift is not None and decision.similarity is not None:
             self.drift.observe(decision.similarity)
         return decision
+
+    def save(self, path: str | Path) -> None:
+        """Write the gate into one file; a crash midway leaves what was there before.
+
+        Candidates and coverage are written. A transform, a splitter of one's own and a monitor
+        are not: the first two have to be given to `load` again.
+        """
+        candidates = self.candidates
+        write_gate(
+            Path(path),
+            candidates.fitted,
+            candidates.policy,
+            candidates.threshold,
+            self.coverage,
+        )
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        embed: Embed | None = None,
+        transform: Transform = identity,
+        split: Split | None = None,
+    ) -> Self:
+        """Read a gate that `save`, or `VectorCandidates.save`, wrote.
+
+        Parameters
+        ----------
+        path
+            The file.
+        embed
+            The embedding model at hand, to be checked by `VectorCandidates.verify_embeddings`.
+        transform
+            As of the class; it is not saved.
+        split
+            What `WordCoverage` splits by, if that was not its default.
+
+        Raises
+        ------
+        IndexFormatError
+            If the file is none that `save` wrote, or of a format this version cannot read.
+        CorruptIndexError
+            If it is damaged.
+        EmbeddingMismatchError
+            If `embed` is not the model of the fit.
+        ValueError
+            If the fit knows no text to try `embed` with, or `split` is missing or of no use.
+        """
+        fit, coverage = read_gate(Path(path), split)
+        candidates = VectorCandidates.of(*fit)
+        if embed is not None:
+            candidates.verify_embeddings(embed)
+        return cls(candidates=candidates, transform=transform, coverage=coverage)
 
     @staticmethod
     def _share(

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from shared_core.arrays import Vectors
 from shared_core.embeddings import other_model
 from shared_core.errors import EmbeddingMismatchError
+from shared_core.vectors import l2_normalized
 
 
 def unit_rows(vectors: npt.ArrayLike, count: int, dim: int | None, what: str) -> Vectors:
@@ -34,10 +35,7 @@ def unit_rows(vectors: npt.ArrayLike, count: int, dim: int | None, what: str) ->
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if bad.size:
         raise ValueError(f"{what}: vector {bad[0]} holds a value that is not finite")
-    # One row at a time, so that a vector is the same in whatever company.
-    lengths = np.sqrt(np.vecdot(rows, rows))[:, None]
-    units: Vectors = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
-    return units
+    return l2_normalized(rows)
 
 
 def check_same_model(stored: Vectors, again: npt.ArrayLike) -> None:

@@ -22,9 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from shared_core.cli.compare.resources import Embedding
 from shared_core.cli.console import Console
-from shared_core.cli.demo.model import default_model
+from shared_core.cli.embedding import Embedding, default_model
 from shared_core.cli.models import HELP, open_model
 from shared_core.errors import PosragError
 from shared_core.gating import EVERYDAY_QUESTIONS

@@ -254,7 +254,7 @@ def test_any_other_retriever_has_its_finds_embedded(
         assert two["similarity"] == pytest.approx(one["similarity"], abs=1e-6)
     document = ask(gated, INSIDE).documents[0]
     assert document.metadata["posrag"]["retrieval"]["retrieve"] is True
-    with pytest.raises(ValueError, match=r"VectorStoreRetriever tells no cosines: give embeddings"):
+    with pytest.raises(ValueError, match=r"VectorStoreRetriever tells no cosines of the question"):
         ask(ContextAwarenessGate(retriever=other, gate=gate.gate), INSIDE)
     with pytest.raises(ValueError, match=r"brings no embeddings: give embeddings="):
         ContextAwarenessGate.from_retriever(other)
@@ -351,7 +351,7 @@ def test_another_embedding_model_is_refused(
     gate: ContextAwarenessGate, retriever: CAUSRetriever, tmp_path: Path
 ) -> None:
     """By the fit's own fingerprint; the model of the fit is taken."""
-    gate.gate.candidates.save(tmp_path / "gate")
+    gate.gate.save(tmp_path / "gate")
     again = ContextAwarenessGate.load(tmp_path / "gate", retriever)
     assert again.invoke(INSIDE).decision == gate.invoke(INSIDE).decision
     other = CAUSRetriever.from_documents(documents(), Words(salt="x"))
@@ -365,6 +365,20 @@ def test_another_embedding_model_is_refused(
     assert ContextAwarenessGate.from_retriever(retriever, Words()).gate.candidates.levels == (
         gate.gate.candidates.levels
     )
+
+
+@pytest.mark.parametrize("fit", [{"words": True}, {"negatives": [OUTSIDE, "tides"] * 5}], ids=str)
+def test_a_gate_decides_after_loading_as_before(
+    retriever: CAUSRetriever, fit: dict[str, Any], tmp_path: Path
+) -> None:
+    """With the words that were counted, and negatives of one's own."""
+    gate = ContextAwarenessGate.from_retriever(retriever, **fit)
+    gate.gate.save(tmp_path / "gate")
+    again = ContextAwarenessGate.load(tmp_path / "gate", retriever)
+    for question in (INSIDE, OUTSIDE, *PASSAGES):
+        assert again.invoke(question).decision == gate.invoke(question).decision
+    with pytest.raises(EmbeddingMismatchError, match="not the one the gate was fitted with"):
+        GatedRetriever.load(tmp_path / "gate", retriever, Words(salt="x"))
 
 
 def test_a_similarity_that_is_not_a_number_is_refused(

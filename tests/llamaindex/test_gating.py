@@ -12,14 +12,21 @@ import numpy as np
 import pytest
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.base_selector import SelectorResult
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
+from llama_index.core.bridge.pydantic import Field
 from llama_index.core.callbacks import CallbackManager, CBEventType
+from llama_index.core.indices.query.query_transform import HyDEQueryTransform
 from llama_index.core.llms import MockLLM
 from llama_index.core.postprocessor import SimilarityPostprocessor
-from llama_index.core.query_engine import RetrieverQueryEngine, RouterQueryEngine
-from llama_index.core.retrievers import RouterRetriever
+from llama_index.core.query_engine import (
+    RetrieverQueryEngine,
+    RouterQueryEngine,
+    TransformQueryEngine,
+)
+from llama_index.core.retrievers import QueryFusionRetriever, RouterRetriever, TransformRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import QueryEngineTool, RetrieverTool
 
@@ -50,8 +57,10 @@ class Words(BaseEmbedding):
 
     salt: str = ""
     broken: bool = False
+    embedded: list[str] = Field(default_factory=list)
 
     def _get_text_embedding(self, text: str) -> list[float]:
+        self.embedded.append(text)
         return embed(" ".join(word + self.salt for word in text.split()))
 
     def _get_query_embedding(self, query: str) -> list[float]:
@@ -256,12 +265,103 @@ def test_any_other_retriever_has_its_finds_embedded(engine: GatedQueryEngine, as
         assert two["retrieve"] == one["retrieve"]
         assert two["similarity"] == pytest.approx(one["similarity"], abs=1e-6)
     bare = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
-    with pytest.raises(ValueError, match="the retriever tells no cosines: give embed_model="):
+    with pytest.raises(ValueError, match="the retriever tells no cosines of the query: give embed"):
         ask(GatedQueryEngine(bare, MockLLM(), engine.gate), INSIDE)
     with pytest.raises(ValueError, match="brings no model: give embed_model="):
         GatedQueryEngine.from_retriever(retriever, MockLLM())
     with pytest.raises(ValueError, match="does not tell its nodes: give nodes="):
         GatedQueryEngine.from_retriever(retriever, MockLLM(), embed_model=Words())
+
+
+class Fusion(QueryFusionRetriever):
+    """Asks the question, and others in place of those that a model would write."""
+
+    def _get_queries(self, original_query: str) -> list[QueryBundle]:
+        return [QueryBundle(INSIDE), QueryBundle(PASSAGES[4])]
+
+    async def _aget_queries(self, original_query: str) -> list[QueryBundle]:
+        return self._get_queries(original_query)
+
+
+class HyDE(HyDEQueryTransform):
+    """Has a passage embedded in place of the one that a model would write."""
+
+    def _run(self, query_bundle: QueryBundle, metadata: dict[str, Any]) -> QueryBundle:
+        return QueryBundle(query_bundle.query_str, custom_embedding_strs=[PASSAGES[4]])
+
+
+class Vector(HyDEQueryTransform):
+    """Has another vector searched than that of the question."""
+
+    def _run(self, query_bundle: QueryBundle, metadata: dict[str, Any]) -> QueryBundle:
+        return QueryBundle(query_bundle.query_str, embedding=embed(PASSAGES[4]))
+
+
+class Rewriting(HyDEQueryTransform):
+    """Searches for something else altogether."""
+
+    def _run(self, query_bundle: QueryBundle, metadata: dict[str, Any]) -> QueryBundle:
+        return QueryBundle(INSIDE)
+
+
+def fusion(retriever: BaseRetriever, queries: int) -> BaseRetriever:
+    return Fusion([retriever], llm=MockLLM(), num_queries=queries, use_async=False)
+
+
+REWRITING: dict[str, Callable[[BaseRetriever], BaseRetriever]] = {
+    "fusion": lambda retriever: fusion(retriever, 3),
+    "hyde": lambda retriever: TransformRetriever(retriever, HyDE(llm=MockLLM())),
+    "vector": lambda retriever: TransformRetriever(retriever, Vector(llm=MockLLM())),
+    "rewriting": lambda retriever: TransformRetriever(retriever, Rewriting(llm=MockLLM())),
+}
+
+
+@pytest.mark.parametrize("wrap", REWRITING.values(), ids=REWRITING)
+@pytest.mark.parametrize("ask", WAYS)
+def test_the_question_is_judged_not_what_it_was_rewritten_to(
+    retriever: CAUSRetriever, wrap: Callable[[BaseRetriever], BaseRetriever], ask: Ask
+) -> None:
+    """The cosines that nodes tell are of the text that was embedded."""
+    rewriting = wrap(retriever)
+    texts = [node.get_content() for node in rewriting.retrieve(OUTSIDE)]
+    own = max(float(np.dot(embed(text), embed(OUTSIDE))) for text in texts)
+    gated = GatedQueryEngine.from_retriever(rewriting, MockLLM(), nodes(), embed_model=Words())
+    told = ask(gated, OUTSIDE).metadata["retrieval"]
+    assert told["similarity"] == pytest.approx(own, abs=1e-6)
+    assert not told["retrieve"]
+    selector = ContextAwarenessSelector(rewriting, gated.gate, embed_model=Words())
+    assert selector.select(["context", "direct"], OUTSIDE).ind == 1
+    bare = RetrieverQueryEngine.from_args(rewriting, llm=MockLLM())
+    with pytest.raises(ValueError, match="the retriever tells no cosines of the query: give embed"):
+        ask(GatedQueryEngine(bare, MockLLM(), gated.gate), OUTSIDE)
+
+
+@pytest.mark.parametrize("wrap", [lambda retriever: retriever, lambda r: fusion(r, 1)])
+@pytest.mark.parametrize("ask", WAYS)
+def test_nothing_is_embedded_again_where_the_question_was_searched(
+    retriever: CAUSRetriever, wrap: Callable[[BaseRetriever], BaseRetriever], ask: Ask
+) -> None:
+    """By the retriever itself or one around it; wrapped by a tool, or transformed by the gate."""
+    model = retriever.embed_model
+    assert isinstance(model, Words)
+    for transform in (str, str.upper):
+        gated = GatedQueryEngine.from_retriever(
+            wrap(retriever), MockLLM(), nodes(), embed_model=model, transform=transform
+        )
+        for query in (INSIDE, f"\ninput is  {INSIDE} \n"):
+            model.embedded.clear()
+            assert ask(gated, query).metadata["retrieval"]["retrieve"] is True
+            assert model.embedded == [transform(INSIDE)]
+
+
+@pytest.mark.parametrize("ask", WAYS)
+def test_embedding_strings_of_the_caller_s_are_what_is_judged(
+    engine: GatedQueryEngine, ask: Ask
+) -> None:
+    """As a HyDE transform before the gate leaves them; they go through to the search."""
+    around = TransformQueryEngine(engine, HyDE(llm=MockLLM()))
+    plain = ask(engine, PASSAGES[4]).metadata["retrieval"]
+    assert ask(around, OUTSIDE).metadata["retrieval"]["similarity"] == plain["similarity"]
 
 
 @pytest.mark.parametrize("ask", WAYS)
@@ -327,7 +427,7 @@ def test_a_blank_query_is_refused(engine: GatedQueryEngine, ask: Ask, query: str
 
 def test_another_embedding_model_is_refused(engine: GatedQueryEngine, tmp_path: Path) -> None:
     """By the fit's own fingerprint; the model of the fit is taken."""
-    engine.gate.candidates.save(tmp_path / "gate")
+    engine.gate.save(tmp_path / "gate")
     gate = load_gate(tmp_path / "gate", Words())
     assert isinstance(gate, ContextGate)
     assert gate.candidates.levels == engine.gate.candidates.levels
@@ -338,6 +438,21 @@ def test_another_embedding_model_is_refused(engine: GatedQueryEngine, tmp_path: 
         GatedQueryEngine.from_retriever(retriever, MockLLM(), embed_model=Words(salt="x"))
     again = GatedQueryEngine.from_retriever(retriever, MockLLM(), embed_model=Words())
     assert again.gate.candidates.levels == gate.candidates.levels
+
+
+@pytest.mark.parametrize("fit", [{"words": True}, {"negatives": [OUTSIDE, "tides"] * 5}], ids=str)
+def test_a_gate_decides_after_loading_as_before(
+    retriever: CAUSRetriever, fit: dict[str, Any], tmp_path: Path
+) -> None:
+    """With the words that were counted, and negatives of one's own."""
+    engine = GatedQueryEngine.from_retriever(retriever, MockLLM(), **fit)
+    engine.gate.save(tmp_path / "gate")
+    inner = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
+    again = GatedQueryEngine(inner, MockLLM(), load_gate(tmp_path / "gate", Words()))
+    for query in map(QueryBundle, (INSIDE, OUTSIDE, *PASSAGES)):
+        assert again.decide(query).decision == engine.decide(query).decision
+    with pytest.raises(EmbeddingMismatchError, match="not the one the gate was fitted with"):
+        load_gate(tmp_path / "gate", Words(salt="x"))
 
 
 @pytest.mark.parametrize("ask", WAYS)

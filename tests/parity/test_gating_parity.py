@@ -9,7 +9,11 @@ import pytest
 pytest.importorskip("langchain_core")
 pytest.importorskip("llama_index.core")
 
+from langchain_core.runnables import RunnableLambda
+from llama_index.core.indices.query.query_transform import HyDEQueryTransform
 from llama_index.core.llms import MockLLM
+from llama_index.core.retrievers import TransformRetriever
+from llama_index.core.schema import QueryBundle
 
 import langchain_posrag as on_langchain
 import llamaindex_posrag as on_llamaindex
@@ -66,6 +70,37 @@ def test_the_same_query_is_decided_the_same(fit: dict[str, Any]) -> None:
         assert one == other
     if not fit:
         assert {one["retrieve"] for one, _ in both} == {True, False}
+
+
+class Rewritten(HyDEQueryTransform):
+    """Searches for a text, whatever it is asked."""
+
+    def _run(self, query_bundle: QueryBundle, metadata: dict[str, Any]) -> QueryBundle:
+        return QueryBundle(QUERIES[0])
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_a_retriever_that_rewrites_the_query_is_decided_about_the_same(words: bool) -> None:
+    """To the last bit: by the query, and not by what was searched."""
+
+    def rewrite(query: str) -> str:
+        return QUERIES[0]
+
+    ours = on_langchain.CAUSRetriever.from_documents(CORPUS.documents, LangChainEmbedding(), k=3)
+    gate = on_langchain.ContextAwarenessGate.from_retriever(
+        RunnableLambda(rewrite) | ours, LangChainEmbedding(), CORPUS.documents, words=words
+    )
+    theirs = on_llamaindex.CAUSRetriever.from_nodes(CORPUS.nodes, LlamaIndexEmbedding(), k=3)
+    engine = on_llamaindex.GatedQueryEngine.from_retriever(
+        TransformRetriever(theirs, Rewritten(llm=MockLLM())),
+        MockLLM(),
+        CORPUS.nodes,
+        embed_model=LlamaIndexEmbedding(),
+        words=words,
+    )
+    decided = [gate.invoke(query).decision for query in QUERIES]
+    assert decided == [engine.query(query).metadata["retrieval"] for query in QUERIES]
+    assert len({each["similarity"] for each in decided}) == len(QUERIES)
 
 
 def test_what_passes_the_gate_is_the_same() -> None:

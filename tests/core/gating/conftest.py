@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from shared_core.cli.demo.model import EmbeddingModel, default_model
+from shared_core.cli.embedding import EmbeddingModel, default_model
 from shared_core.gating import VectorCandidates
 from tests.core.gating.texts import GENERATED, PASSAGES
 

@@ -10,9 +10,10 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from shared_core.cli.demo.model import EmbeddingModel
+from shared_core.cli.embedding import EmbeddingModel
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.gating import RetrievalDecision, VectorCandidates, key_phrases
+from shared_core.gating.levels import Levels
 from shared_core.gating.policies import shortest_interval, statistic
 from tests.core.gating.conftest import IDS, highest, synthetic
 from tests.core.gating.texts import ASKED, ELSEWHERE, GENERATED, PASSAGES
@@ -140,6 +141,14 @@ def test_probability_rises_with_similarity_and_with_words(gate: VectorCandidates
         gate.decide(edge, coverage=1.5)
 
 
+def test_the_log_odds_are_of_the_documented_size() -> None:
+    """By hand: 8 over the span from foreign to near, 3 over all the words, even at 30% of them."""
+    levels = Levels(policy="calibrated", edge=0.4, near=0.7, upper=0.9, foreign=0.2)
+    assert levels.probability(0.5) == pytest.approx(0.8320184)  # 8 * 0.1 / 0.5 = 1.6
+    assert levels.probability(0.4, 0.8) == pytest.approx(0.8175745)  # 3 * (0.8 - 0.3) = 1.5
+    assert levels.probability(0.4, 0.3) == pytest.approx(0.5)
+
+
 def test_a_decision_explains_itself(gate: VectorCandidates) -> None:
     """As JSON, with plain floats, and a sentence that names policy and outcome."""
     explained = gate.decide(np.float32(0.1)).explain()  # type: ignore[arg-type]
@@ -206,6 +215,11 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
         gate.with_policy(1.5)
     with pytest.raises(ValueError, match="at least 10 questions, got 3"):
         VectorCandidates(negatives=foreign[:3])
+    with pytest.raises(ValueError, match="at least 10 questions, got 0"):
+        VectorCandidates(embed=lambda texts: foreign, negatives=[])
+    for embed, negatives in ((lambda texts: foreign, foreign), (None, ELSEWHERE)):
+        with pytest.raises(ValueError, match="texts where embed= is given, else their vectors"):
+            VectorCandidates(embed=embed, negatives=negatives)
     assert len(gate) == 20
     np.testing.assert_array_equal(gate.similarities, before)
 
@@ -266,6 +280,10 @@ def test_another_embedding_model_is_refused(gate: VectorCandidates, model: Embed
     bare = VectorCandidates.fit(ids, vectors, owners, pseudo, negatives=foreign)
     with pytest.raises(ValueError, match="nothing to verify with"):
         bare.verify_embeddings(model.embed)
+    own = VectorCandidates(embed=model.embed, negatives=ELSEWHERE)
+    own.verify_embeddings(model.embed)
+    with pytest.raises(EmbeddingMismatchError, match=r"cosine 0\.\d+|cosine -"):
+        own.verify_embeddings(lambda texts: np.roll(model.embed(texts), 1, axis=1))
 
 
 def test_fitting_changes_nothing_of_the_callers() -> None:

@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from shared_core.errors import CorruptIndexError, EmbeddingMismatchError, IndexFormatError
-from shared_core.gating import VectorCandidates
+from shared_core.gating import (
+    EVERYDAY_QUESTIONS,
+    ContextGate,
+    RetrievalDecision,
+    VectorCandidates,
+    WordCoverage,
+)
+from shared_core.gating.fitting import fit_gate
 from tests.core.gating.conftest import synthetic
+from tests.core.gating.texts import ASKED, ELSEWHERE
+from tests.core.gating.words import IDS, PASSAGES, embed
+
+VECTORS = np.array([embed(text) for text in PASSAGES], np.float32)
+
+NEGATIVES = ["is of to", *ELSEWHERE]
+
+
+def embed_all(texts: Sequence[str]) -> list[list[float]]:
+    """As in `words`; but of a text without long words it makes a vector of zeros."""
+    return [embed(text) if max(map(len, text.split())) > 3 else [0.0] * 512 for text in texts]
+
+
+def salted(texts: Sequence[str]) -> list[list[float]]:
+    """Another model."""
+    return embed_all([text.replace("e", "ue") for text in texts])
+
+
+def decisions(gate: ContextGate) -> list[RetrievalDecision]:
+    """What a gate says of every question, by all passages."""
+    return [
+        gate.decide(query, (VECTORS @ embed(gate.prepare(query))).tolist(), PASSAGES)
+        for query in (*ASKED, *ELSEWHERE)
+    ]
 
 
 @pytest.fixture
@@ -55,7 +90,7 @@ def test_a_crash_while_saving_leaves_the_old_file(
     def crash(*_: object) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("shared_core.gating.files.os.fsync", crash)
+    monkeypatch.setattr("shared_core.atomic.os.fsync", crash)
     small.delete(["c0"])
     with pytest.raises(OSError, match="no space"):
         small.save(path)
@@ -106,3 +141,112 @@ def test_loading_with_another_model_is_refused(gate: VectorCandidates, tmp_path:
     gate.save(tmp_path / "gate.npz")
     with pytest.raises(EmbeddingMismatchError):
         VectorCandidates.load(tmp_path / "gate.npz", embed=lambda texts: np.ones((len(texts), 384)))
+
+
+@pytest.mark.parametrize("negatives", [None, NEGATIVES])
+@pytest.mark.parametrize("words", [False, True])
+def test_a_gate_decides_after_loading_as_before(
+    words: bool, negatives: list[str] | None, tmp_path: Path
+) -> None:
+    """To the last bit and the last word of the reason; another model is refused."""
+    gate = fit_gate(IDS, PASSAGES, VECTORS, embed_all, words=words, negatives=negatives)
+    gate.save(tmp_path / "gate")
+    loaded = ContextGate.load(tmp_path / "gate", embed=embed_all)
+    before = decisions(gate)
+    assert {each.retrieve for each in before} == {True, False}
+    assert ("of its words there" in before[0].reason) is words
+    assert decisions(loaded) == before
+    assert decisions(ContextGate.load(str(tmp_path / "gate"))) == before
+    with pytest.raises(EmbeddingMismatchError, match="not the one the gate was fitted with"):
+        ContextGate.load(tmp_path / "gate", embed=salted)
+
+
+def test_words_go_on_being_counted_after_loading(tmp_path: Path) -> None:
+    """As those of the gate that was saved; what was deleted is not kept as a word."""
+    gate = fit_gate(IDS, PASSAGES, VECTORS, embed_all, words=True)
+    assert gate.coverage is not None
+    gate.coverage.add(["an unheard-of xylophone"])
+    gate.coverage.delete(["an unheard-of xylophone"])
+    gate.save(tmp_path / "gate")
+    loaded = ContextGate.load(tmp_path / "gate")
+    assert loaded.coverage is not None
+    assert "xylophone" not in loaded.coverage.counts
+    for each in (gate.coverage, loaded.coverage):
+        each.add(["a bee on a xylophone"])
+        each.delete(PASSAGES[:2])
+    assert loaded.coverage.counts == gate.coverage.counts
+    assert len(loaded.coverage) == len(gate.coverage) == len(PASSAGES) - 1
+    assert decisions(loaded) == decisions(gate)
+
+
+def test_functions_are_not_saved_and_have_to_be_given_again(tmp_path: Path) -> None:
+    """A transform is as it is given; the words of another splitter would be other words."""
+    candidates = fit_gate(IDS, PASSAGES, VECTORS, embed_all).candidates
+    coverage = WordCoverage(str.split)
+    coverage.add(PASSAGES)
+    gate = ContextGate(candidates=candidates, transform=str.upper, coverage=coverage)
+    gate.save(tmp_path / "gate")
+    with pytest.raises(ValueError, match=r"gate counts words of .* your own: give it as split="):
+        ContextGate.load(tmp_path / "gate")
+    loaded = ContextGate.load(tmp_path / "gate", transform=str.upper, split=str.split)
+    assert decisions(loaded) == decisions(gate)
+    for default in (fit_gate(IDS, PASSAGES, VECTORS, embed_all, words=True), candidates):
+        default.save(tmp_path / "gate")
+        with pytest.raises(ValueError, match=r"holds no words of .* your own: leave split= out"):
+            ContextGate.load(tmp_path / "gate", split=str.split)
+
+
+def test_a_gate_and_its_candidates_read_each_others_file(tmp_path: Path) -> None:
+    """The words are the gate's alone."""
+    gate = fit_gate(IDS, PASSAGES, VECTORS, embed_all, words=True)
+    gate.save(tmp_path / "gate")
+    assert VectorCandidates.load(tmp_path / "gate").decide(0.3) == gate.candidates.decide(0.3)
+    gate.candidates.save(tmp_path / "candidates")
+    loaded = ContextGate.load(tmp_path / "candidates")
+    assert loaded.coverage is None
+    assert loaded.candidates.decide(0.3) == gate.candidates.decide(0.3)
+
+
+def rewritten(path: Path, **changes: Any) -> None:
+    """Write a file anew as format 1 was, or with other changes of its manifest; digest and all."""
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    about = json.loads(arrays.pop("manifest").tobytes()) | changes
+    if about["format"] == 1:
+        arrays.pop("known", None)
+        for name in ("known", "coverage"):
+            about.pop(name)
+    about.pop("digest")
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for name, values in sorted(arrays.items()):
+        digest.update(f"{name} {values.dtype.str} {values.shape}".encode() + values.tobytes())
+    manifest = json.dumps(about | {"digest": digest.hexdigest()}).encode()
+    np.savez(path.open("wb"), manifest=np.frombuffer(manifest, np.uint8), **arrays)
+
+
+def test_a_file_of_format_1_is_read_as_it_was(tmp_path: Path) -> None:
+    """It knows the first everyday question, or no text; a format to come is refused."""
+    path = tmp_path / "gate"
+    gate = fit_gate(IDS, PASSAGES, VECTORS, embed_all)
+    gate.save(path)
+    rewritten(path, format=1, everyday=True)
+    asked: list[str] = []
+
+    def asking(texts: Sequence[str]) -> list[list[float]]:
+        asked.extend(texts)
+        return embed_all(texts)
+
+    assert decisions(ContextGate.load(path, embed=asking)) == decisions(gate)
+    assert asked == [EVERYDAY_QUESTIONS[0]]
+    with pytest.raises(EmbeddingMismatchError):
+        VectorCandidates.load(path, embed=salted)
+    other = fit_gate(IDS, PASSAGES, VECTORS, embed_all, negatives=NEGATIVES)
+    other.save(path)
+    rewritten(path, format=1, everyday=False)
+    assert decisions(ContextGate.load(path)) == decisions(other)
+    with pytest.raises(ValueError, match="nothing to verify with"):
+        ContextGate.load(path, embed=embed_all)
+    other.save(path)
+    rewritten(path, format=3)
+    with pytest.raises(IndexFormatError, match="has format 3, this version reads formats 1 and 2"):
+        ContextGate.load(path)

@@ -9,12 +9,18 @@ import numpy as np
 import pytest
 
 from shared_core import CAUS, HybridIndex, Passage
+from shared_core.errors import EmbeddingMismatchError
 from shared_core.gating import ContextGate, DriftMonitor
-from shared_core.gating.evidence import cosines, told
-from shared_core.gating.fitting import as_queries, fit_gate
+from shared_core.gating.evidence import Embedded, aevidence, cosines, evidence, told
+from shared_core.gating.fitting import as_queries, fit_gate, fit_index
 from tests.core.gating.words import DIM, IDS, INSIDE, OUTSIDE, PASSAGES, embed
 
 VECTORS = np.array([embed(text) for text in PASSAGES], np.float32)
+
+TOLD: list[dict[str, Any]] = [
+    {"dense": 0.4, "nearest": 0.6, "query": "hive"},
+    {"dense": 0.2, "nearest": 0.6, "query": "hive"},
+]
 
 TEXTS = ["hive", "dough", "tide pool of flour"]
 
@@ -36,21 +42,24 @@ def test_a_ranking_tells_the_nearest_cosine_whatever_it_ranks(alpha: float, batc
     index, expected = filled(), VECTORS @ np.array([embed(text) for text in TEXTS]).T
     for text, cosine in zip(TEXTS, expected.max(axis=0), strict=True):
         if batch:
-            (ranking,) = index.search_batch([text], [embed(text)], k=1, fetch_k=1, alpha=alpha)
+            (ranking,) = index.search_batch(
+                [f" {text}\n"], [embed(text)], k=1, fetch_k=1, alpha=alpha
+            )
         else:
-            ranking = index.search(text, embed(text), k=1, fetch_k=1, alpha=alpha)
+            ranking = index.search(f" {text}\n", embed(text), k=1, fetch_k=1, alpha=alpha)
         assert ranking.nearest == pytest.approx(cosine, abs=1e-6)
         assert ranking.nearest is not None
         assert ranking.nearest >= ranking.dense[0]
         placed = CAUS().place(ranking).explain()
         assert [why["nearest"] for why in placed] == [ranking.nearest]
+        assert [why["query"] for why in placed] == [ranking.query] == [text]
 
 
 def test_what_is_no_cosine_is_not_called_one() -> None:
     """Inner products may have any size; a ranking of bare scores, and an empty one, know none."""
     ranking = filled(metric="inner_product").search("hive", embed("hive"), k=2)
     assert ranking.nearest is None
-    assert "nearest" not in CAUS().place(ranking).explain()[0]
+    assert {"nearest", "query"}.isdisjoint(CAUS().place(ranking).explain()[0])
     assert CAUS().rank([0.9, 0.1], [1.0, 2.0]).nearest is None
     assert HybridIndex().search("hive", embed("hive")).nearest is None
 
@@ -69,11 +78,46 @@ def test_an_index_gives_back_what_it_embeds() -> None:
 
 def test_explanations_tell_cosines_or_nothing() -> None:
     """The nearest passage counts, though it is not there; one untold passage leaves it open."""
-    details = [{"dense": 0.4, "nearest": 0.6}, {"dense": 0.2, "nearest": 0.6}]
-    assert told(details, ["a", "b"]) == ([0.4, 0.2, 0.6], ["a", "b", ""])
-    assert told([{"dense": 0.6, "nearest": 0.6}], ["a"]) == ([0.6], ["a"])
-    assert told([*details, {"score": 1.0}], ["a", "b", "c"]) is None
-    assert told([], []) == ([], [])
+    assert told("hive", TOLD, ["a", "b"]) == ([0.4, 0.2, 0.6], ["a", "b", ""])
+    assert told("hive", [{**TOLD[0], "dense": 0.6}], ["a"]) == ([0.6], ["a"])
+    assert told("hive", [*TOLD, {"score": 1.0}], ["a", "b", "c"]) is None
+    assert told("hive", [], []) == ([], [])
+
+
+def test_explanations_tell_cosines_of_the_text_that_was_searched() -> None:
+    """Those of another do not count, nor those of a vector without a text; one is enough."""
+    assert told(" hive\n", TOLD, ["a", "b"]) == told("hive", TOLD, ["a", "b"])
+    assert told("dough", TOLD, ["a", "b"]) is None
+    assert told("hive", [TOLD[0], {**TOLD[1], "query": "dough"}], ["a", "b"]) is None
+    vector = [{**each, "query": None} for each in TOLD]
+    assert told("hive", vector, ["a", "b"]) is None
+    assert told(None, TOLD, ["a", "b"]) is None
+    assert told(None, vector, ["a", "b"]) == ([0.4, 0.2, 0.6], ["a", "b", ""])
+
+
+async def test_what_is_told_is_not_embedded() -> None:
+    """Awaited or not; what is not told is computed of the vectors."""
+    embedded: list[str] = []
+
+    def embed() -> Embedded:
+        embedded.append("once")
+        return [1.0, 0.0], [[3.0, 0.0], [0.0, 5.0]]
+
+    async def aembed() -> Embedded:
+        return embed()
+
+    for details, texts in ((TOLD, ["a", "b"]), ([], [])):
+        found = told("hive", details, texts)
+        assert evidence("hive", details, texts, embed) == found
+        assert await aevidence("hive", details, texts, aembed) == found
+    assert embedded == []
+    for query, untold in (("hive", [{}, {}]), ("dough", TOLD)):
+        for found in (
+            evidence(query, untold, ["a", "b"], embed),
+            await aevidence(query, untold, ["a", "b"], aembed),
+        ):
+            assert found == ([1.0, 0.0], ["a", "b"])
+    assert len(embedded) == 4
 
 
 def test_cosines_are_of_any_length_and_finite() -> None:
@@ -133,6 +177,22 @@ def test_a_gate_is_fitted_in_one_step() -> None:
     assert (other.candidates.policy, other.candidates.threshold) == ("median", 0.1)
     assert other.coverage is not None
     assert len(other.coverage) == len(PASSAGES)
+
+
+def test_a_gate_is_fitted_on_an_index() -> None:
+    """As on its passages and vectors; a model to be verified is, and only such a one."""
+    index, options = filled(), {"words": True, "policy": "median", "threshold": 0.1}
+    vectors = index.embedded()[1]
+    one = fit_gate(IDS, PASSAGES, vectors, embed_all, **options)  # type: ignore[arg-type]
+    for verify in (None, embed):
+        two = fit_index(index, embed_all, verify=verify, **options)  # type: ignore[arg-type]
+        assert two.candidates.levels == one.candidates.levels
+        assert two.candidates.threshold == 0.1
+        assert two.coverage is not None
+        assert one.coverage is not None
+        assert two.coverage.counts == one.coverage.counts
+    with pytest.raises(EmbeddingMismatchError, match="not the one the index was built with"):
+        fit_index(index, embed_all, verify=lambda text: embed(text[::-1]))
 
 
 def test_the_gate_tells_its_monitor_of_every_similarity() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared_core.cli.demo.model import EmbeddingModel
+from shared_core.cli.embedding import EmbeddingModel
 from shared_core.errors import GenerationError
 from shared_core.gating import (
     FEW_SHOT,

@@ -1,0 +1,68 @@
+"""The foreign questions of a fit, and the one of them that tells the embedding model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Vectors
+from shared_core.gating.background import Background
+from shared_core.gating.everyday import EVERYDAY_QUESTIONS
+from shared_core.gating.vectors import check_same_model, unit_rows
+
+Embed: TypeAlias = Callable[[Sequence[str]], npt.ArrayLike]
+"""Texts to vectors, shape (len(texts), dim): the embedding model that queries go through."""
+
+LEAST_NEGATIVES = 10
+"""Foreign questions whose median still means something."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A text and its vector, shape (dim,), of any length but zero."""
+
+    text: str
+    vector: Vectors
+
+    def check(self, embed: Embed) -> None:
+        """Raise EmbeddingMismatchError if the model makes another vector of the text."""
+        check_same_model(self.vector, embed([self.text]))
+
+
+def foreign_questions(
+    embed: Embed | None, negatives: npt.ArrayLike | None
+) -> tuple[Background | None, Known | None]:
+    """Return the background of an empty corpus, and a text that tells the model.
+
+    Parameters
+    ----------
+    embed, negatives
+        As in `VectorCandidates`: neither makes no background; vectors alone tell no model.
+
+    Raises
+    ------
+    ValueError
+        If there are too few questions, they are vectors with `embed` or texts without, or their
+        vectors do not fit.
+    """
+    if negatives is None:
+        if embed is None:
+            return None, None
+        negatives = EVERYDAY_QUESTIONS
+    rows = [*np.atleast_1d(np.asarray(negatives))]
+    if len(rows) < LEAST_NEGATIVES:
+        raise ValueError(
+            f"a background needs at least {LEAST_NEGATIVES} questions, got {len(rows)}"
+        )
+    if all(isinstance(row, str) for row in rows) is (embed is None):
+        raise ValueError("negatives must be texts where embed= is given, else their vectors")
+    texts = [] if embed is None else [str(row) for row in rows]
+    vectors = negatives if embed is None else embed(texts)
+    questions = unit_rows(vectors, len(rows), None, "background questions")
+    # A vector of zeros points nowhere; without `embed` there are no texts.
+    told = (Known(*each) for each in zip(texts, questions, strict=False) if each[1].any())
+    return Background.of(questions), next(told, None)
