@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self, TypedDict, Unpack
 
@@ -19,13 +19,12 @@ from pydantic import (
 )
 from typing_extensions import override
 
-from langchain_posrag.documents import DETAIL, copy_metadata, new_document
+from langchain_posrag.documents import copy_of
 from shared_core.attention.method import AttentionMethod
 from shared_core.attention.two_round import TwoRound
-from shared_core.explanations import merged
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.placement.curve import PositionalCurve, resolve_curve
+from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
 
 ModelField = Annotated[
     LocalModel,
@@ -163,11 +162,3 @@ class AttentionPlacement(AttentionOptions, BaseDocumentCompressor):
     ) -> list[Document]:
         """Do what `compress_documents` does, in a thread."""
         return await run_in_executor(None, self.compress_documents, documents, query)
-
-
-def copy_of(document: Document, detail: Mapping[str, Any] | None = None) -> Document:
-    """Return a copy of a document, which explains its slot if there is a `detail`."""
-    metadata = copy_metadata(document.metadata)
-    if detail is not None:
-        metadata[DETAIL] = merged(metadata.get(DETAIL), detail)
-    return new_document(document.id, document.page_content, metadata)

@@ -13,7 +13,7 @@ from langchain_core.runnables import run_in_executor
 from pydantic import ConfigDict, model_validator
 from typing_extensions import override
 
-from langchain_posrag.documents import annotate, copy_metadata, new_document, score_of
+from langchain_posrag.documents import annotate, copy_metadata, copy_with, score_of
 from langchain_posrag.options import CAUSArguments, CAUSOptions
 from shared_core import BM25Index
 from shared_core.gating.evidence import cosines
@@ -153,8 +153,8 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
         fused = []
         for index, detail in zip(arrangement.indices, arrangement.explain(), strict=True):
             document = documents[index]
-            metadata = copy_metadata(document.metadata)
+            metadata = copy_metadata(document.metadata, document)
             if self.include_scores:
                 annotate(metadata, detail, spent=spent)
-            fused.append(new_document(document.id, document.page_content, metadata))
+            fused.append(copy_with(document, metadata))
         return fused

@@ -11,7 +11,7 @@ from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnablePassthrough
 
 from langchain_posrag.retrievers import CAUSRetriever
-from shared_core.cli.demo.frameworks import DemoTask, Embed, ids_in_prompt, mark
+from shared_core.demo import DemoTask, Embed, ids_in_prompt, mark
 
 
 class FunctionEmbeddings(Embeddings):

@@ -11,6 +11,7 @@ from langchain_core.documents import Document
 from pydantic import BaseModel
 
 from shared_core import Arrangement, Passage
+from shared_core.explanations import merged
 
 DETAIL = "posrag"
 """Metadata key under which a document explains its place."""
@@ -29,12 +30,40 @@ _set_values, _set_given, _set_extra, _set_private = (
 _IMMUTABLE = frozenset({str, int, float, bool, type(None)})
 
 
-def copy_metadata(metadata: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return a copy that shares nothing mutable with `metadata`."""
+def copy_metadata(
+    metadata: Mapping[Any, Any], of: Document | Passage | None = None
+) -> dict[Any, Any]:
+    """Return a copy that shares nothing mutable with the metadata `of` a document.
+
+    Raises
+    ------
+    ValueError
+        If a value cannot be copied.
+    """
     for value in metadata.values():
         if type(value) not in _IMMUTABLE:
-            return deepcopy(dict(metadata))
+            try:
+                return deepcopy(dict(metadata))
+            except Exception as error:  # whatever a class of the user's raises
+                raise _uncopied(metadata, of) from error
     return dict(metadata)
+
+
+def _uncopied(metadata: Mapping[Any, Any], of: Document | Passage | None) -> ValueError:
+    where = "metadata"
+    if of is not None:
+        text = of.page_content if isinstance(of, Document) else of.text
+        where += f" of document {of.id!r} ({text[:40]!r})"
+    for key, value in metadata.items():
+        try:
+            deepcopy(value)
+        except Exception as error:
+            kind = type(value).__name__
+            return ValueError(
+                f"{where}: {key!r} holds a {kind}, which cannot be copied ({error}): keep what "
+                "names it in its place"
+            )
+    return ValueError(f"{where} cannot be copied")
 
 
 def id_of(document: Document) -> str:
@@ -44,13 +73,32 @@ def id_of(document: Document) -> str:
 
 def passage_of(document: Document, id_: str) -> Passage:
     """Return a document as a passage."""
-    return Passage(id_, document.page_content, copy_metadata(document.metadata))
+    return Passage(id_, document.page_content, copy_metadata(document.metadata, document))
 
 
 def with_id(document: Document) -> Document:
     """Return a copy that has an id; see `id_of`."""
-    metadata = copy_metadata(document.metadata)
+    metadata = copy_metadata(document.metadata, document)
     return new_document(id_of(document), document.page_content, metadata)
+
+
+def copy_with(document: Document, metadata: dict[Any, Any], *, text: str | None = None) -> Document:
+    """Return a copy with other metadata, and another text if given.
+
+    A document of the user's own class keeps its class and the rest of its fields, as they are.
+    """
+    text = document.page_content if text is None else text
+    if type(document) is Document:
+        return new_document(document.id, text, metadata)
+    return document.model_copy(update={"page_content": text, "metadata": metadata})
+
+
+def copy_of(document: Document, detail: Mapping[str, Any] | None = None) -> Document:
+    """Return a copy, which explains its slot if there is a `detail`."""
+    metadata = copy_metadata(document.metadata, document)
+    if detail is not None:
+        metadata[DETAIL] = merged(metadata.get(DETAIL), detail)
+    return copy_with(document, metadata)
 
 
 def new_document(id_: str | None, text: str, metadata: dict[Any, Any]) -> Document:
@@ -69,7 +117,8 @@ def new_document(id_: str | None, text: str, metadata: dict[Any, Any]) -> Docume
 
 def document_of(passage: Passage) -> Document:
     """Return a fresh document of a passage; the id of a passage without one is ``""``."""
-    return new_document(passage.id or None, passage.text, copy_metadata(passage.metadata))
+    metadata = copy_metadata(passage.metadata, passage)
+    return new_document(passage.id or None, passage.text, metadata)
 
 
 def score_of(document: Document, key: str) -> float | None:
@@ -101,7 +150,7 @@ def documents_of(arrangement: Arrangement, *, include_scores: bool) -> list[Docu
         return [document_of(passage) for passage in arrangement.passages]
     documents = []
     for passage, detail in zip(arrangement.passages, arrangement.explain(), strict=True):
-        metadata = copy_metadata(passage.metadata)
+        metadata = copy_metadata(passage.metadata, passage)
         annotate(metadata, detail)
         documents.append(new_document(passage.id or None, passage.text, metadata))
     return documents

@@ -67,7 +67,7 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
         return self._legs.add(documents)
 
     async def aadd_documents(self, documents: Sequence[Document]) -> list[str]:
-        """Do what `add_documents` does, with the embedding awaited."""
+        """Do what `add_documents` does, with the embedding and the store awaited."""
         return await self._legs.aadd(documents)
 
     @override
@@ -77,7 +77,7 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
 
     @override
     async def aupsert(self, items: Sequence[Document], /) -> UpsertResponse:  # type: ignore[override]
-        """Do what `upsert` does, with the embedding awaited."""
+        """Do what `upsert` does, with the embedding and the store awaited."""
         return UpsertResponse(succeeded=await self.aadd_documents(items), failed=[])
 
     @override
@@ -89,11 +89,12 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
         ValueError
             If there are no `ids`, nothing being deleted by omission, or they are one text.
         """
-        if ids is None:
-            raise ValueError("delete() needs ids=, got None")
-        check_several(ids)
-        deleted = self._legs.delete(ids)
-        return DeleteResponse(num_deleted=len(deleted), succeeded=deleted, num_failed=0, failed=[])
+        return _deleted(self._legs.delete(_given(ids)))
+
+    @override
+    async def adelete(self, ids: list[str] | None = None) -> DeleteResponse:  # type: ignore[override]
+        """Do what `delete` does, with the store awaited."""
+        return _deleted(await self._legs.adelete(_given(ids)))
 
     @override
     def get(self, ids: Sequence[str], /) -> list[Document]:  # type: ignore[override]
@@ -106,3 +107,20 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
         """
         check_several(ids)
         return self._legs.get(ids)
+
+    @override
+    async def aget(self, ids: Sequence[str], /) -> list[Document]:  # type: ignore[override]
+        """Do what `get` does, with the store awaited."""
+        check_several(ids)
+        return await self._legs.aget(ids)
+
+
+def _given(ids: list[str] | None) -> list[str]:
+    if ids is None:
+        raise ValueError("delete() needs ids=, got None")
+    check_several(ids)
+    return ids
+
+
+def _deleted(ids: list[str]) -> DeleteResponse:
+    return DeleteResponse(num_deleted=len(ids), succeeded=ids, num_failed=0, failed=[])

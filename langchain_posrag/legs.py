@@ -76,15 +76,23 @@ class Legs(ABC):
 
     @abstractmethod
     async def aadd(self, documents: Sequence[Document]) -> list[str]:
-        """Add like `add`, with the embedding awaited."""
+        """Add like `add`, with the embedding and the store awaited."""
 
     @abstractmethod
     def delete(self, ids: Sequence[str]) -> list[str]:
         """Delete from both legs; return the ids that were there."""
 
     @abstractmethod
+    async def adelete(self, ids: Sequence[str]) -> list[str]:
+        """Delete like `delete`, with the store awaited."""
+
+    @abstractmethod
     def get(self, ids: Sequence[str]) -> list[Document]:
         """Return fresh copies of the documents that are there."""
+
+    @abstractmethod
+    async def aget(self, ids: Sequence[str]) -> list[Document]:
+        """Get like `get`, with the store awaited."""
 
 
 @dataclass(slots=True)
@@ -173,5 +181,13 @@ class EmbeddingLegs(Legs):
         return self.index.delete(ids)
 
     @override
+    async def adelete(self, ids: Sequence[str]) -> list[str]:
+        return await run_in_executor(None, self.delete, ids)
+
+    @override
     def get(self, ids: Sequence[str]) -> list[Document]:
         return [document_of(passage) for passage in self.index.get(ids)]
+
+    @override
+    async def aget(self, ids: Sequence[str]) -> list[Document]:
+        return await run_in_executor(None, self.get, ids)

@@ -17,6 +17,7 @@ from langchain_posrag.options import CAUSArguments
 from langchain_posrag.saved_options import KEY, decode_options, encode_options
 from langchain_posrag.sparse_leg import as_sparse_leg
 from langchain_posrag.vector_store_legs import VectorStoreLegs
+from langchain_posrag.vector_stores import check_scored_search
 from langchain_posrag.vector_stores import higher_is_better as known_direction
 from shared_core import HybridIndex
 from shared_core.expansion import NeighbourSpans
@@ -122,9 +123,14 @@ class RetrieverLifecycle(IndexedDocuments):
         """Search any LangChain vector store as the dense leg, with BM25 beside it.
 
         The store's raw scores are used. What only the sparse leg finds has none, and stands at
-        the lowest that the store gave; the sparse score is exact for every document. A filter
-        goes to the store as it is given, except that InMemoryVectorStore and FAISS get it as a
-        function; what the store lets through nevertheless is dropped.
+        the lowest that the store gave; the sparse score is exact for every document. Equal
+        scores keep the order of the store, with what only the sparse leg finds behind.
+
+        A filter holds over any store. InMemoryVectorStore and FAISS are told every filter, Chroma
+        and PGVector every mapping of texts and finite numbers, other stores a mapping of single
+        values, as it is. What a store cannot be told, refuses (which warns) or lets through
+        nevertheless is dropped here, and the store asked for more until enough passes or it has
+        no more: over a large store a function that few documents pass reads much of it.
 
         Neighbours for `expand` are those among the documents of the sparse leg; the store's
         vectors are out of reach, so continuity is unknown and every change of heading stops.
@@ -132,7 +138,7 @@ class RetrieverLifecycle(IndexedDocuments):
         Parameters
         ----------
         store
-            Needs ``similarity_search_with_score``.
+            Needs ``similarity_search_with_score``, or its awaited form for `ainvoke` alone.
         sparse
             The store's documents, which are indexed here; or LangChain's BM25Retriever, which
             is converted; or a `langchain_posrag.sparse_leg.SparseLeg`.
@@ -147,9 +153,10 @@ class RetrieverLifecycle(IndexedDocuments):
         Raises
         ------
         ValueError
-            If the direction of the scores is not known, `sparse` is something else, or an
-            option is unknown or out of range.
+            If the store cannot search with scores, their direction is not known, `sparse` is
+            something else, or an option is unknown or out of range.
         """
+        check_scored_search(store)
         if higher_is_better is None:
             higher_is_better = known_direction(store)
         leg = as_sparse_leg(sparse, variant=variant, tokenizer=tokenizer)

@@ -18,10 +18,11 @@ from langchain_posrag.documents import (
     DETAIL,
     annotate,
     copy_metadata,
-    new_document,
+    copy_with,
     passage_of,
     score_of,
 )
+from langchain_posrag.options import refuse_arguments
 from shared_core.expanded import expand_passages, explain_expansion, similarities
 from shared_core.expansion import ChunkSource, NeighbourSpans
 from shared_core.explanations import merged
@@ -48,8 +49,8 @@ class NeighbourSpanTransformer(
 
     One object serves in a pipe (``retriever | NeighbourSpanTransformer.from_documents(chunks)``)
     and in LangChain's ContextualCompressionRetriever and DocumentCompressorPipeline. Chunks that
-    overlap or touch become one document, which no later step can tear apart: with the id and the
-    metadata of the best one that was retrieved, and the text of the span. Nothing is mutated.
+    overlap or touch become one document, which no later step can tear apart: a copy of the best
+    one that was retrieved, with its id, metadata and class, and the text of the span.
     Unless `include_scores` is False, the score of the span stands under ``metadata["score"]``,
     and how it came about, its ``rank`` among the spans, its ``slot`` and its ``placement`` (the
     order of the spans) under ``metadata["posrag"]``, in place of what told an earlier slot and
@@ -81,6 +82,8 @@ class NeighbourSpanTransformer(
         If an option is unknown or out of range (pydantic's ``ValidationError`` is one). When it
         is called: if the budget is smaller than the best document, the number of a chunk is no
         integer, a score is no finite number, or two chunks of different text have one place.
+    TypeError
+        If a call gives it an argument: its options are its fields.
 
     Examples
     --------
@@ -167,6 +170,7 @@ class NeighbourSpanTransformer(
         self, input: Sequence[Document], config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[Document]:
         """Return the spans as documents, slot by slot."""
+        refuse_arguments(self, kwargs)
         return self._call_with_config(self._expand, input, config)
 
     @override
@@ -174,6 +178,7 @@ class NeighbourSpanTransformer(
         self, input: Sequence[Document], config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[Document]:
         """Return the spans as documents, slot by slot; a store is read in a thread."""
+        refuse_arguments(self, kwargs)
 
         async def expand(documents: Sequence[Document]) -> list[Document]:
             return await run_in_executor(None, self._expand, documents)
@@ -183,6 +188,7 @@ class NeighbourSpanTransformer(
     @override
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> list[Document]:
         """Return the spans as documents, slot by slot."""
+        refuse_arguments(self, kwargs)
         return self._expand(documents)
 
     @override
@@ -207,7 +213,7 @@ class NeighbourSpanTransformer(
         ]
 
     def _document(self, seed: Document, text: str, why: dict[str, Any]) -> Document:
-        metadata = copy_metadata(seed.metadata)
+        metadata = copy_metadata(seed.metadata, seed)
         if self.include_scores:
             annotate(metadata, merged(metadata.get(DETAIL), why), spent=self.score_key)
-        return new_document(seed.id, text, metadata)
+        return copy_with(seed, metadata, text=text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
@@ -23,6 +24,19 @@ Alpha = Annotated[float, Field(ge=0, le=1)] | Literal["auto"]
 Psi = float | str | Path | InstanceOf[PositionProfile] | None
 
 
+def refuse_arguments(step: object, arguments: Mapping[str, Any]) -> None:
+    """Raise TypeError if a call gives arguments to a step whose options are its fields only.
+
+    LangChain's signatures take any, and would lose them without a word.
+    """
+    if arguments:
+        named = ", ".join(f"{name}=" for name in arguments)
+        raise TypeError(
+            f"a call of {type(step).__name__} takes no options, got {named}: give them to the "
+            "constructor, or let each call set them with configurable_fields()"
+        )
+
+
 class PlacementOptions(BaseModel):
     """Whether and how passages are put into the slots of a prompt.
 
@@ -37,7 +51,9 @@ class PlacementOptions(BaseModel):
     evidence
         ``"point"`` or ``"interval"``; see `shared_core.decide`.
     include_scores
-        Whether the documents explain themselves in their metadata.
+        Whether the documents explain themselves in their metadata. What is found by several
+        queries then differs by query; set it to False under LangChain's MultiQueryRetriever,
+        which keeps equal documents once and these as often as they are found.
     """
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)

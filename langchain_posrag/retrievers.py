@@ -32,12 +32,14 @@ class CAUSRetriever(RetrieverLifecycle):
 
     Every call may set `k`, `fetch_k`, `alpha` and a metadata `filter` for itself:
     ``retriever.invoke("query", k=3, filter={"lang": "en"})``. A filter is a mapping (equal
-    values; a list means any of them) or a function of the metadata, and holds in both legs.
+    values; a list means any of them) or a function of the metadata, and holds in both legs;
+    `from_vectorstore` says what a store makes of it.
 
     Documents come back as copies with their id. Unless `include_scores` is False they carry the
     fused score, in [0, 1] and higher is better, under ``metadata["score"]`` (a key of that name
     of the user's own stays) and its explanation under ``metadata["posrag"]``. A document that
-    comes without an id gets a random one.
+    comes without an id gets a random one. The explanation belongs to one query; so set it to False
+    under LangChain's MultiQueryRetriever, which keeps equal documents once.
 
     With `expand` the k passages that were found take in their neighbours, and what follows each
     other becomes one document: at most k documents come back, each with the id and metadata of

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
     CallbackManagerForRetrieverRun,
 )
 from langchain_core.documents import Document
-from langchain_core.runnables import run_in_executor
 
 from langchain_posrag.documents import document_of
 from langchain_posrag.legs import CallOptions
@@ -18,6 +18,8 @@ from shared_core.expanded import ExpandedArrangement
 
 Search = Callable[[CAUS, str, CallOptions], Arrangement]
 AsyncSearch = Callable[[CAUS, str, CallOptions], Awaitable[Arrangement]]
+
+_LEGS = ("dense", "sparse")
 
 
 def known(found: Arrangement | Exception) -> Search:
@@ -47,16 +49,24 @@ def traced(
     query: str,
     options: CallOptions,
 ) -> Arrangement:
-    """Search within the child runs ``dense``, ``sparse`` and ``gate``, if anyone listens."""
+    """Search within the child runs ``dense``, ``sparse`` and ``gate``, if anyone listens.
+
+    The legs run inside the core, side by side; so the runs of both span the search and the
+    embedding of the query. Each ends with the documents of the result in that leg's own order.
+    """
     if not run_manager.inheritable_handlers:
         return search(caus, query, options)
-    runs = _LegRuns(run_manager, query)
+    runs = [run_manager.get_child(leg).on_retriever_start(None, query, name=leg) for leg in _LEGS]
     try:
         found = search(caus, query, options)
     except Exception as error:
-        runs.fail(error)
+        for run in runs:
+            run.on_retriever_error(error)
         raise
-    runs.end(found)
+    for run, documents in zip(runs, _found(found), strict=True):
+        run.on_retriever_end(documents)
+    inputs, outputs = _gate(found)
+    run_manager.get_child("gate").on_chain_start(None, inputs, name="gate").on_chain_end(outputs)
     return found
 
 
@@ -67,53 +77,46 @@ async def atraced(
     query: str,
     options: CallOptions,
 ) -> Arrangement:
-    """Do what `traced` does; the handlers run in a thread, as LangChain has it."""
+    """Do what `traced` does; the handlers are awaited where the caller awaits."""
     if not run_manager.inheritable_handlers:
         return await search(caus, query, options)
-    runs = await run_in_executor(None, _LegRuns, run_manager.get_sync(), query)
+    runs = [
+        await run_manager.get_child(leg).on_retriever_start(None, query, name=leg) for leg in _LEGS
+    ]
     try:
         found = await search(caus, query, options)
     except Exception as error:
-        await run_in_executor(None, runs.fail, error)
+        for run in runs:
+            await run.on_retriever_error(error)
         raise
-    await run_in_executor(None, runs.end, found)
+    for run, documents in zip(runs, _found(found), strict=True):
+        await run.on_retriever_end(documents)
+    inputs, outputs = _gate(found)
+    gate = await run_manager.get_child("gate").on_chain_start(None, inputs, name="gate")
+    await gate.on_chain_end(outputs)
     return found
 
 
-class _LegRuns:
-    """The child runs of one search.
+def _found(arrangement: Arrangement) -> tuple[list[Document], list[Document]]:
+    """Return the documents of a result as each leg alone has them, in that leg's own order."""
+    ranking = arrangement.ranking
+    if isinstance(arrangement, ExpandedArrangement):
+        ranking = arrangement.seeds
+    return (
+        _by_leg(ranking, ranking.dense, ranking.dense_rank),
+        _by_leg(ranking, ranking.sparse, ranking.sparse_rank),
+    )
 
-    The legs run inside the core, side by side; so the runs of both span the search and the
-    embedding of the query. Each ends with the documents of the result in that leg's own order.
-    """
 
-    def __init__(self, run_manager: CallbackManagerForRetrieverRun, query: str) -> None:
-        self._parent = run_manager
-        self._legs = {
-            leg: run_manager.get_child(leg).on_retriever_start(None, query, name=leg)
-            for leg in ("dense", "sparse")
-        }
-
-    def fail(self, error: Exception) -> None:
-        for leg in self._legs.values():
-            leg.on_retriever_error(error)
-
-    def end(self, found: Arrangement) -> None:
-        ranking = found.seeds if isinstance(found, ExpandedArrangement) else found.ranking
-        gate = found.gate
-        dense = _by_leg(ranking, ranking.dense, ranking.dense_rank)
-        sparse = _by_leg(ranking, ranking.sparse, ranking.sparse_rank)
-        self._legs["dense"].on_retriever_end(dense)
-        self._legs["sparse"].on_retriever_end(sparse)
-        run = self._parent.get_child("gate").on_chain_start(None, {"psi": gate.psi}, name="gate")
-        run.on_chain_end(
-            {
-                "opened": gate.opened,
-                "reason": gate.reason,
-                "placement": found.placement,
-                "slots": list(found.slots),
-            }
-        )
+def _gate(arrangement: Arrangement) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the gate was given, and what came of it."""
+    gate = arrangement.gate
+    return {"psi": gate.psi}, {
+        "opened": gate.opened,
+        "reason": gate.reason,
+        "placement": arrangement.placement,
+        "slots": list(arrangement.slots),
+    }
 
 
 def _by_leg(ranking: Ranking, scores: Sequence[float], ranks: Sequence[int]) -> list[Document]:

@@ -11,10 +11,10 @@ from langchain_core.runnables import RunnableConfig, RunnableSerializable
 from pydantic import ConfigDict
 from typing_extensions import override
 
-from langchain_posrag.documents import DETAIL, copy_metadata, new_document
-from langchain_posrag.options import PlacementArguments, PlacementOptions, Psi
+from langchain_posrag.documents import DETAIL, copy_of
+from langchain_posrag.options import PlacementArguments, PlacementOptions, Psi, refuse_arguments
 from shared_core import Placement
-from shared_core.explanations import merged, ranked
+from shared_core.explanations import ranked
 
 
 class PlacementTransformer(
@@ -46,6 +46,8 @@ class PlacementTransformer(
     ValueError
         If an option is unknown or out of range, or the placement needs a position profile and
         `psi` is none (pydantic's ``ValidationError`` is one).
+    TypeError
+        If a call gives it an argument: its options are its fields.
     ProfileNotFoundError
         If `psi` names a profile that is not there.
 
@@ -70,6 +72,7 @@ class PlacementTransformer(
         self, input: Sequence[Document], config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[Document]:
         """Return copies of the documents by slot."""
+        refuse_arguments(self, kwargs)
         return self._call_with_config(self._place, input, config)
 
     @override
@@ -77,6 +80,7 @@ class PlacementTransformer(
         self, input: Sequence[Document], config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[Document]:
         """Return copies of the documents by slot; takes microseconds, so it needs no thread."""
+        refuse_arguments(self, kwargs)
 
         async def place(documents: Sequence[Document]) -> list[Document]:
             return self._place(documents)
@@ -86,6 +90,7 @@ class PlacementTransformer(
     @override
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> list[Document]:
         """Return copies of the documents by slot."""
+        refuse_arguments(self, kwargs)
         return self._place(documents)
 
     @override
@@ -96,12 +101,8 @@ class PlacementTransformer(
         return self._place(documents)
 
     def _place(self, documents: Sequence[Document]) -> list[Document]:
-        placed = []
         order = ranked([document.metadata.get(DETAIL) for document in documents])
-        for why in self.caus.explain(len(documents)):
-            document = documents[order[why["rank"]]]
-            metadata = copy_metadata(document.metadata)
-            if self.include_scores:
-                metadata[DETAIL] = merged(metadata.get(DETAIL), why)
-            placed.append(new_document(document.id, document.page_content, metadata))
-        return placed
+        return [
+            copy_of(documents[order[why["rank"]]], why if self.include_scores else None)
+            for why in self.caus.explain(len(documents))
+        ]

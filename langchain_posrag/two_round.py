@@ -8,16 +8,34 @@ from typing import Any, Unpack
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableConfig, RunnableSerializable, run_in_executor
 from pydantic import ConfigDict
-from typing_extensions import override
+from typing_extensions import TypedDict, override
 
-from langchain_posrag.attention import AttentionArguments, AttentionOptions, copy_of
+from langchain_posrag.attention import AttentionArguments, AttentionOptions
+from langchain_posrag.documents import copy_of
+from langchain_posrag.options import refuse_arguments
 from shared_core.attention.answering import Case, PlacedAnswer
 from shared_core.generation.local_model import ModelLike
 
-Answered = dict[str, Any]
+
+class Asked(TypedDict):
+    """Input of `TwoRoundChain`."""
+
+    question: str
+    documents: list[Document]
 
 
-class TwoRoundChain(AttentionOptions, RunnableSerializable[dict[str, Any], Answered]):
+class Answered(TypedDict):
+    """Output of `TwoRoundChain`; see there."""
+
+    answer: str
+    first_answer: str
+    documents: list[Document]
+    order: list[int]
+    scores: list[float]
+    rounds: int
+
+
+class TwoRoundChain(AttentionOptions, RunnableSerializable[Asked, Answered]):
     """Answer a question on a local model, place the documents by what it attended to, answer again.
 
     The input is ``{"question": str, "documents": [Document, ...]}``, as a retriever in a pipe
@@ -48,6 +66,8 @@ class TwoRoundChain(AttentionOptions, RunnableSerializable[dict[str, Any], Answe
     ValueError
         If an option is unknown (pydantic's ``ValidationError`` is one), or an input is not as
         above.
+    TypeError
+        If a call gives it an argument: its options are its fields.
     GenerationError
         At first use, if the model cannot be loaded or its attention cannot be read.
 
@@ -62,19 +82,19 @@ class TwoRoundChain(AttentionOptions, RunnableSerializable[dict[str, Any], Answe
         super().__init__(model=model, **options)
 
     @override
-    def invoke(
-        self, input: dict[str, Any], config: RunnableConfig | None = None, **kwargs: Any
-    ) -> Answered:
+    def invoke(self, input: Asked, config: RunnableConfig | None = None, **kwargs: Any) -> Answered:
         """Answer one question."""
+        refuse_arguments(self, kwargs)
         return self._call_with_config(self._answer, input, config)
 
     @override
     async def ainvoke(
-        self, input: dict[str, Any], config: RunnableConfig | None = None, **kwargs: Any
+        self, input: Asked, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Answered:
         """Answer one question in a thread."""
+        refuse_arguments(self, kwargs)
 
-        async def answer(input: dict[str, Any]) -> Answered:
+        async def answer(input: Asked) -> Answered:
             return await run_in_executor(None, self._answer, input)
 
         return await self._acall_with_config(answer, input, config)
@@ -82,42 +102,44 @@ class TwoRoundChain(AttentionOptions, RunnableSerializable[dict[str, Any], Answe
     @override
     def batch(
         self,
-        inputs: list[dict[str, Any]],
+        inputs: list[Asked],
         config: RunnableConfig | list[RunnableConfig] | None = None,
         *,
         return_exceptions: bool = False,
         **kwargs: Any,
     ) -> list[Answered]:
         """Answer many questions, `HuggingFaceModel.batch_size` at a time."""
+        refuse_arguments(self, kwargs)
         many = self._answer_each if return_exceptions else self._answer_all
         return self._batch_with_config(many, inputs, config, return_exceptions=return_exceptions)
 
     @override
     async def abatch(
         self,
-        inputs: list[dict[str, Any]],
+        inputs: list[Asked],
         config: RunnableConfig | list[RunnableConfig] | None = None,
         *,
         return_exceptions: bool = False,
         **kwargs: Any,
     ) -> list[Answered]:
         """Do what `batch` does, in a thread."""
+        refuse_arguments(self, kwargs)
         many = self._answer_each if return_exceptions else self._answer_all
 
-        async def answer(inputs: list[dict[str, Any]]) -> list[Exception | Answered]:
+        async def answer(inputs: list[Asked]) -> list[Exception | Answered]:
             return await run_in_executor(None, many, inputs)
 
         return await self._abatch_with_config(
             answer, inputs, config, return_exceptions=return_exceptions
         )
 
-    def _answer(self, input: dict[str, Any]) -> Answered:
+    def _answer(self, input: Asked) -> Answered:
         return self._answered([input])[0]
 
-    def _answer_all(self, inputs: list[dict[str, Any]]) -> list[Exception | Answered]:
+    def _answer_all(self, inputs: list[Asked]) -> list[Exception | Answered]:
         return [*self._answered(inputs)]
 
-    def _answer_each(self, inputs: list[dict[str, Any]]) -> list[Exception | Answered]:
+    def _answer_each(self, inputs: list[Asked]) -> list[Exception | Answered]:
         """Answer what can be answered: an input at fault must not cost the others theirs."""
         self.model.loaded  # noqa: B018 - without a model there is no use in trying each
         try:
@@ -128,7 +150,7 @@ class TwoRoundChain(AttentionOptions, RunnableSerializable[dict[str, Any], Answe
         half = len(inputs) // 2
         return [*self._answer_each(inputs[:half]), *self._answer_each(inputs[half:])]
 
-    def _answered(self, inputs: Sequence[Mapping[str, Any]]) -> list[Answered]:
+    def _answered(self, inputs: Sequence[Asked]) -> list[Answered]:
         asked = [_checked(given) for given in inputs]
         cases = [
             Case(question=question, documents=[each.page_content for each in documents])

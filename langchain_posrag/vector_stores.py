@@ -7,6 +7,7 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
+from langchain_posrag.store_filters import native_filter
 from shared_core.index.metadata import Where, predicate
 
 FAISS = "langchain_community.vectorstores.faiss.FAISS"
@@ -44,12 +45,22 @@ def higher_is_better(store: VectorStore) -> bool:
     )
 
 
+def check_scored_search(store: VectorStore) -> None:
+    """Raise ValueError if a store cannot search with scores, neither directly nor awaited."""
+    scored = ("similarity_search_with_score", "asimilarity_search_with_score")
+    if all(getattr(type(store), name, None) in (None, vars(VectorStore)[name]) for name in scored):
+        raise ValueError(
+            f"{type(store).__name__} has no similarity_search_with_score, by whose scores the legs "
+            "are fused: use a store that has, or CAUSRetriever.from_documents"
+        )
+
+
 def search_arguments(store: VectorStore, k: int, where: Where) -> dict[str, Any]:
     """Return the keyword arguments of a search for `k` documents that pass a filter.
 
     InMemoryVectorStore and FAISS get a function that means what the sparse leg means; other
-    stores get the filter as it is. FAISS makes room for what it is asked for, and so is asked
-    for no more than it holds.
+    stores get what `native_filter` can tell them. FAISS makes room for what it is asked for, and
+    so is asked for no more than it holds.
     """
     arguments: dict[str, Any] = {"k": k}
     faiss = FAISS in _class_names(store)
@@ -67,7 +78,8 @@ def search_arguments(store: VectorStore, k: int, where: Where) -> dict[str, Any]
             return passes(document.metadata)
 
         return {**arguments, "filter": keep}
-    return {**arguments, "filter": where}
+    native = native_filter(_class_names(store), where)
+    return arguments if native is None else {**arguments, "filter": native}
 
 
 def replaces_documents(store: VectorStore) -> bool:

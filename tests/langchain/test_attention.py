@@ -33,7 +33,7 @@ from shared_core.attention.two_round import Case, TwoRound
 from shared_core.generation.local_model import LocalModel
 from shared_core.generation.templates import PromptTemplate
 from shared_core.placement.attention import ATTENTION_PLACEMENTS, attention_placement
-from shared_core.placement.curve import PositionalCurve
+from shared_core.sensitivity.curve import PositionalCurve
 from tests.readers.corpus import held_out_questions
 
 FOLDER = Path(__file__).parents[1] / "readers"

@@ -5,9 +5,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from langchain_classic.retrievers import MultiQueryRetriever
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.language_models import FakeListLLM
 
 from langchain_posrag import CAUSRetriever
 from shared_core import HybridIndex
@@ -234,3 +236,20 @@ async def test_a_hundred_coroutines(
     found = await asyncio.gather(*map(retriever.ainvoke, queries))
 
     assert found == [serial[query] for query in queries]
+
+
+def test_without_scores_langchain_keeps_what_several_queries_find_once(
+    retriever: CAUSRetriever,
+) -> None:
+    """With them it does not: each explanation belongs to one query."""
+    model = FakeListLLM(responses=["relu layer\nthe relu module"])
+    told = MultiQueryRetriever.from_llm(retriever, model)
+    plain = MultiQueryRetriever.from_llm(
+        retriever.model_copy(update={"include_scores": False}), model
+    )
+
+    many = [document.id for document in told.invoke("relu")]
+    once = [document.id for document in plain.invoke("relu")]
+
+    assert len(many) > len({*many})
+    assert len(once) == len({*once}) == len({*many})

@@ -134,3 +134,61 @@ async def test_each_query_of_an_awaited_batch_has_its_child_runs(
 
     for run in tracer.roots:
         assert {child.name for child in run.child_runs} == {"dense", "sparse", "gate"}
+
+
+class Queueing(AsyncCallbackHandler):
+    """Writes through a lock that belongs to the caller's event loop, as a connection would."""
+
+    raise_error = True
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.lock = asyncio.Lock()
+        self.events: list[tuple[str, str | None]] = []
+
+    async def write(self, event: str, name: str | None = None) -> None:
+        assert asyncio.get_running_loop() is self.loop
+        async with self.lock:
+            await asyncio.sleep(0.001)  # long enough that others have to wait for the lock
+            self.events.append((event, name))
+
+    async def on_retriever_start(self, *args: Any, name: str | None = None, **kwargs: Any) -> None:
+        await self.write("start", name)
+
+    async def on_retriever_end(self, *args: Any, **kwargs: Any) -> None:
+        await self.write("end")
+
+    async def on_retriever_error(self, *args: Any, **kwargs: Any) -> None:
+        await self.write("error")
+
+    async def on_chain_start(self, *args: Any, name: str | None = None, **kwargs: Any) -> None:
+        await self.write("start", name)
+
+    async def on_chain_end(self, *args: Any, **kwargs: Any) -> None:
+        await self.write("end")
+
+
+@pytest.mark.parametrize("batch", [False, True])
+async def test_async_handlers_run_in_the_callers_loop(
+    traced_retriever: CAUSRetriever, batch: bool
+) -> None:
+    handler, queries = Queueing(), ["relu", "pool", "gru"]
+    config: Any = {"callbacks": [handler]}
+
+    if batch:
+        await traced_retriever.abatch(queries, config)
+    else:
+        await asyncio.gather(*(traced_retriever.ainvoke(query, config) for query in queries))
+
+    started = sorted(str(name) for event, name in handler.events if event == "start")
+    assert started == sorted(3 * ["CAUSRetriever", "dense", "sparse", "gate"])
+    assert [event for event, _ in handler.events].count("end") == len(started)
+
+
+async def test_errors_are_heard_in_the_callers_loop(traced_retriever: CAUSRetriever) -> None:
+    handler = Queueing()
+
+    with pytest.raises(ValueError, match="got 0"):
+        await traced_retriever.ainvoke("relu", {"callbacks": [handler]}, k=0)
+
+    assert [event for event, _ in handler.events] == 3 * ["start"] + 3 * ["error"]

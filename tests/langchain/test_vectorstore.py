@@ -4,6 +4,7 @@ import asyncio
 import copy
 import pickle
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -98,14 +99,17 @@ def details(documents: list[Document]) -> list[dict[str, Any]]:
     return [document.metadata["posrag"] for document in documents]
 
 
+@pytest.mark.parametrize("kind", ["memory", "faiss_l2", "faiss_inner_product"])
 def test_both_legs_of_the_whole_corpus_give_the_order_of_the_own_index(
-    store: VectorStore, documents: list[Document], embeddings: Embeddings
+    kind: str, embeddings: Embeddings
 ) -> None:
     # An inner product of unit vectors is their cosine, and orders as their distance does.
+    documents = [Document(f"{word} {i * 'layer '}", id=word) for i, word in enumerate(WORDS)]
+    store = make_store(kind, documents, embeddings)
     own = CAUSRetriever.from_documents(documents, embeddings, psi="always", fusion="rrf")
     retriever = CAUSRetriever.from_vectorstore(store, documents, psi="always", fusion="rrf")
 
-    for query in (QUERY, "pool gru", ""):
+    for query in ("layer", "pool gru", ""):
         assert ids(retriever.invoke(query)) == ids(own.invoke(query))
 
 
@@ -243,7 +247,7 @@ def test_a_filter_holds_even_if_the_store_ignores_it(
     found = retriever.invoke(QUERY, filter={"lang": ["en"]})
 
     assert {document.metadata["lang"] for document in found} == {"en"}
-    assert store.filters == [{"lang": ["en"]}]
+    assert store.filters == [{"lang": "en"}]
     assert retriever.invoke(QUERY)
     assert store.filters[-1] is None
 
@@ -373,6 +377,123 @@ async def test_add_and_delete_reach_both_legs(store: VectorStore, embeddings: Em
     assert (await retriever.adelete(["b", "d1"]))["num_deleted"] == 2
     assert not {"a", "b", "d1"} & set(ids(retriever.invoke("swish gelu")))
     assert store.get_by_ids(["a", "b", "d1"]) == retriever.get(["a", "b", "d1"]) == []
+
+
+class Awaited(InMemoryVectorStore):
+    """Has no synchronous method, as a store over an asynchronous connection."""
+
+    @staticmethod
+    def _refuse(*args: Any, **kwargs: Any) -> Any:
+        raise AssertionError("this method must be awaited")
+
+    add_documents = add_texts = delete = get_by_ids = _refuse
+    similarity_search = similarity_search_with_score = _refuse
+
+    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        return super().get_by_ids(ids)
+
+    async def adelete(self, ids: Any = None, **kwargs: Any) -> None:  # type: ignore[override]
+        super().delete(ids)
+
+    async def asimilarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> Any:
+        vector = await self.embedding.aembed_query(query)
+        return self.similarity_search_with_score_by_vector(vector, k, **kwargs)
+
+
+async def test_a_store_that_can_only_be_awaited(
+    documents: list[Document], embeddings: Embeddings
+) -> None:
+    store = Awaited(embeddings)
+    retriever = CAUSRetriever.from_vectorstore(store, [], k=20)
+
+    assert await retriever.aadd_documents(documents) == ids(documents)
+    assert (await retriever.aupsert([Document("swish", id="a")]))["succeeded"] == ["a"]
+    assert (await retriever.aupsert([Document("gelu", id="a")]))["succeeded"] == ["a"]
+    assert [document.page_content for document in await retriever.aget(["a", "none"])] == ["gelu"]
+    found = await retriever.ainvoke("gelu", filter=lambda metadata: metadata.get("page") != 1)
+    assert {*ids(found)} == {"a", *ids(documents)} - {"d1"}
+    assert await retriever.abatch(["gelu"]) == [await retriever.ainvoke("gelu")]
+    assert (await retriever.adelete(["a", "d1", "none"]))["succeeded"] == ["a", "d1"]
+    assert {*ids(await retriever.ainvoke("gelu"))} == {*ids(documents)} - {"d1"}
+    assert await retriever.aget(["a", "d1", "d2"]) == documents[2:3]
+
+
+async def test_what_is_awaited_is_refused_alike(store: VectorStore) -> None:
+    retriever = CAUSRetriever.from_vectorstore(store, [])
+    with pytest.raises(ValueError, match="needs ids="):
+        await retriever.adelete()
+    with pytest.raises(ValueError, match="got the text 'd1'"):
+        await retriever.adelete("d1")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="got the text 'd1'"):
+        await retriever.aget("d1")
+
+
+async def test_a_store_is_not_asked_for_no_ids(
+    documents: list[Document], embeddings: Embeddings
+) -> None:
+    """Chroma raises."""
+
+    class Strict(InMemoryVectorStore):
+        def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+            if not ids:
+                raise ValueError("Expected IDs to be a non-empty list, got 0 IDs in get.")
+            return super().get_by_ids(ids)
+
+        async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+            return self.get_by_ids(ids)
+
+    retriever = CAUSRetriever.from_vectorstore(Strict(embeddings), [])
+
+    assert len(retriever.add_documents([Document("swish")])) == 1
+    assert len(await retriever.aadd_documents([Document("gelu")])) == 1
+    assert retriever.get([]) == await retriever.aget([]) == []
+    assert retriever.delete([]) == await retriever.adelete([])
+    assert len(retriever.invoke("swish")) == 2
+
+
+def test_a_store_that_cannot_search_with_scores_is_refused(documents: list[Document]) -> None:
+    class Unscored(VectorStore):
+        @classmethod
+        def from_texts(cls, *args: Any, **kwargs: Any) -> "Unscored":
+            raise NotImplementedError
+
+        def similarity_search(self, *args: Any, **kwargs: Any) -> list[Document]:
+            return documents
+
+    class AwaitedAlone(Unscored):
+        async def asimilarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
+            return [(document, 1.0) for document in documents]
+
+    for direction in (None, True):
+        with pytest.raises(ValueError, match="Unscored has no similarity_search_with_score"):
+            CAUSRetriever.from_vectorstore(Unscored(), documents, higher_is_better=direction)
+    retriever = CAUSRetriever.from_vectorstore(AwaitedAlone(), documents, higher_is_better=True)
+    assert len(asyncio.run(retriever.ainvoke("relu"))) == 10
+    with pytest.raises(
+        NotImplementedError, match=r"AwaitedAlone .* only when awaited: use ainvoke"
+    ):
+        retriever.invoke("relu")
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+def test_equal_scores_keep_the_order_of_the_store(
+    documents: list[Document], higher_is_better: bool
+) -> None:
+    """With what only the sparse leg finds behind, though it was indexed first."""
+
+    class Tied(Bare):
+        def __init__(self) -> None:
+            pass
+
+        def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
+            return [(documents[at], 0.5) for at in (9, 2, 6)]
+
+    retriever = CAUSRetriever.from_vectorstore(
+        Tied(), documents, higher_is_better=higher_is_better, alpha=1.0, k=4
+    )
+
+    assert ids(retriever.invoke("conv"))[:3] == ["d9", "d2", "d6"]
+    assert retriever.invoke("conv")[3].id in ("d0", "d1")
 
 
 def test_deleting_by_the_stores_id_finds_the_document_without_one(

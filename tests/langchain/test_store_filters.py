@@ -1,0 +1,280 @@
+"""One filter over every store: told in its language, or held here."""
+
+import asyncio
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+
+from langchain_posrag import CAUSRetriever
+
+N = 240
+DOCUMENTS = [
+    Document(
+        f"number {i} {'relu' if i % 7 == 0 else 'pool'}",
+        id=f"d{i}",
+        metadata={
+            "i": i,
+            "even": i % 2 == 0,
+            "lang": ("en", "de", "fr")[i % 3],
+            "mixed": (1, 1.0, True, "1")[i % 4],
+            "my-key": i % 5,
+        },
+    )
+    for i in range(N)
+]
+MEMORY = InMemoryVectorStore.from_documents(DOCUMENTS, DeterministicFakeEmbedding(size=8))
+Found = list[tuple[Document, float]]
+
+
+class Store(VectorStore):
+    """Keeps what it was asked, and finds by distance what `passes`."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, Any]] = []
+
+    @classmethod
+    def from_texts(cls, *args: Any, **kwargs: Any) -> "Store":
+        raise NotImplementedError
+
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        raise NotImplementedError
+
+    def similarity_search_with_score(  # type: ignore[override]
+        self, query: str, k: int = 4, filter: Any = None
+    ) -> Found:
+        self.asked.append((k, filter))
+        passes = (lambda metadata: True) if filter is None else self.passes(filter)
+        found = MEMORY.similarity_search_with_score(
+            query, k, filter=lambda document: passes(document.metadata)
+        )
+        return [(document, 1 - score) for document, score in found]
+
+    def passes(self, where: Any) -> Callable[[Mapping[str, Any]], bool]:
+        raise NotImplementedError
+
+
+class Chroma(Store):
+    """Refuses what chromadb's ``validate_where`` refuses, and tells True from 1."""
+
+    __module__ = "langchain_chroma.vectorstores"
+
+    def passes(self, where: Any) -> Callable[[Mapping[str, Any]], bool]:
+        if not isinstance(where, dict):
+            raise ValueError(f"Expected where to be a dict, got {where}")
+        if len(where) != 1:
+            raise ValueError(f"Expected where to have exactly one operator, got {where}")
+        ((key, value),) = where.items()
+        if key in ("$and", "$or"):
+            if len(value) <= 1:
+                raise ValueError(f"Expected a list with at least two expressions, got {value}")
+            parts = [self.passes(part) for part in value]
+            every = all if key == "$and" else any
+            return lambda metadata: every(part(metadata) for part in parts)
+        if not isinstance(value, str | int | float | dict):
+            raise ValueError(f"Expected where value to be a str, int, float, got {value}")
+        values = [value]
+        if isinstance(value, dict):
+            ((name, values),) = value.items()
+            kinds = {type(each) for each in values}
+            if name != "$in" or len(kinds) != 1 or not kinds <= {str, int, float, bool}:
+                raise ValueError(f"Expected a non-empty list of values of one type, got {value}")
+        if any(isinstance(each, float) and not math.isfinite(each) for each in values):
+            raise ValueError("Invalid where clause")
+        return lambda metadata: any(same(metadata.get(key), each) for each in values)
+
+
+class PGVector(Store):
+    """Refuses what langchain-postgres refuses, and tells True from 1; of a list any will do."""
+
+    __module__ = "langchain_postgres.vectorstores"
+
+    def passes(self, where: Any) -> Callable[[Mapping[str, Any]], bool]:
+        if not isinstance(where, dict) or not where:
+            raise ValueError(f"Invalid type: Expected a dictionary but got {where!r}")
+        for key, value in where.items():
+            if not key.isidentifier():
+                raise ValueError(f"Invalid field name: {key}. Expected a valid identifier.")
+            if "NaN" in str(value) or "nan" in str(value):
+                raise ValueError("invalid input syntax for type json")
+        return lambda metadata: all(
+            any(same(metadata.get(key), each) for each in (v if isinstance(v, list) else [v]))
+            for key, v in where.items()
+        )
+
+
+class Unknown(Store):
+    """Takes one value of each key, and refuses numbers."""
+
+    def passes(self, where: Any) -> Callable[[Mapping[str, Any]], bool]:
+        if any(not isinstance(value, str) for value in where.values()):
+            raise TypeError("only texts, please")
+        return lambda metadata: where.items() <= metadata.items()
+
+
+class Ignoring(Store):
+    """Takes any filter, and lets everything through."""
+
+    def passes(self, where: Any) -> Callable[[Mapping[str, Any]], bool]:
+        return lambda metadata: True
+
+
+def same(one: Any, other: Any) -> bool:
+    return isinstance(one, bool) == isinstance(other, bool) and operator.eq(one, other)
+
+
+TOLD: list[Any] = [
+    {"lang": "en"},
+    {"lang": "en", "even": True},
+    {"lang": ["en", "fr"]},
+    {"lang": ("de",), "i": {3, 4, 7, 10}},
+    {"i": [3, 4.0, 200]},
+    {"even": 1},
+    {"mixed": True},
+    {"mixed": ["1", 1.0]},
+    {"lang": "it"},
+    {"absent": 1},
+]
+"""Filters that a store with a language of its own can be told."""
+
+NOT_TOLD: list[Any] = [
+    lambda metadata: metadata["i"] > 225,
+    lambda metadata: metadata["even"],
+    lambda metadata: False,
+    {"i": None},
+    {"i": [None, 5]},
+    {"i": np.int64(7)},
+    {"i": float("nan")},
+    {"i": []},
+    {"lang": "en", "i": set()},
+]
+
+
+def shown(where: Any) -> str:
+    return "function" if callable(where) else str(where)
+
+
+def answers(retriever: CAUSRetriever, where: Any) -> list[Document]:
+    """What `invoke` and `ainvoke` return; they have to agree."""
+    found = retriever.invoke("number relu", filter=where)
+    assert asyncio.run(retriever.ainvoke("number relu", filter=where)) == found
+    return found
+
+
+@pytest.mark.parametrize("options", [{"k": 9, "alpha": 1.0}, {"k": 3, "fetch_k": 5}], ids=str)
+@pytest.mark.parametrize("where", [{}, {"my-key": 2}, *TOLD, *NOT_TOLD], ids=shown)
+@pytest.mark.parametrize("kind", [Chroma, PGVector, Unknown, Ignoring])
+@pytest.mark.filterwarnings("ignore:Unknown refused the filter")
+def test_a_filter_holds_over_any_store(
+    kind: type[Store], where: Any, options: dict[str, Any]
+) -> None:
+    """As over LangChain's own, which takes a function."""
+    one = CAUSRetriever.from_vectorstore(
+        kind(), DOCUMENTS, higher_is_better=False, include_scores=False, **options
+    )
+    other = CAUSRetriever.from_vectorstore(MEMORY, DOCUMENTS, include_scores=False, **options)
+
+    assert answers(one, where) == answers(other, where)
+
+
+@pytest.mark.parametrize("where", TOLD, ids=str)
+@pytest.mark.parametrize("kind", [Chroma, PGVector])
+def test_a_store_that_is_told_is_asked_once(kind: type[Store], where: Any) -> None:
+    store = kind()
+    CAUSRetriever.from_vectorstore(store, DOCUMENTS).invoke("relu", filter=where)
+    ((k, told),) = store.asked
+    assert k == 50
+    assert told is not None
+
+
+def test_a_store_that_is_not_told_is_asked_until_enough_passes() -> None:
+    store = Chroma()
+    retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS, k=5, fetch_k=10)
+
+    best_first = [hit.metadata["i"] for hit, _ in store.similarity_search_with_score("relu", N)]
+
+    def asked(step: int) -> list[int]:
+        """How deep the store is asked where every `step`-th of what it finds passes."""
+        passing = {*best_first[::step]}
+        store.asked.clear()
+        retriever.invoke("relu", filter=lambda metadata: metadata["i"] in passing)
+        assert {told for _, told in store.asked} == {None}
+        return [k for k, _ in store.asked]
+
+    assert asked(1) == [10]
+    assert asked(3) == [10, 40]
+    assert asked(16) == [10, 40, 160]
+    assert asked(60) == [10, 40, 160, 640]
+
+
+def test_a_filter_that_nothing_can_pass_asks_nothing_of_the_store() -> None:
+    store = Chroma()
+    retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS)
+    assert retriever.invoke("relu", filter={"lang": "en", "i": []}) == []
+    assert store.asked == []
+
+
+def test_a_store_that_holds_to_the_filter_is_asked_once_though_few_pass() -> None:
+    """Or each filtered search would read all the store."""
+    store = Unknown()
+    retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS, higher_is_better=False)
+    retriever.invoke("relu", filter={"lang": "it"})
+    assert store.asked == [(50, {"lang": "it"})]
+
+
+def test_a_store_of_another_language_gets_single_values_as_they_are() -> None:
+    store = Unknown()
+    retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS, higher_is_better=False, k=3)
+
+    for where, told in (
+        ({"lang": "en"}, {"lang": "en"}),
+        ({"lang": ["en"]}, {"lang": "en"}),
+        ({"lang": ["en", "de"]}, None),
+        (lambda metadata: metadata["lang"] == "en", None),
+    ):
+        store.asked.clear()
+        retriever.invoke("relu", filter=where)
+        assert store.asked[0][1] == told
+
+
+def test_a_refusal_is_told() -> None:
+    store = Unknown()
+    retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS, higher_is_better=False, fetch_k=20)
+
+    with pytest.warns(
+        UserWarning, match=r"Unknown refused the filter \{'i': 7\} \(TypeError: only"
+    ):
+        (found,) = retriever.invoke("relu", filter={"i": 7})
+
+    assert found.id == "d7"
+    assert store.asked == [(20, {"i": 7}), (20, None), (80, None), (320, None)]
+
+
+async def test_an_error_of_another_kind_stays_one() -> None:
+    """Of the store without a filter, of the store twice, and of the filter itself."""
+
+    class Down(Unknown):
+        def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
+            raise ConnectionError("no store today")
+
+    down = CAUSRetriever.from_vectorstore(Down(), DOCUMENTS, higher_is_better=False)
+    for where in (None, lambda metadata: True):
+        with pytest.raises(ConnectionError, match="no store today"):
+            down.invoke("relu", filter=where)
+        with pytest.raises(ConnectionError, match="no store today"):
+            await down.ainvoke("relu", filter=where)
+    with (
+        pytest.warns(UserWarning, match="refused the filter"),
+        pytest.raises(ConnectionError, match="no store today"),
+    ):
+        down.invoke("relu", filter={"lang": "en"})
+    for store in (MEMORY, Chroma()):
+        retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS)
+        with pytest.raises(KeyError, match="absent"):
+            retriever.invoke("relu", filter=lambda metadata: metadata["absent"] > 1)
