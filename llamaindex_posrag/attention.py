@@ -12,17 +12,17 @@ from typing import Annotated, Any
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PlainSerializer, PrivateAttr
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from pydantic import BeforeValidator, PlainValidator
 
 from llamaindex_posrag.events import reranking
+from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode, explanation, moved
 from shared_core.attention.method import AttentionMethod
 from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.placement.curve import PositionalCurve, resolve_curve
+from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
 
 ModelField = Annotated[
     LocalModel, PlainValidator(LocalModel.of), PlainSerializer(lambda model: model.location)
@@ -34,7 +34,7 @@ CurveField = Annotated[
 ]
 
 
-class AttentionPlacementPostprocessor(BaseNodePostprocessor):
+class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
     """Put nodes where a local model attends to them, in one round of its own.
 
     The model answers the query over the nodes as they come; what it attends to ranks them, and

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
-from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 
 from llamaindex_posrag.embedding import embedded_text, plain_text
 from llamaindex_posrag.events import reranking
 from llamaindex_posrag.fields import PlacementField, PsiField
+from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
 from llamaindex_posrag.nodes import explained
 from llamaindex_posrag.statistics import NodeStatistics
 from shared_core import CAUS, BM25Index, Placement
@@ -28,7 +28,7 @@ from shared_core.sensitivity import Psi
 from shared_core.types import Evidence, Fusion
 
 
-class CAUSPostprocessor(BaseNodePostprocessor):
+class CAUSPostprocessor(FixedOptionsPostprocessor):
     """Fuse the nodes' scores with BM25, keep the best k, and place them if the gate opens.
 
     The scores that come in are the dense leg. A score that is None or NaN is missing and counts

@@ -14,7 +14,7 @@ from llama_index.core.schema import TextNode
 
 from llamaindex_posrag.retrievers import CAUSRetriever
 from shared_core import Passage
-from shared_core.cli.demo.frameworks import DemoTask, Embed, ids_in_prompt, mark
+from shared_core.demo import DemoTask, Embed, ids_in_prompt, mark
 
 _ID = "id"
 _AMPLE_WINDOW = 1_000_000

@@ -15,6 +15,19 @@ def as_bundle(query: QueryType) -> QueryBundle:
     return QueryBundle(query) if isinstance(query, str) else query
 
 
+def as_bundles(queries: Sequence[QueryType]) -> list[QueryBundle]:
+    """Return queries as bundles.
+
+    Raises
+    ------
+    ValueError
+        If it is one query instead of several: the letters of a text are no queries.
+    """
+    if isinstance(queries, str | QueryBundle):
+        raise ValueError(f"queries must be several queries, got {queries!r}; give [{queries!r}]")
+    return [as_bundle(query) for query in queries]
+
+
 def plain_text(query: QueryBundle) -> str:
     r"""Return the question itself, without the ``"\ninput is ...\n"`` that RetrieverTool adds."""
     return unwrapped(query.query_str).strip()
@@ -36,6 +49,13 @@ async def aembed(model: BaseEmbedding, query: QueryBundle) -> list[float]:
     if query.custom_embedding_strs:
         return await model.aget_agg_embedding_from_queries(query.custom_embedding_strs)
     return await model.aget_query_embedding(plain_text(query))
+
+
+def embedded_query(query: QueryBundle) -> str | None:
+    """Return what `embed` embeds, as one text; None of a query that brings its own embedding."""
+    if query.embedding is not None:
+        return None
+    return "\n".join(query.custom_embedding_strs or [plain_text(query)]).strip()
 
 
 def embedded_text(node: BaseNode) -> str:

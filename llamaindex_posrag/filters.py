@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypeGuard, cast
 
+from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import (
     FilterCondition,
     FilterOperator,
@@ -15,11 +16,26 @@ from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 
 Predicate: TypeAlias = Callable[[Mapping[str, Any]], bool]
 
+SOURCE = "llamaindex_ref_doc_id"
+"""Key of the source document in `filterable`; no key of the user's own, which stays as it is."""
+
+_NAMES_OF_SOURCE = frozenset({"doc_id", "ref_doc_id", "document_id"})
+"""What LlamaIndex calls the source document in filters, whatever the metadata say."""
+
+
+def filterable(node: BaseNode) -> dict[str, Any]:
+    """Return what a filter sees of a node: its metadata, and the id of its source document.
+
+    A node without one has the id ``"None"`` there, as in LlamaIndex's own stores.
+    """
+    return {**node.metadata, SOURCE: node.ref_doc_id or "None"}
+
 
 def where(filters: MetadataFilters | None) -> Mapping[str, Any] | Predicate | None:
     """Return a filter for the core: wanted values where those say it all, else a `predicate`.
 
     The core looks wanted values up by column; a function it has to call for every passage.
+    Both hold for the metadata that `filterable` returns.
 
     Raises
     ------
@@ -31,11 +47,15 @@ def where(filters: MetadataFilters | None) -> Mapping[str, Any] | Predicate | No
     if filters is None or not filters.filters:
         return None
     equalities = [part for part in filters.filters if _is_equality(part)]
-    wanted = {part.key: part.value for part in equalities}
+    wanted = {_column(part.key): part.value for part in equalities}
     all_must_hold = filters.condition in (FilterCondition.AND, None)
     if all_must_hold and len(wanted) == len(equalities) == len(filters.filters):
         return wanted
     return predicate(filters)
+
+
+def _column(key: str) -> str:
+    return SOURCE if key in _NAMES_OF_SOURCE else key
 
 
 def _is_equality(part: MetadataFilter | MetadataFilters) -> TypeGuard[MetadataFilter]:
@@ -46,7 +66,7 @@ def _is_equality(part: MetadataFilter | MetadataFilters) -> TypeGuard[MetadataFi
 
 
 def predicate(filters: MetadataFilters | None) -> Predicate | None:
-    """Return a function that tells whether a node's metadata passes; None for no filter.
+    """Return a function that tells whether what is `filterable` passes; None for no filter.
 
     Every operator means what it means in LlamaIndex's own in-memory store, whose matching is
     used; filters may be nested, which that store refuses.
@@ -69,6 +89,7 @@ def predicate(filters: MetadataFilters | None) -> Predicate | None:
 def _part(part: MetadataFilter | MetadataFilters) -> Predicate:
     if isinstance(part, MetadataFilters):
         return predicate(part) or _everything
+    part = part.model_copy(update={"key": _column(part.key)})
     # The store looks metadata up by node id; here the metadata itself takes the id's place.
     return cast(
         Predicate,

@@ -6,15 +6,18 @@ import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, Unpack
 
 import numpy as np
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from llamaindex_posrag.embedding import plain_text
-from llamaindex_posrag.filters import predicate
+from llamaindex_posrag.filters import filterable, predicate
+from llamaindex_posrag.index_leg import IndexLeg, held_nodes
 from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import arranged, explained, isolated, to_passage
 from llamaindex_posrag.statistics import NodeStatistics
@@ -22,6 +25,7 @@ from shared_core import CAUS
 from shared_core.index.bm25 import Variant
 from shared_core.index.neighbours import PassageNeighbours
 from shared_core.index.tokenize import Tokenizer
+from shared_core.options import CAUSArguments
 
 
 class FusingRetriever(BaseRetriever):
@@ -31,6 +35,7 @@ class FusingRetriever(BaseRetriever):
     counts with the lowest score of the dense leg (``missing="floor"``); a `CAUSRetriever` over
     its own index scores it exactly. Nodes are added and deleted where the dense leg keeps them;
     what BM25 searches is fixed. Neighbours for ``caus.expand`` are those among what BM25 searches.
+    An `IndexNode` leads to its object after the fusion.
 
     Parameters
     ----------
@@ -46,6 +51,8 @@ class FusingRetriever(BaseRetriever):
         Metadata a node must have for BM25 to find it; give `dense` the same.
     variant, tokenizer
         As in `shared_core.BM25Index`.
+    callback_manager, object_map, verbose
+        As in LlamaIndex's `BaseRetriever`.
 
     Raises
     ------
@@ -63,11 +70,14 @@ class FusingRetriever(BaseRetriever):
         filters: MetadataFilters | None = None,
         variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
+        callback_manager: CallbackManager | None = None,
+        object_map: dict[str, Any] | None = None,
+        verbose: bool = False,
     ) -> None:
         if not nodes:
             raise ValueError(
                 "no nodes for the BM25 leg; a vector store that keeps the text itself leaves "
-                "the docstore empty: give nodes="
+                "them out of the docstore: give nodes="
             )
         self.caus = caus or CAUS()
         self._dense = dense
@@ -75,13 +85,15 @@ class FusingRetriever(BaseRetriever):
         self._nodes = [isolated(node) for node in nodes]
         self._statistics = NodeStatistics(nodes, variant=variant, tokenizer=tokenizer)
         passes = predicate(filters)
-        self._allowed = None if passes is None else np.array([passes(n.metadata) for n in nodes])
+        self._allowed = None
+        if passes is not None:
+            self._allowed = np.array([passes(filterable(node)) for node in nodes])
         self._reader = NodeChunks(self.caus.chunk_keys)
         self._neighbours = None
         if self.caus.expand is not None:
-            allowed = [node for node in nodes if passes is None or passes(node.metadata)]
+            allowed = [node for node in nodes if passes is None or passes(filterable(node))]
             self._neighbours = PassageNeighbours.of(map(to_passage, allowed), self._reader)
-        super().__init__()
+        super().__init__(callback_manager, object_map, verbose=verbose)
 
     @classmethod
     def from_index(
@@ -90,10 +102,13 @@ class FusingRetriever(BaseRetriever):
         nodes: Sequence[BaseNode] | None = None,
         *,
         higher_is_better: bool,
-        caus: CAUS | None = None,
         filters: MetadataFilters | None = None,
         variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
+        callback_manager: CallbackManager | None = None,
+        object_map: dict[str, Any] | None = None,
+        verbose: bool = False,
+        **options: Unpack[CAUSArguments],
     ) -> FusingRetriever:
         """Build one whose dense leg is a vector index of LlamaIndex.
 
@@ -102,27 +117,37 @@ class FusingRetriever(BaseRetriever):
         index
             Any vector index; its own embedding model embeds the query.
         nodes
-            What BM25 searches; by default what the index keeps in its docstore.
+            What BM25 searches; by default the nodes of the index, as its docstore has them now.
+            With another store than LlamaIndex's own, those that ``delete_nodes`` deleted are
+            among them, unless by ``delete_from_docstore=True``.
         higher_is_better
             False where the store returns distances, as FaissVectorStore with an L2 index does.
-        caus, filters, variant, tokenizer
+        filters, variant, tokenizer, callback_manager, verbose
             As in the constructor; both legs get the filters.
+        object_map
+            What index nodes lead to; by default as the index knows it.
+        **options
+            As in `shared_core.CAUS`; both legs are searched to the depth `fetch_k`.
 
         Raises
         ------
         ValueError
-            If there are no nodes for BM25: a store that keeps the text leaves no docstore.
+            If there are no nodes for BM25: an index over a vector store that keeps the text
+            itself leaves them out of its docstore. Or if an option is out of range.
         """
-        caus = caus or CAUS()
-        documents = index.docstore.docs.values() if nodes is None else nodes
+        caus = CAUS(**options)
+        dense = index.as_retriever(similarity_top_k=max(caus.k, caus.fetch_k), filters=filters)
         return cls(
-            index.as_retriever(similarity_top_k=max(caus.k, caus.fetch_k), filters=filters),
-            [node for node in documents if isinstance(node, BaseNode)],
+            IndexLeg(dense),
+            held_nodes(index) if nodes is None else nodes,
             higher_is_better=higher_is_better,
             caus=caus,
             filters=filters,
             variant=variant,
             tokenizer=tokenizer,
+            callback_manager=callback_manager,
+            object_map=dense.object_map if object_map is None else object_map,
+            verbose=verbose,
         )
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -134,11 +159,12 @@ class FusingRetriever(BaseRetriever):
 
     def _fuse(self, query: QueryBundle, found: Sequence[NodeWithScore]) -> list[NodeWithScore]:
         text = plain_text(query)
-        pool = {hit.node.node_id: hit.node for hit in found}
-        scores = {
-            hit.node.node_id: math.nan if hit.score is None else self._sign * hit.score
-            for hit in found
-        }
+        pool: dict[str, BaseNode] = {}
+        scores: dict[str, float] = {}
+        for hit in found:  # a store that was given a node twice finds it twice
+            pool.setdefault(hit.node.node_id, hit.node)
+            score = math.nan if hit.score is None else self._sign * hit.score
+            scores.setdefault(hit.node.node_id, score)
         depth = max(self.caus.k, self.caus.fetch_k)
         for row in self._statistics.search(text, depth, self._allowed):
             pool.setdefault(self._nodes[row].node_id, self._nodes[row])

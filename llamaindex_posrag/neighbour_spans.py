@@ -11,13 +11,13 @@ from typing import Any
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import ConfigDict, Field
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore.types import BaseDocumentStore
 
 from llamaindex_posrag.embedding import embed_nodes
 from llamaindex_posrag.events import reranking
 from llamaindex_posrag.fields import ChunkKeysField, ChunksField, ExpandField
+from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
 from llamaindex_posrag.linked_nodes import LinkedNodes
 from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import ExplainedNode, explanation, spanned, to_passage
@@ -28,7 +28,7 @@ from shared_core.index import ChunkKeys
 from shared_core.index.neighbours import PassageNeighbours
 
 
-class NeighbourSpanPostprocessor(BaseNodePostprocessor):
+class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
     """Expand retrieved nodes by their neighbours, within a token budget (RetriVex).
 
     Nodes that overlap or touch become one node, which no later step can tear apart: with the
@@ -63,8 +63,9 @@ class NeighbourSpanPostprocessor(BaseNodePostprocessor):
     Raises
     ------
     ValueError
-        If an option is out of range. When it is called: if the budget is smaller than the best
-        node, a score is infinite, or the number of a chunk is no integer.
+        If an option is out of range, or `chunks` were read by other keys. When it is called: if
+        the budget is smaller than the best node, a score is infinite, or the number of a chunk is
+        no integer.
     TypeError
         If an option is unknown.
     """
@@ -92,6 +93,7 @@ class NeighbourSpanPostprocessor(BaseNodePostprocessor):
             if chunks is not None:
                 raise ValueError("neighbours come from docstore= or chunks=, got both")
             chunks = LinkedNodes(docstore, NodeChunks(keys))
+        _check_read_by(keys, chunks)
         super().__init__(
             expand=NeighbourSpans() if expand is None else expand,
             chunk_keys=keys,
@@ -164,6 +166,17 @@ class NeighbourSpanPostprocessor(BaseNodePostprocessor):
             _explained(nodes[best[rank]], found.spans[rank], why)
             for rank, why in zip(found.slots, details, strict=True)
         ]
+
+
+def _check_read_by(keys: ChunkKeys, chunks: ChunkSource | None) -> None:
+    """Raise ValueError if a source of ours has read its chunks by other keys."""
+    if not isinstance(chunks, LinkedNodes | PassageNeighbours):
+        return
+    if isinstance(reader := chunks.reader, NodeChunks) and reader.chunk_keys != keys:
+        raise ValueError(
+            f"chunks= were read by {reader.chunk_keys!r}, got chunk_keys={keys!r}: give the same, "
+            "or make another postprocessor by docstore= or from_nodes"
+        )
 
 
 def _explained(seed: NodeWithScore, span: Span, why: dict[str, Any]) -> ExplainedNode:

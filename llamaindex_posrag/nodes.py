@@ -11,6 +11,7 @@ from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, T
 from pydantic import SkipValidation
 
 from llamaindex_posrag.embedding import embedded_text
+from llamaindex_posrag.filters import filterable
 from shared_core import CAUS, Arrangement, Passage
 from shared_core.expanded import ExpandedArrangement
 from shared_core.expansion import Span
@@ -123,5 +124,5 @@ def to_passage(node: BaseNode) -> Passage:
     source = isolated(node)
     source.embedding = None
     return Passage(
-        id=node.node_id, text=embedded_text(node), metadata=source.metadata, source=source
+        id=node.node_id, text=embedded_text(node), metadata=filterable(source), source=source
     )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, cast
 
 from llama_index.core.schema import BaseNode, MediaResource
 from pydantic_core import PydanticSerializationError
 
+from llamaindex_posrag.filters import filterable
+from shared_core import Passage
 from shared_core.errors import IndexFormatError
 
 
@@ -46,6 +48,24 @@ def decode_node(data: Any) -> BaseNode:
     if not isinstance(data, Mapping) or set(data) != {"class", "node"}:
         raise IndexFormatError("the index does not hold LlamaIndex nodes")
     return _class(data["class"]).from_dict(data["node"])
+
+
+def complete(passages: Iterable[Passage]) -> None:
+    """Add to passages that were just loaded what an earlier version did not save for filters.
+
+    Raises
+    ------
+    IndexFormatError
+        If one has no node: what loads and saves the folder without LlamaIndex drops them.
+    """
+    for passage in passages:
+        if not isinstance(passage.source, BaseNode):
+            raise IndexFormatError(
+                f"passage {passage.id!r} has no LlamaIndex node: the index was saved again "
+                "without LlamaIndex; load it with what saved it last"
+            )
+        # A dictionary, read from JSON, and nobody has seen it yet.
+        cast("dict[str, Any]", passage.metadata).update(filterable(passage.source))
 
 
 def _checked(node: BaseNode) -> dict[str, Any]:

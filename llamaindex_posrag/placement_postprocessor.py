@@ -12,18 +12,18 @@ from typing import Any
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llamaindex_posrag.events import reranking
 from llamaindex_posrag.fields import PlacementField, PsiField
+from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
 from llamaindex_posrag.nodes import placed
 from shared_core import CAUS, Placement
 from shared_core.sensitivity import Psi
 from shared_core.types import Evidence
 
 
-class PlacementPostprocessor(BaseNodePostprocessor):
+class PlacementPostprocessor(FixedOptionsPostprocessor):
     """Place nodes; their scores are left as they are, and play no part.
 
     The order in which the nodes come is their ranking, best first, so missing, NaN, negative and

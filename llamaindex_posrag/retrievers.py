@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.callbacks import CallbackManager
+from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
 from llama_index.core.instrumentation.events.retrieval import (
     RetrievalEndEvent,
     RetrievalStartEvent,
@@ -18,23 +19,25 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, QueryT
 from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_instrumentation import get_dispatcher
 
-from llamaindex_posrag.embedding import aembed, as_bundle, embed, embed_nodes, plain_text
+from llamaindex_posrag.embedding import (
+    aembed,
+    as_bundles,
+    embed,
+    embed_nodes,
+    embedded_query,
+    plain_text,
+)
 from llamaindex_posrag.filters import where
 from llamaindex_posrag.fusing import FusingRetriever
 from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import arranged, to_passage
-from llamaindex_posrag.persistence import decode_node, encode_node
-from shared_core import CAUS, HybridIndex, Placement
+from llamaindex_posrag.persistence import complete, decode_node, encode_node
+from shared_core import CAUS, Arrangement, HybridIndex
 from shared_core.errors import IndexFormatError
-from shared_core.expansion import NeighbourSpans
-from shared_core.index import ChunkKeys
 from shared_core.index.bm25 import Variant
 from shared_core.index.dense import Dense, Metric
 from shared_core.index.tokenize import Tokenizer
-from shared_core.options import decode_caus, encode_caus
-from shared_core.scoring.fusion import Alpha
-from shared_core.sensitivity import Psi
-from shared_core.types import Evidence, Fusion
+from shared_core.options import CAUSArguments, decode_caus, encode_caus
 
 dispatcher = get_dispatcher(__name__)
 
@@ -64,7 +67,9 @@ class CAUSRetriever(BaseRetriever):
     caus
         Options of the search and the placement.
     filters
-        Metadata a node must have to be found, in either leg.
+        Metadata a node must have to be found, in either leg. Whatever the metadata say,
+        ``doc_id``, ``ref_doc_id`` and ``document_id`` are the id of the source document, as in
+        LlamaIndex's own stores, and ``"None"`` where there is none.
     callback_manager, object_map, verbose
         As in LlamaIndex's `BaseRetriever`.
 
@@ -104,21 +109,16 @@ class CAUSRetriever(BaseRetriever):
         nodes: Sequence[BaseNode],
         embed_model: BaseEmbedding,
         *,
-        k: int = 10,
-        alpha: Alpha = 0.3,
-        fetch_k: int = 50,
-        placement: str | Placement = "u_shape",
-        psi: Psi = None,
-        evidence: Evidence = "point",
-        fusion: Fusion = "min_max",
-        expand: NeighbourSpans | None = None,
-        chunk_keys: ChunkKeys | None = None,
         dense: Dense = "flat",
         metric: Metric = "cosine",
         variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
         filters: MetadataFilters | None = None,
+        callback_manager: CallbackManager | None = None,
+        object_map: dict[str, Any] | None = None,
+        verbose: bool = False,
         show_progress: bool = False,
+        **options: Unpack[CAUSArguments],
     ) -> CAUSRetriever:
         """Embed and index nodes; an empty list makes an empty index to add to.
 
@@ -126,35 +126,32 @@ class CAUSRetriever(BaseRetriever):
         ----------
         nodes, show_progress
             As in `add_nodes`.
-        k, alpha, fetch_k, placement, psi, evidence, fusion, expand, chunk_keys
-            As in `shared_core.CAUS`.
         dense, metric, variant, tokenizer
             As in `shared_core.HybridIndex`.
-        embed_model, filters
+        embed_model, filters, callback_manager, object_map, verbose
             As in the constructor.
+        **options
+            As in `shared_core.CAUS`: `k`, `alpha`, `fetch_k`, `fusion`, `placement`, `psi`,
+            `evidence`, `expand` and `chunk_keys`.
 
         Raises
         ------
         ValueError
             If an option is out of range, and wherever `add_nodes` does.
         """
-        caus = CAUS(
-            k=k,
-            alpha=alpha,
-            fetch_k=fetch_k,
-            fusion=fusion,
-            placement=placement,
-            psi=psi,
-            evidence=evidence,
-            expand=expand,
-            chunk_keys=chunk_keys or ChunkKeys(),
+        retriever = cls(
+            HybridIndex(metric=metric, dense=dense, variant=variant, tokenizer=tokenizer),
+            embed_model,
+            caus=CAUS(**options),
+            filters=filters,
+            callback_manager=callback_manager,
+            object_map=object_map,
+            verbose=verbose,
         )
-        index = HybridIndex(metric=metric, dense=dense, variant=variant, tokenizer=tokenizer)
-        retriever = cls(index, embed_model, caus=caus, filters=filters)
         retriever.add_nodes(nodes, show_progress=show_progress)
         return retriever
 
-    # Its dense leg is not an index of ours, so it is another class.
+    # Its dense leg is not an index of ours, so it makes a retriever of another class.
     from_index = FusingRetriever.from_index
 
     def add_nodes(self, nodes: Sequence[BaseNode], *, show_progress: bool = False) -> list[str]:
@@ -172,11 +169,28 @@ class CAUSRetriever(BaseRetriever):
         return self.index.add([to_passage(node) for node in nodes], vectors) if nodes else []
 
     def delete_nodes(self, node_ids: Iterable[str]) -> list[str]:
-        """Delete nodes and return the ids that were there; others are ignored."""
+        """Delete nodes and return the ids that were there; others are ignored.
+
+        Raises
+        ------
+        ValueError
+            If `node_ids` is one text instead of several.
+        """
         return self.index.delete(node_ids)
 
     def delete(self, ref_doc_id: str) -> list[str]:
-        """Delete every node of a source document and return their ids."""
+        """Delete every node of a source document and return their ids.
+
+        Raises
+        ------
+        ValueError
+            If it is not the id of one document: None is that of every node without a source.
+        """
+        if not isinstance(ref_doc_id, str):
+            raise ValueError(
+                f"ref_doc_id must be the id of one source document, got {ref_doc_id!r}; "
+                "delete_nodes deletes nodes by their own ids"
+            )
         sources = (passage.source for passage in self.index.passages)
         return self.delete_nodes(
             [node.node_id for node in sources if node.ref_doc_id == ref_doc_id]
@@ -186,18 +200,29 @@ class CAUSRetriever(BaseRetriever):
     def retrieve_batch(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
         """Retrieve for many queries with one matrix product; the results are those of `retrieve`.
 
-        Each query is announced as one retrieval, like those of `retrieve`.
+        Each query is announced as one retrieval, like those of `retrieve`, to the dispatcher and
+        to the callback manager; the latter hears of one when the common search is over.
+
+        Raises
+        ------
+        ValueError
+            If `queries` is one query instead of several.
         """
-        bundles = [as_bundle(query) for query in queries]
+        bundles = as_bundles(queries)
         for bundle in bundles:
             dispatcher.event(RetrievalStartEvent(str_or_query_bundle=bundle))
-        results = [
-            self._handle_recursive_retrieval(bundle, nodes)
-            for bundle, nodes in zip(bundles, self._search_batch(bundles), strict=True)
-        ]
-        for bundle, nodes in zip(bundles, results, strict=True):
-            dispatcher.event(RetrievalEndEvent(str_or_query_bundle=bundle, nodes=nodes))
-        return results
+        with self.callback_manager.as_trace("query"):
+            found = zip(bundles, self._search_batch(bundles), strict=True)
+            return [self._announced(bundle, nodes) for bundle, nodes in found]
+
+    def _announced(self, query: QueryBundle, found: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Go on to the objects of what a batch found for a query, and announce the result."""
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: query.query_str}
+        with self.callback_manager.event(CBEventType.RETRIEVE, payload=payload) as event:
+            nodes = self._handle_recursive_retrieval(query, found)
+            event.on_end(payload={EventPayload.NODES: nodes})
+        dispatcher.event(RetrievalEndEvent(str_or_query_bundle=query, nodes=nodes))
+        return nodes
 
     def save(self, path: str | Path) -> None:
         """Write nodes, vectors and options to a folder, at once or not at all; no pickle.
@@ -221,6 +246,9 @@ class CAUSRetriever(BaseRetriever):
         caus: CAUS | None = None,
         filters: MetadataFilters | None = None,
         tokenizer: Tokenizer | None = None,
+        callback_manager: CallbackManager | None = None,
+        object_map: dict[str, Any] | None = None,
+        verbose: bool = False,
     ) -> CAUSRetriever:
         """Read what `save` wrote; nodes come back as the classes they were.
 
@@ -237,11 +265,14 @@ class CAUSRetriever(BaseRetriever):
             and has to be given here again, and so has `expand` with a ``count_tokens``.
         tokenizer
             The one the index was built with, if it was not the default.
+        callback_manager, object_map, verbose
+            As in the constructor.
 
         Raises
         ------
         IndexFormatError
-            If the folder is not an index of this class, or a node's class is not loaded.
+            If the folder is not an index of this class, has been saved again by what keeps no
+            nodes, as LangChain's retriever, or a node's class is not loaded.
         CorruptIndexError
             If a file is missing, truncated or altered.
         EmbeddingMismatchError
@@ -251,11 +282,20 @@ class CAUSRetriever(BaseRetriever):
         extra = index.extra
         if extra.get("adapter") != _ADAPTER:
             raise IndexFormatError(f"{path} was not saved by {_ADAPTER}")
+        complete(index.passages)
         if verify:
             index.verify_embeddings(embed_model.get_text_embedding)
         if filters is None and extra["filters"] is not None:
             filters = MetadataFilters.model_validate(extra["filters"])
-        return cls(index, embed_model, caus=caus or decode_caus(extra["caus"]), filters=filters)
+        return cls(
+            index,
+            embed_model,
+            caus=caus or decode_caus(extra["caus"]),
+            filters=filters,
+            callback_manager=callback_manager,
+            object_map=object_map,
+            verbose=verbose,
+        )
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         if not len(self.index):
@@ -271,7 +311,7 @@ class CAUSRetriever(BaseRetriever):
     def _search(self, query: QueryBundle, vector: list[float]) -> list[NodeWithScore]:
         text, reader = plain_text(query), NodeChunks(self.caus.chunk_keys)
         found = self.caus.search(self.index, text, vector, where=self._where, reader=reader)
-        return arranged(found)
+        return arranged(_named(found, query))
 
     def _search_batch(self, queries: list[QueryBundle]) -> list[list[NodeWithScore]]:
         if not queries or not len(self.index):
@@ -280,4 +320,13 @@ class CAUSRetriever(BaseRetriever):
         vectors = [embed(self.embed_model, query) for query in queries]
         reader = NodeChunks(self.caus.chunk_keys)
         found = self.caus.search_batch(self.index, texts, vectors, where=self._where, reader=reader)
-        return [arranged(arrangement) for arrangement in found]
+        named = map(_named, found, queries)
+        return [arranged(arrangement) for arrangement in named]
+
+
+def _named(found: Arrangement, query: QueryBundle) -> Arrangement:
+    """Name what was embedded, where that is not the text that BM25 has searched."""
+    embedded = embedded_query(query)
+    if embedded == found.ranking.query:
+        return found
+    return replace(found, ranking=replace(found.ranking, query=embedded))

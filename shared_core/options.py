@@ -5,14 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from shared_core.caus import CAUS
 from shared_core.expansion import NeighbourSpans
 from shared_core.index.places import ChunkKeys
 from shared_core.placement import PLACEMENTS, Placement, resolve_placement
-from shared_core.sensitivity import PositionProfile
+from shared_core.scoring.fusion import Alpha
+from shared_core.sensitivity import PositionProfile, Psi
 from shared_core.sensitivity.records import is_file
+from shared_core.types import Evidence, Fusion
+
+
+class CAUSArguments(TypedDict, total=False):
+    """Keyword arguments of `CAUS`."""
+
+    k: int
+    alpha: Alpha
+    fetch_k: int
+    fusion: Fusion
+    placement: str | Placement
+    psi: Psi
+    evidence: Evidence
+    expand: NeighbourSpans | None
+    chunk_keys: ChunkKeys
 
 
 def encode_placement(placement: str | Placement) -> str | dict[str, Any]:

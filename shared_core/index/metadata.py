@@ -141,10 +141,11 @@ def _wanted(where: Mapping[str, Any]) -> dict[str, set[Any]]:
             )
         if isinstance(value, Iterator):
             raise ValueError(f"filter {key!r}: {value!r} can be read but once; give a list")
-    return {key: set(map(_hashable, _several(value))) for key, value in where.items()}
+    return {key: set(map(_hashable, several(value))) for key, value in where.items()}
 
 
-def _several(value: Any) -> Collection[Any]:
+def several(value: Any) -> Collection[Any]:
+    """Return the values of which a filter wants any: those of a collection, or the only one."""
     single = isinstance(value, str | bytes) or not isinstance(value, Collection)
     return [value] if single else value
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 from shared_core import CAUS, NeighbourSpans, PositionProfile
 from shared_core.index import ChunkKeys
-from shared_core.options import decode_caus, decode_options, encode_caus, encode_options
+from shared_core.options import (
+    CAUSArguments,
+    decode_caus,
+    decode_options,
+    encode_caus,
+    encode_options,
+)
 from shared_core.placement import Shuffle, UShape
 
 PROFILE = PositionProfile(model="m", accuracy=(0.6, 0.5, 0.9), distraction=(0.3, 0.2, 0.1))
@@ -53,6 +61,12 @@ def test_some_options_alone_are_decoded_and_others_left() -> None:
     """What a caller keeps beside them is none of its business."""
     kept = {"placement": UShape(best_at="end"), "include_scores": False}
     assert decode_options(encode_options(kept)) == kept
+
+
+def test_the_arguments_are_those_of_caus() -> None:
+    """Of which a type checker knows no better."""
+    hints, real = get_type_hints(CAUSArguments), get_type_hints(CAUS)
+    assert hints == {field.name: real[field.name] for field in fields(CAUS)}
 
 
 def test_an_option_that_is_unknown_is_named() -> None:

@@ -36,7 +36,7 @@ from shared_core.attention.rendering import render_prompt
 from shared_core.attention.two_round import Case, TwoRound
 from shared_core.generation.local_model import LocalModel
 from shared_core.placement.attention import ATTENTION_PLACEMENTS
-from shared_core.placement.curve import PositionalCurve
+from shared_core.sensitivity.curve import PositionalCurve
 from tests.readers.corpus import held_out_questions
 
 from .checks import BrokenNode, check_same_nodes, check_scores, facts, ids
@@ -241,6 +241,18 @@ def test_what_goes_wrong_is_raised_between_the_events(fault: str) -> None:
             process(nodes, asked)
         assert "\n" not in str(caught.value)
         assert len(trace.of(ReRankStartEvent)) == len(trace.of(ReRankEndEvent)) == 1
+
+
+def test_a_copy_with_another_option_does_what_it_shows(model: HuggingFaceModel) -> None:
+    """With the same model, and options that are checked."""
+    query, nodes = given(1)
+    post = AttentionPlacementPostprocessor(model, placement="direct_u", curve=CURVE)
+    copied = post.model_copy(update={"placement": "attention_u_shape_reversed"})
+    assert copied.model is post.model
+    out = copied.postprocess_nodes(nodes, query)
+    assert {why["placement"] for why in details(out)} == {"attention_u_shape_reversed"}
+    with pytest.raises(ValueError, match="v_shape"):
+        post.model_copy(update={"placement": "v_shape"})
 
 
 def test_fewer_than_two_nodes_need_no_model() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from llama_index.core import VectorStoreIndex
-from llama_index.core.schema import BaseNode, TextNode
+from llama_index.core.schema import BaseNode, NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores import (
     FilterCondition,
     FilterOperator,
@@ -15,7 +15,8 @@ from llama_index.core.vector_stores import (
 )
 
 from llamaindex_posrag import CAUSRetriever
-from llamaindex_posrag.filters import where
+from llamaindex_posrag.filters import SOURCE, where
+from shared_core import NeighbourSpans
 
 from .checks import ids
 from .doubles import QUERY, WordEmbedding
@@ -25,18 +26,22 @@ Op = FilterOperator
 
 
 def nodes() -> list[BaseNode]:
-    """Return nodes of which every one matches the query in both legs."""
+    """Return nodes of which every one matches the query in both legs; some have no source."""
     return [
         TextNode(
             id_=f"n{n}",
             text=f"{QUERY} {n}",
+            relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=f"d{n % 3}")}
+            if n < 9
+            else {},
             metadata={
                 "page": n,
                 "lang": ("en", "de", "fr")[n % 3],
                 "tags": [f"t{n % 2}", f"t{n % 5}"],
                 "title": f"Chapter {n}",
             }
-            | ({"empty": []} if n % 2 else {}),
+            | ({"empty": []} if n % 2 else {})
+            | ({"doc_id": "d1", "ref_doc_id": None} if n % 4 == 0 else {}),
         )
         for n in range(12)
     ]
@@ -64,6 +69,20 @@ FILTERS: dict[str, MetadataFilters] = {
         ("eq_list", "tags", ["t1", "t1"], Op.EQ),
     ]
 }
+NAMES_OF_SOURCE = ("doc_id", "ref_doc_id", "document_id")
+FILTERS |= {
+    f"{key}_{operator.name}": MetadataFilters(
+        filters=[Filter(key=key, value=value, operator=operator)]
+    )
+    for key in NAMES_OF_SOURCE
+    for operator, value in [
+        (Op.EQ, "d1"),
+        (Op.NE, "d1"),
+        (Op.IN, ["d1", "None"]),
+        (Op.NIN, ["d1", "d2"]),
+        (Op.TEXT_MATCH, "d"),
+    ]
+}
 PAIR = [Filter(key="lang", value="en"), Filter(key="page", value=5, operator=Op.GT)]
 EQUALITIES = [Filter(key="lang", value="en"), Filter(key="page", value=6)]
 FILTERS |= {
@@ -76,6 +95,14 @@ FILTERS |= {
     "or": MetadataFilters(filters=PAIR, condition=FilterCondition.OR),
     "not": MetadataFilters(filters=PAIR, condition=FilterCondition.NOT),
     "none_at_all": MetadataFilters(filters=[]),
+    "no_source": MetadataFilters(filters=[Filter(key="doc_id", value="None")]),
+    "two_sources": MetadataFilters(
+        filters=[Filter(key="doc_id", value="d1"), Filter(key="ref_doc_id", value="d2")]
+    ),
+    "either_source": MetadataFilters(
+        filters=[Filter(key="doc_id", value="d1"), Filter(key="ref_doc_id", value="d2")],
+        condition=FilterCondition.OR,
+    ),
 }
 
 
@@ -83,13 +110,16 @@ FILTERS |= {
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
 def test_it_passes_what_llamaindex_passes(name: str, alpha: float) -> None:
     filters = FILTERS[name]
-    theirs = VectorStoreIndex(nodes(), embed_model=WordEmbedding()).as_retriever(
-        similarity_top_k=12, filters=filters
+    index = VectorStoreIndex(nodes(), embed_model=WordEmbedding())
+    theirs = index.as_retriever(similarity_top_k=12, filters=filters)
+    fused = CAUSRetriever.from_index(
+        index, higher_is_better=True, k=12, alpha=alpha, filters=filters
     )
     ours = CAUSRetriever.from_nodes(
         nodes(), WordEmbedding(), k=12, alpha=alpha, fetch_k=2, filters=filters
     )
     expected = sorted(ids(theirs.retrieve(QUERY)))
+    assert sorted(ids(fused.retrieve(QUERY))) == expected
     assert sorted(ids(ours.retrieve(QUERY))) == expected
     assert sorted(ids(ours.retrieve_batch([QUERY])[0])) == expected
 
@@ -104,6 +134,7 @@ def test_the_cases_tell_nodes_apart() -> None:
         "absent",
         "in_nothing",
         "same_key_twice",
+        "two_sources",
     }
     assert sizes["none_at_all"] == 10  # k, of twelve
 
@@ -143,5 +174,28 @@ def test_equalities_are_looked_up_by_column() -> None:
         filters=[Filter(key="lang", value="en"), Filter(key="page", value=[1, 2], operator=Op.IN)]
     )
     assert where(both) == {"lang": "en", "page": [1, 2]}
+    for key in NAMES_OF_SOURCE:
+        assert where(FILTERS[f"{key}_EQ"]) == {SOURCE: "d1"}
     assert where(None) is None
     assert callable(where(FILTERS["gt"]))
+
+
+def test_the_document_of_a_chunk_is_what_its_metadata_say() -> None:
+    """For neighbours a ``doc_id`` of the user's own counts, and in filters that of LlamaIndex."""
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="one source")}
+    parts = [
+        TextNode(
+            id_=f"{document}{n}",
+            text=f"{document} part {n}.",
+            metadata={"doc_id": document, "chunk_id": n},
+            relationships=source,
+        )
+        for document in ("a", "b")
+        for n in range(3)
+    ]
+    filters = MetadataFilters(filters=[Filter(key="doc_id", value="one source")])
+    retriever = CAUSRetriever.from_nodes(
+        parts, WordEmbedding(), k=1, filters=filters, expand=NeighbourSpans(window=5)
+    )
+    (found,) = retriever.retrieve("a part 1")
+    assert found.node.get_content() == "a part 0.\na part 1.\na part 2."

@@ -2,25 +2,63 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
 import faiss
 import pytest
 from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
+from llama_index.core.bridge.pydantic import PrivateAttr
+from llama_index.core.callbacks import CallbackManager, CBEventType
+from llama_index.core.instrumentation.events.retrieval import (
+    RetrievalEndEvent,
+    RetrievalStartEvent,
+)
+from llama_index.core.node_parser import HierarchicalNodeParser, get_leaf_nodes
+from llama_index.core.retrievers import AutoMergingRetriever
+from llama_index.core.schema import (
+    BaseNode,
+    Document,
+    IndexNode,
+    NodeWithScore,
+    QueryBundle,
+    TextNode,
+)
+from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.vector_stores import (
+    MetadataFilter,
+    MetadataFilters,
+    SimpleVectorStore,
+    VectorStoreQuery,
+    VectorStoreQueryResult,
+)
 from llama_index.vector_stores.faiss import FaissVectorStore
 
-from llamaindex_posrag import CAUSRetriever
-from llamaindex_posrag.fusing import FusingRetriever
+from llamaindex_posrag import CAUSRetriever, FusingRetriever
 from llamaindex_posrag.nodes import ExplainedNode
-from shared_core import CAUS
 
 from .checks import facts, ids
-from .doubles import QUERY, TEXTS, WordEmbedding, corpus
+from .doubles import QUERY, TEXTS, CallbackLog, WordEmbedding, corpus, traced
 
 
-def indexed() -> VectorStoreIndex:
-    return VectorStoreIndex(corpus(), embed_model=WordEmbedding())
+def indexed(
+    nodes: list[BaseNode] | None = None, *, store_nodes_override: bool = False, **parts: Any
+) -> VectorStoreIndex:
+    """Return an index of nodes, over the given parts of a storage context."""
+    return VectorStoreIndex(
+        corpus() if nodes is None else nodes,
+        embed_model=WordEmbedding(),
+        storage_context=StorageContext.from_defaults(**parts),
+        store_nodes_override=store_nodes_override,
+    )
+
+
+def everything(index: VectorStoreIndex, query: str = QUERY) -> list[str]:
+    """Return the ids of all that either leg finds."""
+    retriever = CAUSRetriever.from_index(index, higher_is_better=True, k=1000)
+    return sorted(ids(retriever.retrieve(query)))
 
 
 class Fixed(BaseRetriever):
@@ -36,23 +74,20 @@ class Fixed(BaseRetriever):
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
 def test_with_every_candidate_it_agrees_with_an_index_of_ones_own(alpha: float) -> None:
-    caus = CAUS(k=12, alpha=alpha, psi="always")
     ours = CAUSRetriever.from_nodes(corpus(), WordEmbedding(), k=12, alpha=alpha, psi="always")
-    theirs = CAUSRetriever.from_index(indexed(), higher_is_better=True, caus=caus)
+    theirs = CAUSRetriever.from_index(
+        indexed(), higher_is_better=True, k=12, alpha=alpha, psi="always"
+    )
     for query in TEXTS:
         assert ids(theirs.retrieve(query)) == ids(ours.retrieve(query))
 
 
 def test_distances_are_turned_round() -> None:
-    store = FaissVectorStore(faiss.IndexFlatL2(64))
-    index = VectorStoreIndex(
-        corpus(),
-        embed_model=WordEmbedding(),
-        storage_context=StorageContext.from_defaults(vector_store=store),
+    index = indexed(vector_store=FaissVectorStore(faiss.IndexFlatL2(64)))
+    right, wrong = (
+        CAUSRetriever.from_index(index, higher_is_better=told, k=12, alpha=1.0, fetch_k=12)
+        for told in (False, True)
     )
-    caus = CAUS(k=12, alpha=1.0, fetch_k=12)
-    right = CAUSRetriever.from_index(index, higher_is_better=False, caus=caus)
-    wrong = CAUSRetriever.from_index(index, higher_is_better=True, caus=caus)
     cosine = CAUSRetriever.from_nodes(corpus(), WordEmbedding(), k=12, alpha=1.0)
     assert ids(right.retrieve(QUERY)) == ids(cosine.retrieve(QUERY))
     assert ids(wrong.retrieve(QUERY)) != ids(right.retrieve(QUERY))
@@ -100,9 +135,7 @@ def test_a_missing_score_stands_at_the_floor_of_the_dense_leg() -> None:
 
 def test_filters_hold_in_both_legs() -> None:
     filters = MetadataFilters(filters=[MetadataFilter(key="lang", value="de")])
-    retriever = CAUSRetriever.from_index(
-        indexed(), higher_is_better=True, caus=CAUS(k=12), filters=filters
-    )
+    retriever = CAUSRetriever.from_index(indexed(), higher_is_better=True, k=12, filters=filters)
     for query in TEXTS:
         found = retriever.retrieve(query)
         assert {hit.node.metadata["lang"] for hit in found} == {"de"}
@@ -114,9 +147,147 @@ def test_the_wrapping_of_a_tool_is_not_searched() -> None:
     assert facts(wrapped) == facts(retriever.retrieve(QUERY))
 
 
-def test_a_store_without_a_docstore_needs_the_nodes() -> None:
-    empty = VectorStoreIndex([], embed_model=WordEmbedding())
+class TextStore(SimpleVectorStore):
+    """A store that keeps the text of its nodes, as most do."""
+
+    stores_text: bool = True
+    _nodes: dict[str, BaseNode] = PrivateAttr(default_factory=dict)
+
+    def add(self, nodes: Sequence[BaseNode], **add_kwargs: Any) -> list[str]:
+        self._nodes |= {node.node_id: node for node in nodes}
+        return super().add(nodes, **add_kwargs)
+
+    def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+        found = super().query(query, **kwargs)
+        found.nodes = [self._nodes[id_] for id_ in found.ids or []]
+        return found
+
+
+@pytest.mark.parametrize("store", [None, TextStore()], ids=["empty", "with_text"])
+def test_a_store_without_a_docstore_needs_the_nodes(store: TextStore | None) -> None:
+    """The docstore beside a store with text is not empty: it has images and index nodes."""
+    index = indexed([] if store is None else corpus(), vector_store=store)
     with pytest.raises(ValueError, match="nodes="):
-        CAUSRetriever.from_index(empty, higher_is_better=True)
-    given = CAUSRetriever.from_index(indexed(), corpus()[:3], higher_is_better=True)
+        CAUSRetriever.from_index(index, higher_is_better=True)
+    given = CAUSRetriever.from_index(index, corpus()[:3], higher_is_better=True)
     assert given.retrieve(QUERY)
+
+
+def test_a_store_with_text_may_have_its_nodes_in_the_docstore_too() -> None:
+    index = indexed(store_nodes_override=True, vector_store=TextStore())
+    assert everything(index) == sorted(node.node_id for node in corpus())
+
+
+# BM25 searches what the index holds, not all that lies in its docstore.
+
+
+def test_what_was_deleted_from_the_index_is_not_found() -> None:
+    """By either way to delete; both leave the nodes in the docstore."""
+    index = indexed()
+    index.delete_ref_doc("d0")
+    assert everything(index) == [f"n{n}" for n in (1, 11, 3, 5, 7, 9)]
+    index.delete_nodes(["n1", "n5"])
+    assert everything(index) == ["n11", "n3", "n7", "n9"]
+    assert set(index.docstore.docs) == {node.node_id for node in corpus()}
+
+
+def test_an_index_finds_nothing_of_another_in_the_same_docstore() -> None:
+    docstore = SimpleDocumentStore()
+    mine = indexed([TextNode(id_="mine", text=QUERY)], docstore=docstore)
+    indexed([TextNode(id_="other", text=QUERY)], docstore=docstore)
+    docstore.add_documents([TextNode(id_="in no index", text=QUERY)])
+    assert everything(mine) == ["mine"]
+
+
+def test_the_parents_of_a_hierarchy_are_not_found() -> None:
+    """They are in the docstore for AutoMergingRetriever, which comes after."""
+    parser = HierarchicalNodeParser.from_defaults(chunk_sizes=[512, 128, 64], chunk_overlap=0)
+    nodes = parser.get_nodes_from_documents([Document(text=" ".join(TEXTS) * 3)])
+    docstore = SimpleDocumentStore()
+    docstore.add_documents(nodes)
+    leaves = get_leaf_nodes(nodes)
+    index = indexed(leaves, docstore=docstore)
+    assert everything(index, "layer") == sorted(node.node_id for node in leaves)
+    fused = CAUSRetriever.from_index(index, higher_is_better=True, k=len(leaves))
+    context = StorageContext.from_defaults(docstore=docstore)
+    merged = AutoMergingRetriever(fused, context).retrieve("layer")
+    parents = [hit.node.parent_node for hit in merged]
+    assert len(merged) < len(leaves)
+    assert not {parent.node_id for parent in parents if parent} & {*ids(merged)}
+
+
+def test_a_node_that_was_inserted_twice_is_one_candidate() -> None:
+    """FAISS keeps both vectors, under rows of their own; the better of the two counts."""
+    index = indexed(vector_store=FaissVectorStore(faiss.IndexFlatIP(64)))
+    again = corpus()[:1]
+    again[0].embedding = [0.0] * 64
+    index.insert_nodes(again)
+    retriever = CAUSRetriever.from_index(index, higher_is_better=True, k=12, alpha=1.0)
+    plain = CAUSRetriever.from_index(indexed(), higher_is_better=True, k=12, alpha=1.0)
+    assert ids(retriever.retrieve(QUERY)) == ids(plain.retrieve(QUERY))
+
+
+# Index nodes lead to their objects, once.
+
+
+def objects() -> list[IndexNode]:
+    """Return an index node for each text, of which the first leads to a retriever."""
+    deep = Fixed([NodeWithScore(node=TextNode(id_="deep", text=TEXTS[0]), score=0.5)])
+    things = [deep, *(TextNode(id_=f"object{n}", text=TEXTS[n]) for n in range(1, len(TEXTS)))]
+    return [
+        IndexNode(id_=f"stub{n}", index_id=f"i{n}", text=TEXTS[n], obj=thing)
+        for n, thing in enumerate(things)
+    ]
+
+
+@pytest.mark.parametrize("kept", ["by_the_index", "by_the_node"])
+def test_both_legs_lead_to_the_objects(kept: str) -> None:
+    """Neither the same object twice, from the node and for it, nor nodes that only lead on."""
+    if kept == "by_the_index":
+        index = VectorStoreIndex(objects=objects(), embed_model=WordEmbedding())
+    else:
+        index = indexed([*objects()[1:]])
+    theirs = ids(index.as_retriever(similarity_top_k=12).retrieve(QUERY))
+    retriever = CAUSRetriever.from_index(index, higher_is_better=True, k=12)
+    found = ids(retriever.retrieve(QUERY))
+    assert sorted(found) == sorted(theirs)
+    assert ids(asyncio.run(retriever.aretrieve(QUERY))) == found
+    dense = CAUSRetriever.from_index(index, higher_is_better=True, k=12, alpha=1.0)
+    assert ids(dense.retrieve(QUERY)) == theirs
+
+
+def test_a_map_of_objects_may_be_given() -> None:
+    index = VectorStoreIndex(objects=objects(), embed_model=WordEmbedding())
+    other = {"i0": TextNode(id_="other", text="x")}
+    retriever = CAUSRetriever.from_index(index, higher_is_better=True, k=12, object_map=other)
+    stubs = {f"stub{n}" for n in range(1, len(TEXTS))}
+    assert set(ids(retriever.retrieve(QUERY))) == {"other", *stubs}
+
+
+def test_both_retrievals_are_announced(capsys: pytest.CaptureFixture[str]) -> None:
+    """That of the dense leg inside the fused one; and the way to an object, if asked for."""
+    log = CallbackLog()
+    index = VectorStoreIndex(objects=objects(), embed_model=WordEmbedding())
+    retriever = CAUSRetriever.from_index(
+        index, higher_is_better=True, callback_manager=CallbackManager([log]), verbose=True
+    )
+    with traced() as trace:
+        retriever.retrieve(QUERY)
+    assert log.started == log.ended == [CBEventType.RETRIEVE]
+    own_and_dense_and_object = 3
+    assert len(trace.of(RetrievalStartEvent)) == own_and_dense_and_object
+    assert len(trace.of(RetrievalEndEvent)) == own_and_dense_and_object
+    assert "Retrieval entering i0" in capsys.readouterr().out
+
+
+def test_it_takes_the_options_by_name() -> None:
+    """As `from_nodes` does, and refuses others."""
+    retriever = CAUSRetriever.from_index(
+        indexed(), higher_is_better=True, k=3, fusion="rrf", placement="inverse", psi="always"
+    )
+    assert isinstance(retriever, FusingRetriever)
+    assert (retriever.caus.fusion, retriever.caus.placement) == ("rrf", "inverse")
+    assert len(retriever.retrieve(QUERY)) == 3
+    options: dict[str, Any] = {"kk": 9}
+    with pytest.raises(TypeError, match="kk"):
+        CAUSRetriever.from_index(indexed(), higher_is_better=True, **options)

@@ -26,7 +26,7 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from llamaindex_posrag import CAUSRetriever, NeighbourSpanPostprocessor, PlacementPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode, explanation
 from shared_core import CAUS
-from shared_core.expansion import Chunk, ChunkTable, NeighbourSpans
+from shared_core.expansion import Chunk, Neighbourhood, NeighbourSpans
 from shared_core.index import ChunkKeys
 
 from .doubles import WordEmbedding
@@ -228,12 +228,15 @@ def test_nodes_without_relationships_go_by_number_or_by_offset() -> None:
 
 
 def test_a_chunk_source_of_ones_own_will_do() -> None:
-    """The core's table, say, whose chunks carry no nodes."""
+    """Anything that knows neighbours; its chunks carry no nodes."""
+
+    class Sides:
+        def around(self, seeds: Sequence[Chunk], window: int) -> list[Neighbourhood]:
+            before, after = Chunk("n0", "First.", "d"), Chunk("n2", "Third.", "d")
+            return [Neighbourhood(seed, (before,), (after,)) for seed in seeds]
+
     nodes = row("First.", "Second.", "Third.")
-    table = ChunkTable(
-        [Chunk(node.node_id, node.get_content(), "d", at) for at, node in enumerate(nodes)]
-    )
-    postprocessor = NeighbourSpanPostprocessor(WINDOW, chunks=table)
+    postprocessor = NeighbourSpanPostprocessor(WINDOW, chunks=Sides())
     (found,) = postprocessor.postprocess_nodes(hits(nodes, n1=0.5))
     assert found.get_content() == "First.\nSecond.\nThird."
     assert found.node.prev_node is None
@@ -333,11 +336,14 @@ def test_no_neighbour_comes_from_beyond_the_filters() -> None:
     for number, node in enumerate(nodes):
         node.metadata["tenant"] = "b" if number == 5 else "a"
     filters = MetadataFilters(filters=[MetadataFilter(key="tenant", value="a")])
-    caus = CAUS(k=1, alpha=0.0, expand=NeighbourSpans(window=3, min_continuity=None))
-    own = CAUSRetriever.from_nodes(nodes, WordEmbedding(), filters=filters)
-    own = CAUSRetriever(own.index, own.embed_model, caus=caus, filters=filters)
+    expand = NeighbourSpans(window=3, min_continuity=None)
+    own = CAUSRetriever.from_nodes(
+        nodes, WordEmbedding(), filters=filters, k=1, alpha=0.0, expand=expand
+    )
     index = VectorStoreIndex(nodes, embed_model=WordEmbedding())
-    fused = CAUSRetriever.from_index(index, higher_is_better=True, caus=caus, filters=filters)
+    fused = CAUSRetriever.from_index(
+        index, higher_is_better=True, filters=filters, k=1, alpha=0.0, expand=expand
+    )
     for retriever in (own, fused):
         (found,) = retriever.retrieve(nodes[4].get_content())
         assert chunks(found) == ["manual1", "manual2", "manual3", "manual4"]
@@ -386,3 +392,20 @@ def test_options_that_are_none_are_refused() -> None:
             docstore=SimpleDocumentStore(),
             chunks=NeighbourSpanPostprocessor.from_nodes(split()).chunks,
         )
+
+
+def test_a_copy_with_another_option_does_what_it_shows() -> None:
+    """And is refused where what it reads from has been read otherwise."""
+    nodes = split()
+    postprocessor = NeighbourSpanPostprocessor.from_nodes(nodes, WINDOW)
+    alone = postprocessor.model_copy(update={"expand": NeighbourSpans(window=0)})
+    assert chunks(alone.postprocess_nodes(hits(nodes, manual4=0.5))[0]) == ["manual4"]
+    with pytest.raises(ValueError, match="expand must be NeighbourSpans"):
+        postprocessor.model_copy(update={"expand": 3})
+    keys, docstore = ChunkKeys(number="part"), SimpleDocumentStore()
+    bare = NeighbourSpanPostprocessor(WINDOW)
+    assert bare.model_copy(update={"chunk_keys": keys}).chunk_keys == keys
+    linked = NeighbourSpanPostprocessor(WINDOW, docstore=docstore)
+    for each in (postprocessor, linked):
+        with pytest.raises(ValueError, match=r"chunks= were read by .* got chunk_keys="):
+            each.model_copy(update={"chunk_keys": keys})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
-from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
+from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 
 from llamaindex_posrag import CAUSRetriever
+from llamaindex_posrag.nodes import to_passage
 from llamaindex_posrag.persistence import decode_node, encode_node
 from shared_core import (
     CAUS,
@@ -245,6 +247,33 @@ def test_an_index_of_another_adapter_is_refused(tmp_path: Path) -> None:
     index.save(tmp_path / "index", extra={"adapter": "another"})
     with pytest.raises(IndexFormatError, match="llamaindex_posrag"):
         CAUSRetriever.load(tmp_path / "index", WordEmbedding())
+
+
+def test_an_index_without_nodes_is_refused(tmp_path: Path) -> None:
+    """As it is when it was loaded and saved by what knows no nodes of LlamaIndex."""
+    CAUSRetriever.from_nodes(corpus(), WordEmbedding()).save(tmp_path / "index")
+    HybridIndex.load(tmp_path / "index").save(tmp_path / "index")
+    with pytest.raises(IndexFormatError, match="'n0' has no LlamaIndex node"):
+        CAUSRetriever.load(tmp_path / "index", WordEmbedding())
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_the_source_document_survives_for_filters(tmp_path: Path, earlier: bool) -> None:
+    """Also out of folders that earlier versions saved, which have it in the nodes alone."""
+    nodes, retriever = corpus(), CAUSRetriever.from_nodes([], WordEmbedding())
+    passages = [to_passage(node) for node in nodes]
+    if earlier:
+        passages = [replace(each, metadata=each.source.metadata) for each in passages]
+    retriever.index.add(passages, [WordEmbedding().get_text_embedding(t) for t in TEXTS])
+    retriever.save(tmp_path / "index")
+    excluded = MetadataFilter(key="doc_id", value="d0", operator=FilterOperator.NE)
+    loaded = CAUSRetriever.load(
+        tmp_path / "index",
+        WordEmbedding(),
+        verify=False,
+        filters=MetadataFilters(filters=[excluded]),
+    )
+    assert {hit.node.ref_doc_id for hit in loaded.retrieve(QUERY)} == {"d1"}
 
 
 def test_a_save_that_fails_leaves_the_old_index(tmp_path: Path) -> None:

@@ -382,3 +382,57 @@ def test_scores_are_python_floats_whatever_came_in() -> None:
     for processor in (CAUSPostprocessor(), PlacementPostprocessor()):
         out = processor.postprocess_nodes(given, query_str=QUERY)
         assert {type(hit.score) for hit in out} == {float}
+
+
+# Copies with another option.
+
+
+@pytest.mark.parametrize(
+    ("postprocessor", "update"),
+    [
+        (CAUSPostprocessor(psi="always"), {"k": 2, "alpha": 0.0}),
+        (CAUSPostprocessor.from_nodes(corpus(), psi="always"), {"placement": "inverse"}),
+        (PlacementPostprocessor(), {"placement": "inverse"}),
+        (PlacementPostprocessor(), {"psi": "never"}),
+    ],
+)
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_copy_with_another_option_does_what_it_shows(
+    postprocessor: BaseNodePostprocessor, update: dict[str, Any], deep: bool
+) -> None:
+    """As one that was made so, and the original does what it did."""
+    before = facts(postprocessor.postprocess_nodes(scored(), query_str=QUERY))
+    copied = postprocessor.model_copy(update=update, deep=deep)
+    assert {name: getattr(copied, name) for name in update} == update
+    made = type(postprocessor)(**{**dict(postprocessor), **update})
+    expected = facts(made.postprocess_nodes(scored(), query_str=QUERY))
+    assert facts(copied.postprocess_nodes(scored(), query_str=QUERY)) == expected != before
+    assert facts(postprocessor.postprocess_nodes(scored(), query_str=QUERY)) == before
+    assert copied.to_dict() == made.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("postprocessor", "update", "named"),
+    [
+        (CAUSPostprocessor(), {"k": -2}, "-2"),
+        (CAUSPostprocessor(), {"kk": 2}, "kk"),
+        (CAUSPostprocessor.from_nodes(corpus()), {"variant": "okapi"}, "corpus= was made with"),
+        (PlacementPostprocessor(), {"placement": "v_shape"}, "v_shape"),
+        (PlacementPostprocessor(), {"order": "u_shape"}, "order"),
+    ],
+)
+def test_a_copy_with_a_bad_option_is_refused(
+    postprocessor: BaseNodePostprocessor, update: dict[str, Any], named: str
+) -> None:
+    with pytest.raises((ValueError, TypeError), match=named):
+        postprocessor.model_copy(update=update)
+
+
+def test_a_plain_copy_is_one() -> None:
+    postprocessor = CAUSPostprocessor.from_nodes(corpus(), k=3)
+    copied = postprocessor.model_copy()
+    assert copied == postprocessor
+    assert copied.corpus is postprocessor.corpus
+    varied = postprocessor.model_copy(update={"k": 2})
+    assert varied.corpus is postprocessor.corpus
+    assert varied.callback_manager is postprocessor.callback_manager

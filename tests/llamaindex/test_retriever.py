@@ -7,11 +7,18 @@ import copy
 import math
 import pickle
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from llama_index.core import MockEmbedding
 from llama_index.core.bridge.pydantic import Field
+from llama_index.core.callbacks import (
+    CallbackManager,
+    CBEventType,
+    EventPayload,
+    LlamaDebugHandler,
+)
 from llama_index.core.instrumentation.events.retrieval import (
     RetrievalEndEvent,
     RetrievalStartEvent,
@@ -37,7 +44,7 @@ from shared_core import CAUS, PLACEMENTS, HybridIndex, Passage, u_shape_order
 from shared_core.placement import UShape
 
 from .checks import facts, ids
-from .doubles import QUERY, TEXTS, WordEmbedding, corpus, traced
+from .doubles import QUERY, TEXTS, CallbackLog, WordEmbedding, corpus, traced
 
 
 class CountingEmbedding(WordEmbedding):
@@ -65,6 +72,7 @@ def test_the_public_names_are_fixed() -> None:
         "CAUSRetriever",
         "ContextAwarenessSelector",
         "DirectQueryEngine",
+        "FusingRetriever",
         "GatedQueryEngine",
         "GatedWorkflow",
         "LlamaIndexModel",
@@ -202,6 +210,36 @@ def test_a_batch_gives_what_single_queries_give(retriever: CAUSRetriever) -> Non
     assert empty.retrieve_batch(["a", "b"]) == [[], []]
 
 
+def test_a_batch_is_announced_to_callbacks_as_single_queries_are() -> None:
+    """With the query and the nodes of each, one after another."""
+    queries = [*TEXTS[:3], QUERY]
+
+    def announced(*, batch: bool) -> list[Any]:
+        log = LlamaDebugHandler(print_trace_on_end=False)
+        retriever = CAUSRetriever.from_nodes(
+            corpus(), WordEmbedding(), callback_manager=CallbackManager([log])
+        )
+        log.flush_event_logs()
+        if batch:
+            retriever.retrieve_batch(queries)
+        else:
+            for query in queries:
+                retriever.retrieve(query)
+        started, ended = zip(*log.get_event_pairs(CBEventType.RETRIEVE), strict=True)
+        asked = [event.payload[EventPayload.QUERY_STR] for event in started]
+        return [asked, [ids(event.payload[EventPayload.NODES]) for event in ended]]
+
+    assert announced(batch=True) == announced(batch=False)
+    assert announced(batch=True)[0] == queries
+
+
+@pytest.mark.parametrize("query", ["abc", QueryBundle("abc")])
+def test_one_query_is_no_batch(retriever: CAUSRetriever, query: Any) -> None:
+    """The letters of a text would be queries."""
+    with pytest.raises(ValueError, match=r"several queries, got .*abc"):
+        retriever.retrieve_batch(query)
+
+
 def test_an_index_node_leads_to_its_object(retriever: CAUSRetriever) -> None:
     target = TextNode(id_="behind", text="What stands behind the sign.")
     sign = IndexNode(id_="sign", text="unmistakable signpost", index_id="s", obj=target)
@@ -210,6 +248,25 @@ def test_an_index_node_leads_to_its_object(retriever: CAUSRetriever) -> None:
     assert ids(retriever.retrieve_batch(["unmistakable signpost"])[0]) == ids(
         retriever.retrieve("unmistakable signpost")
     )
+
+
+def test_objects_callbacks_and_what_is_said_are_the_retrievers_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Built from nodes, or loaded."""
+    sign = IndexNode(id_="sign", text="unmistakable signpost", index_id="s")
+    log = CallbackLog()
+    options: dict[str, Any] = {
+        "callback_manager": CallbackManager([log]),
+        "object_map": {"s": TextNode(id_="behind", text="What stands behind the sign.")},
+        "verbose": True,
+    }
+    built = CAUSRetriever.from_nodes([sign], WordEmbedding(), **options)
+    built.save(tmp_path / "index")
+    for retriever in (built, CAUSRetriever.load(tmp_path / "index", WordEmbedding(), **options)):
+        assert ids(retriever.retrieve("signpost")) == ["behind"]
+        assert "Retrieval entering s" in capsys.readouterr().out
+    assert log.started == [CBEventType.RETRIEVE] * 2
 
 
 def test_adding_and_deleting(retriever: CAUSRetriever) -> None:
@@ -229,6 +286,15 @@ def test_adding_and_deleting(retriever: CAUSRetriever) -> None:
     assert len(retriever.index) == 6
     assert retriever.delete("no such source") == []
     assert retriever.add_nodes([]) == []
+
+
+@pytest.mark.parametrize("no_id", [None, ["d0"], 0])
+def test_deleting_by_what_is_no_id_is_refused(retriever: CAUSRetriever, no_id: Any) -> None:
+    """None is what `ref_doc_id` of a node without a source is, and would delete all of these."""
+    retriever.add_nodes([TextNode(id_="without a source", text="x")])
+    with pytest.raises(ValueError, match="id of one source document"):
+        retriever.delete(no_id)
+    assert len(retriever.index) == 13
 
 
 def test_adding_an_id_again_replaces_its_node(retriever: CAUSRetriever) -> None:

@@ -25,7 +25,7 @@ from llamaindex_posrag import AttentionPlacementPostprocessor, TwoRoundQueryEngi
 from shared_core import GenerationError, HuggingFaceModel
 from shared_core.attention import Case, SelfElicit, TwoRound
 from shared_core.generation.local_model import LocalModel
-from shared_core.placement.curve import PositionalCurve
+from shared_core.sensitivity.curve import PositionalCurve
 
 READER = Path(__file__).parents[1] / "readers" / "biased"
 QUESTION = "Which code has amber falcon?"

@@ -28,8 +28,8 @@ from shared_core.attention.estimators import ESTIMATORS
 from shared_core.attention.rendering import render_prompt
 from shared_core.attention.two_round import Case, TwoRound
 from shared_core.placement.attention import ATTENTION_PLACEMENTS
-from shared_core.placement.curve import PositionalCurve
 from shared_core.sensitivity import ANSWER
+from shared_core.sensitivity.curve import PositionalCurve
 from tests.readers.corpus import held_out_questions
 
 ROOT = Path(__file__).parents[2]

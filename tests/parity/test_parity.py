@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from llama_index.core import VectorStoreIndex
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
@@ -356,7 +356,9 @@ def test_retrievers_over_the_frameworks_own_stores_agree() -> None:
     other = on_llamaindex.CAUSRetriever.from_index(
         VectorStoreIndex(CORPUS.nodes, embed_model=LlamaIndexEmbedding()),
         higher_is_better=True,
-        caus=CAUS(k=8, fetch_k=60, psi="always"),
+        k=8,
+        fetch_k=60,
+        psi="always",
     )
     for query in QUERIES:
         documents, nodes = one.invoke(query), other.retrieve(query)
@@ -364,6 +366,44 @@ def test_retrievers_over_the_frameworks_own_stores_agree() -> None:
         assert scores == pytest.approx([node.score for node in nodes], abs=1e-6)
         assert [document.metadata["posrag"]["rank"] for document in documents] == [
             node.posrag["rank"]  # type: ignore[attr-defined]
+            for node in nodes
+        ]
+
+
+class Borrowed(VectorStore):
+    """A store of LangChain's that finds what an index of LlamaIndex's finds, ties and all."""
+
+    def __init__(self, index: VectorStoreIndex) -> None:
+        self.index = index
+
+    @classmethod
+    def from_texts(cls, *args: Any, **kwargs: Any) -> Borrowed:
+        raise NotImplementedError
+
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        raise NotImplementedError
+
+    def similarity_search_with_score(self, query: str, k: int) -> list[tuple[Document, float]]:  # type: ignore[override]
+        by_id = {document.id: document for document in CORPUS.documents}
+        nodes = self.index.as_retriever(similarity_top_k=k).retrieve(query)
+        return [(by_id[node.node.node_id], node.score or 0.0) for node in nodes]
+
+
+@pytest.mark.parametrize("fusion", ["min_max", "rrf"])
+@pytest.mark.parametrize("fetch_k", [1, 9, 60])
+def test_retrievers_over_the_same_hits_agree(fetch_k: int, fusion: Any) -> None:
+    """Equal scores keep the order of the hits, with what only BM25 finds behind them."""
+    index = VectorStoreIndex(CORPUS.nodes, embed_model=LlamaIndexEmbedding())
+    options: dict[str, Any] = {"k": 9, "fetch_k": fetch_k, "fusion": fusion}
+    one = on_langchain.CAUSRetriever.from_vectorstore(
+        Borrowed(index), CORPUS.documents, higher_is_better=True, **options
+    )
+    other = on_llamaindex.CAUSRetriever.from_index(index, higher_is_better=True, **options)
+    for query in QUERIES:
+        documents, nodes = one.invoke(query), other.retrieve(query)
+        assert document_ids(documents) == node_ids(nodes)
+        assert [document.metadata["posrag"] for document in documents] == [
+            node.posrag  # type: ignore[attr-defined]
             for node in nodes
         ]
 

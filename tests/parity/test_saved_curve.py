@@ -15,7 +15,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from langchain_posrag import AttentionPlacement
 from llamaindex_posrag import AttentionPlacementPostprocessor
 from shared_core import HuggingFaceModel, ProfileNotFoundError
-from shared_core.placement.curve import PositionalCurve
+from shared_core.sensitivity.curve import PositionalCurve
 
 READER = Path(__file__).parents[1] / "readers" / "uniform"
 TEXTS = [f"The code of amber falcon is {word}." for word in ("violet", "pickle", "cargo", "lamp")]

@@ -212,9 +212,7 @@ def test_retrievers_over_a_vector_store_give_the_same() -> None:
     store = InMemoryVectorStore.from_documents(CORPUS.documents, LangChainEmbedding())
     one = on_langchain.CAUSRetriever.from_vectorstore(store, CORPUS.documents, k=5, expand=spans)
     index = VectorStoreIndex(nodes(linked=True), embed_model=LlamaIndexEmbedding())
-    other = on_llamaindex.CAUSRetriever.from_index(
-        index, higher_is_better=True, caus=CAUS(k=5, expand=spans)
-    )
+    other = on_llamaindex.CAUSRetriever.from_index(index, higher_is_better=True, k=5, expand=spans)
     for query in QUERIES:
         documents, found = one.invoke(query), other.retrieve(query)
         assert [each.id for each in documents] == [each.node.node_id for each in found]

@@ -1,0 +1,56 @@
+"""What a vector index of LlamaIndex gives to both legs: its retriever, and the nodes it holds."""
+
+from __future__ import annotations
+
+from llama_index.core import VectorStoreIndex
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.vector_stores import SimpleVectorStore
+
+
+class IndexLeg(BaseRetriever):
+    """What a retriever finds, with index nodes as they are.
+
+    LlamaIndex's retrievers go on from an `IndexNode` to the object it leads to. A fused one does
+    so once, after the fusion: or the node, from BM25, and its object, from the dense leg, would
+    be two candidates.
+
+    Parameters
+    ----------
+    retriever
+        Finds the nodes; its `object_map` is not used.
+    """
+
+    def __init__(self, retriever: BaseRetriever) -> None:
+        self._retriever = retriever
+        super().__init__(retriever.callback_manager)
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self._retriever._retrieve(query_bundle)
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return await self._retriever._aretrieve(query_bundle)
+
+    def _handle_recursive_retrieval(
+        self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
+    ) -> list[NodeWithScore]:
+        return nodes
+
+    async def _ahandle_recursive_retrieval(
+        self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
+    ) -> list[NodeWithScore]:
+        return nodes
+
+
+def held_nodes(index: VectorStoreIndex) -> list[BaseNode]:
+    """Return the nodes of an index; none if its vector store keeps their text itself.
+
+    Its docstore may hold others: of deleted documents, of other indices, parents of its nodes.
+    """
+    store = index.vector_store
+    if store.stores_text and not index._store_nodes_override:
+        return []  # the docstore has its images and index nodes alone
+    held = index.index_struct.nodes_dict
+    if isinstance(store, SimpleVectorStore):  # which forgets at once what `delete_nodes` deletes
+        held = {row: id_ for row, id_ in held.items() if row in store.data.embedding_dict}
+    return index.docstore.get_nodes([*dict.fromkeys(held.values())], raise_error=False)
