@@ -31,6 +31,8 @@ from shared_core.placement import UShape
 from .contract import PostprocessorContract, RetrieverContract
 from .doubles import WordEmbedding, corpus
 
+pytestmark = pytest.mark.filterwarnings("ignore:no passage tells which chunk")
+
 
 class TestCAUSPostprocessor(PostprocessorContract):
     @pytest.fixture(params=["plain", "always", "number", "best_at_end", "rrf", "auto"])
