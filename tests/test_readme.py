@@ -17,7 +17,7 @@ from llama_index.core.schema import TextNode
 
 from langchain_posrag.demo import FunctionEmbeddings
 from shared_core import CAUS, HuggingFaceModel
-from shared_core.cli.demo.model import EmbeddingModel, default_model
+from shared_core.cli.embedding import EmbeddingModel, default_model
 
 README = Path(__file__).parents[1] / "README.md"
 SNIPPETS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)

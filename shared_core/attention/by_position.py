@@ -20,9 +20,9 @@ from shared_core.attention.scores import LayerSet, RowSet, document_scores
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.placement.curve import Interval, PositionalCurve
-from shared_core.placement.region import TENTHS, over_middle, relative_scores
+from shared_core.sensitivity.curve import Interval, PositionalCurve
 from shared_core.sensitivity.questions import ProbeQuestion, check_context, check_questions
+from shared_core.sensitivity.region import TENTHS, over_middle, relative_scores
 from shared_core.sensitivity.versions import timestamp, versions
 
 Order = Literal["unordered", "ordered"]

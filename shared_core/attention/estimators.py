@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Scores
 from shared_core.attention.scores import LayerSet, RowSet, Span, document_scores, parts_of
-from shared_core.placement.region import finite_scores
+from shared_core.sensitivity.region import finite_scores
 
 CONTENT_FREE = "N/A"
 """The question that asks nothing (Chen et al. 2024), which shows attention by position alone."""

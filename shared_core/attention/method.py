@@ -11,7 +11,7 @@ from shared_core.attention.estimators import ranking_of
 from shared_core.attention.one_round import OneRound
 from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel
-from shared_core.placement.curve import PositionalCurve
+from shared_core.sensitivity.curve import PositionalCurve
 
 
 @dataclass(frozen=True, kw_only=True)

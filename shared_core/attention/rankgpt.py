@@ -14,7 +14,7 @@ from shared_core.generation.base import Generator
 from shared_core.generation.callables import as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.placement import Placement
-from shared_core.placement.curve import PositionalCurve
+from shared_core.sensitivity.curve import PositionalCurve
 
 
 @dataclass(frozen=True, kw_only=True)

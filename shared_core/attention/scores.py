@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
-from shared_core.placement.region import finite_scores
+from shared_core.sensitivity.region import finite_scores
 
 LayerSet: TypeAlias = Literal["all", "lower", "upper"]
 """The sets of layers that the methods read."""

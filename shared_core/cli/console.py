@@ -6,17 +6,21 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from shared_core._extras import require
+from shared_core.comparison.wording import counted, one_line, visible
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
     from rich.console import RenderableType
     from rich.progress import Progress
+    from rich.text import Text
 
 MAX_WIDTH = 100
 
 
 class Console:
-    """Prints plain text without markup; escape codes go to a terminal only.
+    """Prints plain text without markup; escape codes are its own, and go to a terminal only.
+
+    Control characters in what is printed, also in the cells of a table, are written out.
 
     Raises
     ------
@@ -30,11 +34,11 @@ class Console:
 
     def show(self, renderable: RenderableType = "", *, whole: bool = False) -> None:
         """Print a piece of the result; `whole` keeps a line that is to be copied in one."""
-        self._out.print(renderable, markup=False, highlight=False, emoji=False, soft_wrap=whole)
+        self._out.print(renderable, soft_wrap=whole)
 
     def say(self, text: str) -> None:
         """Print a line about the course of the work."""
-        self._err.print(text, markup=False, highlight=False, emoji=False)
+        self._err.print(one_line(text))
 
     def progress(self) -> Progress:
         """Return a progress bar that shows on a terminal and is silent elsewhere."""
@@ -47,7 +51,13 @@ class Console:
 
 def fail(message: str) -> None:
     """Print one line on stderr; needs no optional dependency."""
-    sys.stderr.write(f"posrag: {' '.join(message.splitlines())}\n")
+    sys.stderr.write(f"posrag: {one_line(message)}\n")
+
+
+def kept_line(kept: int) -> str:
+    """Say how many answers need not be asked for."""
+    verb = "is" if kept == 1 else "are"
+    return f"{counted(kept, 'answer')} {verb} kept from before and not asked again (--fresh does)."
 
 
 def quiet_transformers() -> None:
@@ -58,8 +68,17 @@ def quiet_transformers() -> None:
 
 
 def _rich(*, stderr: bool) -> RichConsole:
-    console: RichConsole = require("rich.console", extra="eval").Console(stderr=stderr)
+    console: RichConsole = require("rich.console", extra="eval").Console(
+        stderr=stderr, markup=False, highlight=False, emoji=False
+    )
     console.width = min(console.width, MAX_WIDTH)
+    render_str = console.render_str
+
+    def visibly(text: str, **options: Any) -> Text:
+        return render_str(visible(text), **options)
+
+    # Every string comes by here, also those in tables, and before its width is measured.
+    console.render_str = visibly  # type: ignore[method-assign]
     # By default rich ends the process with status 1 when the reader has gone.
     console.on_broken_pipe = _reader_gone  # type: ignore[method-assign]
     return console

@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from shared_core.cli.console import quiet_transformers
-from shared_core.errors import PosragError
+from shared_core.errors import MissingExtraError, PosragError
 from shared_core.generation import Generator, HuggingFaceModel, as_generator
 
 HELP = (
@@ -46,6 +47,8 @@ def open_model(
     ------
     ValueError
         If `spec` names nothing, or a `base_url` is given for what is no endpoint.
+    MissingExtraError
+        If the packages that an endpoint needs are not installed.
     PosragError
         If the model cannot be loaded.
     """
@@ -53,7 +56,7 @@ def open_model(
     model: object
     endpoint = _endpoint(spec)
     if endpoint is not None:
-        model = endpoint.load()(rest, base_url=base_url, max_tokens=max_new_tokens)
+        model = _loaded(endpoint)(rest, base_url=base_url, max_tokens=max_new_tokens)
     elif base_url is not None:
         raise ValueError(f"--base-url is for an endpoint, and {spec!r} is none; MODEL is {HELP}")
     elif not colon or Path(spec).exists():
@@ -105,6 +108,18 @@ def _endpoint(spec: str) -> EntryPoint | None:
     prefix, colon, _ = spec.partition(":")
     found = entry_points(group="posrag.endpoints", name=prefix) if colon else ()
     return next(iter(found), None)
+
+
+def _loaded(endpoint: EntryPoint) -> Callable[..., object]:
+    try:
+        maker: Callable[..., object] = endpoint.load()
+    except MissingExtraError as error:
+        # It names the extra of its adapter, which brings no endpoint: a second round would follow.
+        raise MissingExtraError(
+            f"{endpoint.name}:NAME needs packages that are not installed; run: "
+            f"pip install 'posrag[{endpoint.name}]'"
+        ) from error
+    return maker
 
 
 def _imported(module: str, attribute: str) -> object:

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from shared_core.generation.templates import ABSTENTION
+from shared_core.generation.templates import ABSTENTION, PromptTemplate
 
 GRADERS_HELP = """\
 graders, from 0 (wrong) to 1 (right):
@@ -46,6 +46,24 @@ def add_abstain_template(parser: argparse.ArgumentParser, use: str) -> None:
     parser.add_argument("--abstain-template", type=Path, help="file with a prompt that holds "
         "{context} and {question} and gives leave to abstain by saying "
         f"{ABSTENTION}, for {use} (default: posrag's own prompt, with that leave)")  # fmt: skip
+
+
+def open_template(path: Path | None) -> PromptTemplate | None:
+    """Return the prompt in a file, if there is a file.
+
+    Raises
+    ------
+    ValueError
+        If the file holds no prompt with a place for the passages and one for the question.
+    OSError
+        If the file cannot be read.
+    """
+    if path is None:
+        return None
+    try:
+        return PromptTemplate(path.read_text(encoding="utf-8-sig"))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def names(text: str) -> tuple[str, ...]:

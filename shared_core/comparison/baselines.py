@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shared_core.comparison.checking import check_distinct
+from shared_core.checking import check_distinct
 from shared_core.comparison.records import BASELINES
 from shared_core.comparison.strategies import AnyStrategy, strategy_name
 from shared_core.placement import Sequential

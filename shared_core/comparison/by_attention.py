@@ -14,14 +14,12 @@ from shared_core.generation.base import Generator
 from shared_core.generation.checking import Request
 from shared_core.generation.hugging_face import HuggingFaceModel
 
-ATTENTION, TWO_ROUND = "attention", "two_round"
-
 
 @dataclass(frozen=True)
 class ByCurve:
     """One round: U-shaped by what the model is known to attend to by position."""
 
-    name: ClassVar[str] = ATTENTION
+    name: ClassVar[str] = "attention"
     means: Means
 
     def __post_init__(self) -> None:
@@ -50,7 +48,7 @@ class ByCurve:
 class TwoRounds:
     """Two rounds: ranked and placed by what the model attends to in a first one."""
 
-    name: ClassVar[str] = TWO_ROUND
+    name: ClassVar[str] = "two_round"
     means: Means
 
     def __post_init__(self) -> None:

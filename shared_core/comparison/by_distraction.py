@@ -16,8 +16,6 @@ from shared_core.generation.base import ScoringModel
 from shared_core.generation.checking import Request
 from shared_core.placement.distraction import distraction_placement
 
-DISTRACTION_AWARE = "distraction_aware"
-
 
 @dataclass(frozen=True)
 class DistractionAware:
@@ -28,7 +26,7 @@ class DistractionAware:
     answer keeps it from abstaining as well, and nobody says here which ones do.
     """
 
-    name: ClassVar[str] = DISTRACTION_AWARE
+    name: ClassVar[str] = "distraction_aware"
     means: Means
     _effects: dict[tuple[str, str], float] = field(default_factory=dict, init=False, repr=False)
 

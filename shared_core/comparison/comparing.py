@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from shared_core.checking import check_counts, check_distinct, check_fractions
 from shared_core.comparison.assembling import assemble
 from shared_core.comparison.baselines import with_baselines
-from shared_core.comparison.checking import check_counts, check_distinct, check_shares
 from shared_core.comparison.figures import Testing
-from shared_core.comparison.grading import AnyGrader, Grading, grader_name
+from shared_core.comparison.grading import AnyGrader, Grading, name_of
 from shared_core.comparison.job import Job
 from shared_core.comparison.pipelines import GIVEN, Embed, Pipeline, Reranker, Retrieval
 from shared_core.comparison.plan import ComparisonPlan
@@ -29,8 +29,8 @@ from shared_core.generation.base import Generator
 from shared_core.generation.callables import as_generator
 from shared_core.generation.journal import Journal
 from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
-from shared_core.placement.curve import PositionalCurve, resolve_curve
 from shared_core.scoring.ranking import check_k
+from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
 from shared_core.sensitivity.gate import profile_of
 from shared_core.sensitivity.profile import PositionProfile
 
@@ -125,12 +125,12 @@ class Comparison:
         check_distinct("pipelines", self.pipelines or (GIVEN,))
         check_distinct("ks", (DEFAULT_K,) if self.ks is None else self.ks)
         with_baselines(self.strategies)
-        check_distinct("graders", [*map(grader_name, self.graders)])
+        check_distinct("graders", [*map(name_of, self.graders)])
         counts = ("shuffles", "attempts", "batch_size", "concurrency")
         check_counts({name: getattr(self, name) for name in counts})
         if self.seed < 0:
             raise ValueError(f"seed must be >= 0, got {self.seed}")
-        check_shares({name: getattr(self, name) for name in ("confidence", "power", "effect")})
+        check_fractions({name: getattr(self, name) for name in ("confidence", "power", "effect")})
         if not 0 <= self.max_failed < 1:
             raise ValueError(f"max_failed must lie in [0, 1), got {self.max_failed}")
         _ = self._profile, self._curve

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from shared_core.comparison.questions import ComparedQuestion
-from shared_core.evaluation.answers import GRADERS, Grader, grade, resolve_grader
+from shared_core.evaluation.answers import GRADERS, Grader, grade, grader_name, resolve_grader
 from shared_core.generation.checking import Request
 from shared_core.generation.identity import identity_of, source_of
 from shared_core.generation.journal import Journal
@@ -44,7 +44,7 @@ AnyGrader: TypeAlias = str | Grader | Judge
 """A name in `GRADERS`, a function of answer and references, or a judge."""
 
 
-def grader_name(grader: AnyGrader) -> str:
+def name_of(grader: AnyGrader) -> str:
     """Return the name under which a grader's outcomes are reported.
 
     Raises
@@ -52,12 +52,7 @@ def grader_name(grader: AnyGrader) -> str:
     ValueError
         If there is no grader of that name.
     """
-    if isinstance(grader, str):
-        resolve_grader(grader)
-        return grader
-    if isinstance(grader, Judge):
-        return grader.name
-    return str(getattr(grader, "__qualname__", type(grader).__name__))
+    return grader.name if isinstance(grader, Judge) else grader_name(grader)
 
 
 @dataclass(frozen=True)
@@ -79,7 +74,7 @@ class Grading:
     @property
     def name(self) -> str:
         """Name of the grader."""
-        return grader_name(self.grader)
+        return name_of(self.grader)
 
     def check(self, questions: Sequence[ComparedQuestion]) -> None:
         """Raise ValueError if there is a question whose references the grader cannot use."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from shared_core.comparison.by_distraction import DISTRACTION_AWARE
+from shared_core.comparison.by_distraction import DistractionAware
 from shared_core.comparison.records import (
     BASELINES,
     Estimate,
@@ -14,10 +15,12 @@ from shared_core.comparison.records import (
     StrategyResult,
 )
 from shared_core.comparison.result import ComparisonResult
-from shared_core.comparison.wording import counted
+from shared_core.comparison.wording import counted, one_line
 from shared_core.evaluation.significance import PairedComparison
 
 NOT_AVAILABLE = "n/a"
+
+_MARKS = re.compile(r"[\\`*<|&]|(?<=])\(")
 
 
 def to_markdown(result: ComparisonResult) -> str:
@@ -26,24 +29,25 @@ def to_markdown(result: ComparisonResult) -> str:
 
 
 def _lines(result: ComparisonResult) -> Iterator[str]:
-    yield f"# Does the order of the passages matter to {result.model}?"
+    yield f"# Does the order of the passages matter to {escaped(result.model)}?"
     yield ""
-    yield f"**{capitalised(result.verdict.text)}.**"
+    yield f"**{escaped(capitalised(result.verdict.text))}.**"
     for setting in result.settings:
         yield ""
-        yield f"## {setting.name}"
+        yield f"## {escaped(setting.name)}"
         yield ""
         if len(result.settings) > 1:
-            yield f"{capitalised(setting.verdict.text)}."
+            yield f"{escaped(capitalised(setting.verdict.text))}."
             yield ""
         yield from _table(_rows(result, setting))
         yield ""
         yield retrieval_line(setting)
-        yield from failure_lines(setting.failures, [each.id for each in result.questions])
+        failed = failure_lines(setting.failures, [each.id for each in result.questions])
+        yield from map(escaped, failed)
     yield ""
     yield "## How it was measured"
     yield ""
-    yield from method_lines(result)
+    yield from map(escaped, method_lines(result))
 
 
 def _rows(result: ComparisonResult, setting: SettingResult) -> Iterator[Sequence[str]]:
@@ -67,8 +71,15 @@ def _table(rows: Iterator[Sequence[str]]) -> Iterator[str]:
 
 
 def _row(cells: Sequence[str]) -> str:
-    escaped = (cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
-    return f"| {' | '.join(escaped)} |"
+    return f"| {' | '.join(map(escaped, cells))} |"
+
+
+def escaped(text: str) -> str:
+    """Return a text as Markdown that shows it, in one line: no tag, code, cell or link comes of it.
+
+    Underscores stay as they are, for the names of strategies to be read in the file itself.
+    """
+    return _MARKS.sub(r"\\\g<0>", one_line(text))
 
 
 def shown(estimate: Estimate) -> str:
@@ -113,7 +124,10 @@ def retrieval_line(setting: SettingResult) -> str:
 def failure_lines(
     failures: Sequence[Failure], ids: Sequence[str], where: str = "all strategies"
 ) -> Iterator[str]:
-    """Say how many questions are left out of what, which, and why; `ids` are those of all."""
+    """Say how many questions are left out of what, which, and why; `ids` are those of all.
+
+    Each line is one, whatever stands in ids and reasons; Markdown in them is not escaped.
+    """
     if not failures:
         return
     yield ""
@@ -122,7 +136,9 @@ def failure_lines(
     reasons = Counter(failure.reason for failure in failures)
     for reason, count in reasons.most_common():
         first = next(each for each in failures if each.reason == reason)
-        yield f"- {count:,}: {reason} (first: question {ids[first.question]}, {first.strategy})"
+        yield one_line(
+            f"- {count:,}: {reason} (first: question {ids[first.question]}, {first.strategy})"
+        )
 
 
 def left_out(count: int, total: int, where: str) -> str:
@@ -148,13 +164,13 @@ def method_lines(result: ComparisonResult) -> Iterator[str]:
         f"sequential that so many questions show with a chance of {result.power:.0%} after that "
         "correction. sequential is the ranked order, best first."
     )
-    if any(each.name == DISTRACTION_AWARE for each in result.settings[0].strategies):
+    if any(each.name == DistractionAware.name for each in result.settings[0].strategies):
         yield (
-            f"{DISTRACTION_AWARE} ranks the passages of a question by relevance less distracting "
-            "effect. Relevance is the score of the pipeline, min-max normalised, or (k - rank) / k "
-            "where there is none. The effect is 1 less the probability that the model abstains "
-            "when it is shown the passage by itself, and nobody tells it which ones hold the "
-            "answer."
+            f"{DistractionAware.name} ranks the passages of a question by relevance less "
+            "distracting effect. Relevance is the score of the pipeline, min-max normalised, or "
+            "(k - rank) / k where there is none. The effect is 1 less the probability that the "
+            "model abstains when it is shown the passage by itself, and nobody tells it which ones "
+            "hold the answer."
         )
 
 

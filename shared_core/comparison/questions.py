@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shared_core.sensitivity.questions import ProbeQuestion
+from shared_core.sensitivity.questions import ProbeQuestion, check_repeats
 from shared_core.types import Passage
 
 
@@ -30,7 +30,7 @@ class ComparedQuestion:
     keywords
         Keywords that must all be in the answer, for the keyword grader; `answers` if empty.
     id
-        The user's id of the question.
+        The user's id of the question; by default its number, from 1.
 
     Raises
     ------
@@ -61,7 +61,8 @@ class ComparisonData:
     Attributes
     ----------
     questions
-        At least one.
+        At least one, and none twice: equal texts are one question if they have the same gold
+        passages or the same passages in `ranking`, or, without a ranking, the same answers.
     passages
         The collection, each id once. It holds every passage that a question names. Neighbour
         spans need ``document`` and ``number`` in their metadata: the place in which document.
@@ -69,8 +70,8 @@ class ComparisonData:
     Raises
     ------
     ValueError
-        If there are no questions, an id occurs twice, or a question names a passage that is not
-        there.
+        If there are no questions, a question or an id is there twice, or a question names a
+        passage that is not there.
     """
 
     questions: tuple[ComparedQuestion, ...]
@@ -91,6 +92,32 @@ class ComparisonData:
                         f"question {question.question!r} names passage {id!r}, which is not there"
                     )
         object.__setattr__(self, "by_id", by_id)
+        self._check_distinct()
+
+    def _check_distinct(self) -> None:
+        """Raise ValueError if a question is there twice, or two are reported under one id."""
+        # Without a ranking equal texts retrieve the same: other answers alone are other evidence.
+        check_repeats(
+            (each.question, self._texts(each.ranking) or frozenset(each.answers))
+            for each in self.questions
+        )
+        # Gold passages that are not known are nobody else's: the number stands for them.
+        check_repeats(
+            (each.question, self._texts(each.gold) or number)
+            for number, each in enumerate(self.questions)
+        )
+        seen: dict[str, int] = {}
+        for number, each in enumerate(self.questions, start=1):
+            id = str(number) if each.id is None else each.id
+            first = seen.setdefault(id, number)
+            if first != number:
+                raise ValueError(
+                    f"questions {first} and {number} are both called {id!r} in reports; give each "
+                    "an id of its own"
+                )
+
+    def _texts(self, ids: Iterable[str]) -> frozenset[str]:
+        return frozenset(self.by_id[id].text for id in ids)
 
     @classmethod
     def from_probe(cls, questions: Sequence[ProbeQuestion]) -> ComparisonData:

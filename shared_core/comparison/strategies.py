@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
 
-from shared_core.comparison.by_attention import ATTENTION, TWO_ROUND, ByCurve, TwoRounds
-from shared_core.comparison.by_distraction import DISTRACTION_AWARE, DistractionAware
+from shared_core.comparison.by_attention import ByCurve, TwoRounds
+from shared_core.comparison.by_distraction import DistractionAware
+from shared_core.comparison.by_rank import Placed, Shuffled
 from shared_core.comparison.records import BASELINES
-from shared_core.comparison.strategy import Means, Order, RankedCase, Strategy
-from shared_core.generation.checking import Request
-from shared_core.placement import PLACEMENTS, Placement, Shuffle, resolve_placement
+from shared_core.comparison.strategy import Means, Strategy
+from shared_core.placement import PLACEMENTS, Placement
 
 DEFAULTS = (*BASELINES, "inverse", "u_shape")
 """The strategies that need to know nothing of the model."""
 
-STRATEGIES = (*PLACEMENTS, ATTENTION, TWO_ROUND, DISTRACTION_AWARE)
-"""Names of all strategies."""
-
+STRATEGIES: dict[str, Callable[[Means], Strategy]] = {
+    **{name: partial(Placed, placement()) for name, placement in PLACEMENTS.items()},
+    "shuffle": Shuffled,
+    "attention": ByCurve,
+    "two_round": TwoRounds,
+    "distraction_aware": DistractionAware,
+}
+"""Name -> what makes the strategy; that of a placement places, but for the shuffle's."""
 
 AnyStrategy: TypeAlias = str | Placement | Strategy
 """A name in `STRATEGIES`, a placement, or a strategy of the caller's own."""
@@ -47,67 +50,6 @@ def make_strategy(spec: AnyStrategy, means: Means) -> Strategy:
     ValueError
         If there is none of that name, or it needs what is not there.
     """
-    if not isinstance(spec, str | Placement):
-        return spec
-    if spec == "shuffle":
-        return Shuffled(means)
-    if spec == TWO_ROUND:
-        return TwoRounds(means)
-    if spec == ATTENTION:
-        return ByCurve(means)
-    if spec == DISTRACTION_AWARE:
-        return DistractionAware(means)
-    strategy_name(spec)
-    return Placed(means, resolve_placement(spec))
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A placement that looks at ranks alone."""
-
-    means: Means
-    placement: Placement
-
-    def __post_init__(self) -> None:
-        if self.placement.needs_profile:
-            self.means.profile_for(self.name)
-        self.placement(2, self.means.profile)
-
-    @property
-    def name(self) -> str:
-        """That of the placement."""
-        return self.placement.name
-
-    def reads(self, cases: Sequence[RankedCase]) -> list[Request]:
-        """Return nothing."""
-        return []
-
-    def orders(self, cases: Sequence[RankedCase]) -> list[list[Order]]:
-        """Return one order a case."""
-        return [[self.placement(len(case.documents), self.means.profile)] for case in cases]
-
-
-@dataclass(frozen=True)
-class Shuffled:
-    """Random orders, other ones for each question, so that no slot is favoured by the draw."""
-
-    name: ClassVar[str] = "shuffle"
-    means: Means
-
-    def reads(self, cases: Sequence[RankedCase]) -> list[Request]:
-        """Return nothing."""
-        return []
-
-    def orders(self, cases: Sequence[RankedCase]) -> list[list[Order]]:
-        """Return `Means.shuffles` orders a case; they depend on its question and k alone."""
-        return [
-            [
-                Shuffle(seed=self._seed(case.question, number))(len(case.documents))
-                for number in range(self.means.shuffles)
-            ]
-            for case in cases
-        ]
-
-    def _seed(self, question: str, number: int) -> int:
-        text = json.dumps([self.means.seed, number, question])
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+    if isinstance(spec, str):
+        return STRATEGIES[strategy_name(spec)](means)
+    return Placed(spec, means) if isinstance(spec, Placement) else spec

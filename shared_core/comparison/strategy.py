@@ -11,8 +11,8 @@ from shared_core.generation.base import Generator
 from shared_core.generation.checking import Request
 from shared_core.generation.journal import Journal
 from shared_core.generation.templates import PromptTemplate
-from shared_core.placement.curve import PositionalCurve
 from shared_core.scoring.normalization import min_max
+from shared_core.sensitivity.curve import PositionalCurve
 from shared_core.sensitivity.profile import PositionProfile
 
 Order: TypeAlias = tuple[int, ...]

@@ -15,6 +15,7 @@ from shared_core.evaluation.intervals import (
     mean_interval,
     paired_difference_interval,
 )
+from shared_core.evaluation.paired_tests import permutation_p_value, wilcoxon_p_value
 from shared_core.evaluation.power import (
     fewest_questions,
     minimum_detectable_effect,
@@ -26,7 +27,6 @@ from shared_core.evaluation.significance import (
     PairedComparison,
     compare_paired,
     holm,
-    wilcoxon_p_value,
 )
 from shared_core.evaluation.spans import (
     Extent,
@@ -55,6 +55,7 @@ __all__ = [
     "mean_interval",
     "minimum_detectable_effect",
     "paired_difference_interval",
+    "permutation_p_value",
     "questions_needed",
     "reference_coverage",
     "rescued_by_neighbour",

@@ -155,6 +155,20 @@ def resolve_grader(grader: str | Grader) -> Grader:
     return GRADERS[grader]
 
 
+def grader_name(grader: str | Grader) -> str:
+    """Return the name under which a grader's outcomes are reported.
+
+    Raises
+    ------
+    ValueError
+        If there is no grader of that name.
+    """
+    if isinstance(grader, str):
+        resolve_grader(grader)
+        return grader
+    return str(getattr(grader, "__qualname__", type(grader).__name__))
+
+
 def grade(grader: Grader, answer: str, references: Sequence[str]) -> float:
     """Grade an answer, and hold the grader to its contract.
 

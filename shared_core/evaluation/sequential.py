@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
+from shared_core.checking import check_fractions
 from shared_core.evaluation.intervals import Statistic, bootstrap_interval
 
 FEWEST = 20
@@ -53,8 +54,7 @@ class Looks:
             raise ValueError(f"total must be at least 1 question, got {self.total}")
         if self.count < 1:
             raise ValueError(f"count must be at least 1 look, got {self.count}")
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, got {self.confidence}")
+        check_fractions({"confidence": self.confidence})
 
     @cached_property
     def at(self) -> tuple[int, ...]:

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Self, cast
+from typing import Self
 
+from shared_core.checking import check_counts
 from shared_core.errors import GenerationError, PosragError
 from shared_core.generation.base import Generator, ScoringModel
 from shared_core.generation.checking import Request, Response, checked, one_each
@@ -58,9 +59,8 @@ class Asker:
     attempts: int = 8
 
     def __post_init__(self) -> None:
-        for option in ("batch_size", "concurrency", "attempts"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"{option} must be at least 1, got {getattr(self, option)}")
+        counts = ("batch_size", "concurrency", "attempts")
+        check_counts({name: getattr(self, name) for name in counts})
 
     @classmethod
     def of(
@@ -166,8 +166,13 @@ class Asker:
 def _ask(model: Generator, requests: Sequence[Request]) -> Sequence[Response]:
     if len(requests[0]) == 1:
         return model.generate([prompt for (prompt,) in requests])
+    if not isinstance(model, ScoringModel):
+        raise GenerationError(
+            f"model {model.name!r} has no log_probabilities, by which it would tell how probable "
+            "a continuation is; give a model on this machine, such as a HuggingFaceModel"
+        )
     prompts, continuations = zip(*requests, strict=True)
-    scored = cast(ScoringModel, model).log_probabilities(prompts, continuations)
+    scored = model.log_probabilities(prompts, continuations)
     return [list(tokens) for tokens in scored]
 
 

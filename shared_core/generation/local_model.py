@@ -63,8 +63,7 @@ class LocalModel:
         """
         with self._lock:  # threads that come first together must not load it twice
             if self._model is None:
-                assert not isinstance(self._given, HuggingFaceModel)
-                self._model = HuggingFaceModel.from_pretrained(self._given)
+                self._model = HuggingFaceModel.from_pretrained(self.location)
             return self._model
 
     @contextmanager

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy.typing as npt
 
-from shared_core.placement.region import finite_scores
+from shared_core.sensitivity.region import finite_scores
 
 AttentionPlacement: TypeAlias = Callable[
     [Sequence[int], npt.ArrayLike, Sequence[int]], tuple[int, ...]

@@ -29,7 +29,9 @@ def _needs(name: str, what: str) -> ValueError:
 class MaxRelevance(Placement):
     """The best passages into the slots where the model answers best.
 
-    Slots are taken by decreasing accuracy of the position profile.
+    Slots are taken by decreasing `PositionProfile.accuracy`: the mean of what the profile's
+    `measure` averaged, which may be the probability of the answer (``"logprob"``) or the share of
+    attention (``"attention"``) in place of how right the answers were.
     """
 
     name = "max_relevance"

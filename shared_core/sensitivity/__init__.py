@@ -5,8 +5,9 @@ from __future__ import annotations
 from shared_core.generation.templates import ABSTAIN, ANSWER, KEY_VALUE, PromptTemplate
 from shared_core.sensitivity.figure import draw_profile
 from shared_core.sensitivity.gate import Psi, decide, profile_of
+from shared_core.sensitivity.plan import ProbePlan
 from shared_core.sensitivity.position_sensitivity import position_sensitivity_index
-from shared_core.sensitivity.probing import Probe, ProbePlan
+from shared_core.sensitivity.probing import Probe
 from shared_core.sensitivity.profile import PositionProfile
 from shared_core.sensitivity.profile_files import profile_folder
 from shared_core.sensitivity.published import published_names

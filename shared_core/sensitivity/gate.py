@@ -35,7 +35,8 @@ def profile_of(psi: Psi) -> PositionProfile | None:
 def decide(psi: Psi, *, evidence: Evidence = "point", k: int | None = None) -> GateDecision:
     """Decide whether the passages are to be placed or left in ranked order.
 
-    The gate opens when the position sensitivity index exceeds 1.0 (CAUS, section III-D).
+    The gate opens when the position sensitivity index exceeds 1.0 (CAUS, section III-D), there
+    that of accuracy; of a profile by another `PositionProfile.measure` the reason names it.
 
     Parameters
     ----------
@@ -101,14 +102,16 @@ def _by_profile(profile: PositionProfile, evidence: Evidence) -> GateDecision:
         return GateDecision(
             False, None, f"the profile of {profile.model} is inconclusive: no slot was read"
         )
+    measure = "" if profile.measure == "accuracy" else f" by measure {profile.measure!r}"
     if evidence == "point":
-        return _compare(psi, psi, f"psi {psi:.3f} of {profile.model}")
+        return _compare(psi, psi, f"psi {psi:.3f} of {profile.model}{measure}")
     if profile.interval is None:
         return GateDecision(
             False, psi, f"the profile of {profile.model} holds no interval, and one is asked for"
         )
     lower = profile.interval[0]
-    return _compare(psi, lower, f"lower bound {lower:.3f} of psi {psi:.3f} of {profile.model}")
+    what = f"lower bound {lower:.3f} of psi {psi:.3f} of {profile.model}{measure}"
+    return _compare(psi, lower, what)
 
 
 def _compare(psi: float, evidence: float, what: str) -> GateDecision:

@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from shared_core.evaluation.intervals import bootstrap_interval
+
 EPS = 1e-7
 
 Bands = Literal["slots", "thirds"]
@@ -56,6 +58,30 @@ def index_slots(k: int) -> tuple[int, int, int]:
     return 0, (k - 1) // 2, k - 1
 
 
+def check_slots(slots: Sequence[int], k: int, *, first: int = 0) -> None:
+    """Check that an index of a context of `k` passages can be made of `slots`, counted from 0.
+
+    Parameters
+    ----------
+    slots, k
+        As of `Probe`.
+    first
+        Number of the first slot in the error.
+
+    Raises
+    ------
+    ValueError
+        If the slots do not ascend, one that the index needs is missing, or one is not there.
+    """
+    needed = index_slots(k)
+    got = tuple(slot + first for slot in slots)
+    if list(slots) != sorted({*slots}) or not {*needed} <= {*slots}:
+        held = tuple(slot + first for slot in needed)
+        raise ValueError(f"slots must ascend and hold {held}, got {got}")
+    if not 0 <= slots[0] <= slots[-1] < k:
+        raise ValueError(f"slots must lie in {first}..{k - 1 + first}, got {got}")
+
+
 def index_statistic(slots: Sequence[int], k: int) -> Callable[[Floats], Floats]:
     """Return the function from accuracies in `slots`, shape (r, len(slots)), to indices (r,).
 
@@ -72,6 +98,29 @@ def index_statistic(slots: Sequence[int], k: int) -> Callable[[Floats], Floats]:
         return np.where(undefined, np.nan, (top + bottom) / (2 * middle + EPS))
 
     return index
+
+
+def index_interval(
+    outcomes: Floats, slots: Sequence[int], k: int, *, confidence: float, seed: int
+) -> tuple[float, float] | None:
+    """Return the bootstrap interval of the index over questions; None if it cannot be told.
+
+    It takes two questions, and something read: the index is undefined otherwise.
+
+    Parameters
+    ----------
+    outcomes
+        Value of each question in each of `slots`, shape (n, len(slots)), in [0, 1].
+    slots, k
+        What was measured, of how many.
+    confidence, seed
+        As in `bootstrap_interval`.
+    """
+    if len(outcomes) < 2 or not outcomes.any():
+        return None
+    statistic = index_statistic(slots, k)
+    bounds = bootstrap_interval(outcomes, statistic, confidence=confidence, seed=seed)
+    return None if np.isnan(bounds).any() else bounds
 
 
 def _thirds(values: Sequence[float]) -> tuple[Sequence[float], Sequence[float], Sequence[float]]:

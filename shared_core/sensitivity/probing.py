@@ -12,78 +12,23 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.evaluation.answers import Grader, grade, resolve_grader
-from shared_core.evaluation.intervals import bootstrap_interval
+from shared_core.checking import check_counts, check_fractions
+from shared_core.evaluation.answers import Grader, grade, grader_name, resolve_grader
 from shared_core.evaluation.sequential import Looks
 from shared_core.generation.asking import Asker
 from shared_core.generation.callables import as_generator
 from shared_core.generation.journal import Journal
 from shared_core.generation.templates import PromptTemplate
 from shared_core.sensitivity.measures import MeasureName, check_measure, resolve_measure
-from shared_core.sensitivity.position_sensitivity import index_slots, index_statistic
+from shared_core.sensitivity.plan import ProbePlan
+from shared_core.sensitivity.position_sensitivity import check_slots, index_interval
 from shared_core.sensitivity.profile import PositionProfile
 from shared_core.sensitivity.questions import ProbeQuestion, check_context, check_questions
 from shared_core.sensitivity.rotation import Rotation
 from shared_core.sensitivity.stopping import stop_reason
 from shared_core.sensitivity.versions import timestamp, versions
-from shared_core.tokens import estimate_tokens
 
 Values = npt.NDArray[np.float64]
-
-
-def check_slots(slots: Sequence[int], k: int, *, first: int = 0) -> None:
-    """Check that an index of a context of `k` passages can be made of `slots`, counted from 0.
-
-    Parameters
-    ----------
-    slots, k
-        As of `Probe`.
-    first
-        Number of the first slot in the error.
-
-    Raises
-    ------
-    ValueError
-        If the slots do not ascend, one that the index needs is missing, or one is not there.
-    """
-    needed = index_slots(k)
-    got = tuple(slot + first for slot in slots)
-    if list(slots) != sorted({*slots}) or not {*needed} <= {*slots}:
-        held = tuple(slot + first for slot in needed)
-        raise ValueError(f"slots must ascend and hold {held}, got {got}")
-    if not 0 <= slots[0] <= slots[-1] < k:
-        raise ValueError(f"slots must lie in {first}..{k - 1 + first}, got {got}")
-
-
-@dataclass(frozen=True)
-class ProbePlan:
-    """What a probe is going to cost.
-
-    Attributes
-    ----------
-    questions
-        Number of questions at most.
-    slots
-        Number of slots each is asked in.
-    kept
-        Answers that the journal already holds.
-    calls
-        Answers the model still has to give, at most.
-    prompt_tokens
-        Tokens of the prompts of those calls.
-    estimated
-        Whether the tokens are a guess (`estimate_tokens`) and not the model's own count.
-    left_out
-        Questions left out because of ``max_calls``.
-    """
-
-    questions: int
-    slots: int
-    kept: int
-    calls: int
-    prompt_tokens: int
-    estimated: bool
-    left_out: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,12 +95,9 @@ class Probe:
         check_measure(self.measure)
         if self.seed < 0:
             raise ValueError(f"seed must be >= 0, got {self.seed}")
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, got {self.confidence}")
-        for name in ("looks", "attempts", "batch_size", "concurrency", "max_calls"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}")
+        check_fractions({"confidence": self.confidence})
+        counts = ("looks", "attempts", "batch_size", "concurrency", "max_calls")
+        check_counts({name: getattr(self, name) for name in counts})
         check_slots(self._slots, self.k)
 
     @property
@@ -173,19 +115,7 @@ class Probe:
             If a question cannot be asked, or ``max_calls`` does not suffice for one.
         """
         rotation = self._rotation(model, questions, journal)
-        asked = rotation.affordable(questions, self.max_calls)
-        new = rotation.new(asked)
-        total = len({*rotation.requests(asked)})
-        counter = getattr(rotation.model, "count_tokens", None)
-        return ProbePlan(
-            questions=len(asked),
-            slots=len(rotation.slots),
-            kept=total - len(new),
-            calls=len(new),
-            prompt_tokens=sum(map(counter or estimate_tokens, (prompt for prompt, *_ in new))),
-            estimated=counter is None,
-            left_out=len(questions) - len(asked),
-        )
+        return ProbePlan.of(rotation, questions, self.max_calls)
 
     def forget(
         self, model: object, questions: Sequence[ProbeQuestion], *, journal: Journal
@@ -279,11 +209,16 @@ class Probe:
     ) -> PositionProfile:
         means = tuple(values.mean(axis=0).tolist())
         distraction = self.measure == "distraction"
+        interval = None
+        if not distraction:
+            interval = index_interval(
+                values, rotation.slots, self.k, confidence=looks.confidence_at, seed=self.seed
+            )
         return PositionProfile(
             model=rotation.model.name,
             accuracy=None if distraction else means,
             distraction=means if distraction else None,
-            interval=None if distraction else self._interval(values, rotation.slots, looks),
+            interval=interval,
             n=None if distraction else len(values),
             distraction_n=len(values) if distraction else None,
             identity=rotation.asker.name,
@@ -293,7 +228,7 @@ class Probe:
             outcomes=tuple(tuple(row) for row in values.tolist()),
             confidence=self.confidence,
             measure=self.measure,
-            grader=self._grader_name if self.measure == "accuracy" else None,
+            grader=grader_name(self.grader) if self.measure == "accuracy" else None,
             template=rotation.measure.template.text,
             task=self.task,
             seed=self.seed,
@@ -301,22 +236,3 @@ class Probe:
             versions=versions(),
             stopped=stopped,
         )
-
-    def _interval(
-        self, values: Values, slots: tuple[int, ...], looks: Looks
-    ) -> tuple[float, float] | None:
-        if len(values) < 2 or not values.any():  # nothing was read: the index is undefined
-            return None
-        bounds = bootstrap_interval(
-            values,
-            index_statistic(slots, self.k),
-            confidence=looks.confidence_at,
-            seed=self.seed,
-        )
-        return None if np.isnan(bounds).any() else bounds
-
-    @property
-    def _grader_name(self) -> str:
-        if isinstance(self.grader, str):
-            return self.grader
-        return getattr(self.grader, "__qualname__", type(self.grader).__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -171,16 +171,22 @@ def check_questions(questions: Sequence[ProbeQuestion], k: int) -> None:
     """
     if not questions:
         raise ValueError("no questions to ask; give at least one")
-    seen: dict[tuple[str, str], int] = {}
-    for number, question in enumerate(questions, start=1):
-        first = seen.setdefault((question.question, question.gold), number)
-        if first != number:
-            raise ValueError(
-                f"question {number} repeats question {first}, {question.question!r}, which would "
-                "make the interval too narrow; leave one out"
-            )
+    check_repeats((question.question, question.gold) for question in questions)
+    for question in questions:
         if question.gold in question.distractors[: k - 1]:
             raise ValueError(
                 f"the gold passage of question {question.question!r} is also among its distractors"
             )
         question.passages(0, k)
+
+
+def check_repeats(asked: Iterable[tuple[str, Hashable]]) -> None:
+    """Raise ValueError if a question is there twice: text, and what tells it from its namesakes."""
+    seen: dict[tuple[str, Hashable], int] = {}
+    for number, key in enumerate(asked, start=1):
+        first = seen.setdefault(key, number)
+        if first != number:
+            raise ValueError(
+                f"question {number} repeats question {first}, {key[0]!r}, which would make the "
+                "interval too narrow; leave one out"
+            )

@@ -32,11 +32,6 @@ class Rotation:
             for slot in self.slots
         ]
 
-    def new(self, questions: Sequence[ProbeQuestion]) -> list[Request]:
-        """Return the requests that the model has not answered yet, each once."""
-        requests = dict.fromkeys(self.requests(questions))
-        return [request for request in requests if not self.asker.known([request])]
-
     def affordable(
         self, questions: Sequence[ProbeQuestion], max_calls: int | None
     ) -> Sequence[ProbeQuestion]:

@@ -42,7 +42,7 @@ from shared_core.attention import (
 )
 from shared_core.evaluation import GRADERS, paired_difference_interval
 from shared_core.generation import HuggingFaceModel
-from shared_core.placement.curve import PositionalCurve
+from shared_core.sensitivity.curve import PositionalCurve
 from tests.readers.cases import probe_questions, shuffled_cases
 
 READERS = Path(__file__).parents[1] / "readers"

@@ -22,9 +22,8 @@ import numpy as np
 
 from shared_core import HybridIndex, Passage
 from shared_core.arrays import Scores
-from shared_core.cli.compare.resources import Embedding
 from shared_core.cli.console import Console
-from shared_core.cli.demo.model import default_model
+from shared_core.cli.embedding import Embedding, default_model
 from shared_core.corpora import torch_api_passages, torch_queries
 from shared_core.evaluation import (
     bootstrap_interval,

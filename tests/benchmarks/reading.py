@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core import CAUS, HybridIndex, Passage, PositionProfile
-from shared_core.cli.demo.frameworks import Embed, StoredEmbedding
-from shared_core.cli.demo.model import EmbeddingModel, default_model
+from shared_core.cli.demo.frameworks import StoredEmbedding
+from shared_core.cli.embedding import EmbeddingModel, default_model
+from shared_core.demo import Embed
 from shared_core.evaluation import GRADERS, paired_difference_interval
 from shared_core.generation import HuggingFaceModel
 from shared_core.placement import Placement, Shuffle

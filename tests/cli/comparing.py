@@ -36,6 +36,13 @@ def picky(prompts: Sequence[str]) -> list[str]:
     return last(prompts)
 
 
+def hostile(prompts: Sequence[str]) -> list[str]:
+    """Refuse the question on thing 2 in words that would colour a terminal and end a list."""
+    if any(shown(prompt)[0] == 2 for prompt in prompts):
+        raise RuntimeError("\x1b[31mrefused\n- <script>")
+    return last(prompts)
+
+
 class Scoring:
     """Answers like `last`; a code that ends in x1 is what it is distracted by."""
 

@@ -14,11 +14,11 @@ pytest.importorskip("torch")
 pytest.importorskip("rich")
 
 from shared_core import HybridIndex, Passage
+from shared_core.arrays import Vectors
 from shared_core.cli import main
 from shared_core.cli.demo import command, frameworks
-from shared_core.cli.demo.frameworks import DemoTask, FrameworkOrder
-from shared_core.cli.demo.model import Vectors
 from shared_core.corpora import torch_api_passages
+from shared_core.demo import DemoTask, FrameworkOrder
 from shared_core.index.tokenize import tokenize
 
 

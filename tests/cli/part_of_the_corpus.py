@@ -14,9 +14,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from shared_core import Passage
+from shared_core.arrays import Vectors
 from shared_core.cli import main
 from shared_core.cli.demo import command
-from shared_core.cli.demo.model import EmbeddingModel, Vectors
+from shared_core.cli.embedding import EmbeddingModel
 from shared_core.corpora import torch_api_passages
 
 NAMED = ("torch.nn.functional.interpolate", "torch.nn.functional.grid_sample")

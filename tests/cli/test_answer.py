@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shared_core import CAUS, HybridIndex, MissingExtraError
-from shared_core.cli.demo.frameworks import DemoTask
+from shared_core.demo import DemoTask
 
 from .conftest import Demo, core_order
 

@@ -22,7 +22,7 @@ from shared_core.attention.by_position import READ, DocumentScores
 from shared_core.cli.attention import report
 from shared_core.cli.attention.files import AttentionFiles
 from shared_core.cli.main import main
-from shared_core.placement.curve import PositionalCurve
+from shared_core.sensitivity.curve import PositionalCurve
 
 ROOT = Path(__file__).parents[2]
 READERS = ROOT / "tests" / "readers"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from shared_core.cli.demo import corpus
-from shared_core.cli.demo.corpus import default_cache
-from shared_core.cli.demo.model import EmbeddingModel
+from shared_core.cli import corpus
+from shared_core.cli.embedding import EmbeddingModel
+from shared_core.cli.files import default_cache
 
 from .conftest import CountingModel, Demo
 

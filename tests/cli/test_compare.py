@@ -17,8 +17,8 @@ pytest.importorskip("scipy")
 pytest.importorskip("ir_measures")
 
 from shared_core import PositionProfile
-from shared_core.cli.compare import resources
 from shared_core.cli.main import main
+from shared_core.cli.reranker import CrossEncoder
 from shared_core.comparison import Comparison, ComparisonResult, read_comparison, to_markdown
 from shared_core.generation.templates import ABSTAIN, ANSWER
 
@@ -181,6 +181,36 @@ def test_a_question_that_the_model_refuses_is_reported(
     assert "1 of 12 questions has failed" in said(capsys)[1]
 
 
+def test_questions_that_are_there_twice_are_refused_as_by_the_probe(
+    questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Six of them five times over would be thirty: enough for a verdict on nothing."""
+    lines = questions.read_text().splitlines(keepends=True)[:6]
+    questions.write_text("".join(lines * 5))
+    assert compare(questions, tmp_path / "report") == 2
+    error = "question 7 repeats question 1, 'What has thing 0?', which would make the interval too"
+    assert error in said(capsys)[1]
+    assert compare(questions, tmp_path / "report", "--n", "6") == 0
+
+
+def test_what_the_model_says_of_a_failure_reaches_the_terminal_as_text(
+    questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And the Markdown."""
+    lines = [json.loads(line) for line in questions.read_text().splitlines()]
+    lines[2]["id"] = "two\x1b[1m\n| <b>"
+    questions.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert compare(questions, tmp_path / "report", model="hostile") == 0
+    out, err = said(capsys)
+    told = (
+        r"RuntimeError: \x1b[31mrefused - <script> (first: question two\x1b[1m | <b>, sequential)"
+    )
+    assert told in out
+    assert "\x1b" not in out + err + (tmp_path / "report/comparison.md").read_text()
+    assert compare(questions, tmp_path / "report", "--max-failed", "0", model="hostile") == 2
+    assert r"RuntimeError: \x1b[31mrefused - <script>" in said(capsys)[1]
+
+
 def test_a_reranker_scores_each_pair_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though it is asked by the plan and by the run."""
     scored: list[tuple[str, str]] = []
@@ -190,7 +220,7 @@ def test_a_reranker_scores_each_pair_once(monkeypatch: pytest.MonkeyPatch) -> No
             scored.extend(pairs)
             return [float(len(text)) for _, text in pairs]
 
-    encoder = resources.CrossEncoder("any")
+    encoder = CrossEncoder("any")
     monkeypatch.setattr(encoder, "_loaded", Model)
     assert encoder("q", ["a", "bbb", "a"]) == [1.0, 3.0, 1.0]
     assert encoder("q", ["bbb", "cc"]) == [3.0, 2.0]

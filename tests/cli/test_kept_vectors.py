@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rich")
 pytest.importorskip("scipy")
 pytest.importorskip("ir_measures")
 
-from shared_core.cli.compare import resources
+from shared_core import PosragError
+from shared_core.arrays import Vectors
+from shared_core.cli.console import Console
+from shared_core.cli.embedding import Embedding, EmbeddingJournal, kept
 from shared_core.cli.main import main
 from shared_core.comparison import ComparisonResult
 from tests.cli.conftest import CountingModel
@@ -37,7 +44,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> CountingModel:
 
 
 def use(model: CountingModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "EmbeddingModel", lambda name: model)
+    monkeypatch.setattr(kept, "EmbeddingModel", lambda name: model)
 
 
 @pytest.fixture
@@ -187,3 +194,53 @@ def test_a_cache_that_cannot_be_written_is_told_before_anything_is_embedded(
     assert "cannot write to the cache folder" in err
     assert "choose another with --cache" in err
     assert model.embedded == []
+
+
+def test_nothing_is_made_for_a_model_that_cannot_be_loaded(tmp_path: Path, cache: Path) -> None:
+    """Neither the folder of its vectors nor one above it."""
+    (tmp_path / "empty").mkdir()
+    embedding = Embedding(str(tmp_path / "empty"), cache, Console())
+    with pytest.raises(PosragError, match="cannot load the embedding model"):
+        embedding(["text"])
+    assert not cache.exists()
+
+
+def lengths(texts: Sequence[str]) -> Vectors:
+    return np.array([[len(text), 1] for text in texts], np.float32)
+
+
+def test_a_batch_that_cannot_be_written_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And those before it stay."""
+    journal, save = EmbeddingJournal(tmp_path / "vectors"), np.save
+    journal.embed(["one"], lengths, Console())
+    before = [*tmp_path.rglob("*")]
+
+    def half(file: object, array: object, **options: bool) -> None:
+        save(file, array, **options)  # type: ignore[call-overload]
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(np, "save", half)
+    with pytest.raises(OSError, match="no space"):
+        journal.embed(["one", "two"], lengths, Console())
+    assert [*tmp_path.rglob("*")] == before
+    assert journal.kept(["one", "two"]).keys() == {"one"}
+
+
+def test_threads_that_embed_the_same_texts_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """Each in a journal of its own over one folder; a batch has one file, whoever wrote it."""
+
+    def embed(n: int) -> Vectors:
+        journal = EmbeddingJournal(tmp_path / str(n // 8))
+        return journal.embed(["a", "bc"], lengths, Console())
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            for vectors in threads.map(embed, range(8 * 20)):
+                assert vectors.tolist() == [[1, 1], [2, 1]]
+    finally:
+        sys.setswitchinterval(interval)
+    assert [len([*folder.iterdir()]) for folder in tmp_path.iterdir()] == [1] * 20

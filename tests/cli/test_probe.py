@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,23 @@ def test_an_openai_compatible_endpoint_is_asked_over_http(
     assert "the edges are read better than the middle" in out
     assert "429" in err
     assert PositionProfile.load("some-model").accuracy is not None
+
+
+@pytest.mark.parametrize("absent", ["langchain_core", "langchain_openai"])
+@pytest.mark.skipif(not entry_points(group="posrag.endpoints"), reason="posrag is not installed")
+def test_what_an_endpoint_needs_is_installed_in_one_round(absent: str) -> None:
+    """Whichever of its packages is missed first."""
+    start = f"import sys; sys.modules[{absent!r}] = None; from shared_core.cli.main import main; "
+    done = subprocess.run(
+        [sys.executable, "-c", start + "sys.exit(main(['probe', 'openai:x', '--n', '3']))"],
+        env={**os.environ, "OPENAI_API_KEY": "none"},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.returncode == 2
+    assert done.stderr.endswith("; run: pip install 'posrag[openai]'\n")
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs a folder that takes no file")

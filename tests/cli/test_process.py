@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shared_core.cli.demo.frameworks import GROUP
+from shared_core.demo import GROUP
 
 DRIVER = Path(__file__).with_name("part_of_the_corpus.py")
 

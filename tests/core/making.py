@@ -74,6 +74,7 @@ def content(ranking: Ranking) -> list[object]:
         ranking.alpha,
         ranking.fusion,
         ranking.nearest,
+        ranking.query,
     ]
 
 

@@ -53,6 +53,14 @@ def test_by_hand() -> None:
     assert alpha == pytest.approx(odds / (odds + 0.75))
 
 
+def test_twenty_of_a_larger_pool_are_compared_by_hand() -> None:
+    """Dense 1, then nineteen of 0.5 among the 20 best: (1 - .525) / 1. Sparse as above, .75."""
+    dense = np.array([1.0] + [0.5] * 19 + [0.0] * 30)
+    sparse = np.array([8.0] * 5 + [0.0] * 45)
+    odds = math.e * 0.475
+    assert auto_alpha(dense, sparse) == pytest.approx(odds / (odds + 0.75))
+
+
 def test_only_the_twenty_best_are_compared() -> None:
     """What lies below them moves the mean of none, only the spread."""
     best = np.linspace(1, 2, 20)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from shared_core import PositionProfile, ProfileNotFoundError
 from shared_core.placement.attention import attention_placement
-from shared_core.placement.curve import PositionalCurve, curve_path, resolve_curve
-from shared_core.placement.region import relative_scores
+from shared_core.sensitivity.curve import PositionalCurve, curve_path, resolve_curve
+from shared_core.sensitivity.region import relative_scores
 
 MEASURED = PositionalCurve(
     model="org/some model",
@@ -197,6 +197,7 @@ def test_a_curve_that_is_not_there_is_named_with_the_way_out() -> None:
         ('{"format": 2}', "not a positional curve of format 1"),
         ('{"format": 1, "model": "m"}', "not a positional curve: .*scores"),
         ('{"format": 1, "model": "m", "scores": [1], "n": 1, "band": 3}', "not a positional curve"),
+        ('{"format": 1, "model": "m", "scores": [1], "n": 1, "intervals": 3}', "c.json is not a"),
     ],
 )
 def test_a_file_that_is_no_curve_is_named(text: str, message: str, tmp_path: Path) -> None:

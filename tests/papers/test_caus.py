@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from shared_core import (
     rank,
     u_shape_order,
 )
+from shared_core.types import Evidence
 
 EPS = 1e-7
 
@@ -208,6 +210,16 @@ def test_interval_evidence_without_an_interval_stays_shut() -> None:
     profile = PositionProfile(model="m", accuracy=(0.8, 0.5, 0.6))
     assert not decide(profile, evidence="interval").opened
     assert decide("always", evidence="interval").opened
+
+
+@pytest.mark.parametrize("evidence", ["point", "interval"])
+def test_a_gate_by_another_measure_than_the_papers_says_so(evidence: Evidence) -> None:
+    """Where a model looks, or how likely it finds the answer, is not how often it is right."""
+    found = PositionProfile(model="m", accuracy=(0.8, 0.5, 0.6), interval=(1.1, 1.9))
+    assert "measure" not in decide(found, evidence=evidence).reason
+    looked = decide(replace(found, measure="attention"), evidence=evidence)
+    assert looked.opened
+    assert looked.reason.endswith("psi 1.400 of m by measure 'attention' exceeds 1.0")
 
 
 @given(

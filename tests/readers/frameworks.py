@@ -21,7 +21,7 @@ import langchain_posrag
 import llamaindex_posrag
 from langchain_posrag.demo import FunctionEmbeddings
 from llamaindex_posrag.demo import FunctionEmbedding
-from shared_core.cli.demo.frameworks import Embed
+from shared_core.demo import Embed
 from shared_core.generation import HuggingFaceModel
 from shared_core.sensitivity import ANSWER
 

@@ -12,8 +12,9 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from shared_core import HuggingFaceModel, PositionProfile, Probe, ProbeQuestion, decide
-from shared_core.cli.demo.frameworks import Embed, StoredEmbedding
-from shared_core.cli.demo.model import EmbeddingModel, default_model
+from shared_core.cli.demo.frameworks import StoredEmbedding
+from shared_core.cli.embedding import EmbeddingModel, default_model
+from shared_core.demo import Embed
 from shared_core.evaluation import GRADERS
 from shared_core.generation.templates import ANSWER
 from tests.readers.cases import probe_questions

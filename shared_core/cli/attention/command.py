@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from shared_core.attention.by_position import AttentionByPosition, attention_by_position
-from shared_core.cli import models
+from shared_core.cli import models, questions
 from shared_core.cli.attention import report
 from shared_core.cli.attention.files import AttentionFiles
 from shared_core.cli.console import Console
-from shared_core.cli.probe import data
+from shared_core.cli.options import open_template
 from shared_core.comparison.wording import counted
 from shared_core.generation import HuggingFaceModel
 from shared_core.sensitivity.questions import check_context, check_questions
@@ -31,8 +31,8 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
     add = parser.add_argument
     add("model", metavar="MODEL", help="a folder or hub name of a Hugging Face causal language "
         "model; or module:attribute, a shared_core.HuggingFaceModel")  # fmt: skip
-    add("--data", default="kv", help=f"{data.HELP}; the best last is gold, before it the first "
-        "distractor (default: kv)")  # fmt: skip
+    add("--data", default="kv", help=f"{questions.HELP}; the best last is gold, before it the "
+        "first distractor (default: kv)")  # fmt: skip
     add("--n", type=int, help="number of questions (default: 100, or all of the file)")
     add("-k", "--k", type=int, default=10, help="number of passages in the context (default: 10)")
     add("--template", type=Path, help="file with a prompt that holds {context} and {question}")
@@ -53,14 +53,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.seed < 0:
         raise ValueError(f"--seed must be >= 0, got {arguments.seed}")
     check_context(arguments.k)
-    source = data.open_questions(arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed)
+    source = questions.open_questions(
+        arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed
+    )
     check_questions(source.questions, arguments.k)
     if len(source.questions) < 2:
         raise ValueError(
             f"--data {arguments.data}: an interval needs at least 2 questions, got "
             f"{len(source.questions)}"
         )
-    template = data.open_template(arguments.template) or source.template
+    template = open_template(arguments.template) or source.template
     model = models.open_local_model(
         arguments.model,
         max_new_tokens=arguments.max_new_tokens,
@@ -81,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read(
-    console: Console, model: HuggingFaceModel, source: data.ProbeData, *, k: int, seed: int
+    console: Console, model: HuggingFaceModel, source: questions.ProbeData, *, k: int, seed: int
 ) -> AttentionByPosition:
     done, total = 0, 2 * len(source.questions)
     console.say(

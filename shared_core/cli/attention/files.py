@@ -8,7 +8,7 @@ from pathlib import Path
 from shared_core.attention.by_position import AttentionByPosition
 from shared_core.attention.figures import draw_document_scores, draw_positional_curve
 from shared_core.cli.files import make_folder
-from shared_core.placement.curve import PositionalCurve, curve_path
+from shared_core.sensitivity.curve import PositionalCurve, curve_path
 from shared_core.sensitivity.figure import check_figure
 from shared_core.sensitivity.profile_files import beside
 

@@ -14,8 +14,8 @@ from shared_core.arrays import Scores
 from shared_core.attention.by_position import AttentionByPosition, DocumentScores
 from shared_core.cli.attention.files import AttentionFiles
 from shared_core.placement.attention import attention_placement
-from shared_core.placement.curve import PositionalCurve, curve_path
-from shared_core.placement.region import TENTHS, parts_of_region
+from shared_core.sensitivity.curve import PositionalCurve, curve_path
+from shared_core.sensitivity.region import TENTHS, parts_of_region
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

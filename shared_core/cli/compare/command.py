@@ -8,12 +8,17 @@ from pathlib import Path
 from shared_core.cli import models
 from shared_core.cli.compare import report
 from shared_core.cli.compare.files import ReportFiles
-from shared_core.cli.compare.resources import Embedding, open_reranker
 from shared_core.cli.console import Console
-from shared_core.cli.demo.corpus import default_cache
-from shared_core.cli.demo.model import default_model
-from shared_core.cli.options import add_abstain_template, add_asking, names, with_graders
-from shared_core.cli.probe.data import open_template
+from shared_core.cli.embedding import Embedding, default_model
+from shared_core.cli.files import default_cache
+from shared_core.cli.options import (
+    add_abstain_template,
+    add_asking,
+    names,
+    open_template,
+    with_graders,
+)
+from shared_core.cli.reranker import open_reranker
 from shared_core.comparison import (
     PIPELINES,
     STRATEGIES,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from shared_core.atomic import write_whole
 from shared_core.cli.files import make_folder
 from shared_core.comparison import ComparisonResult, to_html, to_markdown
-from shared_core.sensitivity.records import write_whole
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from shared_core._extras import require
 from shared_core.cli.compare.files import ReportFiles
-from shared_core.cli.probe.report import kept_line
+from shared_core.cli.console import kept_line
 from shared_core.comparison import ComparisonPlan, ComparisonResult, SettingResult
 from shared_core.comparison.markdown import (
     capitalised,

@@ -8,12 +8,14 @@ from pathlib import Path
 from shared_core import CAUS, PLACEMENTS, Arrangement
 from shared_core._extras import require
 from shared_core.cli.console import Console
+from shared_core.cli.corpus import Corpus, open_corpus
 from shared_core.cli.demo import report
-from shared_core.cli.demo.corpus import Corpus, default_cache, open_corpus
-from shared_core.cli.demo.frameworks import DemoTask, StoredEmbedding, framework_orders
-from shared_core.cli.demo.model import EmbeddingModel, default_model
+from shared_core.cli.demo.frameworks import StoredEmbedding, framework_orders
+from shared_core.cli.embedding import EmbeddingModel, default_model
+from shared_core.cli.files import default_cache
 from shared_core.cli.options import psi
 from shared_core.corpora import torch_api_passages
+from shared_core.demo import DemoTask
 
 # Dense search alone ranks the right API, torch.nn.functional.interpolate, sixth.
 DEFAULT_QUERY = 'How do I resize an image tensor with mode="bicubic"?'

@@ -1,68 +1,17 @@
-"""How the frameworks take part in the demo, although the core knows none of them.
-
-A framework registers a function under the entry point group ``posrag.demo``. The function builds
-the framework's own chain over the passages, asks it the question, and reads from the prompt that
-the language model got in which order the passages stood there.
-"""
+"""How the frameworks that are installed take part in the demo."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
-from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from shared_core import CAUS, MissingExtraError, Passage
-from shared_core.cli.demo.model import Vectors
+from shared_core import MissingExtraError
+from shared_core.arrays import Vectors
+from shared_core.demo import GROUP, DemoTask, Embed, FrameworkOrder
 
-GROUP = "posrag.demo"
 TITLES = {"langchain": "LangChain", "llamaindex": "LlamaIndex"}
-Embed: TypeAlias = Callable[[Sequence[str]], Vectors]
-
-_MARK = re.compile(r"^\[passage (\S+)\]$", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class DemoTask:
-    """What a framework is asked to do.
-
-    Attributes
-    ----------
-    passages
-        The corpus, in the order in which it is to be indexed.
-    embed
-        Texts to vectors; a passage's text costs a look-up, not a run of the model.
-    query
-        The question.
-    caus
-        The options of the retriever.
-    """
-
-    passages: Sequence[Passage]
-    embed: Embed
-    query: str
-    caus: CAUS
-
-
-class FrameworkOrder(Protocol):
-    """A framework's entry point into the demo."""
-
-    def __call__(self, task: DemoTask) -> list[str]:
-        """Return the ids of the passages in the order in which they stood in the prompt."""
-        ...
-
-
-def mark(passage_id: str) -> str:
-    """Return the line by which `ids_in_prompt` knows a passage; it stands above its text."""
-    return f"[passage {passage_id}]"
-
-
-def ids_in_prompt(prompt: str) -> list[str]:
-    """Return the ids of the marked passages in the order of the prompt."""
-    return _MARK.findall(prompt)
 
 
 def framework_orders(task: DemoTask) -> tuple[dict[str, list[str]], dict[str, str]]:

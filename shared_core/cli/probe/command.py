@@ -6,15 +6,15 @@ import argparse
 from pathlib import Path
 
 from shared_core.attention import attention_profile
-from shared_core.cli import models
+from shared_core.cli import models, questions
 from shared_core.cli.console import Console
-from shared_core.cli.options import add_asking, with_graders
-from shared_core.cli.probe import data, report
+from shared_core.cli.options import add_asking, open_template, with_graders
+from shared_core.cli.probe import report
 from shared_core.cli.probe.files import ProbeFiles
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, HuggingFaceModel
 from shared_core.sensitivity import PositionProfile, Probe, draw_profile
-from shared_core.sensitivity.probing import check_slots
+from shared_core.sensitivity.position_sensitivity import check_slots
 from shared_core.sensitivity.questions import check_context
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
@@ -33,7 +33,7 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
     )
     add = parser.add_argument
     add("model", metavar="MODEL", help=models.HELP)
-    add("--data", default="kv", help=f"{data.HELP} (default: kv)")
+    add("--data", default="kv", help=f"{questions.HELP} (default: kv)")
     add("--n", type=int, help="number of questions (default: 100, or all of the file)")
     add("--k", type=int, default=10, help="number of passages in the context (default: 10)")
     add("--slots", type=_slots, help="slots to measure, counted from 1, as 1,5,10 (default: all); "
@@ -60,8 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
     console = Console()
     _check(arguments)
-    source = data.open_questions(arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed)
-    template = data.open_template(arguments.template) or source.template
+    source = questions.open_questions(
+        arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed
+    )
+    template = open_template(arguments.template) or source.template
     by_attention = arguments.measure == "attention"
     probe = Probe(
         k=arguments.k,
@@ -116,7 +118,7 @@ def _measure(
     console: Console,
     probe: Probe,
     model: Generator,
-    source: data.ProbeData,
+    source: questions.ProbeData,
     files: ProbeFiles,
     *,
     fresh: bool,
@@ -138,7 +140,7 @@ def _measure(
 
 
 def _attention(
-    console: Console, probe: Probe, model: Generator, source: data.ProbeData
+    console: Console, probe: Probe, model: Generator, source: questions.ProbeData
 ) -> PositionProfile:
     if not isinstance(model, HuggingFaceModel):
         raise ValueError(f"--measure attention needs a local model, and {model.name} is none")

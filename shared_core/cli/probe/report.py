@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from shared_core._extras import require
+from shared_core.cli.console import kept_line
 from shared_core.cli.probe.files import ProbeFiles
 from shared_core.comparison.wording import counted
 from shared_core.evaluation import mean_interval
@@ -35,12 +36,6 @@ def cost_lines(model: str, plan: ProbePlan) -> Iterator[str]:
     if plan.left_out:
         left_out, verb = counted(plan.left_out, "question"), "is" if plan.left_out == 1 else "are"
         yield f"{left_out} {verb} left out to stay within --max-calls."
-
-
-def kept_line(kept: int) -> str:
-    """Say how many answers need not be asked for."""
-    verb = "is" if kept == 1 else "are"
-    return f"{counted(kept, 'answer')} {verb} kept from before and not asked again (--fresh does)."
 
 
 def parts(profile: PositionProfile, files: ProbeFiles) -> Iterator[RenderableType]:

@@ -12,8 +12,9 @@ from shared_core import __version__
 from shared_core._extras import require
 from shared_core.cli import models
 from shared_core.cli.console import Console
-from shared_core.cli.demo.corpus import default_cache, open_corpus
-from shared_core.cli.demo.model import EmbeddingModel, default_model
+from shared_core.cli.corpus import open_corpus
+from shared_core.cli.embedding import EmbeddingModel, default_model
+from shared_core.cli.files import default_cache
 from shared_core.cli.options import psi
 from shared_core.cli.reproduce import failing, papers, report
 from shared_core.cli.reproduce.caus import Measured, configurations

@@ -26,7 +26,7 @@ from shared_core.cli.reproduce.tables import watched
 from shared_core.comparison import Failure
 from shared_core.errors import GenerationError
 from shared_core.generation import Asker, HuggingFaceModel, Journal
-from shared_core.placement.curve import PositionalCurve
+from shared_core.sensitivity.curve import PositionalCurve
 
 FEWEST = 2
 """Questions, for an interval."""

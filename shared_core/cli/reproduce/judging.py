@@ -66,3 +66,23 @@ def depths_of(rankings: Mapping[str, Sequence[JudgedRanking]]) -> tuple[int, ...
             f"no question has more than {counted(longest, 'document')}; the tables take {K}"
         )
     return tuple(depth for depth in DEPTHS if depth <= longest)
+
+
+def check_second_half(retrieval: Retrieval, pipelines: Sequence[str]) -> None:
+    """Check that every pipeline finds five passages for a question of Tables 2 and 3.
+
+    Raises
+    ------
+    ValueError
+        If one does not.
+    """
+    half = len(retrieval.data.questions) // 2
+    for name in pipelines:
+        ranked = retrieval.rankings(Pipeline(name), K)[half:]
+        longest = max(len(each.passages) for each in ranked)
+        if longest < K:
+            raise ValueError(
+                f"no question of the second half has more than {counted(longest, 'document')} "
+                f"({name}); Tables 2 and 3, which are of that half, take {K}: give one of its "
+                "questions as many, or the questions in another order"
+            )

@@ -7,12 +7,10 @@ from pathlib import Path
 
 from shared_core import __version__
 from shared_core.cli import models
-from shared_core.cli.compare.resources import Embedding, open_reranker
 from shared_core.cli.console import Console
-from shared_core.cli.demo.corpus import default_cache
-from shared_core.cli.demo.model import default_model
-from shared_core.cli.options import add_abstain_template, names
-from shared_core.cli.probe.data import open_template
+from shared_core.cli.embedding import Embedding, default_model
+from shared_core.cli.files import default_cache
+from shared_core.cli.options import add_abstain_template, names, open_template
 from shared_core.cli.reproduce import (
     data,
     good_positions,
@@ -21,6 +19,7 @@ from shared_core.cli.reproduce import (
     positional_bias_report,
 )
 from shared_core.cli.reproduce.tables import check_output, save
+from shared_core.cli.reranker import open_reranker
 from shared_core.comparison import PIPELINES, ComparisonData
 from shared_core.comparison.pipelines import RERANKED, Retrieval
 from shared_core.generation import Generator, Journal

@@ -16,7 +16,7 @@ from shared_core.cli.reproduce.controlled import (
 )
 from shared_core.cli.reproduce.data import ids_of
 from shared_core.cli.reproduce.failing import each_answered, failures_of
-from shared_core.cli.reproduce.judging import depths_of, judged_rankings
+from shared_core.cli.reproduce.judging import check_second_half, depths_of, judged_rankings
 from shared_core.cli.reproduce.tables import watched
 from shared_core.comparison import Comparison, ComparisonResult, Failure
 from shared_core.comparison.failing import Failed
@@ -117,13 +117,15 @@ class Experiment:
         ------
         ValueError
             If there are fewer than four questions, none says which passages are relevant, a
-            pipeline needs what is not there, or no question has five passages.
+            pipeline needs what is not there, or no question, or none of the second half, has five
+            passages.
         GenerationError
             If the model fails on every question of a part, or for a passing reason that did not
             pass.
         """
         rankings = judged_rankings(self.retrieval, self.pipelines)
         depths = depths_of(rankings)
+        check_second_half(self.retrieval, self.pipelines)
         judged = [*zip(*rankings.values(), strict=True)]
         effects = self._effects(judged)
         kept = {at: each for at, each in enumerate(effects) if not isinstance(each, Failed)}

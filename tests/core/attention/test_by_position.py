@@ -26,8 +26,8 @@ from shared_core.attention import (
     render_prompt,
 )
 from shared_core.attention.by_position import _arranged
-from shared_core.placement.region import relative_scores
 from shared_core.sensitivity import ANSWER, ProbeQuestion, PromptTemplate, read_questions
+from shared_core.sensitivity.region import relative_scores
 
 READERS = Path(__file__).parents[2] / "readers"
 

@@ -14,8 +14,8 @@ from shared_core import GenerationError, PositionProfile
 from shared_core.attention import Case, OneRound, RankGPT, render_prompt
 from shared_core.placement import PLACEMENTS, Placement, Shuffle, resolve_placement
 from shared_core.placement.attention import ATTENTION_PLACEMENTS
-from shared_core.placement.curve import PositionalCurve
 from shared_core.sensitivity import ANSWER
+from shared_core.sensitivity.curve import PositionalCurve
 from tests.core.attention.readers import reader
 from tests.readers.cases import shuffled_cases
 

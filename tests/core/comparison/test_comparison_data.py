@@ -52,7 +52,7 @@ def test_langchains_own_dump_of_a_document_is_one(tmp_path: Path) -> None:
 def test_a_probes_file_makes_one_collection_of_all_passages(tmp_path: Path) -> None:
     """As does the probe's own class."""
     line = {**ASKED, "gold": "It was Ann.", "distractors": ["x", "y"]}
-    other = {**ASKED, "gold": "Ann did it.", "distractors": ["y", "z"]}
+    other = {**ASKED, "answers": ["Ann", "Bea"], "gold": "Ann did it.", "distractors": ["y", "z"]}
     data = read_comparison(write(tmp_path / "q.jsonl", line, other))
     assert {passage.text for passage in data.passages} == {"It was Ann.", "Ann did it.", *"xyz"}
     assert [data.by_id[q.gold[0]].text for q in data.questions] == ["It was Ann.", "Ann did it."]
@@ -170,3 +170,53 @@ def test_data_made_by_hand_is_checked_too() -> None:
         ComparisonData(questions=(asked,), passages=(Passage("x", "1"), Passage("x", "2")))
     with pytest.raises(ValueError, match="no questions"):
         ComparisonData(questions=(), passages=())
+
+
+PASSAGES = (Passage("a", "one"), Passage("b", "two"), Passage("c", "three"), Passage("d", "one"))
+
+
+def asked(answer: str = "x", **known: Any) -> ComparedQuestion:
+    return ComparedQuestion(question="Who?", answers=(answer,), **known)
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        (asked(), asked()),
+        (asked(gold=("a",)), asked("y", gold=("a",))),
+        (asked(gold=("a",)), asked(gold=("b",))),
+        (asked(ranking=("a", "b")), asked("y", ranking=("b", "a"))),
+        (asked(ranking=("a", "b"), gold=("a",)), asked(ranking=("a", "b"), gold=("b",))),
+        (asked(ranking=("a", "b"), gold=("a",)), asked(ranking=("a", "c"), gold=("a",))),
+        (asked(ranking=("a", "b")), asked(ranking=("d", "b"))),
+    ],
+    ids=["all", "gold", "answers", "ranking", "ranking, other gold", "gold, other ranking", "text"],
+)
+def test_a_question_that_is_there_twice_is_refused(
+    first: ComparedQuestion, again: ComparedQuestion
+) -> None:
+    """Its outcome would count as that of two, and the p-value would be too small."""
+    between = ComparedQuestion(question="Where?", answers=("x",), ranking=("c",))
+    with pytest.raises(
+        ValueError, match=r"question 3 repeats question 1, 'Who\?'.*; leave one out"
+    ):
+        ComparisonData(questions=(first, between, again), passages=PASSAGES)
+
+
+def test_one_text_over_other_passages_is_another_question() -> None:
+    """What is asked of every contract has the answer of each."""
+    rankings = (asked(ranking=("a", "b")), asked(ranking=("a", "c")))
+    golds = (asked("x", gold=("a",)), asked("y", gold=("b",)), asked("z"))
+    for questions in (rankings, golds):
+        assert ComparisonData(questions=questions, passages=PASSAGES).questions == questions
+
+
+@pytest.mark.parametrize("ids", [("7", None, "7"), ("3", None, None)], ids=["given", "by number"])
+def test_two_questions_of_one_id_are_refused(ids: tuple[str | None, ...]) -> None:
+    """Failures are reported by it; a question without one goes by its number."""
+    questions = tuple(
+        ComparedQuestion(question=f"Who is {number}?", answers=("x",), id=id)
+        for number, id in enumerate(ids)
+    )
+    with pytest.raises(ValueError, match=f"questions 1 and 3 are both called '{ids[0]}' in report"):
+        ComparisonData(questions=questions, passages=PASSAGES)

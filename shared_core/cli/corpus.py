@@ -1,9 +1,8 @@
-"""The indexed corpus of the demo, kept in a cache folder from one run to the next."""
+"""The indexed API of PyTorch, kept in a cache folder from one run to the next."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 from collections.abc import Sequence
@@ -11,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from shared_core import EmbeddingMismatchError, HybridIndex, IndexFormatError, Passage, PosragError
+from shared_core import EmbeddingMismatchError, HybridIndex, IndexFormatError, Passage
+from shared_core.arrays import Vectors
 from shared_core.cli.console import Console
-from shared_core.cli.demo.journal import EmbeddingJournal
-from shared_core.cli.demo.model import EmbeddingModel, Vectors
-from shared_core.cli.files import make_folder
+from shared_core.cli.embedding import EmbeddingJournal, EmbeddingModel
+from shared_core.cli.files import ensure_writable
 from shared_core.comparison.wording import counted
 
 _FORMAT = 2
@@ -28,12 +27,6 @@ class Corpus:
     passages: Sequence[Passage]
     vectors: Vectors
     index: HybridIndex
-
-
-def default_cache() -> Path:
-    """Return the folder for cached data that the XDG base directory specification names."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "posrag"
 
 
 def open_corpus(
@@ -69,6 +62,7 @@ def open_corpus(
         If the cache cannot be written or the model cannot be loaded.
     """
     folder = cache / _key(passages, model, version)
+    model.load()  # before anything is made for it
     ensure_writable(folder, cache)
     journal = EmbeddingJournal(folder / "vectors")
     if rebuild:
@@ -86,17 +80,6 @@ def _key(passages: Sequence[Passage], model: EmbeddingModel, version: str) -> st
         digest.update(f"\0{passage.id}\0{passage.text}".encode())
     name = re.sub(r"[^\w.+-]", "-", f"torch-{version}_{model.label}")
     return f"{name}_{digest.hexdigest()[:12]}"
-
-
-def ensure_writable(folder: Path, cache: Path) -> None:
-    """Make a folder of the cache, or raise PosragError if nothing can be written there."""
-    try:
-        make_folder(folder)
-    except OSError as error:
-        raise PosragError(
-            f"cannot write to the cache folder {cache} ({error.strerror}); "
-            "choose another with --cache"
-        ) from error
 
 
 def _load(
@@ -126,7 +109,6 @@ def _vectors(
     count, kept = len({*texts}), len(journal.kept(texts))
     if kept == count:
         return journal.embed(texts, model.embed, console)
-    model.load()
     resumed = f", {kept:,} of them already done" if kept else "; this happens once"
     console.say(f"Embedding {counted(count, 'passage')} with {model.label}{resumed} ...")
     started = perf_counter()

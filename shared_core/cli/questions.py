@@ -65,21 +65,3 @@ def open_questions(source: str, *, n: int | None, k: int, seed: int) -> ProbeDat
     if n is not None and n > len(questions):
         raise ValueError(f"--n {n}: {source} holds {counted(len(questions), 'question')}")
     return ProbeData(questions[:n], source, None)
-
-
-def open_template(path: Path | None) -> PromptTemplate | None:
-    """Return the prompt in a file, if there is a file.
-
-    Raises
-    ------
-    ValueError
-        If the file holds no prompt with a place for the passages and one for the question.
-    OSError
-        If the file cannot be read.
-    """
-    if path is None:
-        return None
-    try:
-        return PromptTemplate(path.read_text(encoding="utf-8-sig"))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error

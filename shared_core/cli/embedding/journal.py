@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -11,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from shared_core.arrays import Vectors
+from shared_core.atomic import replacing
 from shared_core.cli.console import Console
-from shared_core.cli.demo.model import Vectors
 from shared_core.comparison.wording import counted
 
 BATCH = 32
@@ -80,13 +80,10 @@ class EmbeddingJournal:
         form = [("key", "S32"), ("vector", np.float32, vectors.shape[1:])]
         records = np.empty(len(texts), form)
         records["key"], records["vector"] = keys, vectors
-        self._folder.mkdir(parents=True, exist_ok=True)
         # The same batch again, such as a damaged one, has the same name.
         name = hashlib.sha256(b"".join(keys)).hexdigest()[:16]
-        temporary = self._folder / f"{name}.{os.getpid()}.tmp"
-        with temporary.open("wb") as file:
+        with replacing(self._folder / f"{name}.npy") as file:
             np.save(file, records, allow_pickle=False)
-        temporary.replace(self._folder / f"{name}.npy")
 
 
 def _batches(texts: Iterable[str]) -> Iterator[list[str]]:

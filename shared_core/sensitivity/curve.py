@@ -11,15 +11,15 @@ import numpy as np
 
 from shared_core.arrays import Scores
 from shared_core.errors import ProfileNotFoundError
-from shared_core.placement.region import (
+from shared_core.sensitivity.profile_files import path_of, saved_names
+from shared_core.sensitivity.records import is_file, read_record, write_record
+from shared_core.sensitivity.region import (
     TENTHS,
     finite_scores,
     middles,
     over_middle,
     parts_of_region,
 )
-from shared_core.sensitivity.profile_files import path_of, saved_names
-from shared_core.sensitivity.records import is_file, read_record, write_record
 
 Interval = tuple[float, float]
 

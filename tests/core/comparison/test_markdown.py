@@ -1,0 +1,61 @@
+"""A comparison in Markdown whose words come from others: from files, models and servers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("scipy")
+pytest.importorskip("ir_measures")
+
+from shared_core.comparison import Comparison, ComparisonData, to_markdown
+from shared_core.comparison.markdown import escaped, failure_lines
+from shared_core.comparison.records import Failure
+
+from .making import codes, last, shown
+
+HOSTILE = "a\x1b[31m\n- b <script>x</script> `c` | d\r\n# e ![f](http://g) \x9b1m\ud800"
+ESCAPED = r"a\\x1b[31m - b \<script>x\</script> \`c\` \| d # e ![f]\(http://g) \\x9b1m\\ud800"
+
+
+def refusing(prompts: Sequence[str]) -> list[str]:
+    """Answer like `last`, but fail on thing 3."""
+    if any(shown(prompt)[0] == 3 for prompt in prompts):
+        raise RuntimeError(HOSTILE)
+    return last(prompts)
+
+
+def test_what_others_said_stands_in_one_line_and_marks_nothing_up() -> None:
+    """Neither an id, nor a failure's reason, nor the name of the model."""
+    data = codes(12)
+    questions = (replace(each, id=f"{at}{HOSTILE}") for at, each in enumerate(data.questions))
+    whole = ComparisonData(questions=tuple(questions), passages=data.passages)
+    result = Comparison(ks=(4,)).run(refusing, whole)
+    text = to_markdown(replace(result, model=HOSTILE))
+    text.encode()
+    lines = text.splitlines()
+    assert f"- 1: RuntimeError: {ESCAPED} (first: question 3{ESCAPED}, sequential)" in lines
+    assert lines[0] == f"# Does the order of the passages matter to {ESCAPED}?"
+    assert "<script" not in text.replace("\\<", "")
+    assert not {character for character in text if not character.isprintable()} - {"\n"}
+
+
+def test_a_report_of_our_own_words_has_nothing_escaped() -> None:
+    """It is read as a file, too."""
+    text = to_markdown(Comparison(ks=(2, 4)).run(last, codes(12)))
+    assert "\\" not in text
+    assert "| u_shape | " in text
+
+
+def test_a_cell_that_ends_in_a_backslash_stays_one() -> None:
+    """Else the backslash would take the bar that ends it."""
+    assert escaped("a\\|b\\") == r"a\\\|b\\"
+
+
+def test_failures_are_told_a_line_each_without_markdown() -> None:
+    """The terminal shows the same lines."""
+    failure = Failure(question=0, strategy="sequential", reason="<b>\nc\x07")
+    *_, line = failure_lines([failure], ["q\n1"])
+    assert line == r"- 1: <b> c\x07 (first: question q 1, sequential)"
