@@ -22,10 +22,11 @@ from shared_core.comparison.records import (
 from shared_core.comparison.result import ComparisonResult
 from shared_core.comparison.settings import Setting
 from shared_core.comparison.verdict import Evidence, overall_verdict, setting_verdict
+from shared_core.evaluation.significance import PairedComparison
 from shared_core.sensitivity.versions import versions
 
-Graded = dict[str, dict[str, tuple[float, ...]]]
-"""Strategy -> grader -> outcome of each question."""
+Graded = dict[str, dict[str, tuple[tuple[float, ...], ...]]]
+"""Strategy -> grader -> question -> arrangement -> outcome."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ def _judged(
             fewest=testing.fewest(tests),
             needed=testing.needed(by_strategy, tests),
             effect=testing.effect,
+            power=testing.power,
             level=testing.level,
             alike=alike(by_strategy),
         )
@@ -171,7 +173,7 @@ def _graded(data: ComparisonData, kept: Kept, gradings: Sequence[Grading]) -> Gr
     return {
         name: {
             grading.name: tuple(
-                _mean(grading, question, each)
+                _scores(grading, question, each)
                 for question, each in zip(questions, answered, strict=True)
             )
             for grading in gradings
@@ -180,10 +182,10 @@ def _graded(data: ComparisonData, kept: Kept, gradings: Sequence[Grading]) -> Gr
     }
 
 
-def _mean(grading: Grading, question: ComparedQuestion, answered: Answered) -> float:
-    """Return the mean over arrangements; equal answers are graded once."""
+def _scores(grading: Grading, question: ComparedQuestion, answered: Answered) -> tuple[float, ...]:
+    """Return the outcome of each arrangement; equal answers are graded once."""
     scores = {answer: grading(question, answer) for answer in {*answered.answers}}
-    return sum(scores[answer] for answer in answered.answers) / len(answered.answers)
+    return tuple(scores[answer] for answer in answered.answers)
 
 
 def _setting(
@@ -209,16 +211,31 @@ def _setting(
         gold_ranks=tuple(map(gold_rank, ids, gold)),
         retrieval=retrieval(kept.setting.k, ids, gold, testing),
         strategies=tuple(
-            StrategyResult(
-                name=name,
-                orders=tuple(each.orders for each in kept.answers[name]),
-                answers=tuple(each.answers for each in kept.answers[name]),
-                outcomes=outcomes,
-                estimates={grader: testing.estimate(values) for grader, values in outcomes.items()},
-                against=against.get(name, {}),
-            )
-            for name, outcomes in graded.items()
+            _strategy(name, kept.answers[name], by_order, against.get(name, {}), testing)
+            for name, by_order in graded.items()
         ),
         questions_needed=evidence.needed,
         verdict=setting_verdict(evidence),
+    )
+
+
+def _strategy(
+    name: str,
+    answered: Sequence[Answered],
+    by_order: Mapping[str, tuple[tuple[float, ...], ...]],
+    against: Mapping[str, PairedComparison],
+    testing: Testing,
+) -> StrategyResult:
+    outcomes = {
+        grader: tuple(sum(each) / len(each) for each in by_question)
+        for grader, by_question in by_order.items()
+    }
+    return StrategyResult(
+        name=name,
+        orders=tuple(each.orders for each in answered),
+        answers=tuple(each.answers for each in answered),
+        by_order=by_order,
+        outcomes=outcomes,
+        estimates={grader: testing.estimate(values) for grader, values in outcomes.items()},
+        against=against,
     )

@@ -187,7 +187,7 @@ class Comparison:
             If the model fails on more than `max_failed` of the questions of a setting, or for a
             passing reason that did not pass.
         MissingExtraError
-            If scipy, ir-measures or tenacity is not installed.
+            If ir-measures or tenacity is not installed.
         """
         generator = as_generator(model)
         job = self._job(generator, data, journal)

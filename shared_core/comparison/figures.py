@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shared_core.arrays import Scores
 from shared_core.comparison.records import BASELINES, Estimate
+from shared_core.evaluation.changes import order_differences
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.evaluation.power import (
     fewest_questions,
@@ -19,8 +19,8 @@ from shared_core.evaluation.significance import PairedComparison, compare_paired
 
 SEQUENTIAL, SHUFFLE = BASELINES
 
-Outcomes = Mapping[str, Sequence[float]]
-"""Strategy -> outcome of each question, the same questions in all."""
+Outcomes = Mapping[str, Sequence[Sequence[float]]]
+"""Strategy -> question -> outcome of each of its orders, the same questions in all."""
 
 Against = dict[str, dict[str, PairedComparison]]
 """Strategy -> baseline -> difference."""
@@ -93,7 +93,7 @@ class Testing:
                 raw[number][name][baseline],
                 adjusted=adjusted[_test(number, name, baseline)],
                 detectable=minimum_detectable_effect(
-                    _difference(settings[number], name, baseline),
+                    order_differences(settings[number][name], settings[number][baseline]),
                     power=self.power,
                     alpha=self.level / tests,
                 ),
@@ -113,7 +113,7 @@ class Testing:
             return None
         return max(
             questions_needed(
-                _difference(outcomes, name, SEQUENTIAL),
+                order_differences(outcomes[name], outcomes[SEQUENTIAL]),
                 self.effect,
                 power=self.power,
                 alpha=self.level / tests,
@@ -123,7 +123,7 @@ class Testing:
         )
 
     def fewest(self, tests: int) -> int:
-        """Return the number of questions below which no comparison can show anything."""
+        """Return the number of questions below which no order is shown to beat the ranked one."""
         return fewest_questions(self.level / tests)
 
     def _raw(self, outcomes: Outcomes) -> Against:
@@ -146,7 +146,9 @@ class Testing:
 
 def alike(outcomes: Outcomes) -> float | None:
     """Return 0 if no strategy was ever right, 1 if all always were, and else None."""
-    values = {value for by_question in outcomes.values() for value in by_question}
+    values = {
+        value for by_question in outcomes.values() for orders in by_question for value in orders
+    }
     return values.pop() if values in ({0.0}, {1.0}) else None
 
 
@@ -155,7 +157,3 @@ def _test(number: int, name: str, baseline: str) -> tuple[int, str, str]:
     if (name, baseline) == (SEQUENTIAL, SHUFFLE):
         name, baseline = baseline, name
     return number, name, baseline
-
-
-def _difference(outcomes: Outcomes, name: str, baseline: str) -> Scores:
-    return np.subtract(outcomes[name], outcomes[baseline], dtype=np.float64)

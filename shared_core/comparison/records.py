@@ -100,8 +100,10 @@ class StrategyResult:
         Question -> arrangement -> slot -> rank.
     answers
         Question -> arrangement -> what the model said.
+    by_order
+        Grader -> question -> arrangement -> how right it was.
     outcomes
-        Grader -> question -> how right it was, the mean over its arrangements.
+        Grader -> question -> the mean over its arrangements.
     estimates
         Grader -> mean outcome.
     against
@@ -114,6 +116,7 @@ class StrategyResult:
     name: str
     orders: tuple[tuple[tuple[int, ...], ...], ...]
     answers: tuple[tuple[str, ...], ...]
+    by_order: Mapping[str, tuple[tuple[float, ...], ...]]
     outcomes: Mapping[str, tuple[float, ...]]
     estimates: Mapping[str, Estimate]
     against: Mapping[str, PairedComparison]
@@ -126,7 +129,7 @@ class Verdict:
     Attributes
     ----------
     kind
-        ``"too_few"``: fewer questions than could show anything.
+        ``"too_few"``: fewer questions than show that any order beats the ranked one.
         ``"gain"``: a strategy beats the ranked order, and by more than shuffling does.
         ``"put_best_elsewhere"``: shuffling beats the ranked order, and no strategy by more.
         ``"ranked_order_helps"``: the ranked order beats shuffling, and nothing is shown to beat it.
@@ -169,7 +172,8 @@ class SettingResult:
         The baselines first.
     questions_needed
         So many questions would show a difference of `ComparisonResult.effect` between any of
-        the strategies and the ranked order; None of a single question.
+        the strategies and the ranked order, with a chance of `ComparisonResult.power`; None of a
+        single question.
     verdict
         What follows.
     """

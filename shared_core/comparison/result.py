@@ -24,7 +24,8 @@ from shared_core.comparison.records import (
 )
 from shared_core.evaluation.significance import PairedComparison
 
-FORMAT = 1
+FORMAT = 2
+"""Format 1 had no outcomes order by order, and p-values that took noise for differences."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,12 +96,17 @@ class ComparisonResult:
         Raises
         ------
         ValueError
-            If it is not a comparison of this format.
+            If it is not a comparison, or of another format.
         """
         try:
             data: Any = json.loads(text)
-            if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
+            if not isinstance(data, dict) or "format" not in data:
                 raise ValueError(f"format {FORMAT} is missing")
+            if (number := data.pop("format")) != FORMAT:
+                raise ValueError(
+                    f"it has format {number}, and this version of posrag reads {FORMAT}; compare "
+                    "again: answers that were kept are not asked for again"
+                )
             return cls(
                 **{
                     **data,
@@ -133,7 +139,10 @@ def _strategy(data: Mapping[str, Any]) -> StrategyResult:
     return StrategyResult(
         **{
             **_tupled(data, "orders", "answers"),
-            "outcomes": {name: tuple(values) for name, values in data["outcomes"].items()},
+            **{
+                field: {name: _as_tuples(values) for name, values in data[field].items()}
+                for field in ("by_order", "outcomes")
+            },
             "estimates": _estimates(data["estimates"]),
             "against": {
                 name: PairedComparison(**_tupled(each, "interval"))

@@ -44,11 +44,13 @@ class Evidence:
     n
         Questions compared.
     fewest
-        Questions below which nothing could be shown.
+        Questions below which no order could be shown to beat the ranked one.
     needed
         Questions that would show a difference of `effect`, if that can be told.
     effect
         In outcome units.
+    power
+        The chance with which they would.
     level
         Of the tests.
     alike
@@ -60,6 +62,7 @@ class Evidence:
     fewest: int
     needed: int | None
     effect: float
+    power: float
     level: float
     alike: float | None = None
 
@@ -81,7 +84,8 @@ def setting_verdict(evidence: Evidence) -> Verdict:
     shown = {name: each for name, each in over_ranked.items() if _better(each, evidence)}
     gain = max((each.difference for each in shown.values()), default=0.0)
     if _better(shuffled, evidence) and gain <= shuffled.difference:
-        return Verdict(kind="put_best_elsewhere", text=_elsewhere(shuffled, over_ranked))
+        text = _elsewhere(evidence, shuffled, over_ranked)
+        return Verdict(kind="put_best_elsewhere", text=text)
     if shown:
         best = max(shown, key=lambda name: shown[name].difference)
         return Verdict(kind="gain", text=_gain(evidence, best), strategy=best)
@@ -118,8 +122,8 @@ def overall_verdict(settings: Mapping[str, tuple[Verdict, Evidence]]) -> Verdict
 
 def _too_few(evidence: Evidence) -> str:
     return (
-        f"too few questions to tell: {evidence.n}, and below {evidence.fewest} nothing could be "
-        f"shown; keep the ranked order{_needed(evidence)}"
+        f"too few questions to tell: {evidence.n}, where a verdict takes {evidence.fewest}; keep "
+        f"the ranked order{_needed(evidence)}"
     )
 
 
@@ -132,15 +136,18 @@ def _gain(evidence: Evidence, best: str) -> str:
     return f"{text}, though it is not shown to beat shuffling"
 
 
-def _elsewhere(shuffled: PairedComparison, others: Mapping[str, PairedComparison]) -> str:
-    text = (
-        f"the ranked order is worse than shuffling by {_span(shuffled)}: put the best passages "
-        "elsewhere than first"
-    )
+def _elsewhere(
+    evidence: Evidence, shuffled: PairedComparison, others: Mapping[str, PairedComparison]
+) -> str:
+    text = f"do not keep the ranked order: it is worse than shuffling by {_span(shuffled)}"
     if not others:
         return text
     best = max(others, key=lambda name: others[name].difference)
-    return f"{text}; of the strategies {best} comes out best ({others[best].difference:+.2f})"
+    unsure = "" if _better(others[best], evidence) else ", though that is not shown"
+    return (
+        f"{text}; of the strategies {best} comes out best "
+        f"({others[best].difference:+.2f} from the ranked order{unsure})"
+    )
 
 
 def _keep(evidence: Evidence, where: str, beats_shuffle: bool) -> str:
@@ -166,8 +173,14 @@ def _needed(evidence: Evidence) -> str:
         return ""
     difference = f"a difference of {evidence.effect:g}"
     if evidence.needed <= evidence.n:
-        return f"; these {evidence.n:,} questions would most likely have shown {difference}"
-    return f"; it takes about {counted(evidence.needed, 'question')} to show {difference}"
+        return (
+            f"; these {counted(evidence.n, 'question')} would show {difference} with a chance of "
+            f"{evidence.power:.0%} or more"
+        )
+    return (
+        f"; it takes about {counted(evidence.needed, 'question')} to show {difference} with a "
+        f"chance of {evidence.power:.0%}"
+    )
 
 
 def _widest(all_of_them: Sequence[Evidence]) -> Evidence:

@@ -15,6 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
+from shared_core.checking import check_fractions
+from shared_core.evaluation.changes import (
+    by_order,
+    order_differences,
+    question_means,
+    typical_change,
+)
 
 Statistic: TypeAlias = Callable[[Scores], Scores]
 """Column means, shape (r, k), to one value a row, shape (r,); NaN where it is undefined."""
@@ -38,11 +45,11 @@ def bootstrap_interval(
 
     Questions (rows) are resampled. Two things are added to the textbook's percentiles:
 
-    - *Two invented questions*, in which every slot is right or wrong by the toss of a coin (of
-      graded outcomes: as good as the best or as bad as the worst), as
+    - *Two invented questions*, in which every slot is right or wrong by the toss of a coin, as
       Agresti and Min add to matched proportions. Without them a sample with no error in the
       middle slot, or with next to no right answer, passes for certainty. The price is a pull of
-      the interval towards equal slots, by 2 / (n + 2).
+      the interval towards equal slots, by 2 / (n + 2). Of graded outcomes, right and wrong are
+      no further apart than outcomes typically are (`typical_change`).
     - *Student's t in place of the normal quantile* (the expanded percentiles of Hesterberg, The
       American Statistician 69, 2015), since the spread is itself estimated from n questions.
 
@@ -77,12 +84,7 @@ def bootstrap_interval(
         If the outcomes, an option, or the shape that `statistic` returns is out of range.
     """
     rows = _checked(outcomes)
-    rng = np.random.default_rng(seed)
-    means = np.empty((_checked_resamples(resamples), rows.shape[1]))
-    chunk = max(1, _DRAWS // (len(rows) + PSEUDO))
-    for start in range(0, resamples, chunk):
-        part = means[start : start + chunk]
-        part[:] = _resampled_means(rows, len(part), rng)
+    means = _bootstrap(rows, _wrong_and_right(rows), resamples, seed)
     return _percentiles(statistic, means, _tail(confidence, len(rows)))
 
 
@@ -168,35 +170,52 @@ def paired_difference_interval(
 ) -> tuple[float, float]:
     """Interval of the mean of ``a - b`` over the same questions; see `bootstrap_interval`.
 
+    The invented questions change by what a change typically is between single orders.
+
     Parameters
     ----------
     a, b
         How right each question was under two arrangements, in the same order, shape (n,), in
-        [0, 1], n >= 2.
+        [0, 1], n >= 2; or, of several orders, n sequences of one value for each, whose mean is
+        the question's outcome.
     confidence, resamples, seed
         As in `bootstrap_interval`.
 
     Raises
     ------
     ValueError
-        If the shapes differ, or a value is out of range.
+        If the numbers of questions differ, or a value is out of range.
     """
-    first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    if first.shape != second.shape or first.ndim != 1:
-        raise ValueError(
-            f"a and b must hold one value for each of the same questions, got shapes "
-            f"{first.shape} and {second.shape}"
-        )
-    return bootstrap_interval(
-        np.column_stack([first, second]),
-        lambda means: means[:, 0] - means[:, 1],
-        confidence=confidence,
-        resamples=resamples,
-        seed=seed,
+    apart = typical_change(order_differences(a, b))
+    orders = [by_order(each) for each in (a, b)]
+    for each in orders:
+        _check_range(each[np.isfinite(each)], "outcomes")
+    rows = _checked(np.column_stack([question_means(each) for each in orders]))
+    means = _bootstrap(rows, (0.0, apart), resamples, seed)
+    return _percentiles(
+        lambda columns: columns[:, 0] - columns[:, 1], means, _tail(confidence, len(rows))
     )
 
 
-def _resampled_means(rows: Scores, resamples: int, rng: np.random.Generator) -> Scores:
+def _bootstrap(
+    rows: Scores, wrong_and_right: tuple[float, float], resamples: int, seed: int
+) -> Scores:
+    """Return column means of resampled questions, shape (resamples, k)."""
+    rng = np.random.default_rng(seed)
+    means = np.empty((_checked_resamples(resamples), rows.shape[1]))
+    chunk = max(1, _DRAWS // (len(rows) + PSEUDO))
+    for start in range(0, resamples, chunk):
+        part = means[start : start + chunk]
+        part[:] = _resampled_means(rows, wrong_and_right, len(part), rng)
+    return means
+
+
+def _resampled_means(
+    rows: Scores,
+    wrong_and_right: tuple[float, float],
+    resamples: int,
+    rng: np.random.Generator,
+) -> Scores:
     n, k = rows.shape
     size = n + PSEUDO
     drawn = rng.integers(0, size, (resamples, size))
@@ -204,16 +223,22 @@ def _resampled_means(rows: Scores, resamples: int, rng: np.random.Generator) -> 
     counts = np.bincount(drawn.ravel(), minlength=resamples * size).reshape(resamples, size)
     invented = counts[:, n:].sum(axis=1, keepdims=True)
     right = rng.binomial(invented, 0.5, (resamples, k))
-    low, high = _extremes(rows)
+    low, high = wrong_and_right
     tossed = low * invented + (high - low) * right
     means: Scores = (counts[:, :n].astype(np.float64) @ rows + tossed) / size
     return means
 
 
-def _extremes(rows: Scores) -> tuple[float, float]:
-    """Return what wrong and right are worth: of graded outcomes the worst and the best one."""
-    low, high = float(rows.min()), float(rows.max())
-    return (0.0, 1.0) if low == high or ((rows == 0) | (rows == 1)).all() else (low, high)
+def _wrong_and_right(rows: Scores) -> tuple[float, float]:
+    """Return what wrong and right are worth in an invented question: about the mean outcome.
+
+    As far apart as the slots of a question typically are, or questions where there is one slot:
+    twice as far as from their mean, which is 1 of outcomes of 0 and 1, however many are right.
+    """
+    level = rows.mean(axis=1, keepdims=True) if rows.shape[1] > 1 else rows.mean()
+    apart = round(typical_change(2 * (rows - level)), 12)  # 1 and no hair more
+    low = (1 - apart) * float(rows.mean())
+    return low, low + apart
 
 
 def _tail(confidence: float, n: int) -> float:
@@ -225,8 +250,7 @@ def _tail(confidence: float, n: int) -> float:
 
 
 def _normal_quantile(confidence: float) -> float:
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+    check_fractions({"confidence": confidence})
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 

@@ -1,4 +1,13 @@
-"""How small a gain so many questions would show, and how many questions a gain takes."""
+"""How small a gain so many questions would show, and how many questions a gain takes.
+
+By the normal approximation, with two bounds from below. Questions that have hardly ever changed
+so far do not make tiny differences detectable: a mean difference of e is made of changes of a
+typical size m (`typical_change`), which a share ``e / m`` of questions take, so that
+
+- differences vary by ``e * m - e ** 2`` or more in the square, and
+- of n questions, ``n * e / m`` on average change, of which no test reaches its level unless
+  `fewest_questions` do.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +17,29 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Scores
+from shared_core.checking import check_fractions
+from shared_core.evaluation.changes import question_means, typical_change
 
 
 def minimum_detectable_effect(
-    differences: npt.ArrayLike, *, n: int | None = None, power: float = 0.8, alpha: float = 0.05
+    differences: npt.ArrayLike,
+    *,
+    n: int | None = None,
+    power: float = 0.8,
+    alpha: float = 0.05,
 ) -> float:
     """Return the smallest mean difference that `n` questions would show with that power.
 
-    By the normal approximation, ``c * s / sqrt(n)`` with s the standard deviation of the observed
-    differences and c the sum of the normal quantiles of ``1 - alpha / 2`` and of `power`. Where
-    outcomes are 0 and 1, a mean difference e takes a share e of questions that change, so that s
-    is then at least ``sqrt(e * (1 - e))``: questions that have hardly ever changed so far do not
-    make tiny differences detectable.
+    The largest of ``c * s / sqrt(n)``, with s the standard deviation of the observed differences
+    and c the sum of the normal quantiles of ``1 - alpha / 2`` and of `power`;
+    ``m * c ** 2 / (n + c ** 2)``, where s is at its lower bound; and ``m * q``, where enough
+    questions change with that chance if each does with the chance q.
 
     Parameters
     ----------
     differences
-        Outcome less that of the baseline by question, shape (m,), in [-1, 1], m >= 2.
+        Outcome less that of the baseline by question, shape (m,), in [-1, 1], m >= 2; or, of
+        several orders, shape (m, differences of a question), as `order_differences` gives them.
     n
         Number of questions, >= 1; as many as there are differences by default.
     power
@@ -44,19 +58,24 @@ def minimum_detectable_effect(
     ValueError
         If the differences or an option is out of range.
     """
-    values = _checked(differences)
-    n = len(values) if n is None else n
+    observed, spread, change = _observed(differences)
+    n = observed if n is None else n
     if n < 1:
         raise ValueError(f"n must be at least 1 question, got {n}")
-    quantiles = _quantiles(power, alpha)
-    effect = quantiles * float(values.std(ddof=1)) / math.sqrt(n)
-    if _is_all_or_nothing(values):
-        effect = max(effect, quantiles**2 / (n + quantiles**2))
-    return effect
+    quantiles, fewest = _quantiles(power, alpha), fewest_questions(alpha)
+    effect = quantiles * spread / math.sqrt(n)
+    if n < fewest:
+        return max(effect, fewest / n)
+    share = max(quantiles**2 / (n + quantiles**2), _share_that_changes(n, fewest, power))
+    return max(effect, change * share)
 
 
 def questions_needed(
-    differences: npt.ArrayLike, effect: float, *, power: float = 0.8, alpha: float = 0.05
+    differences: npt.ArrayLike,
+    effect: float,
+    *,
+    power: float = 0.8,
+    alpha: float = 0.05,
 ) -> int:
     """Return how many questions would show a mean difference of `effect` with that power.
 
@@ -74,21 +93,23 @@ def questions_needed(
     ValueError
         If the differences, the effect or an option is out of range.
     """
-    values = _checked(differences)
+    _, spread, change = _observed(differences)
     if not 0 < effect <= 1:
         raise ValueError(f"effect must be a difference in (0, 1], got {effect}")
-    variance = float(values.var(ddof=1))
-    if _is_all_or_nothing(values):
-        variance = max(variance, effect * (1 - effect))
-    needed = _quantiles(power, alpha) ** 2 * variance / effect**2
+    quantiles, fewest = _quantiles(power, alpha), fewest_questions(alpha)
+    variance = max(spread**2, effect * change - effect**2)
+    needed = max(
+        quantiles**2 * variance / effect**2,
+        _questions_to_change(min(1.0, effect / change), fewest, power),
+    )
     # Rounding must not ask for one question more where the division comes out even.
-    return max(fewest_questions(alpha), math.ceil(round(needed, 9)))
+    return max(fewest, math.ceil(round(needed, 9)))
 
 
 def fewest_questions(alpha: float = 0.05) -> int:
-    """Return the number of questions below which the test cannot reach `alpha`: 6 at 0.05.
+    """Return the number of changes below which the Wilcoxon test cannot reach `alpha`: 6 at 0.05.
 
-    Even if every one is better, p is ``2 / 2 ** n``.
+    Even if every one is for the better, p is ``2 / 2 ** n``.
 
     Raises
     ------
@@ -99,25 +120,38 @@ def fewest_questions(alpha: float = 0.05) -> int:
     return 1 + math.ceil(-math.log2(alpha))
 
 
-def _checked(differences: npt.ArrayLike) -> Scores:
+def _share_that_changes(n: int, fewest: int, power: float) -> float:
+    """Return the chance of a change with which `fewest` of n questions change at that power.
+
+    The binomial quantile by its normal approximation, solved as for Wilson's interval.
+    """
+    z, count = NormalDist().inv_cdf(power), fewest - 0.5
+    root = math.sqrt(count * (1 - count / n) + z**2 / 4)
+    return (count + z**2 / 2 + z * root) / (n + z**2)
+
+
+def _questions_to_change(share: float, fewest: int, power: float) -> float:
+    """Return the n of which `share` is the `_share_that_changes`."""
+    z, count = NormalDist().inv_cdf(power), fewest - 0.5
+    half = z * math.sqrt(1 - share)
+    return ((half + math.sqrt(half**2 + 4 * count)) / 2) ** 2 / share
+
+
+def _observed(differences: npt.ArrayLike) -> tuple[int, float, float]:
+    """Return the number of differences, their standard deviation, and their typical change."""
     values = np.asarray(differences, np.float64)
-    if values.ndim != 1 or len(values) < 2:
+    rows = values[:, None] if values.ndim == 1 else values
+    if rows.ndim != 2 or len(rows) < 2 or np.isnan(rows).all(axis=1).any():
         raise ValueError(
-            f"differences must be one value for each of at least 2 questions, got shape "
-            f"{values.shape}"
+            "differences must be one value or several for each of at least 2 questions, got "
+            f"shape {values.shape}"
         )
-    if not (np.abs(values) <= 1).all():
-        raise ValueError(f"differences lie in [-1, 1], got {values[~(np.abs(values) <= 1)][0]}")
-    return values
-
-
-def _is_all_or_nothing(differences: Scores) -> bool:
-    return bool(np.isin(differences, (-1.0, 0.0, 1.0)).all())
+    if (outside := np.abs(rows) > 1).any():
+        raise ValueError(f"differences lie in [-1, 1], got {rows[outside][0]}")
+    return len(rows), float(question_means(rows).std(ddof=1)), typical_change(rows)
 
 
 def _quantiles(power: float, alpha: float) -> float:
-    for name, value in (("power", power), ("alpha", alpha)):
-        if not 0 < value < 1:
-            raise ValueError(f"{name} must lie between 0 and 1, got {value}")
+    check_fractions({"power": power, "alpha": alpha})
     normal = NormalDist()
     return normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("rich")
-pytest.importorskip("scipy")
 pytest.importorskip("ir_measures")
 
 from shared_core import PositionProfile

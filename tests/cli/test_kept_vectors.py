@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("rich")
-pytest.importorskip("scipy")
 pytest.importorskip("ir_measures")
 
 from shared_core import PosragError

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("rich")
-pytest.importorskip("scipy")
 pytest.importorskip("ir_measures")
 pytest.importorskip("playwright")
 

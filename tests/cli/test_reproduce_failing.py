@@ -11,7 +11,6 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("rich")
-pytest.importorskip("scipy")
 pytest.importorskip("ir_measures")
 
 from shared_core.cli.main import main

@@ -17,7 +17,6 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("rich")
-pytest.importorskip("scipy")
 pytest.importorskip("ir_measures")
 
 from shared_core.attention import (
@@ -143,6 +142,9 @@ def test_the_profile_owes_nothing_to_the_questions_that_are_arranged_by_it(tmp_p
     (setting,) = found["tables_2_and_3"]["settings"]
     names = [each["name"] for each in setting["strategies"]]
     assert names == ["sequential", "shuffle", "inverse"]
+    (shuffle,) = (each["against"]["shuffle"] for each in setting["strategies"][:1])
+    assert shuffle["test"] == "within-question permutation"
+    assert f"{shuffle['test']} test against Shuffle" in " ".join(out.split())
     assert len(found["table_4"]["given"]["Hard@5"]["outcomes"]) == 4
 
 
@@ -355,6 +357,13 @@ def test_documents_too_few_or_of_unknown_relevance_are_refused(
     data = written(tmp_path / "few.jsonl", ranked_lines(4, k=4))
     assert main(["reproduce", "positionalbias", "--data", str(data)]) == 2
     assert "no question has more than 4 documents; the tables take 5" in capsys.readouterr().err
+    lines = [*ranked_lines(2), *ranked_lines(4, k=4)[2:]]
+    data = written(tmp_path / "few_behind.jsonl", lines)
+    assert main(["reproduce", "positionalbias", *ASKING, "--data", str(data)]) == 2
+    told = capsys.readouterr().err
+    assert "no question of the second half has more than 4 documents (given)" in told
+    assert "distracting effect" not in told  # nothing has been asked
+    assert "--k" not in told  # which the command does not have
     lines = [{**line, "gold": None} for line in ranked_lines(4)]
     data = written(tmp_path / "unknown.jsonl", lines)
     assert main(["reproduce", "positionalbias", "--data", str(data)]) == 2

@@ -81,7 +81,9 @@ def legend(result: ComparisonResult) -> str:
     return (
         f"{', '.join(result.graders)}: mean over questions, from 0 (all wrong) to 1 (all right). "
         f"less: difference from, in {result.graders[0]}. In brackets {result.confidence:.0%} "
-        f"intervals; p is corrected for {counted(result.tests, 'comparison')}."
+        f"intervals; p is corrected for {counted(result.tests, 'comparison')} (Wilcoxon "
+        "signed-rank tests, or within-question permutation tests where one side is a mean of "
+        "several orders)."
     )
 
 

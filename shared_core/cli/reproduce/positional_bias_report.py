@@ -42,8 +42,8 @@ FOOTNOTE = (
     "in it; the paper asks another model. Tables 1 and 4 take the passages that the data call "
     "gold for the relevant ones, and only questions that have some. Table 1 and the profile behind "
     "MaxRel and MinDist are of the first half of the questions, Tables 2 and 3 of the second. p: "
-    "paired Wilcoxon test against Shuffle, the mean of 3 orders, not corrected. Rows that begin "
-    'with "paper" are its own, of other questions and passages.'
+    "within-question permutation test against Shuffle, the mean of 3 orders, not corrected. Rows "
+    'that begin with "paper" are its own, of other questions and passages.'
 )
 
 

@@ -21,6 +21,9 @@ TITLES = {
     "II": "Table II: weight of the dense score, k = 10",
     "III": "Table III: number of passages, alpha 0.3",
 }
+POWER = 0.8
+"""Chance with which a difference is shown that so many questions are said to show."""
+
 FOOTNOTE = (
     "In percent, with 95% intervals over questions. hit: the gold passage is among the k; rank: "
     "its mean rank from 1 where it is; edge: it stands first or last. The figures under a model's "
@@ -73,14 +76,17 @@ def _mean_rank(row: Measured) -> str:
 def _gains(rows: Sequence[Measured]) -> Iterator[str]:
     """Say what each method adds to the first one, and whether it is more than chance."""
     base, *others = [row.configuration.name for row in rows]
-    compared = compare_paired({row.configuration.name: row.values["em"] for row in rows}, base)
+    outcomes = {row.configuration.name: row.values["em"] for row in rows}
+    compared = compare_paired(outcomes, base, power=POWER)
     for name in others:
         gain = compared[name]
         lower, upper = gain.interval
+        least = f"{100 * gain.detectable:.0f} points" if gain.detectable <= 1 else "no difference"
         yield (
             f"EM of {name} less {base}: {100 * gain.difference:+.1f} points "
-            f"[{100 * lower:+.1f}, {100 * upper:+.1f}], p = {gain.adjusted:.3g} (paired Wilcoxon, "
-            f"Holm); so many questions show {100 * gain.detectable:.0f} points."
+            f"[{100 * lower:+.1f}, {100 * upper:+.1f}], p = {gain.adjusted:.3g} ({gain.test}, "
+            f"Holm); so many questions show {least} with a chance of {POWER:.0%} after that "
+            "correction."
         )
 
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from shared_core._extras import require
 from shared_core.arrays import Scores
+from shared_core.atomic import write_whole
 from shared_core.cli.console import Console
 from shared_core.comparison.wording import counted
 from shared_core.evaluation import bootstrap_interval
-from shared_core.sensitivity.records import write_whole
 
 if TYPE_CHECKING:
     from rich.table import Table

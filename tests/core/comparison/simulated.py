@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,33 +19,44 @@ from shared_core.comparison.verdict import Evidence, overall_verdict, setting_ve
 
 STRATEGIES = ("sequential", "shuffle", "inverse", "u_shape")
 SETTINGS = 2
-SHUFFLES = 3
 
 
-def draw(
-    rng: np.random.Generator, n: int, gains: Mapping[str, float], *, same: float = 0.5
-) -> dict[str, list[float]]:
-    """Return the outcomes of each strategy on `n` questions.
+@dataclass(frozen=True, kw_only=True)
+class Truth:
+    """What is true of the outcomes.
 
     Questions differ in how hard they are. By the chance `same` an answer does not depend on the
-    order, as is usual; otherwise each order is right by the toss of a coin, plus its gain.
+    order, as is usual; otherwise each order is right by the chance `right`, plus its gain.
     """
-    easy = rng.random(n) < 0.6
-    moved = rng.random(n) >= same
-    outcomes = {}
-    for name in STRATEGIES:
-        draws = SHUFFLES if name == "shuffle" else 1
-        chance = 0.5 + gains.get(name, 0.0) / (1 - same)
-        tossed = rng.random((draws, n)) < chance
-        outcomes[name] = np.where(moved, tossed, easy).mean(axis=0).tolist()
-    return outcomes
+
+    gains: Mapping[str, float] = field(default_factory=dict)
+    same: float = 0.5
+    right: float = 0.5
+    shuffles: int = 3
+
+    def draw(self, rng: np.random.Generator, n: int) -> dict[str, list[list[float]]]:
+        """Return the outcomes of each strategy on `n` questions, order by order."""
+        easy = rng.random((n, 1)) < 0.6
+        moved = rng.random((n, 1)) >= self.same
+        outcomes = {}
+        for name in STRATEGIES:
+            draws = self.shuffles if name == "shuffle" else 1
+            chance = self.right + self.gains.get(name, 0.0) / (1 - self.same)
+            tossed = rng.random((n, draws)) < chance
+            outcomes[name] = np.where(moved, tossed, easy).astype(float).tolist()
+        return outcomes
 
 
-def verdict(seed: int, n: int, gains: Mapping[str, float]) -> Verdict:
+def testing_with(seed: int, *, resamples: int) -> Testing:
+    """Return the usual way to judge, with fewer resamples."""
+    return Testing(confidence=0.95, power=0.8, effect=0.03, seed=seed, resamples=resamples)
+
+
+def verdict(seed: int, n: int, truth: Truth) -> Verdict:
     """Return the verdict on as many settings as a usual comparison has."""
     rng = np.random.default_rng(seed)
-    testing = Testing(confidence=0.95, power=0.8, effect=0.03, seed=seed, resamples=200)
-    outcomes = [draw(rng, n, gains) for _ in range(SETTINGS)]
+    testing = testing_with(seed, resamples=200)
+    outcomes = [truth.draw(rng, n) for _ in range(SETTINGS)]
     compared, tests = testing.compare(outcomes)
     settings = {}
     for number, (against, each) in enumerate(zip(compared, outcomes, strict=True)):
@@ -54,24 +66,32 @@ def verdict(seed: int, n: int, gains: Mapping[str, float]) -> Verdict:
             fewest=testing.fewest(tests),
             needed=testing.needed(each, tests),
             effect=testing.effect,
+            power=testing.power,
             level=testing.level,
         )
         settings[f"setting {number}"] = (setting_verdict(evidence), evidence)
     return overall_verdict(settings)
 
 
+def alarmed(seed: int, n: int, truth: Truth) -> bool:
+    """Whether any corrected p-value of one setting is at most the level; intervals aside."""
+    testing = testing_with(seed, resamples=1)
+    (compared,), _ = testing.compare([truth.draw(np.random.default_rng(seed), n)])
+    adjusted = [each.adjusted for against in compared.values() for each in against.values()]
+    return min(adjusted) <= testing.level
+
+
 def covered(seed: int, n: int, gain: float) -> bool:
     """Whether the interval of a gain that was planted covers it."""
-    testing = Testing(confidence=0.95, power=0.8, effect=0.03, seed=seed, resamples=1000)
-    outcomes = draw(np.random.default_rng(seed), n, {"u_shape": gain})
-    (compared,), _ = testing.compare([outcomes])
+    outcomes = Truth(gains={"u_shape": gain}).draw(np.random.default_rng(seed), n)
+    (compared,), _ = testing_with(seed, resamples=1000).compare([outcomes])
     lower, upper = compared["u_shape"]["sequential"].interval
     return lower <= gain <= upper
 
 
-def shares(runs: int, n: int, gains: Mapping[str, float]) -> dict[str, float]:
+def shares(runs: int, n: int, truth: Truth) -> dict[str, float]:
     """Return how often each kind of verdict was given."""
-    kinds = [verdict(seed, n, gains).kind for seed in range(runs)]
+    kinds = [verdict(seed, n, truth).kind for seed in range(runs)]
     return {kind: kinds.count(kind) / runs for kind in sorted({*kinds})}
 
 
@@ -81,11 +101,21 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--n", type=int, nargs="+", default=[100, 400])
     options = parser.parse_args()
+    truths = {
+        **{f"u_shape {gain:+.2f}": Truth(gains={"u_shape": gain}) for gain in (0.03, 0.05, 0.1)},
+        **{
+            f"no order better, right by {right}, {shuffles} shuffles": Truth(
+                same=0.0, right=right, shuffles=shuffles
+            )
+            for right in (0.5, 0.9, 0.97)
+            for shuffles in (3, 10)
+        },
+    }
     for n in options.n:
-        for gain in (0.0, 0.03, 0.05, 0.1):
-            found = shares(options.runs, n, {"u_shape": gain})
+        for name, truth in truths.items():
+            found = shares(options.runs, n, truth)
             kinds = ", ".join(f"{kind} {share:.3f}" for kind, share in found.items())
-            sys.stdout.write(f"{n} questions, u_shape {gain:+.2f}: {kinds}\n")
+            sys.stdout.write(f"{n} questions, {name}: {kinds}\n")
 
 
 if __name__ == "__main__":

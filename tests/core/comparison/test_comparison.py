@@ -17,7 +17,14 @@ pytest.importorskip("ir_measures")
 
 from shared_core import CAUS, HybridIndex, Journal, PositionProfile
 from shared_core.attention import Case
-from shared_core.comparison import Comparison, ComparisonResult, Judge, to_html, to_markdown
+from shared_core.comparison import (
+    STRATEGIES,
+    Comparison,
+    ComparisonResult,
+    Judge,
+    to_html,
+    to_markdown,
+)
 from shared_core.errors import GenerationError, ProfileNotFoundError
 from shared_core.placement import (
     Placement,
@@ -26,7 +33,7 @@ from shared_core.placement import (
     UShape,
     distraction_placement,
 )
-from shared_core.placement.curve import PositionalCurve
+from shared_core.sensitivity.curve import PositionalCurve
 from shared_core.tokens import estimate_tokens
 from tests.core.comparison.making import (
     Counting,
@@ -153,6 +160,27 @@ def test_a_known_curve_places_in_one_round() -> None:
         replace(comparison, curve=None).plan(reader("biased"), data)
 
 
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_every_strategy_is_found_and_reported_under_its_name(name: str) -> None:
+    """And puts every passage in one place."""
+    pytest.importorskip("transformers")
+    from tests.core.attention.readers import reader
+
+    comparison = Comparison(
+        ks=(3,),
+        strategies=(name,),
+        shuffles=1,
+        profile=PositionProfile(
+            model="mine", accuracy=(0.9, 0.5, 0.8), distraction=(0.3, 0.1, 0.2)
+        ),
+        curve=PositionalCurve(model="mine", scores=(0.8, 0.1, 1.0), n=1),
+    )
+    result = comparison.run(reader("biased"), reader_data(2, k=3, ranks=(1,), seed=3))
+    found = {each.name: each for each in result.settings[0].strategies}
+    assert [*found] == [*dict.fromkeys(("sequential", "shuffle", name))]
+    assert all(sorted(order) == [0, 1, 2] for (order,) in found[name].orders)
+
+
 def test_a_first_round_that_cannot_be_made_costs_its_question_alone() -> None:
     """Here a blank passage, of which no attention can be read."""
     pytest.importorskip("transformers")
@@ -205,6 +233,17 @@ def test_a_shuffled_question_is_the_mean_of_its_orders() -> None:
     assert all(15 <= ends[rank] <= 45 for rank in range(4))
 
 
+def test_against_several_shuffles_outcomes_are_permuted_and_else_ranked() -> None:
+    """And every figure says which test it is of."""
+    for shuffles, test in ((1, "Wilcoxon signed-rank"), (3, "within-question permutation")):
+        result = Comparison(ks=(4,), shuffles=shuffles).run(last, codes(12))
+        sequential, shuffle, inverse, _ = result.settings[0].strategies
+        assert inverse.against["sequential"].test == "Wilcoxon signed-rank"
+        against = (sequential.against, inverse.against)
+        assert {each["shuffle"].test for each in against} == {test}
+        assert shuffle.against["sequential"].test == test
+
+
 def test_equal_prompts_are_asked_once_over_strategies_settings_and_runs(tmp_path: Path) -> None:
     """Two passages have two orders, whatever the strategies are called; the plan knows."""
     model, journal = Counting(first), Journal(tmp_path / "answers")
@@ -238,16 +277,30 @@ def test_the_result_survives_json_whole() -> None:
     result = Comparison(ks=(2, 4), graders=("em", "f1")).run(last, codes(7, gold=2))
     assert ComparisonResult.from_json(result.to_json()) == result
     data = json.loads(result.to_json())
-    assert data["settings"][1]["strategies"][0]["outcomes"]["em"] == [0.0] * 7
+    sequential, shuffle, *_ = data["settings"][1]["strategies"]
+    assert sequential["outcomes"]["em"] == [0.0] * 7
+    assert sequential["by_order"]["em"] == [[0.0]] * 7
+    for orders, single, mean in zip(
+        shuffle["orders"], shuffle["by_order"]["em"], shuffle["outcomes"]["em"], strict=True
+    ):
+        assert single == [float(order[-1] == 2) for order in orders]
+        assert mean == sum(single) / 3
     with pytest.raises(FrozenInstanceError):
         result.model = "other"  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}', '{"format": 1, "settings": 5}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 3}', '{"format": 2, "settings": 5}'])
 def test_other_json_is_refused(text: str) -> None:
     """With a sentence, not a stack of errors."""
     with pytest.raises(ValueError, match="not the JSON of a comparison"):
         ComparisonResult.from_json(text)
+
+
+def test_a_result_whose_p_values_took_noise_for_differences_is_refused() -> None:
+    """It was saved by an earlier version; the way out costs nothing where answers were kept."""
+    text = Comparison(ks=(2,)).run(last, codes(7)).to_json()
+    with pytest.raises(ValueError, match=r"it has format 1, .* reads 2; compare again: answers"):
+        ComparisonResult.from_json(text.replace('"format": 2', '"format": 1'))
 
 
 def failing_on(bad: Sequence[int], *, reason: str = "content policy") -> Counting:
@@ -387,9 +440,7 @@ def test_fewer_questions_than_a_test_can_bear_get_no_verdict_of_gain(n: int) -> 
     """Though every one of them is better."""
     result = Comparison(ks=(4,)).run(last, codes(n))
     assert result.verdict.kind == "too_few"
-    assert f"Too few questions to tell: {n}, and below 8 nothing could be shown" in to_markdown(
-        result
-    )
+    assert f"Too few questions to tell: {n}, where a verdict takes 8;" in to_markdown(result)
 
 
 def test_no_difference_is_detectable_that_outcomes_cannot_have() -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("scipy")
 pytest.importorskip("ir_measures")
 
 from shared_core import Journal, Passage, PositionProfile

@@ -10,7 +10,6 @@ from html.parser import HTMLParser
 
 import pytest
 
-pytest.importorskip("scipy")
 pytest.importorskip("ir_measures")
 
 from shared_core import GenerationError

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-pytest.importorskip("scipy")
 pytest.importorskip("ir_measures")
 
 from shared_core.comparison import Comparison, ComparisonData, to_markdown

@@ -270,6 +270,51 @@ def test_two_arrangements_answered_alike_may_still_differ() -> None:
     assert -0.2 < lower < 0 < upper < 0.2
 
 
+def test_one_other_outcome_does_not_make_the_rest_certain() -> None:
+    """Nor that nothing lies on its other side: 29 of 30 questions are still alike."""
+    alike = bootstrap_interval(np.full((30, 1), 0.67), first)
+    lower, upper = bootstrap_interval(np.array([[0.67]] * 29 + [[0.83]]), first)
+    assert lower < 0.64
+    assert upper - lower > 0.7 * (alike[1] - alike[0])
+    a, b = np.full(30, 0.67), np.array([0.67] * 29 + [0.6])
+    none, one = (np.diff(paired_difference_interval(a, other))[0] for other in (a, b))
+    assert one > 0.85 * none
+
+
+def test_a_mean_of_ten_orders_that_moves_by_tenths_is_made_of_answers_that_are_wrong() -> None:
+    """So the one order, right so far, may be wrong as well: by all of a question, not a tenth."""
+    shuffled = np.ones((50, 10))
+    shuffled[:20, 0] = 0
+    lower, upper = paired_difference_interval(np.ones(50), shuffled)
+    assert lower < 0.01
+    assert upper - lower > 0.07
+
+
+@pytest.mark.parametrize("n", [30, 100])
+@pytest.mark.parametrize("shuffles", [3, 10])
+def test_a_difference_from_shuffles_is_covered_where_nearly_all_is_right(
+    n: int, shuffles: int
+) -> None:
+    """There is none: 95 of 100 intervals hold 0, and of 300 hardly ever fewer than 92 of 100."""
+    rng = np.random.default_rng(17)
+    held = 0
+    for run in range(300):
+        outcomes = (rng.random((n, shuffles + 1)) < 0.97).astype(float)
+        lower, upper = paired_difference_interval(
+            outcomes[:, 0], outcomes[:, 1:], resamples=300, seed=run
+        )
+        held += lower <= 0 <= upper
+    assert held / 300 >= 0.92
+
+
+def test_outcomes_that_lie_close_together_have_a_narrow_interval() -> None:
+    """The invented questions are no further apart than many questions are found to be."""
+    rows = np.random.default_rng(18).uniform(0.45, 0.55, (1000, 1))
+    lower, upper = bootstrap_interval(rows, first)
+    textbook = 2 * 1.96 * rows.std(ddof=1) / math.sqrt(1000)
+    assert upper - lower == pytest.approx(textbook, rel=0.05)
+
+
 @pytest.mark.parametrize(
     ("outcomes", "message"),
     [
@@ -327,7 +372,9 @@ def test_other_slips_are_named() -> None:
         bootstrap_interval(rows, first, resamples=0)
     with pytest.raises(ValueError, match=r"to shape \(10000,\), got shape \(\)"):
         bootstrap_interval(rows, lambda means: np.float64(1))  # type: ignore[arg-type, return-value]
-    with pytest.raises(ValueError, match=r"same questions, got shapes \(5,\) and \(4,\)"):
+    with pytest.raises(ValueError, match="same questions, got 5 and 4"):
         paired_difference_interval(np.ones(5), np.ones(4))
-    with pytest.raises(ValueError, match="same questions"):
-        paired_difference_interval(rows, rows)
+    with pytest.raises(ValueError, match=r"got shape \(5, 2, 1\)"):
+        paired_difference_interval(rows[:, :, None], rows)
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 1.5"):
+        paired_difference_interval(rows[:, 0], [[0.5, 0.5]] * 4 + [[1.5, 0.0]])

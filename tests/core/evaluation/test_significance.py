@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -17,9 +18,12 @@ from shared_core.evaluation import (
     fewest_questions,
     holm,
     minimum_detectable_effect,
+    paired_difference_interval,
+    permutation_p_value,
     questions_needed,
     wilcoxon_p_value,
 )
+from shared_core.evaluation.changes import order_differences
 
 Outcomes = npt.NDArray[np.float64]
 RUNS = 200
@@ -53,6 +57,109 @@ def test_without_ties_it_is_scipys_exact_test() -> None:
     expected = stats.wilcoxon(differences, method="exact").pvalue
     assert wilcoxon_p_value(0.5 + differences, [0.5] * 10) == pytest.approx(expected)
     assert expected == pytest.approx(2 * 5 / 1024)
+
+
+def enumerated(sums: list[tuple[float, ...]], observed: float) -> float:
+    """Twice the smaller tail, over every way to pick one number for each question."""
+    all_of_them = np.array([sum(picked) for picked in itertools.product(*sums)])
+    tails = ((all_of_them <= observed + 1e-9).mean(), (all_of_them >= observed - 1e-9).mean())
+    return min(1.0, 2 * float(min(tails)))
+
+
+def test_ties_of_few_differences_are_exact_too() -> None:
+    """SciPy 1.13 gives 0.0469 for the first; here every way to set the signs is counted."""
+    rng = np.random.default_rng(7)
+    samples = [np.array([0.67, 0.33, -0.33, 1, 1, 0.33, 0.67])]
+    samples += [rng.choice([-1, -0.5, 0.25, 0.5, 1], n) for n in (1, 5, 9, 12)]
+    for differences in samples:
+        ranks = stats.rankdata(np.abs(differences))
+        expected = enumerated([(0, rank) for rank in ranks], ranks[differences > 0].sum())
+        assert wilcoxon_p_value(differences, 0 * differences) == pytest.approx(expected)
+    assert wilcoxon_p_value(samples[0], 0 * samples[0]) == 0.0625
+
+
+def test_many_differences_have_the_normal_value_of_scipy() -> None:
+    """With the correction for ties; just before, the exact value is close to it."""
+    rng = np.random.default_rng(8)
+    for n, tolerance in ((1500, 1e-9), (200, 0.03)):
+        differences = rng.choice([-1, -0.5, -0.25, 0.25, 0.5, 1], n)
+        normal = stats.wilcoxon(differences, method="approx").pvalue
+        assert wilcoxon_p_value(differences, 0 * differences) == pytest.approx(
+            normal, rel=tolerance
+        )
+
+
+@pytest.mark.parametrize(
+    ("grades", "orders"),
+    [
+        ((0.0, 1.0), [3] * 6),
+        ((0.0, 1.0), [1, 2, 3, 1, 2, 3]),
+        ((0.0, 1.0), [1] * 8),
+        ((0.0, 0.25, 0.5, 1.0), [3] * 6),
+        ((0.0, 0.25, 0.5, 1.0), [1] * 8),
+    ],
+)
+def test_against_shuffles_every_exchange_within_questions_is_counted(
+    grades: tuple[float, ...], orders: list[int]
+) -> None:
+    """Any outcome of a question may be that of the one order; numbers of shuffles may differ."""
+    rng = np.random.default_rng(9)
+    for _ in range(5):
+        one = rng.choice(grades, len(orders))
+        shuffled = [rng.choice(grades, size) for size in orders]
+        exchanges = [
+            tuple(x - np.delete([*them, own], at).mean() for at, x in enumerate([*them, own]))
+            for own, them in zip(one, shuffled, strict=True)
+        ]
+        expected = enumerated(exchanges, sum(each[-1] for each in exchanges))
+        assert permutation_p_value(one, shuffled) == pytest.approx(expected)
+        assert permutation_p_value(shuffled, one) == pytest.approx(expected)
+
+
+def test_two_sides_of_several_orders_are_exchanged_as_well() -> None:
+    """By hand: of 2 + 2 outcomes two are right, and both are of a; in two questions of two."""
+    p_value = permutation_p_value([[1, 1], [1, 1]], [[0, 0], [0, 0]])
+    assert p_value == pytest.approx(2 / 6**2)
+
+
+def test_one_order_against_one_is_the_sign_test() -> None:
+    """As Wilcoxon's test is there; and no difference at all is p of one."""
+    rng = np.random.default_rng(10)
+    a, b = right_or_wrong(rng, strategies=2, n=60)
+    assert permutation_p_value(a, b) == pytest.approx(wilcoxon_p_value(a, b))
+    assert permutation_p_value([1, 0, 0.5], [[1, 1], [0, 0], [0.5, 0.5]]) == 1.0
+
+
+def test_small_differences_of_all_questions_are_seen_beside_none_of_a_large_scale() -> None:
+    """Outcomes are rounded by the widest range there is, however narrow that is."""
+    one = np.full(12, 0.501)
+    assert permutation_p_value(one, np.full((12, 3), 0.5)) == pytest.approx(2 / 4**12)
+
+
+def test_thousands_of_graded_questions_take_the_normal_distribution() -> None:
+    """Which is that of the conditional mean and variance; and of a few hundred it is close."""
+    rng = np.random.default_rng(11)
+    for n, tolerance in ((4000, 0.01), (100, 0.06)):
+        outcomes = rng.beta(2, 1, (n, 4)).round(2)
+        variance = outcomes.var(axis=1).sum()
+        z = (outcomes[:, 0] - outcomes.mean(axis=1)).sum() / math.sqrt(variance)
+        found = permutation_p_value(outcomes[:, 0], outcomes[:, 1:])
+        assert found == pytest.approx(2 * stats.norm.sf(abs(z)), rel=tolerance)
+
+
+@pytest.mark.parametrize("shuffles", [3, 10])
+@pytest.mark.parametrize("noise", ["right_or_wrong", "graded"])
+def test_one_order_of_many_alike_raises_few_alarms(noise: str, shuffles: int) -> None:
+    """Where nearly every answer is right, and where grades lie anywhere."""
+    rng = np.random.default_rng(12)
+    alarms = 0
+    for _ in range(RUNS):
+        if noise == "graded":
+            outcomes = graded(rng, strategies=shuffles + 1, n=60)
+        else:
+            outcomes = (rng.random((shuffles + 1, 60)) < 0.9).astype(float)
+        alarms += permutation_p_value(outcomes[0], outcomes[1:].T) <= 0.05
+    assert alarms <= TOLERATED
 
 
 def test_differences_that_rounding_parts_are_ties() -> None:
@@ -143,11 +250,75 @@ def test_questions_that_never_changed_do_not_make_everything_detectable() -> Non
     assert 0.6 <= found / 1000 <= 0.9
 
 
+def changed(
+    rng: np.random.Generator, n: int, share: float, effect: float = 0.0
+) -> tuple[Outcomes, Outcomes]:
+    """F1 values of two arrangements, of which a share change; one is better by the effect."""
+    sizes = rng.choice([0.2, 0.33, 0.5, 0.67, 1.0], n)
+    share = max(share, effect / 0.54)
+    better = rng.random(n) < (1 + effect / 0.54 / share) / 2
+    differences = np.where(rng.random(n) < share, sizes, 0) * np.where(better, 1, -1)
+    return differences.clip(0), -differences.clip(max=0)
+
+
+@pytest.mark.parametrize(("n", "share"), [(40, 0.03), (100, 0.03), (100, 0.2), (300, 0.2)])
+def test_a_few_graded_changes_do_not_make_tiny_differences_detectable(n: int, share: float) -> None:
+    """What is stated is shown as often as said, by the test and by the interval."""
+    rng = np.random.default_rng(14)
+    stated = [
+        minimum_detectable_effect(order_differences(*changed(rng, n, share))) for _ in range(150)
+    ]
+    found = 0
+    for effect in stated:
+        a, b = changed(rng, n, share, effect)
+        lower, _ = paired_difference_interval(a, b, resamples=200)
+        found += wilcoxon_p_value(a, b) <= 0.05 and lower > 0
+    assert found / len(stated) >= 0.72
+
+
+@pytest.mark.parametrize("shuffles", [3, 10])
+def test_a_difference_from_shuffles_that_is_called_detectable_is_found(shuffles: int) -> None:
+    """Also where one of the many orders was wrong on a single question so far."""
+    rng = np.random.default_rng(15)
+    n, found = 100, 0
+    so_far = np.ones((n, shuffles))
+    so_far[0, 0] = 0
+    effect = minimum_detectable_effect(order_differences(np.ones(n), so_far))
+    for _ in range(200):
+        shuffled = (rng.random((n, shuffles)) > effect).astype(float)
+        found += permutation_p_value(np.ones(n), shuffled) <= 0.05
+    assert found / 200 >= 0.75
+
+
+def test_one_small_change_says_little() -> None:
+    """Of 30 questions one has changed by a tenth: nearly as little as if none had."""
+    none, one = np.zeros(30), np.array([0.1, *[0.0] * 29])
+    assert minimum_detectable_effect(one) > 0.85 * minimum_detectable_effect(none)
+    assert questions_needed(one, 0.03) > 0.85 * questions_needed(none, 0.03)
+    third = order_differences(np.ones(30), [[1, 1, 0], *[[1, 1, 1]] * 29])
+    assert minimum_detectable_effect(third) == pytest.approx(minimum_detectable_effect(none))
+
+
+def test_many_small_changes_make_small_differences_detectable() -> None:
+    """Then it is their spread that counts, as in the normal approximation."""
+    differences = np.random.default_rng(16).uniform(-0.05, 0.05, 1000)
+    spread = differences.std(ddof=1)
+    assert minimum_detectable_effect(differences) == pytest.approx(
+        2.8016 * spread / math.sqrt(1000), rel=1e-4
+    )
+
+
+def test_fewer_questions_than_the_test_takes_show_no_difference() -> None:
+    """However large."""
+    assert minimum_detectable_effect([0.0] * 5) > 1
+    assert minimum_detectable_effect([0.0] * 6) < 1
+
+
 def test_the_questions_needed_are_those_that_make_the_effect_detectable() -> None:
     """Each is the inverse of the other, also where few questions change."""
-    for changing in (0.4, 0.02):
+    for changing, size in ((0.4, 1.0), (0.02, 1.0), (0.4, 0.1), (0.02, 0.1), (1.0, 0.01)):
         differences = np.array(
-            [1.0, -1.0] * round(500 * changing) + [0.0] * round(1000 - 1000 * changing)
+            [size, -size] * round(500 * changing) + [0.0] * round(1000 - 1000 * changing)
         )
         needed = questions_needed(differences, 0.03)
         assert minimum_detectable_effect(differences, n=needed) <= 0.03
@@ -181,7 +352,9 @@ def test_comparing_many_gives_each_its_difference_interval_and_adjusted_value() 
     assert found.interval[0] < 0.2 < found.interval[1]
     assert found.adjusted == pytest.approx(2 * found.p_value)
     assert found.adjusted < 0.001
-    assert found.detectable == minimum_detectable_effect(gains - baseline) < found.difference
+    assert found.detectable == minimum_detectable_effect(gains - baseline, alpha=0.025)
+    assert found.detectable < found.difference
+    assert found.test == "Wilcoxon signed-rank"
     assert compared["same"].p_value == compared["same"].adjusted == 1.0
     assert compared["same"].difference == 0.0
 
@@ -190,8 +363,16 @@ def test_what_cannot_be_compared_is_refused() -> None:
     """With the value that is wrong."""
     with pytest.raises(ValueError, match="no baseline 'shuffle' among u_shape"):
         compare_paired({"u_shape": [1, 0]}, "shuffle")
-    with pytest.raises(ValueError, match=r"\(3,\) and \(2,\)"):
+    with pytest.raises(ValueError, match="the same questions, got 3 and 2"):
         wilcoxon_p_value([1, 0, 1], [1, 0])
+    with pytest.raises(ValueError, match="the same questions, got 1 and 2"):
+        permutation_p_value([1], [[1, 0], [0]])
+    with pytest.raises(ValueError, match="compared by permutation_p_value"):
+        wilcoxon_p_value([1, 0], [[1, 0], [1, 1]])
+    with pytest.raises(ValueError, match=r"for each question, got shape \(1, 0\)"):
+        permutation_p_value([1, 0], [[1, 0], []])
+    with pytest.raises(ValueError, match="finite"):
+        permutation_p_value([1, 0], [[1, 0], [math.nan]])
     with pytest.raises(ValueError, match="finite"):
         wilcoxon_p_value([math.nan, 0], [1, 0])
     with pytest.raises(ValueError, match=r"got -0\.1"):
