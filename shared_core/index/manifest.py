@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,24 @@ from shared_core.errors import CorruptIndexError, IndexFormatError
 KIND = "posrag-hybrid-index"
 FORMAT = 1
 MANIFEST = "manifest.json"
+
+DATA = re.compile("data-[0-9a-f]{16}")
+"""Names of data folders. No other is read: it could lead anywhere."""
+
+_FORM = {
+    "data": str,
+    "files": dict,
+    "passages": int,
+    "dim": int | None,
+    "tokenizer": str,
+    "dense": dict,
+    "bm25": dict,
+    "extra": dict,
+}
+"""What a manifest says, and of which type."""
+
+_MOST = 2**31 - 1
+"""Rows and dimensions that the legs can count."""
 
 
 def write_manifest(path: Path, values: Mapping[str, Any]) -> None:
@@ -35,19 +55,42 @@ def read_manifest(path: Path) -> dict[str, Any]:
     CorruptIndexError
         If it is not what was written.
     """
-    try:
+    with reading(path):
         manifest = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise CorruptIndexError(f"{path} is not valid JSON: {error}") from error
-    if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
-        raise IndexFormatError(f"{path} does not describe a posrag index")
-    if manifest.get("format") != FORMAT:
-        raise IndexFormatError(
-            f"{path} has format {manifest.get('format')}, this version reads format {FORMAT}"
-        )
-    if manifest != _signed(manifest):
-        raise CorruptIndexError(f"{path} is not what was saved: its checksum differs")
-    return manifest
+        if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
+            raise IndexFormatError(f"{path} does not describe a posrag index")
+        if manifest.get("format") != FORMAT:
+            raise IndexFormatError(
+                f"{path} has format {manifest.get('format')}, this version reads format {FORMAT}"
+            )
+        if manifest != _signed(manifest):
+            raise CorruptIndexError(f"{path} is not what was saved: its checksum differs")
+        _check_form(manifest)
+        return manifest
+
+
+def _check_form(manifest: Mapping[str, Any]) -> None:
+    """Raise ValueError if a manifest is not of the form that is written, whoever signed it."""
+    for key, form in _FORM.items():
+        if key not in manifest or not isinstance(manifest[key], form):
+            raise ValueError(f"its {key!r} is missing or of another type")
+    if not DATA.fullmatch(manifest["data"]):
+        raise ValueError(f"{manifest['data']!r} is not the name of a data folder")
+    if not all(isinstance(sealed, dict) for sealed in manifest["files"].values()):
+        raise ValueError("a file has no checksum")
+    rows, dim = manifest["passages"], manifest["dim"]
+    # An index that never held a passage knows no dimension.
+    if not (rows == 0 if dim is None else 0 <= rows <= _MOST and 1 <= dim <= _MOST):
+        raise ValueError(f"{rows} passages with vectors of dimension {dim} are no index")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Raise what comes of a file that is not as it was written as a CorruptIndexError."""
+    try:
+        yield
+    except (ValueError, TypeError, RuntimeError) as error:  # JSON too deep, FAISS: RuntimeError
+        raise CorruptIndexError(f"{path} cannot be read: {error}") from error
 
 
 def _signed(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,9 +112,9 @@ def check_file(path: Path, sealed: Mapping[str, Any]) -> None:
     if not path.is_file():
         raise CorruptIndexError(f"{path} is missing")
     size = path.stat().st_size
-    if size != sealed["bytes"]:
-        raise CorruptIndexError(f"{path} has {size} bytes, it was saved with {sealed['bytes']}")
-    if _digest(path) != sealed["sha256"]:
+    if size != sealed.get("bytes"):
+        raise CorruptIndexError(f"{path} has {size} bytes, it was saved with {sealed.get('bytes')}")
+    if _digest(path) != sealed.get("sha256"):
         raise CorruptIndexError(f"{path} is not what was saved: its checksum differs")
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 import shutil
 import warnings
@@ -29,9 +28,17 @@ import faiss
 import numpy as np
 
 from shared_core.errors import CorruptIndexError, IndexFormatError
-from shared_core.index.files import Coder, describe_dense, read_lexicon, read_state, write_files
+from shared_core.index.files import Coder, describe_dense, file_names, segments_of, write_files
 from shared_core.index.lexicon import Lexicon
-from shared_core.index.manifest import MANIFEST, check_file, read_manifest, seal, write_manifest
+from shared_core.index.loading import read_lexicon, read_state
+from shared_core.index.manifest import (
+    DATA,
+    MANIFEST,
+    check_file,
+    read_manifest,
+    seal,
+    write_manifest,
+)
 from shared_core.index.state import State
 from shared_core.index.tokenize import Tokenizer, tokenize
 
@@ -39,8 +46,6 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
-
-_DATA = re.compile("data-[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
@@ -96,16 +101,22 @@ def _describe(state: State, lexicon: Lexicon) -> dict[str, Any]:
 
 def load_state(folder: Path, tokenizer: Tokenizer | None, decode: Coder | None) -> Loaded:
     """Read what `save_state` wrote; see `HybridIndex.load`."""
-    if not (folder / MANIFEST).is_file():
+    path = folder / MANIFEST
+    if not path.is_file():
         raise IndexFormatError(f"{folder} is not an index: it has no {MANIFEST}")
     with _locked(folder, exclusive=False):
-        manifest = read_manifest(folder / MANIFEST)
+        manifest = read_manifest(path)
         _check_tokenizer(folder, manifest["tokenizer"], tokenizer)
+        approximate = "approximate" in manifest["dense"]
+        segments = segments_of(manifest["files"])
+        if manifest["files"].keys() != file_names(segments, approximate=approximate):
+            raise CorruptIndexError(f"{path} does not name the files of an index")
         data = folder / manifest["data"]
         for name, sealed in manifest["files"].items():
             check_file(data / name, sealed)
-        state = read_state(data, manifest["dense"], manifest["bm25"], decode)
-        return Loaded(state, read_lexicon(data, tokenizer), manifest["extra"])
+        lexicon = read_lexicon(data, tokenizer)
+        state = read_state(data, manifest, len(lexicon), decode)
+        return Loaded(state, lexicon, manifest["extra"])
 
 
 def _check_tokenizer(folder: Path, built_with: str, given: Tokenizer | None) -> None:
@@ -151,7 +162,7 @@ def _settle(folder: Path) -> None:
 
 
 def _data_folders(folder: Path) -> list[Path]:
-    return [entry for entry in folder.iterdir() if _DATA.fullmatch(entry.name)]
+    return [entry for entry in folder.iterdir() if DATA.fullmatch(entry.name)]
 
 
 def _check_target(folder: Path) -> None:

@@ -10,13 +10,37 @@ from typing import TypeAlias
 Tokenizer: TypeAlias = Callable[[str], list[str]]
 """Text in, tokens out. Any callable of this shape serves as a tokeniser."""
 
+MARKS = 30
+"""Combining marks in a row that are looked at where they are in disorder: as many as in Unicode's
+Stream-Safe Text Format (UAX 15). No language writes more than a few."""
+
 _WORD = re.compile(r"\w+(?:\.\w+)*")
+_MANY_MARKS = re.compile(rf"[^\w\s\x00-\x7f]{{{MARKS + 1},}}")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def split_words(text: str) -> list[str]:
     """Return the surface words of `text`: runs of word characters, joined by inner dots."""
-    return _WORD.findall(text if text.isascii() else unicodedata.normalize("NFC", text))
+    return _WORD.findall(text if text.isascii() else _composed(text))
+
+
+def _composed(text: str) -> str:
+    """Return `text` in NFC, but for the marks beyond `MARKS` of those in a row in disorder.
+
+    NFC puts them in order, in time quadratic in their number; where they are, it is linear.
+    """
+    if len(text) > MARKS and not _in_order(text):
+        text = _MANY_MARKS.sub(_first_marks, text)
+    return unicodedata.normalize("NFC", text)
+
+
+def _first_marks(run: re.Match[str]) -> str:
+    # Symbols are in such a run too; but what is not next to a letter is in no word.
+    return run[0] if _in_order(run[0]) else run[0][:MARKS]
+
+
+def _in_order(text: str) -> bool:
+    return unicodedata.is_normalized("NFD", text) or unicodedata.is_normalized("NFC", text)
 
 
 def expand_word(word: str) -> list[str]:

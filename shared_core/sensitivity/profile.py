@@ -84,8 +84,10 @@ class PositionProfile:
             raise ValueError(f"model must be a name, got {self.model!r}")
         if not 0 < self.confidence < 1:
             raise ValueError(f"confidence must lie between 0 and 1, got {self.confidence}")
-        for name in ("n", "distraction_n"):
-            _check_count(getattr(self, name), name)
+        counts = {"n": self.n, "distraction_n": self.distraction_n, "k": self.k or None}
+        for name, count in counts.items():
+            if count is not None and (not isinstance(count, int) or count < 1):
+                raise ValueError(f"{name} must be an integer >= 1, got {count!r}")
         for name in ("accuracy", "distraction"):
             values = getattr(self, name)
             if values is not None:
@@ -168,11 +170,6 @@ class PositionProfile:
             If the file is not a position profile.
         """
         return read_profile(cls, name)
-
-
-def _check_count(count: object, name: str) -> None:
-    if count is not None and (not isinstance(count, int) or count < 1):
-        raise ValueError(f"{name} must be a number of questions, >= 1, got {count!r}")
 
 
 def _checked_slots(slots: Sequence[int], k: int, measured: int) -> tuple[int, ...]:

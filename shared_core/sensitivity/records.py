@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from shared_core.atomic import write_whole
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -23,16 +24,8 @@ def write_record(record: DataclassInstance, path: Path) -> Path:
     text = (
         "{\n" + ",\n".join(f"  {_line(key)}: {_line(value)}" for key, value in data.items()) + "\n}"
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text + "\n")
     return path
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file in UTF-8, whole or not at all; its folder must be there."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
 
 
 def read_record(cls: type[Record], path: Path, *, what: str) -> Record:
@@ -45,14 +38,14 @@ def read_record(cls: type[Record], path: Path, *, what: str) -> Record:
     """
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not a {what}: {error}") from error
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise ValueError(f"{path} is not a {what} of format {FORMAT}")
     known = {field.name for field in fields(cls)}
     try:
         return cls(**{key: value for key, value in data.items() if key in known})
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"{path} is not a {what}: {error}") from error
 
 

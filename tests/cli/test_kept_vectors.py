@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -216,8 +217,8 @@ def test_a_batch_that_cannot_be_written_leaves_nothing(
     journal.embed(["one"], lengths, Console())
     before = [*tmp_path.rglob("*")]
 
-    def half(file: object, array: object, **options: bool) -> None:
-        save(file, array, **options)  # type: ignore[call-overload]
+    def half(file: Any, array: Any, **options: bool) -> None:
+        save(file, array, **options)
         raise OSError("no space left on device")
 
     monkeypatch.setattr(np, "save", half)
@@ -227,19 +228,22 @@ def test_a_batch_that_cannot_be_written_leaves_nothing(
     assert journal.kept(["one", "two"]).keys() == {"one"}
 
 
-def test_threads_that_embed_the_same_texts_do_not_disturb_each_other(tmp_path: Path) -> None:
-    """Each in a journal of its own over one folder; a batch has one file, whoever wrote it."""
+def test_threads_that_write_one_batch_at_once_do_not_disturb_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has a journal of its own over one folder, and is about to put its file in place."""
+    save, both = np.save, threading.Barrier(2)
 
-    def embed(n: int) -> Vectors:
-        journal = EmbeddingJournal(tmp_path / str(n // 8))
-        return journal.embed(["a", "bc"], lengths, Console())
+    def together(file: Any, array: Any, **options: bool) -> None:
+        save(file, array, **options)
+        both.wait(timeout=10)
 
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(8) as threads:
-            for vectors in threads.map(embed, range(8 * 20)):
-                assert vectors.tolist() == [[1, 1], [2, 1]]
-    finally:
-        sys.setswitchinterval(interval)
-    assert [len([*folder.iterdir()]) for folder in tmp_path.iterdir()] == [1] * 20
+    monkeypatch.setattr(np, "save", together)
+
+    def embed(_: int) -> Vectors:
+        return EmbeddingJournal(tmp_path).embed(["a", "bc"], lengths, Console())
+
+    with ThreadPoolExecutor(2) as threads:
+        for vectors in threads.map(embed, range(2)):
+            assert vectors.tolist() == [[1, 1], [2, 1]]
+    assert len([*tmp_path.iterdir()]) == 1

@@ -101,6 +101,8 @@ def test_odd_names_are_just_not_found(name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        pytest.param('{"format": 1, "model": "m", "accuracy": [1' + "0" * 400 + "]}", id="huge"),
+        pytest.param("[" * 200_000, id="deep"),
         "not json",
         "[]",
         "{}",
@@ -110,6 +112,9 @@ def test_odd_names_are_just_not_found(name: str) -> None:
         '{"format": 1, "model": "m", "accuracy": [7]}',
         '{"format": 1, "model": "m", "accuracy": 5}',
         '{"format": 1, "model": "m", "accuracy": [0.5], "interval": [1]}',
+        '{"format": 1, "model": "m", "accuracy": [0.5, 0.6], "slots": [0, 1], "k": Infinity}',
+        '{"format": 1, "model": "m", "accuracy": [0.5, 0.6], "slots": [0, 1], "k": 3.0}',
+        '{"format": 1, "model": "m", "accuracy": [0.5], "k": -1}',
     ],
 )
 def test_a_file_that_is_no_profile_is_refused_by_name(text: str, tmp_path: Path) -> None:
@@ -152,6 +157,9 @@ def test_fields_of_a_later_version_are_ignored(tmp_path: Path) -> None:
         ({"distraction": (0.1, 1.5)}, "distraction must .* got 1.5 in slot 1"),
         ({"interval": (1.5, 1.1)}, r"interval must be \(lower, upper\), got \(1.5, 1.1\)"),
         ({"interval": (math.nan, 1.1)}, "interval must be"),
+        ({"n": 0}, "n must be an integer >= 1, got 0"),
+        ({"distraction_n": 1.5}, "distraction_n must be an integer >= 1, got 1.5"),
+        ({"slots": (0, 1), "k": math.inf}, "k must be an integer >= 1, got inf"),
     ],
 )
 def test_bad_values_are_refused(fields: dict[str, Any], message: str) -> None:

@@ -1,0 +1,99 @@
+"""A saved index read back, file by file.
+
+The checksums tell damage, but not who wrote the files. So whatever a search relies on is checked
+before it is believed, from the length of an array to the order of the postings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from shared_core.index.files import PASSAGES, TERMS, Coder
+from shared_core.index.lexicon import Lexicon
+from shared_core.index.loading_legs import read_dense, read_sparse
+from shared_core.index.manifest import reading
+from shared_core.index.state import State
+from shared_core.index.tokenize import Tokenizer
+from shared_core.types import Passage
+
+
+def read_lexicon(data: Path, tokenizer: Tokenizer | None) -> Lexicon:
+    """Read the vocabulary that `write_files` wrote.
+
+    Raises
+    ------
+    CorruptIndexError
+        If the file holds something else than distinct words.
+    """
+    lexicon = Lexicon(tokenizer)
+    with reading(data / TERMS):
+        terms = json.loads((data / TERMS).read_text(encoding="utf-8"))
+        if not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):
+            raise ValueError("it is not a list of words")
+        lexicon.ids.update((term, number) for number, term in enumerate(terms))
+        if len(lexicon) < len(terms):
+            raise ValueError("a word occurs twice")
+    return lexicon
+
+
+def read_state(
+    data: Path, manifest: Mapping[str, Any], vocabulary: int, decode: Coder | None
+) -> State:
+    """Read the state that `write_files` wrote.
+
+    Parameters
+    ----------
+    data
+        The folder.
+    manifest
+        From `read_manifest`; its list of files is that of an index.
+    vocabulary
+        Number of words of the lexicon.
+    decode
+        Turns back what `encode` made of a source; what it raises comes through.
+
+    Raises
+    ------
+    CorruptIndexError
+        If a file does not hold what the manifest and the other files say.
+    """
+    dense, sparse = read_dense(data, manifest), read_sparse(data, manifest, vocabulary)
+    state = State.of(dense, sparse, list(_read_passages(data / PASSAGES, decode)))
+    passages, ids = len(state.passages), len(state.rows)
+    with reading(data / PASSAGES):
+        if not passages == ids == state.size:
+            raise ValueError(f"it holds {passages} passages of {ids} ids, not {state.size}")
+    return state
+
+
+def _read_passages(path: Path, decode: Coder | None) -> Iterator[Passage]:
+    for record in _read_records(path):
+        source = record.get("source")
+        yield Passage(
+            record["id"],
+            record["text"],
+            record["metadata"],
+            decode(source) if decode is not None and source is not None else None,
+        )
+
+
+def _read_records(path: Path) -> Iterator[dict[str, Any]]:
+    with reading(path), path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            record = json.loads(line)
+            if not isinstance(record, dict) or not _is_passage(record):
+                raise ValueError(f"line {number} is not a passage")
+            yield record
+
+
+def _is_passage(record: Mapping[str, Any]) -> bool:
+    id = record.get("id")
+    return (
+        isinstance(id, str)
+        and id != ""
+        and isinstance(record.get("text"), str)
+        and isinstance(record.get("metadata"), dict)
+    )
