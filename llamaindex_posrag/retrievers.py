@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -30,7 +29,7 @@ from llamaindex_posrag.embedding import (
 from llamaindex_posrag.filters import where
 from llamaindex_posrag.fusing import FusingRetriever
 from llamaindex_posrag.node_chunks import NodeChunks
-from llamaindex_posrag.nodes import arranged, to_passage
+from llamaindex_posrag.nodes import arranged, explanation, to_passage
 from llamaindex_posrag.persistence import complete, decode_node, encode_node
 from shared_core import CAUS, Arrangement, HybridIndex
 from shared_core.errors import IndexFormatError
@@ -311,7 +310,7 @@ class CAUSRetriever(BaseRetriever):
     def _search(self, query: QueryBundle, vector: list[float]) -> list[NodeWithScore]:
         text, reader = plain_text(query), NodeChunks(self.caus.chunk_keys)
         found = self.caus.search(self.index, text, vector, where=self._where, reader=reader)
-        return arranged(_named(found, query))
+        return _told(found, query)
 
     def _search_batch(self, queries: list[QueryBundle]) -> list[list[NodeWithScore]]:
         if not queries or not len(self.index):
@@ -320,13 +319,14 @@ class CAUSRetriever(BaseRetriever):
         vectors = [embed(self.embed_model, query) for query in queries]
         reader = NodeChunks(self.caus.chunk_keys)
         found = self.caus.search_batch(self.index, texts, vectors, where=self._where, reader=reader)
-        named = map(_named, found, queries)
-        return [arranged(arrangement) for arrangement in named]
+        return list(map(_told, found, queries))
 
 
-def _named(found: Arrangement, query: QueryBundle) -> Arrangement:
-    """Name what was embedded, where that is not the text that BM25 has searched."""
-    embedded = embedded_query(query)
-    if embedded == found.ranking.query:
-        return found
-    return replace(found, ranking=replace(found.ranking, query=embedded))
+def _told(found: Arrangement, query: QueryBundle) -> list[NodeWithScore]:
+    """Return the nodes of a result; each names what was embedded, which BM25 may not have seen."""
+    nodes, embedded = arranged(found), embedded_query(query)
+    if embedded != found.ranking.query:
+        for detail in map(explanation, nodes):
+            if "query" in detail:
+                detail["query"] = embedded
+    return nodes
