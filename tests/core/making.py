@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 from shared_core import HybridIndex, Passage, Ranking
+from shared_core.index import approximate
 from shared_core.index.tokenize import tokenize
 
 Floats = npt.NDArray[np.floating]
@@ -110,6 +114,22 @@ def brute_bm25(
                 score += idf * count / (count + k1 * (1 - b + b * len(document) / mean))
         scores.append(score)
     return scores
+
+
+def saved_index(folder: Path) -> Path:
+    """Save an index with a file of every kind: two segments, an approximate index."""
+    index = HybridIndex(dense="sq8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(approximate, "SMALL", 100)
+        index.add(passages(zipf_texts(200)), clustered_vectors(200))
+        index.add([Passage("late", "w1")], clustered_vectors(1))
+        index.save(folder)
+    return folder
+
+
+def data_of(folder: Path) -> Path:
+    """Return where the files of a saved index lie."""
+    return folder / str(json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["data"])
 
 
 @dataclass

@@ -11,32 +11,19 @@ from typing import Any
 import pytest
 
 from shared_core import CorruptIndexError, HybridIndex, IndexFormatError, Passage
-from shared_core.index import approximate
 
-from .making import clustered_vectors, passages, zipf_texts
+from .making import data_of, saved_index
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a file of every kind: two segments, an approximate index."""
-    folder = tmp_path_factory.mktemp("saved") / "index"
-    index = HybridIndex(dense="sq8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(approximate, "SMALL", 100)
-        index.add(passages(zipf_texts(200)), clustered_vectors(200))
-        index.add([Passage("late", "w1")], clustered_vectors(1))
-        index.save(folder)
-    return folder
+    return saved_index(tmp_path_factory.mktemp("saved") / "index")
 
 
 @pytest.fixture
 def folder(saved: Path, tmp_path: Path) -> Path:
     """A copy to damage."""
     return Path(shutil.copytree(saved, tmp_path / "index"))
-
-
-def data_of(folder: Path) -> Path:
-    return folder / json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["data"]
 
 
 def truncate(path: Path) -> None:

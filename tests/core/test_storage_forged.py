@@ -14,26 +14,18 @@ import numpy.typing as npt
 import pytest
 
 from shared_core import CorruptIndexError, HybridIndex, Passage
-from shared_core.index import approximate
 from shared_core.index.manifest import seal, write_manifest
 
-from .making import clustered_vectors, passages, zipf_texts
+from .making import data_of, saved_index
 
 Manifest = dict[str, Any]
 ROWS, DIM = 201, 16
+"""Of `saved_index`."""
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a file of every kind: two segments, an approximate index."""
-    folder = tmp_path_factory.mktemp("saved") / "index"
-    index = HybridIndex(dense="sq8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(approximate, "SMALL", 100)
-        index.add(passages(zipf_texts(ROWS - 1)), clustered_vectors(ROWS - 1, DIM))
-        index.add([Passage("late", "w1")], clustered_vectors(1, DIM))
-        index.save(folder)
-    return folder
+    return saved_index(tmp_path_factory.mktemp("saved") / "index")
 
 
 @pytest.fixture
@@ -45,10 +37,6 @@ def folder(saved: Path, tmp_path: Path) -> Path:
 def manifest_of(folder: Path) -> Manifest:
     manifest: Manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     return manifest
-
-
-def data_of(folder: Path) -> Path:
-    return folder / str(manifest_of(folder)["data"])
 
 
 def sign(folder: Path, manifest: Manifest) -> None:
