@@ -6,7 +6,7 @@ ARGS ?=
 .PHONY: demo test bench clean
 export HF_HUB_OFFLINE ?= 1
 
-$(VENV)/installed: pyproject.toml constraints.txt
+$(VENV)/installed: pyproject.toml setup.py constraints.txt $(wildcard shared_core/native/*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all]" --group dev
@@ -26,4 +26,5 @@ bench: $(VENV)/installed  ## Speed and memory beside the frameworks' own parts, 
 	$(BIN)/python -m tests.benchmarks.attention
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist
+	rm -f shared_core/native/*.so

@@ -119,7 +119,7 @@ class CAUSRetriever(RetrieverLifecycle):
         return_exceptions: bool = False,
         **kwargs: Any,
     ) -> list[list[Document]]:
-        """Answer many queries with one matrix product; the results are those of `invoke`.
+        """Answer many queries at once, sooner; the results are those of `invoke`.
 
         Queries are embedded one by one, up to ``max_concurrency`` at a time. Then each is a run
         of its own, that reports what the common search found for it.

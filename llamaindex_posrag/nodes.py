@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy, deepcopy
-from typing import Any
+from typing import Any, TypeVar
 
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, TextNode
-from pydantic import SkipValidation
+from pydantic import BaseModel, SkipValidation
 
 from llamaindex_posrag.embedding import embedded_text
 from llamaindex_posrag.filters import filterable
@@ -17,7 +17,18 @@ from shared_core.expanded import ExpandedArrangement
 from shared_core.expansion import Span
 from shared_core.explanations import merged, ranked
 
+Model = TypeVar("Model", bound=BaseModel)
+
 _IMMUTABLE = frozenset({str, int, float, bool, type(None)})
+_set_values, _set_given, _set_extra, _set_private = (
+    vars(BaseModel)[slot].__set__
+    for slot in (
+        "__dict__",
+        "__pydantic_fields_set__",
+        "__pydantic_extra__",
+        "__pydantic_private__",
+    )
+)
 _CONTAINERS = ("relationships", "excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
 
 
@@ -49,11 +60,26 @@ class ExplainedNode(NodeWithScore):
         return "ExplainedNode"
 
 
+def explained_node(node: BaseNode, why: dict[str, Any]) -> ExplainedNode:
+    """Pair a node with its explanation, as the constructor would, but without validating it."""
+    values = {"node": node, "score": why["score"], "posrag": why}
+    return _model(ExplainedNode, values, {*values})
+
+
+def _model(model: type[Model], values: dict[str, Any], given: set[str]) -> Model:
+    """Return a model without extra or private fields; most of an answer's time goes into these."""
+    made = model.__new__(model)
+    _set_values(made, values)
+    _set_given(made, given)
+    _set_extra(made, None)
+    _set_private(made, None)
+    return made
+
+
 def explained(nodes: Iterable[BaseNode], arrangement: Arrangement) -> list[NodeWithScore]:
     """Pair nodes, given slot by slot, with their scores and explanations."""
     return [
-        ExplainedNode(node=node, score=why["score"], posrag=why)
-        for node, why in zip(nodes, arrangement.explain(), strict=True)
+        explained_node(node, why) for node, why in zip(nodes, arrangement.explain(), strict=True)
     ]
 
 
@@ -108,7 +134,11 @@ def explanation(node: NodeWithScore) -> dict[str, Any]:
 
 def isolated(node: BaseNode) -> BaseNode:
     """Copy a node so that changing the copy leaves the original as it is."""
-    copied = copy(node)
+    plain = type(node).__copy__ is BaseModel.__copy__ and not node.__pydantic_extra__
+    if plain and not node.__pydantic_private__:
+        copied = _model(type(node), vars(node).copy(), node.model_fields_set.copy())
+    else:
+        copied = copy(node)
     fields = vars(copied)
     fields["metadata"] = {
         key: value if type(value) in _IMMUTABLE else deepcopy(value)

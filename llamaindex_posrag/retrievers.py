@@ -197,7 +197,7 @@ class CAUSRetriever(BaseRetriever):
 
     @dispatcher.span
     def retrieve_batch(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
-        """Retrieve for many queries with one matrix product; the results are those of `retrieve`.
+        """Retrieve for many queries at once, sooner; the results are those of `retrieve`.
 
         Each query is announced as one retrieval, like those of `retrieve`, to the dispatcher and
         to the callback manager; the latter hears of one when the common search is over.

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
 import faiss
 import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Rows, Scores, Vectors
+from shared_core.index.faiss_memory import memory
+from shared_core.native import kernels
 
 Kind = Literal["sq8", "ivf", "hnsw"]
 
@@ -30,6 +33,9 @@ TAIL = 0.1
 SMALL = 4096
 """Rows below which a scan is fast enough, and nothing is preselected."""
 
+COPIED = 512
+"""Rows from which the vectors have 8-bit copies; numpy's scan pays them no heed below `SMALL`."""
+
 CLUSTERS_PER_ROOT = 4
 """Lists of the inverted file for each unit of the square root of the rows."""
 
@@ -44,6 +50,9 @@ NEIGHBOURS = 32
 
 NOTHING = 1e-30
 """Largest component below which a vector is not scaled up to bytes."""
+
+CODEC = faiss.ScalarQuantizer.QT_8bit_direct_signed
+"""How FAISS keeps the 8-bit copies: whole numbers from -128 to 127, plus 128."""
 
 CHUNK = 4096
 _SEED = 1234
@@ -74,6 +83,10 @@ class Approximate:
     trained: int
     margin: float = 0.0
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave the view of FAISS's memory behind."""
+        return Approximate, (self.kind, self.index, self.scale, self.trained, self.margin)
+
     @property
     def size(self) -> int:
         """Number of rows covered."""
@@ -83,7 +96,7 @@ class Approximate:
     def build(cls, kind: Kind, vectors: Vectors) -> Approximate | None:
         """Build over all `vectors`, shape (rows, dim); None where a scan is fast enough."""
         rows, dim = vectors.shape
-        if rows < SMALL:
+        if rows < (COPIED if kind == "sq8" else SMALL):
             return None
         scale = _scale(vectors)
         made = cls(kind, _make(kind, dim, rows), scale, rows)
@@ -138,6 +151,54 @@ class Approximate:
         off = self.margin * (length + cut) + longest * (cut + rounding * length)
         near = scores / (np.float32(self.scale) * scales)
         return [_close(*each, k) for each in zip(found, near, off.tolist(), strict=True)]
+
+    @property
+    def compiled(self) -> bool:
+        """Whether `best` finds the best rows, all of them; else `search` proposes some."""
+        return self.kind == "sq8" and kernels.built and self.index.d <= kernels.WIDEST
+
+    @property
+    def repays(self) -> bool:
+        """Whether it finds rows sooner than a scan of all of them."""
+        return self.compiled or self.size >= SMALL
+
+    def best(
+        self,
+        vectors: Vectors,
+        queries: Vectors,
+        k: int,
+        allowed: Bools | None,
+        *,
+        longest: float,
+        rounding: float,
+    ) -> list[Rows]:
+        """Return for each query the best `k` rows of all `vectors`, ascending.
+
+        Parameters
+        ----------
+        vectors
+            Shape (rows, dim), those that were added here first.
+        queries, k, longest, rounding
+            As in `search`.
+        allowed
+            Rows that may be found, shape (rows,); None: all.
+        """
+        return kernels.best_vectors(
+            vectors,
+            queries,
+            k,
+            allowed,
+            codes=self._codes,
+            scale=self.scale,
+            margin=self.margin,
+            longest=longest,
+            rounding=rounding,
+        )
+
+    @cached_property
+    def _codes(self) -> npt.NDArray[np.uint8]:
+        """The 8-bit copies as FAISS holds them, shape (size, dim): rounded, plus 128."""
+        return memory(self.index, np.uint8)[: self.size]
 
     def _parameters(
         self, wanted: int, bits: npt.NDArray[np.uint8] | None
@@ -210,14 +271,14 @@ def _lengths(rows: Vectors) -> Scores:
 
 
 def _make(kind: Kind, dim: int, rows: int) -> faiss.Index:
-    metric, codec = faiss.METRIC_INNER_PRODUCT, faiss.ScalarQuantizer.QT_8bit_direct_signed
+    metric = faiss.METRIC_INNER_PRODUCT
     if kind == "sq8":
-        return faiss.IndexScalarQuantizer(dim, codec, metric)
+        return faiss.IndexScalarQuantizer(dim, CODEC, metric)
     if kind == "hnsw":
-        return faiss.IndexHNSWSQ(dim, codec, NEIGHBOURS, metric)
+        return faiss.IndexHNSWSQ(dim, CODEC, NEIGHBOURS, metric)
     lists = int(min(CLUSTERS_PER_ROOT * rows**0.5, rows / ROWS_PER_LIST))
     coarse = faiss.IndexFlatIP(dim)
-    index = faiss.IndexIVFScalarQuantizer(coarse, dim, lists, codec, metric, False)
+    index = faiss.IndexIVFScalarQuantizer(coarse, dim, lists, CODEC, metric, False)
     index.own_fields = True
     coarse.this.disown()
     index.cp.seed = _SEED

@@ -12,7 +12,15 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Rows, Vectors
 from shared_core.index.approximate import Approximate
-from shared_core.index.dense_query import DenseQuery, PreselectedQuery, ScannedQuery
+from shared_core.index.dense_query import (
+    DenseQuery,
+    best_of,
+    best_of_all,
+    kth_best,
+    products,
+)
+from shared_core.index.faiss_memory import memory
+from shared_core.native import kernels
 from shared_core.vectors import l2_normalized
 
 Metric = Literal["cosine", "inner_product"]
@@ -110,7 +118,8 @@ class DenseView:
         ValueError
             As `checked`.
         """
-        query = np.asarray(vector, dtype=np.float32)
+        known = kernels.floats(vector) if kernels.built and isinstance(vector, list) else None
+        query = np.asarray(vector, dtype=np.float32) if known is None else known
         if query.shape == (self.dim,):
             square = float(query @ query)
             if TINY**2 < square < np.inf:
@@ -119,59 +128,70 @@ class DenseView:
         return self.checked(query[None], ["the query"]).reshape(-1)
 
     def query(self, vector: Vectors, depth: int, allowed: Bools | None = None) -> DenseQuery:
-        """Prepare one query.
+        """Search for one query.
 
         Parameters
         ----------
         vector
             From `unit`.
         depth
-            How many rows will be asked for, at least 1.
+            How many rows to find, at least 1.
         allowed
             Rows that may be found, shape (rows,); all by default.
         """
-        if allowed is not None and _few(allowed):
-            return PreselectedQuery(self.vectors, vector, allowed.nonzero()[0])
-        if self.approximate is None:
-            return ScannedQuery(np.vecdot(self.vectors, vector), allowed)
-        return self._preselected(self.approximate, vector[None], depth, allowed)[0]
+        return self.queries(vector[None], depth, allowed)[0]
 
     def queries(
         self, vectors: Vectors, depth: int, allowed: Bools | None = None
     ) -> list[DenseQuery]:
-        """Prepare many queries, shape (m, dim); see `query`."""
-        if self.approximate is None or (allowed is not None and _few(allowed)):
-            return [self.query(vector, depth, allowed) for vector in vectors]
-        return self._preselected(self.approximate, vectors, depth, allowed)
+        """Search for many queries, shape (m, dim); see `query`."""
+        best = self._best(vectors, depth, allowed)
+        return [
+            DenseQuery(self.vectors, vector, rows)
+            for vector, rows in zip(vectors, best, strict=True)
+        ]
 
-    def _preselected(
-        self, approximate: Approximate, vectors: Vectors, depth: int, allowed: Bools | None
-    ) -> list[DenseQuery]:
-        """Score only a short list for each query, or all rows where the best may not be on it.
+    def _best(self, vectors: Vectors, depth: int, allowed: Bools | None) -> list[Rows]:
+        """Return for each query its best rows, ascending."""
+        if allowed is not None and FEW * np.count_nonzero(allowed) <= allowed.size:
+            rows = allowed.nonzero()[0]
+            return [best_of(rows, products(self.vectors, v, rows), depth) for v in vectors]
+        approximate = self.approximate
+        if approximate is None or not approximate.repays:
+            return [best_of_all(self.vectors, vector, depth, allowed) for vector in vectors]
+        off_by = {"longest": self.longest, "rounding": max(ROUNDING, vectors.shape[1] * 2.0**-24)}
+        if approximate.compiled:
+            return approximate.best(self.vectors, vectors, depth, allowed, **off_by)
+        covered = None if allowed is None else allowed[: approximate.size]
+        found = approximate.search(vectors, depth, covered, **off_by)
+        return [
+            self._rescored(approximate.size, vector, rows, bound, depth, allowed)
+            for vector, (rows, bound) in zip(vectors, found, strict=True)
+        ]
+
+    def _rescored(
+        self,
+        first: int,
+        vector: Vectors,
+        rows: Rows,
+        bound: float,
+        depth: int,
+        allowed: Bools | None,
+    ) -> Rows:
+        """Score only a short list, or all rows where the best may not be on it.
 
         For ``flat`` they are shown to be: by the distance of every vector from its 8-bit copy.
         """
-        first = approximate.size
         covered = None if allowed is None else allowed[:first]
-        least = min(depth, first if covered is None else int(np.count_nonzero(covered)))
-        rounding = max(ROUNDING, vectors.shape[1] * 2.0**-24)
-        found = approximate.search(vectors, depth, covered, longest=self.longest, rounding=rounding)
-        prepared: list[DenseQuery] = []
-        for vector, (rows, bound) in zip(vectors, found, strict=True):
-            enough = rows.size >= least
-            if first < self.size:
-                rows = np.concatenate([rows, first + self._near(vector, depth, allowed, first)])
-            query = PreselectedQuery(self.vectors, vector, rows)
-            if not enough or (self.kind == "flat" and not query.lowest(depth) > bound):
-                near = self._near(vector, depth, allowed)
-                query = PreselectedQuery(self.vectors, vector, near)
-            prepared.append(query)
-        return prepared
-
-    def _near(self, vector: Vectors, depth: int, allowed: Bools | None, first: int = 0) -> Rows:
-        """Scan the rows from `first` on for the best `depth`; counted from `first`."""
-        allowed = None if allowed is None else allowed[first:]
-        return ScannedQuery(np.vecdot(self.vectors[first:], vector), allowed).near(depth)
+        enough = rows.size >= min(depth, first if covered is None else np.count_nonzero(covered))
+        if first < self.size:
+            waiting = None if allowed is None else allowed[first:]
+            best = best_of_all(self.vectors[first:], vector, depth, waiting)
+            rows = np.concatenate([rows, first + best])
+        scores = products(self.vectors, vector, rows)
+        if enough and (self.kind != "flat" or kth_best(scores, depth) > bound):
+            return best_of(rows, scores, depth)
+        return best_of_all(self.vectors, vector, depth, allowed)
 
     def extended(self, vectors: Vectors) -> DenseView:
         """Return the view with `vectors`, from `checked`, in new rows at the end."""
@@ -186,10 +206,11 @@ class DenseView:
         if store is None or store.codes.size() < 4 * size * dim:
             store = _roomy(dim, max(size, int(self.size * GROWTH)))
             if self.size:
-                _memory(store)[: self.size] = self.vectors
-        _memory(store)[self.size : size] = vectors
+                memory(store, np.float32)[: self.size] = self.vectors
+        memory(store, np.float32)[self.size : size] = vectors
         store.ntotal = size
-        return replace(self, store=store, vectors=_memory(store)[:size], approximate=approximate)
+        held = memory(store, np.float32)[:size]
+        return replace(self, store=store, vectors=held, approximate=approximate)
 
     def _grown(self) -> Approximate | None:
         if self.approximate is None:
@@ -214,33 +235,8 @@ def _restored(
     return view.stored(vectors, approximate) if vectors.shape[1] else view
 
 
-def _few(allowed: Bools) -> bool:
-    """Whether so few rows are left that they are scanned by themselves."""
-    return bool(FEW * np.count_nonzero(allowed) <= allowed.size)
-
-
 def _roomy(dim: int, rows: int) -> faiss.IndexFlatIP:
     """Return a flat index with memory for `rows` vectors, so that growing moves none of them."""
     store = faiss.IndexFlatIP(dim)
     store.codes.resize(4 * dim * rows)
     return store
-
-
-def _memory(store: faiss.IndexFlatIP) -> Vectors:
-    if not store.codes.size():  # numpy before 2.4 refuses an address that is none
-        return np.zeros((0, store.d), np.float32)
-    return np.asarray(_Memory(store))
-
-
-class _Memory:
-    """FAISS's memory as an array that keeps the FAISS index alive."""
-
-    def __init__(self, store: faiss.IndexFlatIP) -> None:
-        self._store = store
-        rows = store.codes.size() // (4 * store.d)
-        self.__array_interface__ = {
-            "version": 3,
-            "typestr": "<f4",
-            "shape": (rows, store.d),
-            "data": (int(store.get_xb()), False),
-        }

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Vectors
 from shared_core.errors import CorruptIndexError
-from shared_core.index.approximate import Approximate, Kind
+from shared_core.index.approximate import CODEC, Approximate, Kind
 from shared_core.index.array_files import read_array
 from shared_core.index.bm25 import BM25Options
 from shared_core.index.dense import Dense, DenseView, Metric
@@ -84,6 +84,8 @@ def _read_faiss(path: Path, kind: Kind, vectors: Vectors) -> faiss.Index:
     with reading(path):
         index = faiss.read_index(str(path))
         fits = type(index) is _FAISS[kind] and index.metric_type == faiss.METRIC_INNER_PRODUCT
+        if kind == "sq8":  # whose codes we read ourselves
+            fits = fits and index.sq.qtype == CODEC and index.codes.size() == index.ntotal * dim
         if not (fits and index.is_trained and index.d == dim and 0 < index.ntotal <= rows):
             raise ValueError(f"it is not an index of kind {kind!r} over the vectors")
     return index

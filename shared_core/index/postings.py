@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Ints
 from shared_core.index.select import run_starts
-
-Counts = npt.NDArray[np.uint16] | npt.NDArray[np.int32]
+from shared_core.native.kernels import Counts, Postings
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +89,18 @@ class Segment:
         """Number of postings."""
         return self.rows.size
 
-    def find(self, terms: Sequence[int]) -> Iterator[tuple[int, Ints, Counts]]:
-        """Yield (position in `terms`, rows, counts) for those of `terms` that occur here."""
-        if not self.size:
-            return
-        wanted = np.array(terms, np.int32)
-        places = self.terms.searchsorted(wanted)
-        here = self.terms.take(places, mode="clip") == wanted
-        starts = self.starts.take(places, mode="clip").tolist()
-        ends = self.starts.take(places + 1, mode="clip").tolist()
-        for position in here.nonzero()[0].tolist():
-            span = slice(starts[position], ends[position])
-            yield position, self.rows[span], self.counts[span]
+    @property
+    def arrays(self) -> Postings:
+        """All four, for the kernels."""
+        return self.terms, self.starts, self.rows, self.counts
+
+    def find(self, term: int) -> tuple[Ints, Counts]:
+        """Return the rows that hold a term, and how often each does."""
+        wanted = np.int32(term)
+        first = self.terms.searchsorted(wanted)
+        after = self.terms.searchsorted(wanted, "right")
+        span = slice(self.starts[first], self.starts[after])
+        return self.rows[span], self.counts[span]
 
     def frequencies_of(self, rows: Bools, terms: int) -> npt.NDArray[np.int64]:
         """Return, for each of `terms` terms, how many of the marked rows hold it."""

@@ -17,8 +17,8 @@ from shared_core.index.metadata import Where
 from shared_core.index.select import distinct
 from shared_core.index.sparse_query import SparseQuery
 from shared_core.index.state import State
-from shared_core.scoring.fusion import Alpha, check_alpha, check_fusion, fuse_pool
-from shared_core.scoring.ranking import check_k, top
+from shared_core.scoring.fusion import Alpha, check_alpha, check_fusion
+from shared_core.scoring.ranking import check_k, rank_pool
 from shared_core.types import Fusion, Ranking
 
 WORTH_A_THREAD = 50_000
@@ -137,7 +137,18 @@ class Search:
     def _ranking(self, text: str, dense: DenseQuery, sparse: SparseQuery) -> Ranking:
         """Pool what both legs find, score the pool by both, fuse, and keep the best `k`."""
         state, depth = self.state, self.depth
-        rows = distinct(np.concatenate([dense.top(depth), sparse.top(depth, self.allowed)]))
-        fused = fuse_pool(dense.at(rows), sparse.at(rows), alpha=self.alpha, fusion=self.fusion)
-        nearest = float(fused.dense.max()) if state.dense.metric == "cosine" else None
-        return top(fused, self.k, rows, state.passages, nearest, text.strip())
+        rows = distinct(np.concatenate([dense.best, sparse.top(depth, self.allowed)]))
+        by_meaning = dense.at(rows)
+        cosine = state.dense.metric == "cosine"
+        nearest = float(by_meaning[by_meaning.argmax()]) if cosine else None
+        return rank_pool(
+            by_meaning,
+            sparse.at(rows),
+            k=self.k,
+            alpha=self.alpha,
+            fusion=self.fusion,
+            rows=rows,
+            passages=state.passages,
+            nearest=nearest,
+            query=text.strip(),
+        )

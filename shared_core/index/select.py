@@ -16,8 +16,8 @@ PLAIN = 2048
 """Rows below which the maxima are not worth taking."""
 
 
-def reaching(scores: npt.NDArray[Any], k: int, slack: float = 0.0) -> Rows:
-    """Return the rows whose score is at least the k-th best one less `slack`, ascending.
+def reaching(scores: npt.NDArray[np.floating], k: int) -> Rows:
+    """Return the rows whose score is at least the k-th best one, ascending.
 
     So every row that ties with the k-th best is among them. The k-th best of the maxima of
     equal parts never exceeds the k-th best of all, which leaves few rows to look at closely.
@@ -28,20 +28,18 @@ def reaching(scores: npt.NDArray[Any], k: int, slack: float = 0.0) -> Rows:
         Shape (n,), higher is better.
     k
         At least 1.
-    slack
-        At least 0, in units of the scores.
     """
     n = scores.size
     if n <= k:
         return np.arange(n)
     stripes = min(STRIPES, n // (4 * k))
     if stripes < 2 or n < PLAIN:
-        return _at_least(scores, _kth(scores, k) - slack)
+        return _at_least(scores, _kth(scores, k))
     width = n // stripes
     maxima = scores[: width * stripes].reshape(stripes, width).max(axis=0)
-    rows = _at_least(scores, _kth(maxima, k) - slack)
+    rows = _at_least(scores, _kth(maxima, k))
     close = scores[rows]
-    return rows[_at_least(close, _kth(close, k) - slack)]
+    return rows[_at_least(close, _kth(close, k))]
 
 
 def distinct(rows: Rows) -> Rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,10 +11,8 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Ints, Rows, Scores
 from shared_core.index.bm25 import BM25Options
-from shared_core.index.postings import Counts, Segment
-
-COLUMNS = 64
-"""Frequent terms whose counts are kept by row, at most."""
+from shared_core.index.postings import Segment
+from shared_core.native.kernels import Postings
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,6 @@ class SparseView:
     lengths: Ints
     df: npt.NDArray[np.int64]
     alive: Bools | None = None
-    columns: dict[int, Counts] = field(default_factory=dict, init=False, compare=False)
 
     @classmethod
     def empty(cls, options: BM25Options) -> SparseView:
@@ -65,6 +62,11 @@ class SparseView:
     def norms(self) -> Scores:
         """See `BM25Options.length_norm`; by row, shape (rows,)."""
         return self.options.length_norm(self.lengths, self.mean_length)
+
+    @cached_property
+    def postings(self) -> tuple[Postings, ...]:
+        """The segments, for the kernels."""
+        return tuple(segment.arrays for segment in self.segments)
 
     @cached_property
     def mean_idf(self) -> float:
@@ -115,16 +117,3 @@ class SparseView:
             return self
         merged = Segment.merge(self.segments, self.alive)
         return replace(self, segments=(merged,), lengths=self.lengths[self.alive], alive=None)
-
-    def column(self, term: int) -> Counts:
-        """Return the occurrences of a frequent term in every row, shape (rows,); kept for later."""
-        column = self.columns.get(term)
-        if column is None:
-            found = [hit for s in self.segments for hit in s.find([term])]
-            column = np.zeros(self.size, max((c.dtype for _, _, c in found), default=np.uint16))
-            for _, rows, counts in found:
-                column[rows] = counts
-            for oldest in list(self.columns)[: max(0, len(self.columns) - COLUMNS + 1)]:
-                self.columns.pop(oldest, None)
-            self.columns[term] = column
-        return column

@@ -88,15 +88,8 @@ def fuse(
     >>> fuse([0.9, 0.8, 0.1], [1.0, 9.0, 3.0]).order.tolist()
     [1, 0, 2]
     """
-    dense_scores, sparse_scores = _leg(dense, "dense"), _leg(sparse, "sparse")
-    if dense_scores.shape != sparse_scores.shape:
-        raise ValueError(
-            f"dense and sparse must score the same passages, got shapes "
-            f"{dense_scores.shape} and {sparse_scores.shape}"
-        )
-    return fuse_pool(
-        dense_scores, sparse_scores, alpha=check_alpha(alpha), fusion=check_fusion(fusion)
-    )
+    legs = check_legs(dense, sparse)
+    return fuse_pool(*legs, alpha=check_alpha(alpha), fusion=check_fusion(fusion))
 
 
 def check_alpha(alpha: Alpha) -> Alpha:
@@ -114,6 +107,17 @@ def check_fusion(fusion: Fusion) -> Fusion:
     if fusion not in ("min_max", "rrf"):
         raise ValueError(f"fusion must be 'min_max' or 'rrf', got {fusion!r}")
     return fusion
+
+
+def check_legs(dense: npt.ArrayLike, sparse: npt.ArrayLike) -> tuple[Scores, Scores]:
+    """Return both legs' scores as finite, aligned copies; raise ValueError as `fuse` says."""
+    legs = _leg(dense, "dense"), _leg(sparse, "sparse")
+    if legs[0].shape != legs[1].shape:
+        raise ValueError(
+            f"dense and sparse must score the same passages, got shapes "
+            f"{legs[0].shape} and {legs[1].shape}"
+        )
+    return legs
 
 
 def _leg(scores: npt.ArrayLike, name: str) -> Scores:
@@ -136,7 +140,7 @@ def fuse_pool(dense: Scores, sparse: Scores, *, alpha: Alpha, fusion: Fusion) ->
     dense_order = (-dense).argsort(kind="stable")
     sparse_order = (-sparse).argsort(kind="stable")
     dense_rank, sparse_rank = _inverse(dense_order), _inverse(sparse_order)
-    weight = auto_alpha(dense, sparse) if alpha == "auto" else float(alpha)
+    weight = weight_of(alpha, dense, sparse)
     if fusion == "min_max":
         dense_part, sparse_part = _scaled(dense, dense_order), _scaled(sparse, sparse_order)
     else:
@@ -157,6 +161,11 @@ def fuse_pool(dense: Scores, sparse: Scores, *, alpha: Alpha, fusion: Fusion) ->
         weight,
         fusion,
     )
+
+
+def weight_of(alpha: Alpha, dense: Scores, sparse: Scores) -> float:
+    """Return the weight of the dense leg for this pool."""
+    return auto_alpha(dense, sparse) if alpha == "auto" else float(alpha)
 
 
 def _scaled(scores: Scores, order: Rows) -> Scores:

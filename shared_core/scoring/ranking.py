@@ -7,8 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Rows
-from shared_core.scoring.fusion import Alpha, Fused, fuse
+from shared_core.arrays import Rows, Scores
+from shared_core.native import kernels
+from shared_core.scoring.fusion import (
+    RRF_K,
+    Alpha,
+    Fused,
+    check_alpha,
+    check_fusion,
+    check_legs,
+    fuse_pool,
+    weight_of,
+)
+from shared_core.scoring.normalization import EPS
 from shared_core.types import Fusion, Passage, Ranking
 
 
@@ -39,7 +50,8 @@ def rank(
     ValueError
         If `k` is below 1, and wherever `fuse` does.
     """
-    return top(fuse(dense, sparse, alpha=alpha, fusion=fusion), check_k(k))
+    legs = check_legs(dense, sparse)
+    return rank_pool(*legs, k=check_k(k), alpha=check_alpha(alpha), fusion=check_fusion(fusion))
 
 
 def check_k(k: int, name: str = "k") -> int:
@@ -49,22 +61,24 @@ def check_k(k: int, name: str = "k") -> int:
     return int(k)
 
 
-def top(
-    fused: Fused,
+def rank_pool(
+    dense: Scores,
+    sparse: Scores,
+    *,
     k: int,
+    alpha: Alpha,
+    fusion: Fusion,
     rows: Rows | None = None,
     passages: Sequence[Passage] = (),
     nearest: float | None = None,
     query: str | None = None,
 ) -> Ranking:
-    """Return the best `k` of a fused pool.
+    """Rank a pool of two legs whose scores are known to be finite and aligned; see `rank`.
 
     Parameters
     ----------
-    fused
-        The pool.
-    k
-        At least 1.
+    dense, sparse, k, alpha, fusion
+        As in `rank`.
     rows
         Index row of each pool member, shape (n,), where the pool comes from an index.
     passages
@@ -72,10 +86,21 @@ def top(
     nearest, query
         As in `Ranking`.
     """
+    rows = np.arange(dense.size) if rows is None else rows
+    weight = weight_of(alpha, dense, sparse)
+    if kernels.built and rows.size:
+        rank_constant = RRF_K if fusion == "rrf" else 0
+        columns = kernels.rank(dense, sparse, rows, alpha=weight, k=k, eps=EPS, rrf_k=rank_constant)
+    else:
+        columns = _columns(fuse_pool(dense, sparse, alpha=weight, fusion=fusion), rows, k)
+    found = [passages[row] for row in columns[0]] if passages else ()
+    return Ranking(*columns, weight, fusion, found, nearest, query)
+
+
+def _columns(fused: Fused, rows: Rows, k: int) -> kernels.Columns:
     best = fused.order[:k]
-    indices: list[int] = (best if rows is None else rows[best]).tolist()
-    return Ranking(
-        indices,
+    return (
+        rows[best].tolist(),
         fused.scores[best].tolist(),
         fused.dense[best].tolist(),
         fused.sparse[best].tolist(),
@@ -83,9 +108,4 @@ def top(
         fused.sparse_norm[best].tolist(),
         fused.dense_rank[best].tolist(),
         fused.sparse_rank[best].tolist(),
-        fused.alpha,
-        fused.fusion,
-        [passages[row] for row in indices] if passages else (),
-        nearest,
-        query,
     )

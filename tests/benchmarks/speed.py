@@ -25,6 +25,7 @@ from llama_index.core.schema import QueryBundle
 
 from shared_core import CAUS, HybridIndex, Passage
 from shared_core.index.dense import DenseView
+from shared_core.native import kernels
 from tests.benchmarks import systems
 from tests.benchmarks.corpus import DIM, clustered, make
 from tests.benchmarks.footprint import SYSTEMS
@@ -39,6 +40,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])
     parser.add_argument("--scan", type=int, nargs="*", default=[1_000_000])
     options = parser.parse_args()
+    print(f"Kernels: {'compiled' if kernels.built else 'numpy'}")
     overhead()
     for size in options.sizes:
         queries(size)
@@ -131,7 +133,7 @@ def exact(dense: DenseView, vectors: np.ndarray) -> float:
     """Return the share of queries whose best rows are those of a matrix product."""
     same = []
     for vector in vectors:
-        found = dense.query(dense.unit(vector), systems.FETCH_K).top(systems.FETCH_K)
+        found = dense.query(dense.unit(vector), systems.FETCH_K).best
         scores = dense.vectors @ vector
         best = scores.argsort()[-systems.FETCH_K :]
         # Rows that differ in the last bit may change places.

@@ -19,6 +19,12 @@ from shared_core.index.tokenize import tokenize
 Floats = npt.NDArray[np.floating]
 
 
+def preselect_from(rows: int, patch: pytest.MonkeyPatch) -> None:
+    """Have small indexes search as large ones do."""
+    patch.setattr(approximate, "SMALL", rows)
+    patch.setattr(approximate, "COPIED", rows)
+
+
 def zipf_texts(
     n: int, *, seed: int = 0, vocabulary: int = 60, longest: int = 30, skew: float = 1.2
 ) -> list[str]:
@@ -120,7 +126,7 @@ def saved_index(folder: Path) -> Path:
     """Save an index with a file of every kind: two segments, an approximate index."""
     index = HybridIndex(dense="sq8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(approximate, "SMALL", 100)
+        preselect_from(100, patch)
         index.add(passages(zipf_texts(200)), clustered_vectors(200))
         index.add([Passage("late", "w1")], clustered_vectors(1))
         index.save(folder)

@@ -24,7 +24,7 @@ HEAVY = {
 }
 LAYERS = [
     {"types", "errors", "arrays", "atomic", "ids", "explanations", "tokens", "checking"},
-    {"_extras", "vectors"},
+    {"_extras", "vectors", "native"},
     {"embeddings", "generation", "corpora"},
     {"evaluation"},
     {"sensitivity"},

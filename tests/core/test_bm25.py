@@ -14,9 +14,10 @@ from rank_bm25 import BM25Okapi, BM25Plus
 
 from shared_core import BM25Index
 from shared_core.index.bm25 import BM25Options
-from shared_core.index.sparse_view import COLUMNS
 
 from .making import brute_bm25, zipf_texts
+
+pytestmark = pytest.mark.usefixtures("either_way")
 
 QUERIES = ["w0", "w3 w1", "w1 w1 w1 w7", "w0 w2 w59 w40", "unknown", "unknown w5", ""]
 
@@ -291,18 +292,6 @@ def test_counts_beyond_16_bits_are_kept() -> None:
     index = BM25Index.from_texts(["a " * 70_000, "a b"], tokenizer=str.split)
     expected = brute_bm25(["a"], [["a"] * 70_000, ["a", "b"]])
     np.testing.assert_allclose(index.scores("a"), expected)
-
-
-def test_as_many_columns_are_kept_as_promised() -> None:
-    """Columns of frequent terms cost a pass over their postings; dropping them early wastes it."""
-    index = BM25Index.from_texts([" ".join(f"t{n}" for n in range(COLUMNS + 10))])
-    view = index.view
-    for term in range(COLUMNS):
-        view.column(term)
-    assert sorted(view.columns) == list(range(COLUMNS))
-    for term in range(COLUMNS, COLUMNS + 10):
-        view.column(term)
-    assert sorted(view.columns) == list(range(10, COLUMNS + 10))
 
 
 @pytest.mark.parametrize(

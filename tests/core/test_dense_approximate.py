@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from shared_core import HybridIndex
-from shared_core.index import approximate
-from shared_core.index.dense import DenseView
+from shared_core.index.dense_query import best_of_all
 from shared_core.index.metadata import Where
 from shared_core.index.searching import BLOCK
+from shared_core.native import kernels
 
-from .making import clustered_vectors, content, found_ids, passages
+from .making import clustered_vectors, content, found_ids, passages, preselect_from
+
+pytestmark = pytest.mark.usefixtures("either_way")
 
 N, DIM = 1600, 8
 SMALL = 300
@@ -26,7 +28,7 @@ RECALL = {"sq8": 0.999, "ivf": 0.95, "hnsw": 0.97}
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Preselect from few rows up, so that the tests stay quick."""
-    monkeypatch.setattr(approximate, "SMALL", SMALL)
+    preselect_from(SMALL, monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +52,7 @@ def build(kind: str, vectors: np.ndarray, *, metric: str = "cosine") -> HybridIn
 def indexes(vectors: np.ndarray) -> dict[str, HybridIndex]:
     """One index of each kind, for tests that do not change them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(approximate, "SMALL", SMALL)
+        preselect_from(SMALL, patch)
         return {kind: build(kind, vectors) for kind in ("flat", *KINDS)}
 
 
@@ -134,13 +136,14 @@ def test_the_short_list_is_proven_on_unit_vectors(
     vectors = clustered_vectors(N, dim)
     dense = build("flat", vectors)._state.dense
     assert dense.approximate is not None
-    near, scans = DenseView._near, []
+    scans = []
 
-    def counted(*args: object, **options: object) -> object:
+    def counted(*args: object) -> object:
         scans.append(args)
-        return near(*args, **options)  # type: ignore[arg-type]
+        return best_of_all(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(DenseView, "_near", counted)
+    monkeypatch.setattr(kernels, "built", False)
+    monkeypatch.setattr("shared_core.index.dense.best_of_all", counted)
     for query in vectors[:20]:
         dense.query(dense.unit(query), 10)
     assert len(scans) <= 2
@@ -160,6 +163,7 @@ def test_one_query_keeps_faiss_to_one_thread(
         return search(*args, **options)
 
     monkeypatch.setattr(type(index), "search", counted)
+    monkeypatch.setattr(kernels, "built", False)
     faiss.omp_set_num_threads(2)
     try:
         indexes[kind].search("", clustered_vectors(1, DIM)[0], k=10)

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from shared_core import HybridIndex, Passage
-from shared_core.index import dense, sparse_query
+from shared_core.index import dense
 from shared_core.index.metadata import predicate
 
 from .making import found_ids, make_index, random_vectors
+
+pytestmark = pytest.mark.usefixtures("either_way")
 
 QUERY = random_vectors(1, seed=99)[0]
 
@@ -69,8 +71,7 @@ def test_what_filters_mean(index: HybridIndex, where: Any, ids: str) -> None:
 @pytest.mark.parametrize("n", [60, 400])
 @pytest.mark.parametrize("modulus", [2, 5, 97])
 def test_a_filter_holds_in_both_legs(n: int, modulus: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loose and strict, with pruning and few-row scans forced: only allowed ones, k of them."""
-    monkeypatch.setattr(sparse_query, "DIRECT", 8)
+    """Loose and strict, with few-row scans forced: only allowed ones, k of them."""
     monkeypatch.setattr(dense, "FEW", 4)
     index = make_index(n)
     allowed = {f"p{row}" for row in range(n) if row % modulus == 0}

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from shared_core import fuse, min_max, rank
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 NAN, INF = math.nan, math.inf
 
 scores = st.floats(-1e12, 1e12) | st.sampled_from([0.0, 1.0, NAN])

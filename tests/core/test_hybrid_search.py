@@ -21,6 +21,8 @@ from .making import (
     zipf_texts,
 )
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 QUERY = random_vectors(1, seed=99)[0]
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared_core import HybridIndex, Passage
-from shared_core.index import approximate, hybrid, sparse_query
+from shared_core.index import hybrid
 
 from .making import (
     assert_same,
@@ -20,9 +20,12 @@ from .making import (
     found_ids,
     make_index,
     passages,
+    preselect_from,
     random_vectors,
     zipf_texts,
 )
+
+pytestmark = pytest.mark.usefixtures("either_way")
 
 QUERIES = [*zip(["w0 w1", "w3 w8 w8", "w40", ""], random_vectors(4, seed=99), strict=True)]
 
@@ -154,7 +157,7 @@ def test_a_copy_is_apart_from_the_original(
     copied: Callable[[HybridIndex], HybridIndex], dense: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It finds the same, deleted rows included, and neither sees what the other adds."""
-    monkeypatch.setattr(approximate, "SMALL", 100)
+    preselect_from(100, monkeypatch)
     index = make_index(200, dense=dense)
     index.delete([f"p{n}" for n in range(0, 90, 3)])
     index.add([Passage("p7", "w1 w2")], random_vectors(1, 8, seed=4))
@@ -272,12 +275,8 @@ def test_passages_that_come_one_by_one_are_an_index_built_at_once() -> None:
     same_results(index, together)
 
 
-def test_equal_passages_rank_in_insertion_order_at_any_size(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Same text, same vector: a tie in everything, with the sparse leg pruning."""
-    monkeypatch.setattr(sparse_query, "DIRECT", 8)
-    monkeypatch.setattr(sparse_query, "SPARE", 1000)
+def test_equal_passages_rank_in_insertion_order_at_any_size() -> None:
+    """Same text, same vector: a tie in everything."""
     for copies in range(2, 12):
         for terms in range(1, 6):
             stops = [f"s{n}" for n in range(terms)]

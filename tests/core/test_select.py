@@ -14,16 +14,13 @@ from shared_core.index.select import reaching
     st.integers(0, 10_000),
     st.integers(1, 1500),
     st.integers(1, 60),
-    st.sampled_from([0.0, 0.1]),
     st.sampled_from([3, 1000]),
 )
-def test_exactly_the_rows_within_slack_of_the_kth_best(
-    seed: int, n: int, k: int, slack: float, values: int
-) -> None:
+def test_exactly_the_rows_that_reach_the_kth_best(seed: int, n: int, k: int, values: int) -> None:
     """Against a full sort, with many ties (3 values) and few, ascending by row."""
     scores = np.random.default_rng(seed).integers(0, values, n) / values
-    rows = reaching(scores, k, slack)
-    bound = np.sort(scores)[::-1][min(k, n) - 1] - slack
+    rows = reaching(scores, k)
+    bound = np.sort(scores)[::-1][min(k, n) - 1]
     assert rows.tolist() == sorted(rows.tolist())
     if n > k:
         assert rows.tolist() == (scores >= bound).nonzero()[0].tolist()

@@ -249,6 +249,9 @@ OTHERS: dict[str, Callable[[], faiss.Index]] = {
     "another kind": lambda: small(faiss.IndexFlatIP(DIM)),
     "another dimension": lambda: small(faiss.IndexScalarQuantizer(DIM + 1, CODEC, PRODUCT)),
     "another metric": lambda: small(faiss.IndexScalarQuantizer(DIM, CODEC, faiss.METRIC_L2)),
+    "another codec": lambda: small(
+        faiss.IndexScalarQuantizer(DIM, faiss.ScalarQuantizer.QT_fp16, PRODUCT)
+    ),
     "too many rows": lambda: small(faiss.IndexScalarQuantizer(DIM, CODEC, PRODUCT), ROWS + 1),
     "no rows": lambda: faiss.IndexScalarQuantizer(DIM, CODEC, PRODUCT),
 }

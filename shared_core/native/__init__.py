@@ -1,0 +1,1 @@
+"""The inner loops of a search in C, and how they are called."""

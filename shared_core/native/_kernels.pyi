@@ -1,0 +1,58 @@
+# The compiled module; see kernels.py, which gives its functions arrays to return.
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Bools, Rows, Scores, Vectors
+from shared_core.native.kernels import Postings
+
+def floats(numbers: list[float], /) -> bytes | None: ...
+def best_vectors(
+    vectors: Vectors,
+    queries: Vectors,
+    codes: npt.NDArray[np.uint8] | None,
+    k: int,
+    allowed: Bools | None,
+    scale: float,
+    margin: float,
+    longest: float,
+    rounding: float,
+    /,
+) -> list[bytes]: ...
+def vectors_at(vectors: Vectors, query: Vectors, rows: Rows, /) -> bytes: ...
+def best_postings(
+    segments: tuple[Postings, ...],
+    terms: list[int],
+    weights: list[float],
+    norms: Scores,
+    k: int,
+    allowed: Bools | None,
+    /,
+) -> bytes: ...
+def postings_at(
+    segments: tuple[Postings, ...],
+    terms: list[int],
+    weights: list[float],
+    norms: Scores,
+    rows: Rows,
+    /,
+) -> bytes: ...
+def rank(
+    dense: Scores,
+    sparse: Scores,
+    rows: Rows,
+    alpha: float,
+    k: int,
+    eps: float,
+    rrf_k: float,
+    /,
+) -> tuple[
+    list[int],
+    list[float],
+    list[float],
+    list[float],
+    list[float],
+    list[float],
+    list[int],
+    list[int],
+]: ...

@@ -1,0 +1,39 @@
+/* Arrays from Python, through the buffer protocol. */
+
+#include "kernels.h"
+
+#include <string.h>
+
+int borrow(PyObject *array, Py_buffer *view, const char *name, const char *kinds, int size)
+{
+    view->obj = NULL;
+    if (PyObject_GetBuffer(array, view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) < 0)
+        return -1;
+    const char *kind = view->format ? view->format : "B";
+    if (strlen(kind) == 1 && strchr(kinds, *kind) && view->itemsize == size)
+        return 0;
+    PyErr_Format(PyExc_TypeError, "%s: items '%s' of %zd bytes", name, kind, view->itemsize);
+    PyBuffer_Release(view);
+    view->obj = NULL;
+    return -1;
+}
+
+void give_back(Py_buffer *view)
+{
+    if (view->obj)
+        PyBuffer_Release(view);
+    view->obj = NULL;
+}
+
+Py_ssize_t length(const Py_buffer *view)
+{
+    return view->len / view->itemsize;
+}
+
+int check_k(Py_ssize_t k)
+{
+    if (k >= 1)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "k must be at least 1, got %zd", k);
+    return -1;
+}

@@ -1,0 +1,303 @@
+/* The dense leg: products of vectors, and of their 8-bit copies. */
+
+#include "kernels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WIDEST 65536          /* dimensions of bytes whose products fit into 32 bits */
+#define LONG_SCAN (1 << 22)   /* products from which other threads may run meanwhile */
+#define ROUNDING (1 + 1e-9)   /* sums in another order, or of bounds, differ by a smaller factor */
+
+PyObject *floats(PyObject *module, PyObject *list)
+{
+    if (!PyList_Check(list)) {
+        PyErr_SetString(PyExc_TypeError, "expected a list");
+        return NULL;
+    }
+    Py_ssize_t size = PyList_Size(list);
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, size * (Py_ssize_t)sizeof(float));
+    if (!bytes)
+        return NULL;
+    float *values = (float *)PyBytes_AsString(bytes);
+    for (Py_ssize_t i = 0; i < size; i++) {
+        PyObject *item = PyList_GetItem(list, i);
+        if (!PyFloat_CheckExact(item)) {
+            Py_DECREF(bytes);
+            Py_RETURN_NONE;
+        }
+        values[i] = (float)PyFloat_AsDouble(item);
+    }
+    return bytes;
+}
+
+#define LANES 4
+typedef float Lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+#define LANES_AT(values) (*(const Lanes *)(values))
+
+/* The product of two vectors, summed in the same order on every machine. */
+static float product(const float *row, const float *query, Py_ssize_t dim)
+{
+    Lanes a = {0}, b = {0}, c = {0}, d = {0};
+    Py_ssize_t i = 0;
+    for (; i + 4 * LANES <= dim; i += 4 * LANES) {
+        a += LANES_AT(row + i) * LANES_AT(query + i);
+        b += LANES_AT(row + i + LANES) * LANES_AT(query + i + LANES);
+        c += LANES_AT(row + i + 2 * LANES) * LANES_AT(query + i + 2 * LANES);
+        d += LANES_AT(row + i + 3 * LANES) * LANES_AT(query + i + 3 * LANES);
+    }
+    a = (a + b) + (c + d);
+    float sum = (a[0] + a[1]) + (a[2] + a[3]);
+    for (; i < dim; i++)
+        sum += row[i] * query[i];
+    return sum;
+}
+
+/* A number that is as much less or greater than others as a float is. */
+static int32_t key_of(float value)
+{
+    int32_t key;
+    value += 0.0f; /* of the two zeros, the positive one */
+    memcpy(&key, &value, sizeof key);
+    return key < 0 ? key ^ INT32_MAX : key;
+}
+
+/* Products of rows of bytes with one vector. The compiler writes one for each set of vector
+ * instructions; VNNI multiplies bytes without widening them first. */
+#define BYTE_PRODUCTS                                                        \
+    (const uint8_t *rows, Py_ssize_t count, Py_ssize_t dim, const int8_t *query, \
+     int32_t *products)                                                      \
+    {                                                                        \
+        for (Py_ssize_t row = 0; row < count; row++, rows += dim) {          \
+            int32_t sum = 0;                                                 \
+            for (Py_ssize_t i = 0; i < dim; i++)                             \
+                sum += (int32_t)rows[i] * (int32_t)query[i];                 \
+            products[row] = sum;                                             \
+        }                                                                    \
+    }
+
+static void byte_products_plain BYTE_PRODUCTS
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define AVX2 __attribute__((target("avx2")))
+#define VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
+AVX2 static void byte_products_avx2 BYTE_PRODUCTS
+VNNI static void byte_products_vnni BYTE_PRODUCTS
+#endif
+
+static void (*byte_products)(const uint8_t *, Py_ssize_t, Py_ssize_t, const int8_t *, int32_t *) =
+    byte_products_plain;
+
+void choose_products(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2"))
+        byte_products = byte_products_avx2;
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512vnni"))
+        byte_products = byte_products_vnni;
+#endif
+}
+
+/* Vectors, and 8-bit copies of the first `copied` of them; see Approximate. */
+typedef struct {
+    const float *vectors;
+    const uint8_t *codes;
+    const char *allowed; /* by row, or NULL */
+    Py_ssize_t rows, copied, dim;
+    double scale, margin, longest, rounding;
+} Dense;
+
+/* Round a vector to bytes, and return how far products with the copies of two rows can be off
+ * together, in units of the products. */
+static int64_t round_query(const Dense *dense, const float *vector, int8_t *bytes)
+{
+    double largest = 0.0, size = 0.0, cut = 0.0;
+    for (Py_ssize_t i = 0; i < dense->dim; i++)
+        largest = fabs(vector[i]) > largest ? fabs(vector[i]) : largest;
+    double scale = largest > 0.0 ? 127.0 / largest : 1.0, unscale = 1.0 / scale;
+    for (Py_ssize_t i = 0; i < dense->dim; i++) {
+        double value = vector[i], rounded = rint(value * scale), error = value - rounded * unscale;
+        bytes[i] = (int8_t)rounded;
+        size += value * value;
+        cut += error * error;
+    }
+    size = sqrt(size);
+    cut = sqrt(cut);
+    double off = dense->margin * (size + cut) + dense->longest * (cut + dense->rounding * size);
+    off *= 2.0 * dense->scale * scale * ROUNDING;
+    return off < INT32_MAX ? (int64_t)off + 1 : INT32_MAX;
+}
+
+/* A query: what is near it by the copies, and by the vectors themselves. */
+typedef struct {
+    const float *vector;
+    const int8_t *bytes;
+    Near copies, exact;
+} DenseQuery;
+
+/* Go through the copies, block by block for all queries: each block is read from memory once. */
+static int scan_copies(const Dense *dense, DenseQuery *queries, Py_ssize_t m)
+{
+    int32_t products[BLOCK];
+    for (Py_ssize_t row = 0; row < dense->copied; row += BLOCK) {
+        Py_ssize_t size = dense->copied - row < BLOCK ? dense->copied - row : BLOCK;
+        const uint8_t *codes = dense->codes + row * dense->dim;
+        for (DenseQuery *query = queries; query < queries + m; query++) {
+            byte_products(codes, size, dense->dim, query->bytes, products);
+            if (near_offer(&query->copies, products, size, row, dense->allowed) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* Score what the copies let through, and all rows that have none, by the vectors themselves. */
+static int scan_exactly(const Dense *dense, DenseQuery *queries, Py_ssize_t m)
+{
+    int32_t keys[BLOCK];
+    for (DenseQuery *query = queries; query < queries + m; query++) {
+        near_drop(&query->copies);
+        for (Py_ssize_t i = 0; i < query->copies.size; i++) {
+            Py_ssize_t row = query->copies.rows[i];
+            keys[0] = key_of(product(dense->vectors + row * dense->dim, query->vector, dense->dim));
+            if (near_offer(&query->exact, keys, 1, row, NULL) < 0)
+                return -1;
+        }
+    }
+    for (Py_ssize_t row = dense->copied; row < dense->rows; row += BLOCK) {
+        Py_ssize_t size = dense->rows - row < BLOCK ? dense->rows - row : BLOCK;
+        const float *vectors = dense->vectors + row * dense->dim;
+        for (DenseQuery *query = queries; query < queries + m; query++) {
+            for (Py_ssize_t i = 0; i < size; i++)
+                keys[i] = key_of(product(vectors + i * dense->dim, query->vector, dense->dim));
+            if (near_offer(&query->exact, keys, size, row, dense->allowed) < 0)
+                return -1;
+        }
+    }
+    for (DenseQuery *query = queries; query < queries + m; query++)
+        near_cut(&query->exact);
+    return 0;
+}
+
+static PyObject *search_dense(const Dense *dense, const float *vectors, Py_ssize_t m, Py_ssize_t k)
+{
+    PyObject *found = NULL;
+    int8_t *bytes = malloc((size_t)(m * dense->dim) + 1);
+    DenseQuery *queries = calloc((size_t)m + 1, sizeof *queries);
+    int failed = !bytes || !queries;
+    k = k < dense->rows ? k : dense->rows;
+    for (Py_ssize_t i = 0; i < m && !failed; i++) {
+        queries[i].vector = vectors + i * dense->dim;
+        queries[i].bytes = bytes + i * dense->dim;
+        int64_t slack = round_query(dense, queries[i].vector, bytes + i * dense->dim);
+        failed = near_open(&queries[i].copies, k, slack) | near_open(&queries[i].exact, k, 0);
+    }
+    if (!failed) {
+        int takes_long = m * dense->rows * dense->dim >= LONG_SCAN;
+        PyThreadState *others = takes_long ? PyEval_SaveThread() : NULL;
+        failed = scan_copies(dense, queries, m) || scan_exactly(dense, queries, m);
+        if (others)
+            PyEval_RestoreThread(others);
+    }
+    found = failed ? PyErr_NoMemory() : PyList_New(m);
+    for (Py_ssize_t i = 0; found && i < m; i++) {
+        PyObject *rows = near_rows(&queries[i].exact);
+        if (!rows || PyList_SetItem(found, i, rows) < 0)
+            Py_CLEAR(found);
+    }
+    for (Py_ssize_t i = 0; queries && i < m; i++) {
+        near_close(&queries[i].copies);
+        near_close(&queries[i].exact);
+    }
+    free(queries);
+    free(bytes);
+    return found;
+}
+
+static int borrow_matrix(PyObject *array, Py_buffer *view, const char *name, const char *kind,
+                         int size, Py_ssize_t dim)
+{
+    if (borrow(array, view, name, kind, size) < 0)
+        return -1;
+    if (view->ndim == 2 && view->shape[1] == dim)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "%s: expected vectors of dimension %zd", name, dim);
+    return -1;
+}
+
+PyObject *best_vectors(PyObject *module, PyObject *args)
+{
+    PyObject *arrays[4], *found = NULL;
+    Py_buffer views[4] = {{0}};
+    Dense dense = {0};
+    Py_ssize_t k;
+    if (!PyArg_ParseTuple(args, "OOOnOdddd", arrays, arrays + 1, arrays + 2, &k, arrays + 3,
+                          &dense.scale, &dense.margin, &dense.longest, &dense.rounding) ||
+        check_k(k) < 0)
+        return NULL;
+    if (borrow(arrays[0], views, "vectors", "f", 4) < 0)
+        return NULL;
+    if (views[0].ndim != 2 || views[0].shape[1] < 1) {
+        PyErr_SetString(PyExc_ValueError, "vectors: expected two dimensions");
+        goto done;
+    }
+    dense.rows = views[0].shape[0];
+    dense.dim = views[0].shape[1];
+    dense.vectors = views[0].buf;
+    if (borrow_matrix(arrays[1], views + 1, "queries", "f", 4, dense.dim) < 0)
+        goto done;
+    if (arrays[2] != Py_None) {
+        if (borrow_matrix(arrays[2], views + 2, "codes", "B", 1, dense.dim) < 0)
+            goto done;
+        dense.copied = views[2].shape[0];
+        dense.codes = views[2].buf;
+    }
+    if (arrays[3] != Py_None) {
+        if (borrow(arrays[3], views + 3, "allowed", "?", 1) < 0)
+            goto done;
+        dense.allowed = views[3].buf;
+    }
+    if (dense.copied > dense.rows || (dense.copied && dense.dim > WIDEST) ||
+        (dense.allowed && length(views + 3) != dense.rows))
+        PyErr_SetString(PyExc_ValueError, "vectors, codes and allowed do not fit each other");
+    else
+        found = search_dense(&dense, views[1].buf, views[1].shape[0], k);
+done:
+    for (int i = 3; i >= 0; i--)
+        give_back(views + i);
+    return found;
+}
+
+PyObject *vectors_at(PyObject *module, PyObject *args)
+{
+    PyObject *arrays[3], *found = NULL;
+    Py_buffer views[3] = {{0}};
+    if (!PyArg_ParseTuple(args, "OOO", arrays, arrays + 1, arrays + 2))
+        return NULL;
+    if (borrow(arrays[0], views, "vectors", "f", 4) < 0 ||
+        borrow(arrays[1], views + 1, "query", "f", 4) < 0 ||
+        borrow(arrays[2], views + 2, "rows", "lq", 8) < 0)
+        goto done;
+    Py_ssize_t n = length(views + 2), dim = length(views + 1);
+    if (views[0].ndim != 2 || views[0].shape[1] != dim) {
+        PyErr_SetString(PyExc_ValueError, "vectors and query do not fit each other");
+        goto done;
+    }
+    const Py_ssize_t *rows = views[2].buf;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (rows[i] < 0 || rows[i] >= views[0].shape[0]) {
+            PyErr_Format(PyExc_IndexError, "there is no row %zd", rows[i]);
+            goto done;
+        }
+    found = PyBytes_FromStringAndSize(NULL, n * (Py_ssize_t)sizeof(double));
+    double *scores = found ? (double *)PyBytes_AsString(found) : NULL;
+    for (Py_ssize_t i = 0; found && i < n; i++)
+        scores[i] = product((const float *)views[0].buf + rows[i] * dim, views[1].buf, dim);
+done:
+    for (int i = 2; i >= 0; i--)
+        give_back(views + i);
+    return found;
+}

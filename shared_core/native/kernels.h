@@ -1,0 +1,70 @@
+/* The inner loops of a search, in C. What each function takes and returns stands in kernels.py,
+ * through which they are called; where this module was not built, its callers do the same in numpy:
+ * with the same rows, and for BM25 and fused scores the same bits. So no multiplication may be
+ * contracted with an addition: compile with -ffp-contract=off. */
+
+#ifndef POSRAG_KERNELS_H
+#define POSRAG_KERNELS_H
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+
+#include <stdint.h>
+
+#define BLOCK 64 /* rows that are gone through together */
+
+/* ------------------------------------------------------------------------------------ arrays.c */
+
+/* Borrow the memory of a C-contiguous array whose items are one of `kinds`, of `size` bytes. */
+int borrow(PyObject *array, Py_buffer *view, const char *name, const char *kinds, int size);
+
+/* Give back what was borrowed, if it was. */
+void give_back(Py_buffer *view);
+
+/* The number of items. */
+Py_ssize_t length(const Py_buffer *view);
+
+/* Raise ValueError unless k is at least 1. */
+int check_k(Py_ssize_t k);
+
+/* ----------------------------------------------------------------------------------- nearest.c */
+
+/* Gathers the rows whose keys reach the k-th best one less a slack, as they come by. */
+typedef struct {
+    Py_ssize_t k, size, room;
+    int64_t slack;
+    int32_t kth;   /* as far as is known */
+    int32_t bound; /* what reaches it is gathered */
+    int32_t *keys;
+    Py_ssize_t *rows; /* ascending */
+} Near;
+
+int near_open(Near *near, Py_ssize_t k, int64_t slack);
+void near_close(Near *near);
+
+/* Offer the keys of `size` <= BLOCK rows from `first` on; `allowed` by row, or NULL. */
+int near_offer(Near *near, const int32_t *keys, Py_ssize_t size, Py_ssize_t first,
+               const char *allowed);
+
+/* Find the k-th best so far, and drop what does not reach the bound. */
+void near_drop(Near *near);
+
+/* Keep the best k; where equal keys compete for the last places, those that came first. */
+void near_cut(Near *near);
+
+/* The rows, as bytes. */
+PyObject *near_rows(const Near *near);
+
+/* ----------------------------------------------------------------------- what Python can call */
+
+void choose_products(void); /* once, before any search */
+
+PyObject *floats(PyObject *module, PyObject *list);
+PyObject *best_vectors(PyObject *module, PyObject *args);
+PyObject *vectors_at(PyObject *module, PyObject *args);
+PyObject *best_postings(PyObject *module, PyObject *args);
+PyObject *postings_at(PyObject *module, PyObject *args);
+PyObject *rank(PyObject *module, PyObject *args);
+
+#endif

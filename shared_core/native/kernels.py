@@ -1,0 +1,169 @@
+"""The inner loops of a search in C, where they were built; elsewhere numpy does their work.
+
+Whoever calls one asks `built` first and has the same in numpy beside it. Both give the same bits
+for BM25 and fused scores; products of float vectors differ in the last ones, for numpy leaves the
+order in which they are summed to the machine.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Bools, Ints, Rows, Scores, Vectors
+
+try:
+    from shared_core.native import _kernels
+except ImportError:
+    built = False
+else:
+    built = True
+
+Counts: TypeAlias = npt.NDArray[np.uint16] | npt.NDArray[np.int32]
+
+Postings: TypeAlias = tuple[Ints, npt.NDArray[np.int64], Ints, Counts]
+"""Terms, starts, rows and counts of a segment; see `shared_core.index.postings.Segment`."""
+
+Columns: TypeAlias = tuple[
+    list[int],
+    list[float],
+    list[float],
+    list[float],
+    list[float],
+    list[float],
+    list[int],
+    list[int],
+]
+"""The first eight columns of a `Ranking`."""
+
+WIDEST = 1 << 16
+"""Dimensions of 8-bit vectors whose products fit into 32 bits."""
+
+
+def floats(numbers: list[float]) -> Vectors | None:
+    """Return a list of floats as an array, read-only; None if one is another kind of number."""
+    values = _kernels.floats(numbers)
+    return None if values is None else np.frombuffer(values, np.float32)
+
+
+def best_vectors(
+    vectors: Vectors,
+    queries: Vectors,
+    k: int,
+    allowed: Bools | None,
+    *,
+    codes: npt.NDArray[np.uint8] | None = None,
+    scale: float = 1.0,
+    margin: float = 0.0,
+    longest: float = 1.0,
+    rounding: float = 0.0,
+) -> list[Rows]:
+    """Return for each query the rows of the best `k` products, ascending; ties to earlier rows.
+
+    Where there are 8-bit copies, they are gone through first, and a row is left out only if its
+    product is further below the k-th best than the rounding to bytes can explain. Other threads
+    run meanwhile where this takes long.
+
+    Parameters
+    ----------
+    vectors
+        Shape (rows, dim).
+    queries
+        Shape (m, dim).
+    k
+        At least 1.
+    allowed
+        Rows that may be found, shape (rows,); None: all.
+    codes
+        The first vectors times `scale`, rounded, plus 128; shape (copied, dim), dim up to
+        `WIDEST`. None: all rows are multiplied.
+    scale, margin
+        As in `Approximate`.
+    longest
+        Largest norm of a vector.
+    rounding
+        How much products of vectors of unit length may differ by the order in which they are
+        summed.
+    """
+    found = _kernels.best_vectors(
+        vectors, queries, codes, k, allowed, scale, margin, longest, rounding
+    )
+    return [np.frombuffer(rows, np.intp) for rows in found]
+
+
+def vectors_at(vectors: Vectors, query: Vectors, rows: Rows) -> Scores:
+    """Return the products of a query, shape (dim,), with some `rows` of vectors.
+
+    Raises
+    ------
+    IndexError
+        If a row is not there.
+    """
+    return np.frombuffer(_kernels.vectors_at(vectors, query, rows), np.float64)
+
+
+def best_postings(
+    segments: tuple[Postings, ...],
+    terms: list[int],
+    weights: list[float],
+    norms: Scores,
+    k: int,
+    allowed: Bools | None,
+) -> Rows:
+    """Return the best `k` rows that hold a term, best first, ties by row.
+
+    A row's score is the sum over `terms`, in that order, of
+    ``weight * (count / (count + norms[row]))``. It is soonest found with the weightiest first.
+
+    Parameters
+    ----------
+    segments
+        In row order.
+    terms, weights
+        Shape (t,).
+    norms
+        Shape (rows,), positive.
+    k
+        At least 1.
+    allowed
+        Rows that may be found, shape (rows,); None: all.
+    """
+    found = _kernels.best_postings(segments, terms, weights, norms, k, allowed)
+    return np.frombuffer(found, np.intp)
+
+
+def postings_at(
+    segments: tuple[Postings, ...],
+    terms: list[int],
+    weights: list[float],
+    norms: Scores,
+    rows: Rows,
+) -> Scores:
+    """Return the scores of `rows`, 0 without a term, as `best_postings`; soonest if they ascend."""
+    scores = _kernels.postings_at(segments, terms, weights, norms, rows)
+    return np.frombuffer(scores, np.float64)
+
+
+def rank(
+    dense: Scores, sparse: Scores, rows: Rows, *, alpha: float, k: int, eps: float, rrf_k: float
+) -> Columns:
+    """Fuse two legs as `fuse` does, and return the best `k` as the columns of a `Ranking`.
+
+    Parameters
+    ----------
+    dense, sparse
+        Finite, shape (n,), n at least 1.
+    rows
+        What to call the positions, shape (n,).
+    alpha
+        Weight of the dense leg.
+    k
+        At least 1.
+    eps
+        Of min-max normalisation.
+    rrf_k
+        Rank constant for ``"rrf"``; 0 for ``"min_max"``.
+    """
+    return _kernels.rank(dense, sparse, rows, alpha, k, eps, rrf_k)

@@ -1,0 +1,181 @@
+"""The compiled kernels against numpy, and against arguments that do not fit."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared_core.index.approximate import Approximate
+from shared_core.native import kernels
+from shared_core.scoring.fusion import fuse_pool
+from shared_core.scoring.ranking import rank_pool
+from shared_core.types import Fusion
+
+from .making import preselect_from
+
+pytestmark = pytest.mark.skipif(not kernels.built, reason="the kernels are not built here")
+
+
+def scores(rng: np.random.Generator, n: int, values: int) -> np.ndarray:
+    """Few values tie often; zeros come with either sign."""
+    return rng.integers(-values, values, n) / rng.choice([-1.0, 1.0, 3.0], n)
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(1, 200),
+    k=st.integers(1, 220),
+    values=st.sampled_from([1, 3, 10**6]),
+    alpha=st.sampled_from([0.0, 0.3, 0.7, 1.0, "auto"]),
+    fusion=st.sampled_from(["min_max", "rrf"]),
+)
+def test_fusing_gives_the_bits_that_numpy_gives(
+    seed: int, n: int, k: int, values: int, alpha: Any, fusion: Fusion
+) -> None:
+    """Every column of the ranking, whatever ties."""
+    rng = np.random.default_rng(seed)
+    dense, sparse, rows = (
+        scores(rng, n, values),
+        scores(rng, n, values),
+        rng.permutation(10 * n)[:n],
+    )
+    found = rank_pool(dense, sparse, k=k, alpha=alpha, fusion=fusion, rows=rows)
+    fused = fuse_pool(dense, sparse, alpha=alpha, fusion=fusion)
+    best = fused.order[:k]
+    assert found.indices == rows[best].tolist()
+    assert (found.alpha, found.fusion) == (fused.alpha, fusion)
+    for name in ("scores", "dense", "sparse", "dense_norm", "sparse_norm"):
+        assert getattr(found, name) == getattr(fused, name)[best].tolist(), name
+    assert found.dense_rank == fused.dense_rank[best].tolist()
+    assert found.sparse_rank == fused.sparse_rank[best].tolist()
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.sampled_from([1, 2, 63, 64, 65, 500, 3000]),
+    dim=st.sampled_from([1, 3, 16, 37, 384]),
+    k=st.sampled_from([1, 7, 50, 4000]),
+    values=st.sampled_from([1, 3, 1000]),
+    copied=st.sampled_from([0.0, 0.5, 1.0]),
+    keep=st.sampled_from([None, 0.5, 0.02, 0.0]),
+)
+def test_the_best_vectors_are_those_of_a_full_sort(
+    seed: int, n: int, dim: int, k: int, values: int, copied: float, keep: float | None
+) -> None:
+    """Through 8-bit copies of all, some or no rows; with ties and filters; in batches or alone."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.integers(-values, values + 1, (n, dim)).astype(np.float32) / np.float32(values)
+    queries = rng.standard_normal((3, dim)).astype(np.float32)
+    queries[2] = 0
+    allowed = None if keep is None else rng.random(n) < keep
+    copies, covered = {}, int(copied * n)
+    if covered:
+        with pytest.MonkeyPatch.context() as patch:
+            preselect_from(1, patch)
+            made = Approximate.build("sq8", vectors[:covered])
+        assert made is not None
+        longest = float(np.linalg.norm(vectors, axis=1).max())
+        off_by = {"longest": longest, "rounding": max(4e-6, dim * 2.0**-24)}
+        copies = {"codes": made._codes, "scale": made.scale, "margin": made.margin, **off_by}
+    found = kernels.best_vectors(vectors, queries, k, allowed, **copies)
+    for query, rows in zip(queries, found, strict=True):
+        products = kernels.vectors_at(vectors, query, np.arange(n))
+        np.testing.assert_allclose(products, vectors @ query, atol=1e-4, rtol=1e-4)
+        findable = range(n) if allowed is None else allowed.nonzero()[0].tolist()
+        best = sorted(findable, key=lambda row: (-products[row], row))[:k]
+        assert rows.tolist() == sorted(best)
+        (alone,) = kernels.best_vectors(vectors, query[None], k, allowed, **copies)
+        assert alone.tolist() == rows.tolist()
+
+
+def test_other_threads_run_while_a_long_scan_does() -> None:
+    """Else a server could do nothing else meanwhile."""
+    vectors = np.ones((20_000, 400), np.float32)
+    ticks, done = [], threading.Event()
+
+    def tick() -> None:
+        while not done.wait(1e-4):
+            ticks.append(None)
+
+    other = threading.Thread(target=tick)
+    other.start()
+    for _ in range(20):
+        kernels.best_vectors(vectors, vectors[:8], 10, None)
+    done.set()
+    other.join()
+    assert len(ticks) > 20
+
+
+@pytest.mark.parametrize("numbers", [[], [0.1, -2.5, 1e-40], [1e300, float("nan")]])
+def test_lists_of_floats_become_what_numpy_makes_of_them(numbers: list[float]) -> None:
+    """Rounded to float32; too large is infinite."""
+    found = kernels.floats(numbers)
+    assert found is not None
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(found, np.array(numbers, np.float32))
+
+
+@pytest.mark.parametrize("numbers", [[1, 2.0], [True], ["1.0"], [None], [[1.0]], [np.float64(1)]])
+def test_other_lists_are_left_to_numpy(numbers: list[Any]) -> None:
+    """It knows what to make of them, or how to complain."""
+    assert kernels.floats(numbers) is None
+
+
+F, D, R = np.zeros((4, 3), np.float32), np.zeros(4), np.arange(4)
+POSTINGS = (np.zeros(1, np.int32), np.array([0, 2]), np.arange(2, dtype=np.int32), np.ones(2, "H"))
+
+
+def postings(**parts: np.ndarray) -> tuple[Any, ...]:
+    names = ("terms", "starts", "rows", "counts")
+    return (tuple(parts.get(n, a) for n, a in zip(names, POSTINGS, strict=True)),)
+
+
+def search(segments: Any, *, terms: Any = (0,), weights: Any = (1.0,), k: int = 1) -> Any:
+    return kernels.best_postings(segments, list(terms), list(weights), D + 1, k, None)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: kernels.floats((1.0,)), TypeError),  # type: ignore[arg-type]
+        (lambda: kernels.best_vectors(F, F, 0, None), ValueError),
+        (lambda: kernels.best_vectors(F.astype(float), F, 1, None), TypeError),
+        (lambda: kernels.best_vectors(F[:, ::2], F[:, ::2], 1, None), (BufferError, ValueError)),
+        (lambda: kernels.best_vectors(F, F[:, :2].copy(), 1, None), ValueError),
+        (lambda: kernels.best_vectors(F, F[0], 1, None), ValueError),
+        (lambda: kernels.best_vectors(F, F, 1, np.ones(3, bool)), ValueError),
+        (lambda: kernels.best_vectors(F, F, 1, np.ones(4)), TypeError),  # type: ignore[arg-type]
+        (lambda: kernels.best_vectors(F, F, 1, None, codes=np.zeros((5, 3), "B")), ValueError),
+        (lambda: kernels.vectors_at(F, F[0], np.array([4])), IndexError),
+        (lambda: kernels.vectors_at(F, F[0], np.array([-1])), IndexError),
+        (lambda: kernels.vectors_at(F, F[0, :2].copy(), R), ValueError),
+        (lambda: kernels.vectors_at(F, F[0], R.astype(np.int32)), TypeError),
+        (lambda: search([]), TypeError),
+        (lambda: search((POSTINGS, [])), TypeError),
+        (lambda: search((POSTINGS[:3],)), TypeError),
+        (lambda: search(postings(), k=0), ValueError),
+        (lambda: search(postings(), weights=()), ValueError),
+        (lambda: search(postings(), weights=["x"]), TypeError),
+        (lambda: search(postings(), terms=["x"]), TypeError),
+        (lambda: search(postings(rows=np.array([0, 4], np.int32))), ValueError),
+        (lambda: search(postings(rows=np.array([-1, 1], np.int32))), ValueError),
+        (lambda: search(postings(starts=np.array([0, 3]))), ValueError),
+        (lambda: search(postings(starts=np.array([0]))), ValueError),
+        (lambda: search(postings(counts=np.ones(1, "H"))), ValueError),
+        (lambda: search(postings(counts=np.ones(2))), TypeError),
+        (lambda: kernels.rank(D, D[:3].copy(), R, alpha=0.3, k=1, eps=0, rrf_k=0), ValueError),
+        (lambda: kernels.rank(D, D, R[:3].copy(), alpha=0.3, k=1, eps=0, rrf_k=0), ValueError),
+        (lambda: kernels.rank(D, D, R, alpha=0.3, k=0, eps=0, rrf_k=0), ValueError),
+        (lambda: kernels.rank(D[:0], D[:0], R[:0], alpha=0.3, k=1, eps=0, rrf_k=0), ValueError),
+    ],
+)
+def test_what_does_not_fit_is_refused(call: Callable[[], object], error: type[Exception]) -> None:
+    """Memory is read and written where the arrays are, and nowhere else."""
+    with pytest.raises(error):
+        call()

@@ -1,0 +1,101 @@
+"""Nodes as they are handed out: like the framework's own, and apart from those of the index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from llama_index.core.bridge.pydantic import ConfigDict, PrivateAttr
+from llama_index.core.schema import (
+    BaseNode,
+    Document,
+    ImageNode,
+    IndexNode,
+    NodeRelationship,
+    RelatedNodeInfo,
+    TextNode,
+)
+
+from llamaindex_posrag.nodes import ExplainedNode, explained_node, isolated
+
+
+class Noted(TextNode):
+    """A node of a user's own class, with a private attribute."""
+
+    _note: list[str] = PrivateAttr(default_factory=list)
+
+
+class Open(TextNode):
+    """A node that takes whatever fields it is given."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Counted(TextNode):
+    """A node that copies itself in its own way."""
+
+    copies: int = 0
+
+    def __copy__(self) -> Counted:
+        return Counted(**{**self.model_dump(), "copies": self.copies + 1})
+
+
+NODES = [
+    TextNode(text="text", id_="n", metadata={"page": 1, "tags": ["a"]}, start_char_idx=3),
+    TextNode(text="text", relationships={NodeRelationship.NEXT: RelatedNodeInfo(node_id="m")}),
+    IndexNode(text="text", index_id="other"),
+    ImageNode(text="text", image_url="u"),
+    Document(text="text", id_="d"),
+    Noted(text="text"),
+    Open(text="text", colour=["red"]),
+]
+
+
+@pytest.mark.parametrize("node", NODES, ids=lambda node: type(node).__name__)
+def test_a_copy_is_equal_and_apart(node: BaseNode) -> None:
+    """Of the same class, with the same fields set and dumped; changing it changes nothing else."""
+    before = node.model_dump()
+    copied = isolated(node)
+    assert type(copied) is type(node)
+    assert copied == node
+    assert copied.model_fields_set == node.model_fields_set
+    assert copied.model_dump() == before
+    assert copied.hash == node.hash
+    copied.metadata["page"] = 2
+    copied.metadata.setdefault("tags", []).append("b")
+    copied.excluded_llm_metadata_keys.append("page")
+    copied.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id="s")
+    copied.set_content("other")
+    copied.embedding = [1.0]
+    assert node.model_dump() == before
+    assert "embedding" not in node.model_fields_set
+
+
+def test_private_and_extra_fields_come_along() -> None:
+    """As they do when such a node is copied otherwise."""
+    noted = Noted(text="text")
+    noted._note.append("read")
+    copied = isolated(noted)
+    assert isinstance(copied, Noted)
+    assert copied._note == ["read"]
+    opened: Any = isolated(Open(text="text", colour=["red"]))
+    assert opened.colour == ["red"]
+
+
+def test_a_class_that_copies_itself_is_let_to() -> None:
+    """What it does there is its own."""
+    copied = isolated(Counted(text="text"))
+    assert isinstance(copied, Counted)
+    assert copied.copies == 1
+
+
+def test_an_explained_node_is_what_the_constructor_makes() -> None:
+    """Though nothing is validated: equal, with the same fields set, and copied and dumped alike."""
+    node = NODES[0]
+    why = {"score": 0.5, "slot": 1}
+    made, same = explained_node(node, why), ExplainedNode(node=node, score=0.5, posrag=why)
+    assert made == same
+    assert made.model_fields_set == same.model_fields_set
+    assert made.model_dump() == same.model_dump()
+    assert made.model_copy() == same
+    assert made.to_dict() == same.to_dict()
