@@ -26,5 +26,5 @@ bench: $(VENV)/installed  ## Speed and memory beside the frameworks' own parts, 
 	$(BIN)/python -m tests.benchmarks.attention
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist posrag.egg-info
 	rm -f shared_core/native/*.so

@@ -1,19 +1,20 @@
 """The part of the build that is not in pyproject.toml: the compiled kernels."""
 
+import sysconfig
 from glob import glob
 
 from setuptools import Extension, setup
 
-setup(
-    ext_modules=[
-        Extension(
-            "shared_core.native._kernels",
-            sorted(glob("shared_core/native/*.c")),
-            depends=["shared_core/native/kernels.h"],
-            extra_compile_args=["-O3", "-g0", "-ffp-contract=off", "-fvisibility=hidden"],
-            py_limited_api=True,
-            optional=True,  # without a compiler, numpy does the kernels' work
-        )
-    ],
-    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+KERNELS = Extension(
+    "shared_core.native._kernels",
+    sorted(glob("shared_core/native/*.c")),
+    depends=["shared_core/native/kernels.h"],
+    extra_compile_args=["-O3", "-g0", "-ffp-contract=off", "-fvisibility=hidden"],
+    py_limited_api=True,
+    optional=True,  # without a compiler, numpy does the kernels' work
 )
+
+if sysconfig.get_config_var("Py_GIL_DISABLED"):  # which has no limited API
+    setup()
+else:
+    setup(ext_modules=[KERNELS], options={"bdist_wheel": {"py_limited_api": "cp311"}})

@@ -155,7 +155,7 @@ class Approximate:
     @property
     def compiled(self) -> bool:
         """Whether `best` finds the best rows, all of them; else `search` proposes some."""
-        return self.kind == "sq8" and kernels.built and self.index.d <= kernels.WIDEST
+        return kernels.built and self.kind == "sq8" and self._codes.shape[1] <= kernels.WIDEST
 
     @property
     def repays(self) -> bool:

@@ -139,7 +139,8 @@ class DenseView:
         allowed
             Rows that may be found, shape (rows,); all by default.
         """
-        return self.queries(vector[None], depth, allowed)[0]
+        (best,) = self._best(vector[None], depth, allowed)
+        return DenseQuery(self.vectors, vector, best)
 
     def queries(
         self, vectors: Vectors, depth: int, allowed: Bools | None = None
@@ -159,11 +160,13 @@ class DenseView:
         approximate = self.approximate
         if approximate is None or not approximate.repays:
             return [best_of_all(self.vectors, vector, depth, allowed) for vector in vectors]
-        off_by = {"longest": self.longest, "rounding": max(ROUNDING, vectors.shape[1] * 2.0**-24)}
+        rounding = max(ROUNDING, vectors.shape[1] * 2.0**-24)
         if approximate.compiled:
-            return approximate.best(self.vectors, vectors, depth, allowed, **off_by)
+            return approximate.best(
+                self.vectors, vectors, depth, allowed, longest=self.longest, rounding=rounding
+            )
         covered = None if allowed is None else allowed[: approximate.size]
-        found = approximate.search(vectors, depth, covered, **off_by)
+        found = approximate.search(vectors, depth, covered, longest=self.longest, rounding=rounding)
         return [
             self._rescored(approximate.size, vector, rows, bound, depth, allowed)
             for vector, (rows, bound) in zip(vectors, found, strict=True)

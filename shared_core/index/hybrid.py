@@ -45,9 +45,9 @@ class HybridIndex:
     metric
         ``"cosine"`` (vectors are scaled to unit length) or ``"inner_product"``.
     dense
-        ``"flat"``: exact. ``"sq8"``: an 8-bit scan with exact re-scoring of a short list, which is
-        not proved to be complete. ``"ivf"``, ``"hnsw"``: FAISS's inverted file and graph,
-        re-scored exactly too. The last three preselect from 4,096 passages up and may miss some.
+        ``"flat"``: exact. ``"sq8"``: an 8-bit scan with exact re-scoring of a short list; proved
+        to be complete where the kernels are compiled, else not. ``"ivf"``, ``"hnsw"``: FAISS's
+        inverted file and graph, re-scored exactly too, from 4,096 passages up; they may miss some.
     variant, k1, b, epsilon
         BM25, see `BM25Index`.
     tokenizer

@@ -24,6 +24,9 @@ from shared_core.types import Fusion, Ranking
 WORTH_A_THREAD = 50_000
 """Rows from which the sparse leg repays the hand-over to a thread beside the dense one."""
 
+WORTH_AHEAD = 4096
+"""Rows from which searching a block's dense leg ahead, in a thread, repays the same."""
+
 BLOCK = 16
 """Queries of a batch whose dense leg is searched at once, ahead of the rest in a thread."""
 
@@ -117,7 +120,7 @@ class Search:
         def dense(block: slice) -> list[DenseQuery]:
             return view.queries(queries[block], self.depth, self.allowed)
 
-        ahead = map if view.approximate is None else _beside.map
+        ahead = map if self.state.size < WORTH_AHEAD else _beside.map
         return [
             self._ranking(text, query, self._sparse(text))
             for block, prepared in zip(blocks, ahead(dense, blocks), strict=True)

@@ -91,15 +91,20 @@ class SparseQuery:
     def _everywhere(self) -> tuple[Scores, Bools]:
         """The score of every row, and whether it holds a term, each of shape (rows,)."""
         view = self._view
-        scores, matching = np.zeros(view.size), np.zeros(view.size, np.bool_)
-        for term, weight in zip(self._terms, self._weights, strict=True):
-            for segment in view.segments:
-                rows, counts = segment.find(term)
-                scores[rows] += _saturated(weight, counts, view.norms[rows])
-                matching[rows] = True
-        return scores, matching
+        found = [segment.find(term) for term in self._terms for segment in view.segments]
+        if not found:
+            return np.zeros(view.size), np.zeros(view.size, np.bool_)
+        rows = np.concatenate([rows for rows, _ in found], dtype=np.intp)
+        counts = np.concatenate([counts for _, counts in found])
+        sizes = [rows.size for rows, _ in found]
+        weights = np.repeat(np.repeat(self._weights, len(view.segments)), sizes)
+        matching = np.zeros(view.size, np.bool_)
+        matching[rows] = True
+        values = _saturated(weights, counts, view.norms.take(rows))
+        scores = np.bincount(rows, values, view.size)  # adds up in this order
+        return np.asarray(scores, np.float64), matching
 
 
-def _saturated(weight: float, counts: npt.NDArray[np.integer], norms: Scores) -> Scores:
+def _saturated(weight: float | Scores, counts: npt.NDArray[np.integer], norms: Scores) -> Scores:
     """Return what a term that occurs so often adds to a score; counts, norms of shape (n,)."""
     return weight * (counts / (counts + norms))

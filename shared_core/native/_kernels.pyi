@@ -6,6 +6,8 @@ import numpy.typing as npt
 from shared_core.arrays import Bools, Rows, Scores, Vectors
 from shared_core.native.kernels import Postings
 
+INTERFACE: int
+
 def floats(numbers: list[float], /) -> bytes | None: ...
 def best_vectors(
     vectors: Vectors,

@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 
+#define INTERFACE 1 /* as in kernels.py; changes with what a function takes or returns */
+
 #define BLOCK 64 /* rows that are gone through together */
 
 /* ------------------------------------------------------------------------------------ arrays.c */

@@ -14,12 +14,15 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Ints, Rows, Scores, Vectors
 
+INTERFACE = 1
+"""Changes with what a function takes or returns: a module from an older build is not used."""
+
 try:
     from shared_core.native import _kernels
 except ImportError:
     built = False
 else:
-    built = True
+    built = getattr(_kernels, "INTERFACE", None) == INTERFACE
 
 Counts: TypeAlias = npt.NDArray[np.uint16] | npt.NDArray[np.int32]
 

@@ -10,12 +10,19 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static int prepare(PyObject *module)
+{
+    choose_products();
+    return PyModule_AddIntConstant(module, "INTERFACE", INTERFACE);
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
+
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "_kernels", NULL, 0, functions, NULL, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "_kernels", NULL, 0, functions, slots, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit__kernels(void)
 {
-    choose_products();
     return PyModuleDef_Init(&definition);
 }

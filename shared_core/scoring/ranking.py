@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -55,10 +56,16 @@ def rank(
 
 
 def check_k(k: int, name: str = "k") -> int:
-    """Return `k` if it is an integer >= 1; raise ValueError naming it otherwise."""
+    """Return `k`, as far as it can count anything, if it is an integer >= 1.
+
+    Raises
+    ------
+    ValueError
+        If it is not; the message names it.
+    """
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise ValueError(f"{name} must be an integer >= 1, got {k!r}")
-    return int(k)
+    return min(int(k), sys.maxsize)
 
 
 def rank_pool(

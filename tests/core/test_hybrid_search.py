@@ -108,9 +108,10 @@ def test_k_is_always_fetched() -> None:
 
 
 @pytest.mark.parametrize("text", ["w1 w2", "", "unknown"])
-def test_k_beyond_the_corpus_gives_all_of_it(text: str) -> None:
-    """Each passage once."""
-    ids = found_ids(make_index(30).search(text, QUERY, k=1000))
+@pytest.mark.parametrize("k", [1000, 2**63, 10**30])
+def test_k_beyond_the_corpus_gives_all_of_it(text: str, k: int) -> None:
+    """Each passage once, also where no machine counts that far."""
+    ids = found_ids(make_index(30).search(text, QUERY, k=k, fetch_k=k))
     assert sorted(ids) == sorted(f"p{n}" for n in range(30))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +22,15 @@ from shared_core.types import Fusion
 from .making import preselect_from
 
 pytestmark = pytest.mark.skipif(not kernels.built, reason="the kernels are not built here")
+
+
+def test_a_module_from_an_older_build_is_not_used() -> None:
+    """What its functions take may have changed since: numpy is slower, but right."""
+    older = "import sys, types; m = types.ModuleType('shared_core.native._kernels'); "
+    older += "m.INTERFACE = 0; sys.modules[m.__name__] = m; import shared_core.native as n; "
+    older += "n._kernels = m; from shared_core.native import kernels; print(kernels.built)"
+    done = subprocess.run([sys.executable, "-c", older], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def scores(rng: np.random.Generator, n: int, values: int) -> np.ndarray:
