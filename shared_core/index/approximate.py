@@ -54,6 +54,9 @@ NOTHING = 1e-30
 CODEC = faiss.ScalarQuantizer.QT_8bit_direct_signed
 """How FAISS keeps the 8-bit copies: whole numbers from -128 to 127, plus 128."""
 
+UNDERFLOW = 2.0**-149
+"""What a product of two components may lose beside its rounding, in float32."""
+
 CHUNK = 4096
 _SEED = 1234
 
@@ -110,10 +113,15 @@ class Approximate:
         waiting = vectors.shape[0] - self.size
         if waiting <= TAIL * self.size:
             return self
-        if self.kind == "ivf" and vectors.shape[0] > 4 * self.trained:
+        outdated = self.kind == "ivf" and vectors.shape[0] > 4 * self.trained
+        if outdated or (self.kind == "sq8" and self._clips(vectors[self.size :])):
             return Approximate.build(self.kind, vectors)
         made = replace(self, index=faiss.clone_index(self.index))
         return made._with(vectors[self.size :])
+
+    def _clips(self, vectors: Vectors) -> bool:
+        """Whether a component is too large for the scale: a single one widens the margin of all."""
+        return max(float(vectors.max()), -float(vectors.min())) * self.scale > 127.5
 
     def search(
         self, queries: Vectors, k: int, allowed: Bools | None, *, longest: float, rounding: float
@@ -149,6 +157,7 @@ class Approximate:
         cut = _lengths(queries - rounded / scales)
         length = _lengths(queries)
         off = self.margin * (length + cut) + longest * (cut + rounding * length)
+        off += queries.shape[1] * UNDERFLOW
         near = scores / (np.float32(self.scale) * scales)
         return [_close(*each, k) for each in zip(found, near, off.tolist(), strict=True)]
 

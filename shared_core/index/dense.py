@@ -54,7 +54,7 @@ class DenseView:
     vectors
         That memory up to this snapshot's last row, shape (rows, dim). Not to be written to.
     longest
-        Largest norm of a vector, at least 1.
+        Norm of a vector that none exceeds, hardly above the largest one.
     approximate
         Preselects among the first rows; the rows after them are scanned.
     """
@@ -63,7 +63,7 @@ class DenseView:
     kind: Dense
     store: faiss.IndexFlatIP | None = None
     vectors: Vectors = field(default_factory=lambda: np.zeros((0, 0), np.float32))
-    longest: float = 1.0
+    longest: float = 0.0
     approximate: Approximate | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -198,7 +198,8 @@ class DenseView:
 
     def extended(self, vectors: Vectors) -> DenseView:
         """Return the view with `vectors`, from `checked`, in new rows at the end."""
-        longest = max(self.longest, float(np.vecdot(vectors, vectors).max()) ** 0.5)
+        lost = vectors.shape[1] * float(np.finfo(np.float32).tiny)  # of squares too small
+        longest = max(self.longest, (float(np.vecdot(vectors, vectors).max()) + lost) ** 0.5)
         view = replace(self.stored(vectors, self.approximate), longest=longest)
         return replace(view, approximate=view._grown())
 

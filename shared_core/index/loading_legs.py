@@ -51,7 +51,7 @@ def _described(about: Mapping[str, Any]) -> DenseView:
     longest = about.get("longest")
     if metric not in get_args(Metric) or kind not in get_args(Dense):
         raise ValueError(f"there is no dense leg of metric {metric!r} and kind {kind!r}")
-    if not isinstance(longest, float) or not 1 <= longest < math.inf:
+    if not isinstance(longest, float) or not 0 <= longest < math.inf:
         raise ValueError(f"the longest vector has length {longest!r}")
     return DenseView(metric, kind, longest=longest)
 

@@ -174,7 +174,8 @@ class BM25Index:
             If `k` is below 1.
         """
         prepared = self.query(query)
-        rows = prepared.top(check_k(k), allowed)
+        mask = None if allowed is None else np.ascontiguousarray(allowed, np.bool_)
+        rows = prepared.top(check_k(k), mask)
         return rows, prepared.at(rows)
 
     def scores(self, query: str) -> Scores:
@@ -184,8 +185,19 @@ class BM25Index:
         return scores if view.alive is None else np.where(view.alive, scores, 0.0)
 
     def scores_at(self, query: str, rows: npt.ArrayLike) -> Scores:
-        """Return the exact scores of `rows`, shape (len(rows),)."""
-        return self.query(query).at(np.asarray(rows, dtype=np.intp))
+        """Return the exact scores of `rows`, in their shape; 0 for those that do not match.
+
+        Raises
+        ------
+        IndexError
+            If there is no such row.
+        """
+        wanted = np.ascontiguousarray(rows, dtype=np.intp)
+        view = self._view
+        for row in wanted[(wanted < 0) | (wanted >= view.size)]:
+            raise IndexError(f"there is no row {row}: there are {view.size}, counted from 0")
+        scores = SparseQuery(view, self.lexicon.lookup(query)).at(wanted.ravel())
+        return scores.reshape(np.shape(rows))
 
     def score_texts(self, query: str, texts: Sequence[str]) -> Scores:
         """Score texts that are not in the index, with the statistics of those that are.

@@ -8,7 +8,7 @@ from shared_core.native.kernels import Postings
 
 INTERFACE: int
 
-def floats(numbers: list[float], /) -> bytes | None: ...
+def floats(numbers: list[float], /) -> bytearray | None: ...
 def best_vectors(
     vectors: Vectors,
     queries: Vectors,
@@ -20,8 +20,8 @@ def best_vectors(
     longest: float,
     rounding: float,
     /,
-) -> list[bytes]: ...
-def vectors_at(vectors: Vectors, query: Vectors, rows: Rows, /) -> bytes: ...
+) -> list[bytearray]: ...
+def vectors_at(vectors: Vectors, query: Vectors, rows: Rows, /) -> bytearray: ...
 def best_postings(
     segments: tuple[Postings, ...],
     terms: list[int],
@@ -30,7 +30,7 @@ def best_postings(
     k: int,
     allowed: Bools | None,
     /,
-) -> bytes: ...
+) -> bytearray: ...
 def postings_at(
     segments: tuple[Postings, ...],
     terms: list[int],
@@ -38,7 +38,7 @@ def postings_at(
     norms: Scores,
     rows: Rows,
     /,
-) -> bytes: ...
+) -> bytearray: ...
 def rank(
     dense: Scores,
     sparse: Scores,

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW 512          /* rows whose scores are added up together */
-#define ROUNDING (1 + 1e-9) /* sums in another order, or of bounds, differ by a smaller factor */
+#define WINDOW 512 /* rows whose scores are added up together */
 
 typedef struct {
     const int32_t *rows; /* ascending */
@@ -261,7 +260,7 @@ static void search_segment(const Query *query, List *lists, Py_ssize_t *needed, 
                 int full = best->size == best->k;
                 Py_ssize_t term = *needed;
                 for (; term < query->terms; term++) {
-                    if (full && (hit.score + query->rest[term]) * ROUNDING < best->hits[0].score)
+                    if (full && (hit.score + query->rest[term]) * SAFETY < best->hits[0].score)
                         break;
                     List *list = lists + term;
                     list->at = seek(list->rows, list->size, list->at, hit.row);
@@ -272,7 +271,7 @@ static void search_segment(const Query *query, List *lists, Py_ssize_t *needed, 
                     best_offer(best, hit);
             }
         while (query->prunes && *needed > 1 && best->size == best->k &&
-               query->rest[*needed - 1] * ROUNDING < best->hits[0].score)
+               query->rest[*needed - 1] * SAFETY < best->hits[0].score)
             --*needed;
     }
 }
@@ -307,10 +306,10 @@ PyObject *best_postings(PyObject *module, PyObject *args)
         search_segment(&query, query.lists + segment * query.terms, &needed,
                        allowed.obj ? allowed.buf : NULL, &best, scores);
     best_sort(&best);
-    found = PyBytes_FromStringAndSize(NULL, best.size * (Py_ssize_t)sizeof(Py_ssize_t));
+    found = PyByteArray_FromStringAndSize(NULL, best.size * (Py_ssize_t)sizeof(Py_ssize_t));
     if (found)
         for (Py_ssize_t i = 0; i < best.size; i++)
-            ((Py_ssize_t *)PyBytes_AsString(found))[i] = best.hits[i].row;
+            ((Py_ssize_t *)PyByteArray_AsString(found))[i] = best.hits[i].row;
 done:
     free(best.hits);
     give_back(&allowed);
@@ -331,10 +330,15 @@ PyObject *postings_at(PyObject *module, PyObject *args)
         goto done;
     Py_ssize_t n = length(&rows);
     const Py_ssize_t *row = rows.buf;
-    found = PyBytes_FromStringAndSize(NULL, n * (Py_ssize_t)sizeof(double));
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (row[i] < 0 || row[i] >= length(&query.norms)) {
+            PyErr_Format(PyExc_IndexError, "there is no row %zd", row[i]);
+            goto done;
+        }
+    found = PyByteArray_FromStringAndSize(NULL, n * (Py_ssize_t)sizeof(double));
     if (!found)
         goto done;
-    double *scores = (double *)PyBytes_AsString(found);
+    double *scores = (double *)PyByteArray_AsString(found);
     memset(scores, 0, (size_t)n * sizeof *scores);
     for (Py_ssize_t term = 0; term < query.terms; term++)
         for (Py_ssize_t segment = 0; segment < query.segments; segment++) {

@@ -2,13 +2,13 @@
 
 #include "kernels.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDEST 65536          /* dimensions of bytes whose products fit into 32 bits */
-#define LONG_SCAN (1 << 22)   /* products from which other threads may run meanwhile */
-#define ROUNDING (1 + 1e-9)   /* sums in another order, or of bounds, differ by a smaller factor */
+#define WIDEST 65536        /* dimensions of bytes whose products fit into 32 bits */
+#define LONG_SCAN (1 << 22) /* products from which other threads may run meanwhile */
 
 PyObject *floats(PyObject *module, PyObject *list)
 {
@@ -17,10 +17,10 @@ PyObject *floats(PyObject *module, PyObject *list)
         return NULL;
     }
     Py_ssize_t size = PyList_Size(list);
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, size * (Py_ssize_t)sizeof(float));
+    PyObject *bytes = PyByteArray_FromStringAndSize(NULL, size * (Py_ssize_t)sizeof(float));
     if (!bytes)
         return NULL;
-    float *values = (float *)PyBytes_AsString(bytes);
+    float *values = (float *)PyByteArray_AsString(bytes);
     for (Py_ssize_t i = 0; i < size; i++) {
         PyObject *item = PyList_GetItem(list, i);
         if (!PyFloat_CheckExact(item)) {
@@ -111,7 +111,12 @@ typedef struct {
 } Dense;
 
 /* Round a vector to bytes, and return how far products with the copies of two rows can be off
- * together, in units of the products. */
+ * together, in units of the products.
+ *
+ * A copy is v + e with |e| <= margin, the rounded query q + f with |f| = cut, so that their product
+ * is off by v.f + e.q + e.f at most. `rounding` is ample for the float32 sums of `product`, and with
+ * them for the last digits of margin and longest; what underflows in them comes on top. Products
+ * differ by less than INT32_MAX, so that as a slack it leaves out no row. */
 static int64_t round_query(const Dense *dense, const float *vector, int8_t *bytes)
 {
     double largest = 0.0, size = 0.0, cut = 0.0;
@@ -127,7 +132,8 @@ static int64_t round_query(const Dense *dense, const float *vector, int8_t *byte
     size = sqrt(size);
     cut = sqrt(cut);
     double off = dense->margin * (size + cut) + dense->longest * (cut + dense->rounding * size);
-    off *= 2.0 * dense->scale * scale * ROUNDING;
+    off += (double)dense->dim * FLT_TRUE_MIN;
+    off *= 2.0 * dense->scale * scale * SAFETY;
     return off < INT32_MAX ? (int64_t)off + 1 : INT32_MAX;
 }
 
@@ -292,8 +298,8 @@ PyObject *vectors_at(PyObject *module, PyObject *args)
             PyErr_Format(PyExc_IndexError, "there is no row %zd", rows[i]);
             goto done;
         }
-    found = PyBytes_FromStringAndSize(NULL, n * (Py_ssize_t)sizeof(double));
-    double *scores = found ? (double *)PyBytes_AsString(found) : NULL;
+    found = PyByteArray_FromStringAndSize(NULL, n * (Py_ssize_t)sizeof(double));
+    double *scores = found ? (double *)PyByteArray_AsString(found) : NULL;
     for (Py_ssize_t i = 0; found && i < n; i++)
         scores[i] = product((const float *)views[0].buf + rows[i] * dim, views[1].buf, dim);
 done:

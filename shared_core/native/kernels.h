@@ -14,6 +14,10 @@
 
 #define INTERFACE 1 /* as in kernels.py; changes with what a function takes or returns */
 
+_Static_assert(sizeof(Py_ssize_t) == 8, "rows are 64 bits wide");
+
+#define SAFETY (1 + 1e-9) /* what sums in another order differ by is a smaller factor */
+
 #define BLOCK 64 /* rows that are gone through together */
 
 /* ------------------------------------------------------------------------------------ arrays.c */
@@ -55,7 +59,7 @@ void near_drop(Near *near);
 /* Keep the best k; where equal keys compete for the last places, those that came first. */
 void near_cut(Near *near);
 
-/* The rows, as bytes. */
+/* The rows, as a bytearray. */
 PyObject *near_rows(const Near *near);
 
 /* ----------------------------------------------------------------------- what Python can call */

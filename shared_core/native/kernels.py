@@ -46,7 +46,7 @@ WIDEST = 1 << 16
 
 
 def floats(numbers: list[float]) -> Vectors | None:
-    """Return a list of floats as an array, read-only; None if one is another kind of number."""
+    """Return a list of floats as an array; None if one is another kind of number."""
     values = _kernels.floats(numbers)
     return None if values is None else np.frombuffer(values, np.float32)
 
@@ -123,7 +123,7 @@ def best_postings(
     Parameters
     ----------
     segments
-        In row order.
+        In row order. That rows ascend within a term is not checked: it has to be so.
     terms, weights
         Shape (t,).
     norms
@@ -144,7 +144,13 @@ def postings_at(
     norms: Scores,
     rows: Rows,
 ) -> Scores:
-    """Return the scores of `rows`, 0 without a term, as `best_postings`; soonest if they ascend."""
+    """Return the scores of `rows`, 0 without a term, as `best_postings`; soonest if they ascend.
+
+    Raises
+    ------
+    IndexError
+        If a row is not there.
+    """
     scores = _kernels.postings_at(segments, terms, weights, norms, rows)
     return np.frombuffer(scores, np.float64)
 

@@ -113,6 +113,6 @@ void near_cut(Near *near)
 
 PyObject *near_rows(const Near *near)
 {
-    return PyBytes_FromStringAndSize((const char *)near->rows,
-                                     near->size * (Py_ssize_t)sizeof *near->rows);
+    return PyByteArray_FromStringAndSize((const char *)near->rows,
+                                         near->size * (Py_ssize_t)sizeof *near->rows);
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from typing import Any
 
 import bm25s
 import numpy as np
@@ -285,6 +286,45 @@ def test_segments_stay_few_while_texts_come_one_by_one() -> None:
     together = BM25Index.from_texts(zipf_texts(300, seed=9))
     for query in QUERIES:
         np.testing.assert_allclose(index.scores(query), together.scores(query), atol=1e-12)
+
+
+def test_what_is_returned_may_be_changed() -> None:
+    """It is the caller's own."""
+    index = BM25Index.from_texts(["a b", "b c", "c c a", "d"])
+    rows, best = index.search("c", 2)
+    for found in (rows, best, index.scores("c"), index.scores_at("c", [1, 2])):
+        found += 1
+        found.sort()
+    assert index.search("c", 2)[0].tolist() == [2, 1]
+
+
+def test_rows_may_come_in_any_order_and_shape() -> None:
+    """The scores come in the same."""
+    index = BM25Index.from_texts(["a b", "b c", "c c a", "d"])
+    scores = index.scores("c d")
+    assert index.scores_at("c d", np.arange(4)[::-1]).tolist() == scores[::-1].tolist()
+    assert index.scores_at("c d", [[3, 2], [1, 0]]).tolist() == [
+        [*scores[[3, 2]]],
+        [*scores[[1, 0]]],
+    ]
+    assert index.scores_at("c d", 3) == scores[3]
+    assert index.scores_at("c d", []).tolist() == []
+
+
+@pytest.mark.parametrize("row", [4, -1, 10**9])
+def test_a_row_that_is_not_there_has_no_score(row: int) -> None:
+    """Not 0, and not that of another one counted from the end."""
+    index = BM25Index.from_texts(["a b", "b c", "c c a", "d"])
+    with pytest.raises(IndexError, match=f"no row {row}: there are 4"):
+        index.scores_at("c", [1, row])
+
+
+@pytest.mark.parametrize("allowed", [[True, False, True, True], np.eye(4, dtype=bool)[::-1, 3]])
+def test_a_mask_may_be_a_list_or_a_column(allowed: Any) -> None:
+    """Whatever numpy takes for one."""
+    index = BM25Index.from_texts(["c", "c c", "a c", "c d"])
+    rows, _ = index.search("c", 4, allowed=allowed)
+    assert {*rows.tolist()} == {*np.flatnonzero(allowed).tolist()}
 
 
 def test_counts_beyond_16_bits_are_kept() -> None:

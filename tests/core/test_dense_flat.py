@@ -223,3 +223,36 @@ def test_flat_is_exact_where_it_preselects(
         np.testing.assert_allclose(scores, view.vectors @ query, atol=1e-6)
         among = np.ones(3000, bool) if allowed is None else allowed
         assert prepared.best.tolist() == best(scores, 20, among)
+
+
+def test_products_that_underflow_tie() -> None:
+    """All of them are 0, so the first rows come, whatever the vectors' 8-bit copies say."""
+    vectors = np.zeros((600, 4), np.float32)
+    vectors[:, 1] = vectors[300:, 0] = 1e-5
+    view = view_of(vectors, "inner_product")
+    assert view.query(view.unit([1e-42, 0, 0, 0]), 5).best.tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("step", [20, 450, 600])
+def test_copies_of_rows_added_bit_by_bit_are_as_close_as_of_all_at_once(
+    step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the first rows were like: one component out of reach would widen every margin."""
+    preselect_from(100, monkeypatch)
+    vectors = random_vectors(600, 8, seed=3) * np.linspace(0.01, 1, 600)[:, None]
+    whole, grown = view_of(vectors, "inner_product"), DenseView("inner_product", "flat")
+    for start in range(0, 600, step):
+        part = vectors[start : start + step]
+        grown = grown.extended(grown.checked(part, [""] * len(part)))
+    assert whole.approximate is not None
+    assert grown.approximate is not None
+    assert grown.approximate.margin <= 1.2 * whole.approximate.margin
+
+
+@pytest.mark.parametrize("size", [1e-25, 1e-3, 1.0, 1e10])
+def test_no_vector_is_longer_than_the_longest(size: float) -> None:
+    """The bound is close, too: one far above would leave nothing to preselect."""
+    vectors = size * random_vectors(50, 16, seed=4)
+    view = view_of(vectors, "inner_product")
+    lengths = np.linalg.norm(vectors.astype(np.float32).astype(np.float64), axis=1)
+    assert lengths.max() <= view.longest <= 1.001 * lengths.max() + 1e-18

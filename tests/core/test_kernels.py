@@ -167,6 +167,8 @@ def search(segments: Any, *, terms: Any = (0,), weights: Any = (1.0,), k: int = 
         (lambda: kernels.vectors_at(F, F[0], np.array([-1])), IndexError),
         (lambda: kernels.vectors_at(F, F[0, :2].copy(), R), ValueError),
         (lambda: kernels.vectors_at(F, F[0], R.astype(np.int32)), TypeError),
+        (lambda: kernels.postings_at(postings(), [0], [1.0], D + 1, R + 1), IndexError),
+        (lambda: kernels.postings_at(postings(), [0], [1.0], D + 1, R - 1), IndexError),
         (lambda: search([]), TypeError),
         (lambda: search((POSTINGS, [])), TypeError),
         (lambda: search((POSTINGS[:3],)), TypeError),
@@ -187,6 +189,6 @@ def search(segments: Any, *, terms: Any = (0,), weights: Any = (1.0,), k: int = 
     ],
 )
 def test_what_does_not_fit_is_refused(call: Callable[[], object], error: type[Exception]) -> None:
-    """Memory is read and written where the arrays are, and nowhere else."""
+    """Types, shapes and rows; rows of postings have to ascend, which only loading checks."""
     with pytest.raises(error):
         call()

@@ -76,6 +76,19 @@ def test_ids_texts_and_metadata_come_back_as_they_were(
     assert HybridIndex.load(folder).passages == [Passage(id, text, metadata)]
 
 
+@pytest.mark.parametrize(("first", "later"), [(1e-20, 1.0), (1e-3, 1e17), (1e17, 1e-3)])
+def test_vectors_of_very_different_lengths_come_back(
+    first: float, later: float, tmp_path: Path
+) -> None:
+    """Whichever were there first, and set the scale of the 8-bit copies."""
+    index = HybridIndex(metric="inner_product")
+    for size, name in ((first, "a"), (later, "b")):
+        passages = [Passage(f"{name}{n}", f"w{n % 7}") for n in range(600)]
+        index.add(passages, size * random_vectors(600, seed=len(index)))
+    index.save(tmp_path / "index")
+    assert results(HybridIndex.load(tmp_path / "index")) == results(index)
+
+
 def test_an_empty_index_comes_back_empty(tmp_path: Path) -> None:
     """Never filled, or emptied; and it can be filled afterwards."""
     emptied = make_index(3, k1=2.0)
