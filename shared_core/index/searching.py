@@ -140,7 +140,7 @@ class Search:
     def _ranking(self, text: str, dense: DenseQuery, sparse: SparseQuery) -> Ranking:
         """Pool what both legs find, score the pool by both, fuse, and keep the best `k`."""
         state, depth = self.state, self.depth
-        rows = distinct(np.concatenate([dense.best, sparse.top(depth, self.allowed)]))
+        rows = distinct(np.concatenate([dense.best, sparse.best(depth, self.allowed)]))
         by_meaning = dense.at(rows)
         cosine = state.dense.metric == "cosine"
         nearest = float(by_meaning[by_meaning.argmax()]) if cosine else None

@@ -175,8 +175,10 @@ class BM25Index:
         """
         prepared = self.query(query)
         mask = None if allowed is None else np.ascontiguousarray(allowed, np.bool_)
-        rows = prepared.top(check_k(k), mask)
-        return rows, prepared.at(rows)
+        rows = prepared.best(check_k(k), mask)
+        scores = prepared.at(rows)
+        order = np.lexsort((rows, -scores))
+        return rows[order], scores[order]
 
     def scores(self, query: str) -> Scores:
         """Return the score of every row, shape (rows,), higher is better; 0 for deleted rows."""

@@ -44,11 +44,11 @@ class SparseQuery:
         self._weights = [weight for weight, _ in weighed]
         self._terms = [term for _, term in weighed]
 
-    def top(self, k: int, allowed: Bools | None = None) -> Rows:
-        """Return the best `k` rows that share a term with the query, best first.
+    def best(self, k: int, allowed: Bools | None = None) -> Rows:
+        """Return the best `k` rows that share a term with the query, in no order.
 
-        Ties go by row. `allowed` marks the rows that may be found, shape (rows,); deleted rows
-        never are.
+        Ties go to earlier rows. `allowed` marks the rows that may be found, shape (rows,);
+        deleted rows never are.
         """
         view = self._view
         if view.alive is not None:

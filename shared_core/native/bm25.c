@@ -198,15 +198,6 @@ static void best_offer(Best *best, Hit hit)
     best->hits[at] = hit;
 }
 
-static void best_sort(Best *best)
-{
-    for (Py_ssize_t size = best->size; size > 1; size--) {
-        Hit least = best->hits[0];
-        best_sift(best->hits, size - 1, best->hits[size - 1]);
-        best->hits[size - 1] = least;
-    }
-}
-
 /* Add a list's postings in a window of rows to their scores; one copy of this for either width. */
 static inline __attribute__((always_inline)) void add_window(List *list, int wide, int32_t first,
                                                              const double *restrict norms,
@@ -305,7 +296,6 @@ PyObject *best_postings(PyObject *module, PyObject *args)
     for (Py_ssize_t segment = 0; segment < query.segments; segment++)
         search_segment(&query, query.lists + segment * query.terms, &needed,
                        allowed.obj ? allowed.buf : NULL, &best, scores);
-    best_sort(&best);
     found = PyByteArray_FromStringAndSize(NULL, best.size * (Py_ssize_t)sizeof(Py_ssize_t));
     if (found)
         for (Py_ssize_t i = 0; i < best.size; i++)

@@ -10,7 +10,7 @@ static void sort_stably(Py_ssize_t *order, Py_ssize_t n, const double *keys, Py_
 {
     if (n < 2)
         return;
-    if (n <= 12) {
+    if (n <= 24) {
         for (Py_ssize_t i = 1, at; i < n; i++) {
             Py_ssize_t item = order[i];
             for (at = i; at > 0 && keys[order[at - 1]] < keys[item]; at--)
@@ -19,13 +19,18 @@ static void sort_stably(Py_ssize_t *order, Py_ssize_t n, const double *keys, Py_
         }
         return;
     }
-    Py_ssize_t half = n / 2, left = 0, right = half;
+    Py_ssize_t half = n / 2, left = 0, right = half, at = 0;
     sort_stably(order, half, keys, spare);
     sort_stably(order + half, n - half, keys, spare);
     memcpy(spare, order, (size_t)half * sizeof *order);
-    for (Py_ssize_t at = 0; left < half; at++)
-        order[at] = right < n && keys[order[right]] > keys[spare[left]] ? order[right++]
-                                                                        : spare[left++];
+    while (left < half && right < n) { /* without a branch on the keys, which none could guess */
+        Py_ssize_t item = spare[left], other = order[right];
+        int precedes = keys[other] > keys[item];
+        order[at++] = precedes ? other : item;
+        right += precedes;
+        left += !precedes;
+    }
+    memcpy(order + at, spare + left, (size_t)(half - left) * sizeof *order);
 }
 
 /* One leg of a pool. */

@@ -115,7 +115,7 @@ def best_postings(
     k: int,
     allowed: Bools | None,
 ) -> Rows:
-    """Return the best `k` rows that hold a term, best first, ties by row.
+    """Return the best `k` rows that hold a term, in no order; ties go to earlier rows.
 
     A row's score is the sum over `terms`, in that order, of
     ``weight * (count / (count + norms[row]))``. It is soonest found with the weightiest first.

@@ -259,12 +259,12 @@ def test_a_prepared_query_sees_the_snapshot_it_was_made_on() -> None:
     """What is added or deleted afterwards neither changes it nor breaks it."""
     index = BM25Index.from_texts(zipf_texts(50, seed=7))
     prepared, rows = index.query("w1 w2"), np.arange(50)
-    before, best = prepared.at(rows), prepared.top(10)
+    before, best = prepared.at(rows), prepared.best(10)
     view = index.view
     index.add(zipf_texts(50, seed=8))
     index.delete(range(25))
     np.testing.assert_array_equal(prepared.at(rows), before)
-    np.testing.assert_array_equal(prepared.top(10), best)
+    np.testing.assert_array_equal(prepared.best(10), best)
     assert view.size == 50
 
 
