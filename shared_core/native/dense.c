@@ -63,30 +63,36 @@ static int32_t key_of(float value)
     return key < 0 ? key ^ INT32_MAX : key;
 }
 
-/* Products of rows of bytes with one vector. The compiler writes one for each set of vector
- * instructions; VNNI multiplies bytes without widening them first. */
-#define BYTE_PRODUCTS                                                        \
-    (const uint8_t *rows, Py_ssize_t count, Py_ssize_t dim, const int8_t *query, \
-     int32_t *products)                                                      \
-    {                                                                        \
-        for (Py_ssize_t row = 0; row < count; row++, rows += dim) {          \
-            int32_t sum = 0;                                                 \
-            for (Py_ssize_t i = 0; i < dim; i++)                             \
-                sum += (int32_t)rows[i] * (int32_t)query[i];                 \
-            products[row] = sum;                                             \
-        }                                                                    \
+/* A vector rounded to bytes, and the same numbers in two bytes each. */
+typedef struct {
+    int8_t *bytes;
+    int16_t *words;
+} Rounded;
+
+/* Products of rows of bytes with a rounded vector. The compiler writes one for each set of vector
+ * instructions: VNNI multiplies bytes, the others have to widen them and want the vector wide. */
+#define BYTE_PRODUCTS(width)                                             \
+    (const uint8_t *rows, Py_ssize_t count, Py_ssize_t dim, Rounded query, \
+     int32_t *products)                                                  \
+    {                                                                    \
+        for (Py_ssize_t row = 0; row < count; row++, rows += dim) {      \
+            int32_t sum = 0;                                             \
+            for (Py_ssize_t i = 0; i < dim; i++)                         \
+                sum += (int32_t)rows[i] * (int32_t)query.width[i];       \
+            products[row] = sum;                                         \
+        }                                                                \
     }
 
-static void byte_products_plain BYTE_PRODUCTS
+static void byte_products_plain BYTE_PRODUCTS(words)
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define AVX2 __attribute__((target("avx2")))
 #define VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
-AVX2 static void byte_products_avx2 BYTE_PRODUCTS
-VNNI static void byte_products_vnni BYTE_PRODUCTS
+AVX2 static void byte_products_avx2 BYTE_PRODUCTS(words)
+VNNI static void byte_products_vnni BYTE_PRODUCTS(bytes)
 #endif
 
-static void (*byte_products)(const uint8_t *, Py_ssize_t, Py_ssize_t, const int8_t *, int32_t *) =
+static void (*byte_products)(const uint8_t *, Py_ssize_t, Py_ssize_t, Rounded, int32_t *) =
     byte_products_plain;
 
 void choose_products(void)
@@ -117,7 +123,7 @@ typedef struct {
  * is off by v.f + e.q + e.f at most. `rounding` is ample for the float32 sums of `product`, and with
  * them for the last digits of margin and longest; what underflows in them comes on top. Products
  * differ by less than INT32_MAX, so that as a slack it leaves out no row. */
-static int64_t round_query(const Dense *dense, const float *vector, int8_t *bytes)
+static int64_t round_query(const Dense *dense, const float *vector, Rounded query)
 {
     double largest = 0.0, size = 0.0, cut = 0.0;
     for (Py_ssize_t i = 0; i < dense->dim; i++)
@@ -125,7 +131,8 @@ static int64_t round_query(const Dense *dense, const float *vector, int8_t *byte
     double scale = largest > 0.0 ? 127.0 / largest : 1.0, unscale = 1.0 / scale;
     for (Py_ssize_t i = 0; i < dense->dim; i++) {
         double value = vector[i], rounded = rint(value * scale), error = value - rounded * unscale;
-        bytes[i] = (int8_t)rounded;
+        query.bytes[i] = (int8_t)rounded;
+        query.words[i] = (int16_t)rounded;
         size += value * value;
         cut += error * error;
     }
@@ -140,7 +147,7 @@ static int64_t round_query(const Dense *dense, const float *vector, int8_t *byte
 /* A query: what is near it by the copies, and by the vectors themselves. */
 typedef struct {
     const float *vector;
-    const int8_t *bytes;
+    Rounded rounded;
     Near copies, exact;
 } DenseQuery;
 
@@ -152,7 +159,7 @@ static int scan_copies(const Dense *dense, DenseQuery *queries, Py_ssize_t m)
         Py_ssize_t size = dense->copied - row < BLOCK ? dense->copied - row : BLOCK;
         const uint8_t *codes = dense->codes + row * dense->dim;
         for (DenseQuery *query = queries; query < queries + m; query++) {
-            byte_products(codes, size, dense->dim, query->bytes, products);
+            byte_products(codes, size, dense->dim, query->rounded, products);
             if (near_offer(&query->copies, products, size, row, dense->allowed) < 0)
                 return -1;
         }
@@ -191,14 +198,16 @@ static int scan_exactly(const Dense *dense, DenseQuery *queries, Py_ssize_t m)
 static PyObject *search_dense(const Dense *dense, const float *vectors, Py_ssize_t m, Py_ssize_t k)
 {
     PyObject *found = NULL;
-    int8_t *bytes = malloc((size_t)(m * dense->dim) + 1);
+    size_t components = (size_t)(m * dense->dim) + 1;
+    Rounded rounded = {malloc(components), malloc(components * sizeof(int16_t))};
     DenseQuery *queries = calloc((size_t)m + 1, sizeof *queries);
-    int failed = !bytes || !queries;
+    int failed = !rounded.bytes || !rounded.words || !queries;
     k = k < dense->rows ? k : dense->rows;
     for (Py_ssize_t i = 0; i < m && !failed; i++) {
-        queries[i].vector = vectors + i * dense->dim;
-        queries[i].bytes = bytes + i * dense->dim;
-        int64_t slack = round_query(dense, queries[i].vector, bytes + i * dense->dim);
+        Py_ssize_t first = i * dense->dim;
+        queries[i].vector = vectors + first;
+        queries[i].rounded = (Rounded){rounded.bytes + first, rounded.words + first};
+        int64_t slack = round_query(dense, vectors + first, queries[i].rounded);
         failed = near_open(&queries[i].copies, k, slack) | near_open(&queries[i].exact, k, 0);
     }
     if (!failed) {
@@ -219,7 +228,8 @@ static PyObject *search_dense(const Dense *dense, const float *vectors, Py_ssize
         near_close(&queries[i].exact);
     }
     free(queries);
-    free(bytes);
+    free(rounded.words);
+    free(rounded.bytes);
     return found;
 }
 
