@@ -144,7 +144,7 @@ class RetrieverLifecycle(IndexedDocuments):
             is converted; or a `langchain_posrag.sparse_leg.SparseLeg`.
         higher_is_better
             True if the store returns similarities, False if it returns distances. None: as is
-            known of InMemoryVectorStore, FAISS, Chroma and PGVector.
+            known of InMemoryVectorStore, FAISS, Chroma, PGVector and Qdrant.
         variant, tokenizer
             As in `shared_core.BM25Index`; only where `sparse` are documents.
         **options

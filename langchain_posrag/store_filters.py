@@ -62,6 +62,10 @@ def single_values(wanted: Wanted) -> dict[str, Any] | None:
     return {key: value for key, (value,) in wanted.items()}
 
 
+def nothing(_: Wanted) -> None:
+    """Return None: the store takes objects of its own, and a wrong key in one finds nothing."""
+
+
 def _alike(values: Sequence[Any]) -> list[Any]:
     """Return the values, with 1 for True and so on, which stores tell apart; [] if one is foreign.
 
@@ -83,5 +87,6 @@ LANGUAGES: dict[str, Callable[[Wanted], dict[str, Any] | None]] = {
     "langchain_chroma.vectorstores.Chroma": chroma,
     "langchain_community.vectorstores.chroma.Chroma": chroma,
     "langchain_postgres.vectorstores.PGVector": pgvector,
+    "langchain_qdrant.qdrant.QdrantVectorStore": nothing,
 }
 """How filters are told, by the name of the store's class."""

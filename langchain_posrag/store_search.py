@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 
+from langchain_posrag.store_ids import as_added
 from langchain_posrag.vector_stores import search_arguments
 from shared_core.index.metadata import Where, predicate, several
 
@@ -27,7 +28,7 @@ def find(store: VectorStore, query: str, depth: int, where: Where) -> Hits:
     told, and that few pass, reads much of it.
     """
     if where is None:
-        return _scored(store, query, search_arguments(store, depth, None))
+        return _as_added(store, _scored(store, query, search_arguments(store, depth, None)))
     asked = _Asked(store, depth, where)
     while asked.arguments is not None:
         try:
@@ -43,7 +44,7 @@ async def afind(store: VectorStore, query: str, depth: int, where: Where) -> Hit
     """Do what `find` does, with the store awaited."""
     if where is None:
         arguments = search_arguments(store, depth, None)
-        return await store.asimilarity_search_with_score(query, **arguments)
+        return _as_added(store, await store.asimilarity_search_with_score(query, **arguments))
     asked = _Asked(store, depth, where)
     while asked.arguments is not None:
         try:
@@ -66,6 +67,11 @@ def _scored(store: VectorStore, query: str, arguments: Mapping[str, Any]) -> Hit
         ) from error
 
 
+def _as_added(store: VectorStore, hits: Hits) -> Hits:
+    documents = as_added(store, (document for document, _ in hits))
+    return [(document, score) for document, (_, score) in zip(documents, hits, strict=True)]
+
+
 class _Asked:
     """What a store is to be asked next, in `arguments`, until they are None; and its `hits`."""
 
@@ -83,7 +89,7 @@ class _Asked:
         """Take what the store has found; ask for more if too little of it passes."""
         asked, self.arguments = self.arguments, None
         passing = [hit for hit in hits if self._passes(hit[0].metadata)]
-        self.hits = passing[: self._depth]
+        self.hits = _as_added(self._store, passing[: self._depth])
         if asked and len(passing) < min(self._depth, len(hits)) and len(hits) >= asked["k"]:
             self.arguments = {**asked, "k": DEEPER * asked["k"]}
 

@@ -13,6 +13,7 @@ from typing_extensions import override
 from langchain_posrag.documents import document_of, with_id
 from langchain_posrag.legs import Legs
 from langchain_posrag.sparse_leg import SparseLeg
+from langchain_posrag.store_ids import as_added
 from langchain_posrag.vector_stores import replaces_documents
 
 
@@ -107,7 +108,7 @@ class VectorStoreDocuments(Legs):
         if not ids:  # for which some stores raise
             return {}
         try:
-            return _by_id(self.store.get_by_ids([*ids]))
+            return _by_id(as_added(self.store, self.store.get_by_ids([*ids])))
         except NotImplementedError:
             return self._known(ids)
 
@@ -115,7 +116,7 @@ class VectorStoreDocuments(Legs):
         if not ids:
             return {}
         try:
-            return _by_id(await self.store.aget_by_ids([*ids]))
+            return _by_id(as_added(self.store, await self.store.aget_by_ids([*ids])))
         except NotImplementedError:
             return await run_in_executor(None, self._known, ids)
 

@@ -11,6 +11,7 @@ from langchain_posrag.store_filters import native_filter
 from shared_core.index.metadata import Where, predicate
 
 FAISS = "langchain_community.vectorstores.faiss.FAISS"
+QDRANT = "langchain_qdrant.qdrant.QdrantVectorStore"
 
 HIGHER_IS_BETTER = {
     "langchain_core.vectorstores.in_memory.InMemoryVectorStore": True,
@@ -36,6 +37,8 @@ def higher_is_better(store: VectorStore) -> bool:
     names = _class_names(store)
     if FAISS in names:
         return store.index.metric_type == _INNER_PRODUCT  # type: ignore[attr-defined, no-any-return]
+    if QDRANT in names:
+        return str(store.distance.value) in ("Cosine", "Dot")  # type: ignore[attr-defined]
     for name in names:
         if name in HIGHER_IS_BETTER:
             return HIGHER_IS_BETTER[name]

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Rows, Scores, Vectors
-from shared_core.native.kernels import Postings
+from shared_core.native.kernels import Columns, Postings
 
 INTERFACE: int
 
@@ -48,13 +48,4 @@ def rank(
     eps: float,
     rrf_k: float,
     /,
-) -> tuple[
-    list[int],
-    list[float],
-    list[float],
-    list[float],
-    list[float],
-    list[float],
-    list[int],
-    list[int],
-]: ...
+) -> Columns: ...
