@@ -107,6 +107,7 @@ def queries(size: int) -> None:
                 "ensemble": lambda q: ensemble.invoke(ask[q]),
                 "fusion": lambda q: fusion.retrieve(ask[q]),
                 "core": lambda q: core.search(lang.index, ask[q], arrays[q]),
+                "numpy": lambda q: by_numpy(core.search, lang.index, ask[q], arrays[q]),
             },
             many,
         )
@@ -127,6 +128,15 @@ def queries(size: int) -> None:
         )
         show(size, stop_words, ms | beyond, {name: t / BATCH for name, t in batched.items()})
     print(f"  dense leg like a full product: {exact(dense, corpus.query_vectors):.1%} of queries")
+
+
+def by_numpy(search: Callable[..., Any], *arguments: Any) -> Any:
+    """Search without the compiled kernels."""
+    built, kernels.built = kernels.built, False
+    try:
+        return search(*arguments)
+    finally:
+        kernels.built = built
 
 
 def exact(dense: DenseView, vectors: np.ndarray) -> float:
@@ -155,6 +165,7 @@ def show(size: int, stop_words: bool, ms: dict[str, float], batched: dict[str, f
         ratio = ms["fusion"] / each
         print(f"  in batches of {BATCH}, {name:10} {each:8.3f}: {ratio:6.1f}x (>= 10) the second")
     print(f"  core {ms['core']:.3f}, of it beyond the dense scan {ms['beyond']:.3f} (<= 0.06)")
+    print(f"  core by numpy alone {ms['numpy']:.3f}: {ms['numpy'] / ms['core']:.1f}x as long")
 
 
 def in_turns(
