@@ -71,16 +71,16 @@ typedef struct {
 
 /* Products of rows of bytes with a rounded vector. The compiler writes one for each set of vector
  * instructions: VNNI multiplies bytes, the others have to widen them and want the vector wide. */
-#define BYTE_PRODUCTS(width)                                             \
+#define BYTE_PRODUCTS(width)                                               \
     (const uint8_t *rows, Py_ssize_t count, Py_ssize_t dim, Rounded query, \
-     int32_t *products)                                                  \
-    {                                                                    \
-        for (Py_ssize_t row = 0; row < count; row++, rows += dim) {      \
-            int32_t sum = 0;                                             \
-            for (Py_ssize_t i = 0; i < dim; i++)                         \
-                sum += (int32_t)rows[i] * (int32_t)query.width[i];       \
-            products[row] = sum;                                         \
-        }                                                                \
+     int32_t *products)                                                    \
+    {                                                                      \
+        for (Py_ssize_t row = 0; row < count; row++, rows += dim) {        \
+            int32_t sum = 0;                                               \
+            for (Py_ssize_t i = 0; i < dim; i++)                           \
+                sum += (int32_t)rows[i] * (int32_t)query.width[i];         \
+            products[row] = sum;                                           \
+        }                                                                  \
     }
 
 static void byte_products_plain BYTE_PRODUCTS(words)

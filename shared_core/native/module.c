@@ -1,3 +1,5 @@
+/* What Python can call. */
+
 #include "kernels.h"
 
 static PyMethodDef functions[] = {

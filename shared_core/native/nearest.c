@@ -83,7 +83,7 @@ static int near_make_room(Near *near)
 }
 
 int near_offer(Near *near, const int32_t *keys, Py_ssize_t size, Py_ssize_t first,
-                      const char *allowed)
+               const char *allowed)
 {
     if (!reaching(keys, size, near->bound))
         return 0;
@@ -102,13 +102,15 @@ int near_offer(Near *near, const int32_t *keys, Py_ssize_t size, Py_ssize_t firs
 void near_cut(Near *near)
 {
     near_drop(near);
+    if (near->size <= near->k)
+        return;
     Py_ssize_t places = near->k, kept = 0;
     for (Py_ssize_t i = 0; i < near->size; i++)
         places -= near->keys[i] > near->kth;
-    for (Py_ssize_t i = 0; i < near->size && near->size > near->k; i++)
+    for (Py_ssize_t i = 0; i < near->size; i++)
         if (near->keys[i] > near->kth || places-- > 0)
             near->rows[kept++] = near->rows[i];
-    near->size = kept ? kept : near->size;
+    near->size = kept;
 }
 
 PyObject *near_rows(const Near *near)
