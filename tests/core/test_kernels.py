@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+import sysconfig
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +24,15 @@ from shared_core.types import Fusion
 
 from .making import preselect_from
 
-pytestmark = pytest.mark.skipif(not kernels.built, reason="the kernels are not built here")
+needs_kernels = pytest.mark.skipif(not kernels.built, reason="the kernels are not built here")
+HEADER = Path(sysconfig.get_path("include")) / "Python.h"
+BUILDABLE = HEADER.exists() and bool(shutil.which("gcc") or shutil.which("clang"))
+
+
+@pytest.mark.skipif(not BUILDABLE, reason="no compiler, or no header of Python's")
+def test_they_are_built_where_they_can_be() -> None:
+    """Else the other tests would be skipped without a word, here and in continuous integration."""
+    assert kernels.built, "make them anew: pip install -e ."
 
 
 def test_a_module_from_an_older_build_is_not_used() -> None:
@@ -38,6 +49,7 @@ def scores(rng: np.random.Generator, n: int, values: int) -> np.ndarray:
     return rng.integers(-values, values, n) / rng.choice([-1.0, 1.0, 3.0], n)
 
 
+@needs_kernels
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(1, 200),
@@ -67,6 +79,7 @@ def test_fusing_gives_the_bits_that_numpy_gives(
     assert found.sparse_rank == fused.sparse_rank[best].tolist()
 
 
+@needs_kernels
 @given(
     seed=st.integers(0, 10_000),
     n=st.sampled_from([1, 2, 63, 64, 65, 500, 3000]),
@@ -105,6 +118,7 @@ def test_the_best_vectors_are_those_of_a_full_sort(
         assert alone.tolist() == rows.tolist()
 
 
+@needs_kernels
 def test_other_threads_run_while_a_long_scan_does() -> None:
     """Else a server could do nothing else meanwhile."""
     vectors = np.ones((20_000, 400), np.float32)
@@ -123,6 +137,7 @@ def test_other_threads_run_while_a_long_scan_does() -> None:
     assert len(ticks) > 20
 
 
+@needs_kernels
 @pytest.mark.parametrize("numbers", [[], [0.1, -2.5, 1e-40], [1e300, float("nan")]])
 def test_lists_of_floats_become_what_numpy_makes_of_them(numbers: list[float]) -> None:
     """Rounded to float32; too large is infinite."""
@@ -132,6 +147,7 @@ def test_lists_of_floats_become_what_numpy_makes_of_them(numbers: list[float]) -
         np.testing.assert_array_equal(found, np.array(numbers, np.float32))
 
 
+@needs_kernels
 @pytest.mark.parametrize("numbers", [[1, 2.0], [True], ["1.0"], [None], [[1.0]], [np.float64(1)]])
 def test_other_lists_are_left_to_numpy(numbers: list[Any]) -> None:
     """It knows what to make of them, or how to complain."""
@@ -151,6 +167,7 @@ def search(segments: Any, *, terms: Any = (0,), weights: Any = (1.0,), k: int = 
     return kernels.best_postings(segments, list(terms), list(weights), D + 1, k, None)
 
 
+@needs_kernels
 @pytest.mark.parametrize(
     ("call", "error"),
     [
