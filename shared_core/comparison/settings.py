@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from shared_core.comparison.pipelines import GIVEN, Pipeline, Retrieval
+from shared_core.comparison.questions import ComparedQuestion
 from shared_core.comparison.ranked import RankedPassages
 from shared_core.comparison.strategy import RankedCase
 from shared_core.comparison.wording import counted
+from shared_core.sensitivity.questions import check_repeats
 from shared_core.types import Passage
 
 DEFAULT_K = 10
@@ -66,12 +68,16 @@ def retrieved(
     Raises
     ------
     ValueError
-        If a pipeline needs what is not there, or no question has two passages, or as many as the
-        largest k: it would repeat a smaller one under another name.
+        If a pipeline needs what is not there, or finds the same for two questions of the same
+        answers; if no question has two passages, or as many as the largest k: it would repeat a
+        smaller one under another name.
     """
     questions = retrieval.data.questions
     if pipelines is None:
         pipelines = (GIVEN,) if all(each.ranking for each in questions) else ("hybrid",)
+    for name in pipelines:
+        if Pipeline(name).base != GIVEN:
+            _check_retrievable(name, questions)
     # A smaller k is the beginning of the largest one's ranking.
     most = DEFAULT_K if ks is None else max(ks)
     ranked = {pipeline: retrieval.rankings(pipeline, most) for pipeline in map(Pipeline, pipelines)}
@@ -89,6 +95,16 @@ def retrieved(
                 )
             )
     return tuple(found)
+
+
+def _check_retrievable(pipeline: str, questions: Sequence[ComparedQuestion]) -> None:
+    """Raise ValueError if only their given passages tell two questions apart."""
+    try:
+        check_repeats((each.question, frozenset(each.answers)) for each in questions)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}, or compare over {GIVEN!r} alone: {pipeline!r} finds the same for both"
+        ) from error
 
 
 def _reached(

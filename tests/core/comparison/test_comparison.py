@@ -564,6 +564,18 @@ def test_neighbours_join_what_was_found_and_count_for_it() -> None:
         comparison.plan(last, replace(data, passages=twice))
 
 
+def test_questions_that_only_given_passages_tell_apart_are_not_retrieved_for() -> None:
+    """A retrieval pipeline finds the same for both, and one outcome would count as two."""
+    data = codes(6)
+    first = data.questions[0]
+    again = replace(first, id="again", ranking=first.ranking[::-1][:3], gold=())
+    data = replace(data, questions=(*data.questions, again))
+    assert Comparison(ks=(2,), pipelines=("given",)).plan(last, data).questions == 7
+    for pipelines in (("given", "sparse"), ("sparse",)):
+        with pytest.raises(ValueError, match=r"question 7 repeats .*'sparse' finds the same for"):
+            Comparison(ks=(2,), pipelines=pipelines).plan(last, data)
+
+
 class Own:
     """A strategy of one's own: by known distracting effects, against a profile."""
 
