@@ -8,9 +8,10 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from langchain_posrag.documents import copy_with
+from langchain_posrag.vector_stores import QDRANT, class_names
 
 ADDED_METADATA = {
-    "langchain_qdrant.qdrant.QdrantVectorStore": ("_id", "_collection_name"),
+    QDRANT: ("_id", "_collection_name"),
     "langchain_qdrant.vectorstores.Qdrant": ("_id", "_collection_name"),
     "langchain_milvus.vectorstores.milvus.Milvus": ("pk",),
 }
@@ -23,7 +24,7 @@ def as_added(store: VectorStore, documents: Iterable[Document]) -> list[Document
     By what was added, the dense and the sparse leg know that a document of both is the same one.
     """
     documents = list(documents)
-    names = (f"{cls.__module__}.{cls.__qualname__}" for cls in type(store).__mro__)
+    names = class_names(store)
     keys = next((ADDED_METADATA[name] for name in names if name in ADDED_METADATA), ())
     return [_as_added(document, keys) for document in documents] if keys else documents
 

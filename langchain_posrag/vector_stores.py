@@ -34,7 +34,7 @@ def higher_is_better(store: VectorStore) -> bool:
     ValueError
         If the store is not known.
     """
-    names = _class_names(store)
+    names = class_names(store)
     if FAISS in names:
         return store.index.metric_type == _INNER_PRODUCT  # type: ignore[attr-defined, no-any-return]
     if QDRANT in names:
@@ -66,7 +66,7 @@ def search_arguments(store: VectorStore, k: int, where: Where) -> dict[str, Any]
     so is asked for no more than it holds.
     """
     arguments: dict[str, Any] = {"k": k}
-    faiss = FAISS in _class_names(store)
+    faiss = FAISS in class_names(store)
     if faiss:
         everything = max(1, store.index.ntotal)  # type: ignore[attr-defined]
         arguments["k"] = min(k, everything)
@@ -81,7 +81,7 @@ def search_arguments(store: VectorStore, k: int, where: Where) -> dict[str, Any]
             return passes(document.metadata)
 
         return {**arguments, "filter": keep}
-    native = native_filter(_class_names(store), where)
+    native = native_filter(class_names(store), where)
     return arguments if native is None else {**arguments, "filter": native}
 
 
@@ -90,8 +90,9 @@ def replaces_documents(store: VectorStore) -> bool:
 
     FAISS raises instead, and only after it has added the vector.
     """
-    return FAISS not in _class_names(store)
+    return FAISS not in class_names(store)
 
 
-def _class_names(store: VectorStore) -> list[str]:
+def class_names(store: VectorStore) -> list[str]:
+    """Return the names of a store's class and of those it inherits from, with their modules."""
     return [f"{cls.__module__}.{cls.__qualname__}" for cls in type(store).__mro__]

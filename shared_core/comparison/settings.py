@@ -75,9 +75,9 @@ def retrieved(
     questions = retrieval.data.questions
     if pipelines is None:
         pipelines = (GIVEN,) if all(each.ranking for each in questions) else ("hybrid",)
-    for name in pipelines:
-        if Pipeline(name).base != GIVEN:
-            _check_retrievable(name, questions)
+    retrieving = [name for name in pipelines if Pipeline(name).base != GIVEN]
+    if retrieving:
+        _check_retrievable(retrieving[0], questions)
     # A smaller k is the beginning of the largest one's ranking.
     most = DEFAULT_K if ks is None else max(ks)
     ranked = {pipeline: retrieval.rankings(pipeline, most) for pipeline in map(Pipeline, pipelines)}

@@ -121,7 +121,7 @@ class Approximate:
 
     def _clips(self, vectors: Vectors) -> bool:
         """Whether a component is too large for the scale: a single one widens the margin of all."""
-        return max(float(vectors.max()), -float(vectors.min())) * self.scale > 127.5
+        return _largest(vectors) * self.scale > 127.5
 
     def search(
         self, queries: Vectors, k: int, allowed: Bools | None, *, longest: float, rounding: float
@@ -269,8 +269,13 @@ def _close(rows: Rows, near: Scores, off: float, k: int) -> tuple[Rows, float]:
 
 def _scale(values: Vectors) -> float:
     """Return what puts the largest of `values` at 127; 1 if all of them are next to nothing."""
-    largest = max(float(values.max()), -float(values.min()))
+    largest = _largest(values)
     return 127 / largest if largest > NOTHING else 1.0
+
+
+def _largest(values: Vectors) -> float:
+    """Return the size of the largest component."""
+    return max(float(values.max()), -float(values.min()))
 
 
 def _lengths(rows: Vectors) -> Scores:

@@ -12,14 +12,9 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Rows, Vectors
 from shared_core.index.approximate import Approximate
-from shared_core.index.dense_query import (
-    DenseQuery,
-    best_of,
-    best_of_all,
-    kth_best,
-    products,
-)
+from shared_core.index.dense_query import DenseQuery, best_of_all, products
 from shared_core.index.faiss_memory import memory
+from shared_core.index.select import best_of, kth_best
 from shared_core.native import kernels
 from shared_core.vectors import l2_normalized
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from shared_core.arrays import Bools, Rows, Scores, Vectors
-from shared_core.index.select import reaching
+from shared_core.index.select import best_of, reaching
 from shared_core.native import kernels
 
 
@@ -58,18 +57,3 @@ def best_of_all(vectors: Vectors, vector: Vectors, k: int, allowed: Bools | None
     if allowed is not None:
         rows = rows[allowed[rows]]
     return best_of(rows, scores[rows], k)
-
-
-def best_of(rows: Rows, scores: npt.NDArray[np.floating], k: int) -> Rows:
-    """Return the best `k` of `rows`, both ascending, by their scores, shape (len(rows),)."""
-    if rows.size <= k:
-        return rows
-    near = reaching(scores, k)
-    best = rows[near[(-scores[near]).argsort(kind="stable")[:k]]]
-    best.sort()
-    return best
-
-
-def kth_best(scores: Scores, k: int) -> float:
-    """Return the k-th best score; minus infinity if they are fewer."""
-    return float(np.partition(scores, -k)[-k]) if scores.size >= k else -np.inf

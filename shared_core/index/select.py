@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Rows
+from shared_core.arrays import Rows, Scores
 
 STRIPES = 64
 """Parts at most, of which the maxima are taken."""
@@ -40,6 +40,24 @@ def reaching(scores: npt.NDArray[np.floating], k: int) -> Rows:
     rows = _at_least(scores, _kth(maxima, k))
     close = scores[rows]
     return rows[_at_least(close, _kth(close, k))]
+
+
+def best_of(rows: Rows, scores: npt.NDArray[np.floating], k: int) -> Rows:
+    """Return the best `k` of `rows`, both ascending, by their scores, shape (len(rows),).
+
+    Ties at the end go to earlier rows.
+    """
+    if rows.size <= k:
+        return rows
+    near = reaching(scores, k)
+    best = rows[near[(-scores[near]).argsort(kind="stable")[:k]]]
+    best.sort()
+    return best
+
+
+def kth_best(scores: Scores, k: int) -> float:
+    """Return the k-th best score; minus infinity if they are fewer."""
+    return float(_kth(scores, k)) if scores.size >= k else -np.inf
 
 
 def distinct(rows: Rows) -> Rows:

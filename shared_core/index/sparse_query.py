@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Rows, Scores
-from shared_core.index.select import reaching
+from shared_core.index.select import best_of
 from shared_core.index.sparse_view import SparseView
 from shared_core.native import kernels
 
@@ -59,8 +59,7 @@ class SparseQuery:
             )
         scores, matching = self._everywhere
         rows = (matching if allowed is None else matching & allowed).nonzero()[0]
-        near = rows[reaching(scores[rows], k)]
-        return near[(-scores[near]).argsort(kind="stable")[:k]]
+        return best_of(rows, scores[rows], k)
 
     def at(self, rows: Rows) -> Scores:
         """Return the exact scores of `rows`, shape (len(rows),); 0 for rows that do not match."""

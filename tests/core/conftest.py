@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from shared_core.native import kernels
+
+from .making import saved_index
 
 
 @pytest.fixture(scope="module", params=["compiled", "numpy"])
@@ -18,3 +22,15 @@ def either_way(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernels, "built", compiled)
         yield
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index with a file of every kind, not to be changed."""
+    return saved_index(tmp_path_factory.mktemp("saved") / "index")
+
+
+@pytest.fixture
+def folder(saved: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be changed."""
+    return Path(shutil.copytree(saved, tmp_path / "index"))

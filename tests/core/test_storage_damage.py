@@ -12,18 +12,7 @@ import pytest
 
 from shared_core import CorruptIndexError, HybridIndex, IndexFormatError, Passage
 
-from .making import data_of, saved_index
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return saved_index(tmp_path_factory.mktemp("saved") / "index")
-
-
-@pytest.fixture
-def folder(saved: Path, tmp_path: Path) -> Path:
-    """A copy to damage."""
-    return Path(shutil.copytree(saved, tmp_path / "index"))
+from .making import data_of
 
 
 def truncate(path: Path) -> None:

@@ -16,22 +16,11 @@ import pytest
 from shared_core import CorruptIndexError, HybridIndex, Passage
 from shared_core.index.manifest import seal, write_manifest
 
-from .making import data_of, saved_index
+from .making import data_of
 
 Manifest = dict[str, Any]
 ROWS, DIM = 201, 16
 """Of `saved_index`."""
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return saved_index(tmp_path_factory.mktemp("saved") / "index")
-
-
-@pytest.fixture
-def folder(saved: Path, tmp_path: Path) -> Path:
-    """A copy to change."""
-    return Path(shutil.copytree(saved, tmp_path / "index"))
 
 
 def manifest_of(folder: Path) -> Manifest:
