@@ -20,6 +20,7 @@ from shared_core.explanations import merged, ranked
 Model = TypeVar("Model", bound=BaseModel)
 
 _IMMUTABLE = frozenset({str, int, float, bool, type(None)})
+_new = object.__new__
 _set_values, _set_given, _set_extra, _set_private = (
     vars(BaseModel)[slot].__set__
     for slot in (
@@ -68,7 +69,7 @@ def explained_node(node: BaseNode, why: dict[str, Any]) -> ExplainedNode:
 
 def _model(model: type[Model], values: dict[str, Any], given: set[str]) -> Model:
     """Return a model without extra or private fields; most of an answer's time goes into these."""
-    made = model.__new__(model)
+    made = _new(model)
     _set_values(made, values)
     _set_given(made, given)
     _set_extra(made, None)
@@ -136,13 +137,13 @@ def isolated(node: BaseNode) -> BaseNode:
     """Copy a node so that changing the copy leaves the original as it is."""
     plain = type(node).__copy__ is BaseModel.__copy__ and not node.__pydantic_extra__
     if plain and not node.__pydantic_private__:
-        copied = _model(type(node), vars(node).copy(), node.model_fields_set.copy())
+        copied = _model(type(node), vars(node).copy(), node.__pydantic_fields_set__.copy())
     else:
         copied = copy(node)
     fields = vars(copied)
     fields["metadata"] = {
         key: value if type(value) in _IMMUTABLE else deepcopy(value)
-        for key, value in node.metadata.items()
+        for key, value in fields["metadata"].items()
     }
     for name in _CONTAINERS:
         fields[name] = fields[name].copy()

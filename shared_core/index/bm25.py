@@ -17,8 +17,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Scores
-
 Variant = Literal["lucene", "okapi"]
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -85,10 +83,11 @@ class BM25Options:
             return 0.0
         return float(np.mean(np.log(n - present + 0.5) - np.log(present + 0.5)))
 
-    def length_norm(self, lengths: npt.NDArray[np.number], mean: float) -> Scores:
-        """Return ``k1 * (1 - b + b * length / mean)``, the denominator's part beside the count.
+    def length_norm(self, mean: float) -> tuple[float, float]:
+        """Return slope and base of ``k1 * (1 - b + b * length / mean)``, a line over the length.
 
-        Kept above zero, so that an absent term weighs 0 also where ``k1`` is 0.
+        It is the denominator's part beside the count. Kept above zero, so that an absent term
+        weighs 0 also where ``k1`` is 0.
         """
         slope = self.k1 * self.b / mean if mean > 0 else 0.0
-        return lengths.astype(np.float64) * slope + (self.k1 * (1 - self.b) + _TINY)
+        return slope, self.k1 * (1 - self.b) + _TINY

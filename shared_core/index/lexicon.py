@@ -52,10 +52,8 @@ class Lexicon:
     def lookup(self, text: str) -> dict[int, int]:
         """Return number -> occurrences of the known tokens of `text`, in first-occurrence order."""
         occurrences: dict[int, int] = {}
-        ids = self.ids
-        for token in self.tokenizer(text):
-            number = ids.get(token)
-            if number is not None:
+        for piece in self._split(text):
+            for number in self._known.get(piece) or self._known.among(piece):
                 occurrences[number] = occurrences.get(number, 0) + 1
         return occurrences
 
@@ -67,6 +65,11 @@ class _Numbers(dict[str, tuple[int, ...]]):
         super().__init__()
         self._ids = ids
         self._tokens = tokens
+
+    def among(self, piece: str) -> list[int]:
+        """Return the numbers of those tokens in a piece that have one."""
+        ids = self._ids
+        return [ids[token] for token in self._tokens(piece) if token in ids]
 
     def __missing__(self, piece: str) -> tuple[int, ...]:
         ids = self._ids

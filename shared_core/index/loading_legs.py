@@ -11,7 +11,7 @@ import faiss
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Vectors
+from shared_core.arrays import Ints, Vectors
 from shared_core.errors import CorruptIndexError
 from shared_core.index.approximate import CODEC, Approximate, Kind
 from shared_core.index.array_files import read_array
@@ -96,44 +96,50 @@ def read_sparse(data: Path, manifest: Mapping[str, Any], vocabulary: int) -> Spa
     with reading(data.parent / MANIFEST):
         options = BM25Options(**manifest["bm25"])
     rows, df = manifest["passages"], read_array(data / DF, 1, np.int64)
+    lengths = read_array(data / LENGTHS, 1, np.int32)
+    not_theirs = f"it does not hold the lengths of {rows} passages"
+    with reading(data / LENGTHS):
+        if lengths.shape != (rows,) or lengths.min(initial=0) < 0:
+            raise ValueError(not_theirs)
     segments: list[Segment] = []
     found, first, occurrences = np.zeros(df.size, np.int64), 0, 0
     for number in range(segments_of(manifest["files"])):
-        segment = _read_segment(data, number, range(first, rows), df.size)
+        segment = _read_segment(data, number, range(first, rows), df.size, lengths)
         found[segment.terms] += np.diff(segment.starts)
         first = int(segment.rows.max(initial=first - 1)) + 1
         occurrences += int(segment.counts.sum())
         segments.append(segment)
-    lengths = read_array(data / LENGTHS, 1, np.int32)
     with reading(data / DF):
         if df.size > vocabulary or not np.array_equal(df, found):
             raise ValueError("it counts other words than the postings hold")
     with reading(data / LENGTHS):
-        if lengths.shape != (rows,) or lengths.min(initial=0) < 0 or lengths.sum() != occurrences:
-            raise ValueError(f"it does not hold the lengths of {rows} passages")
+        if lengths.sum() != occurrences:
+            raise ValueError(not_theirs)
     return SparseView(options, tuple(segments), lengths, df)
 
 
-def _read_segment(data: Path, number: int, rows: range, vocabulary: int) -> Segment:
+def _read_segment(data: Path, number: int, among: range, vocabulary: int, lengths: Ints) -> Segment:
     def read(name: str, *dtypes: type[np.integer]) -> npt.NDArray[Any]:
         return read_array(data / postings_name(number, name), 1, *dtypes)
 
-    segment = Segment(
-        read("terms", np.int32),
-        read("starts", np.int64),
-        read("rows", np.int32),
-        read("counts", np.uint16, np.int32),
-    )
-    for name, sound in _soundness(segment, rows, vocabulary):
+    terms, starts, rows = read("terms", np.int32), read("starts", np.int64), read("rows", np.int32)
+    counts = read("counts", np.uint16, np.int32)
+    for name, sound in _soundness(terms, starts, rows, counts, among, vocabulary):
         if not sound:
             path = data / postings_name(number, name)
             raise CorruptIndexError(f"{path} cannot be read: it holds no {name} of postings")
-    return segment
+    return Segment.of(terms, starts, rows, counts, lengths[rows])
 
 
-def _soundness(segment: Segment, among: range, vocabulary: int) -> Iterator[tuple[str, bool]]:
+def _soundness(
+    terms: Ints,
+    starts: npt.NDArray[np.int64],
+    rows: Ints,
+    counts: npt.NDArray[np.integer],
+    among: range,
+    vocabulary: int,
+) -> Iterator[tuple[str, bool]]:
     """Say of each array of a segment whether it is as `Segment` has it, given those before."""
-    terms, starts, rows, counts = segment.terms, segment.starts, segment.rows, segment.counts
     yield "terms", _within(terms, range(vocabulary)) and bool((terms[1:] > terms[:-1]).all())
     ends = starts.size == terms.size + 1 and starts[0] == 0 and starts[-1] == rows.size
     yield "starts", bool(ends and (starts[1:] > starts[:-1]).all())

@@ -1,4 +1,4 @@
-"""Postings: which rows hold a term, and how often. Counts only; weights come at query time."""
+"""Postings: which rows hold a term, and how often. Weights come at query time."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ class Segment:
         Term numbers, ascending, shape (t,).
     starts
         Where each term's postings begin, shape (t + 1,).
-    rows, counts
-        Row and occurrences of each posting, shape (p,); rows ascend within a term.
+    rows, counts, lengths
+        Row and occurrences of each posting, and the tokens of that row, shape (p,); rows ascend
+        within a term. A row's length stands beside each of its counts because a search that
+        looked it up by row would wait for memory most of the time.
     """
 
     terms: Ints
     starts: npt.NDArray[np.int64]
     rows: Ints
     counts: Counts
+    lengths: Counts
 
     @classmethod
     def build(cls, documents: Sequence[Sequence[int]], first_row: int) -> Segment:
@@ -44,7 +47,7 @@ class Segment:
         first = run_starts(keys)
         numbers, rows = np.divmod(keys[first], max(len(documents), 1))
         counts = np.diff(np.append(first, keys.size))
-        return cls._from_sorted(numbers, rows + first_row, counts)
+        return cls._from_sorted(numbers, rows + first_row, counts, lengths[rows])
 
     @classmethod
     def merge(cls, segments: Sequence[Segment], keep: Bools | None) -> Segment:
@@ -60,12 +63,13 @@ class Segment:
         numbers = np.concatenate([np.repeat(s.terms, np.diff(s.starts)) for s in segments])
         rows = np.concatenate([s.rows for s in segments])
         counts = np.concatenate([s.counts for s in segments])
+        lengths = np.concatenate([s.lengths for s in segments])
         if keep is not None:
             kept = keep[rows]
             rows = (np.cumsum(keep, dtype=np.int32) - 1)[rows[kept]]
-            numbers, counts = numbers[kept], counts[kept]
+            numbers, counts, lengths = numbers[kept], counts[kept], lengths[kept]
         order = np.argsort(numbers, kind="stable")
-        return cls._from_sorted(numbers[order], rows[order], counts[order])
+        return cls._from_sorted(numbers[order], rows[order], counts[order], lengths[order])
 
     @classmethod
     def _from_sorted(
@@ -73,16 +77,31 @@ class Segment:
         numbers: npt.NDArray[np.integer],
         rows: npt.NDArray[np.integer],
         counts: npt.NDArray[np.integer],
+        lengths: npt.NDArray[np.integer],
     ) -> Segment:
         starts = run_starts(numbers)
-        terms = numbers[starts]
-        narrow = counts.size == 0 or counts.max() < 2**16
-        return cls(
-            terms.astype(np.int32),
-            np.append(starts, numbers.size).astype(np.int64),
-            rows.astype(np.int32),
-            counts.astype(np.uint16) if narrow else counts.astype(np.int32),
-        )
+        terms = numbers[starts].astype(np.int32)
+        starts = np.append(starts, numbers.size).astype(np.int64)
+        return cls.of(terms, starts, rows.astype(np.int32), counts, lengths)
+
+    @classmethod
+    def of(
+        cls,
+        terms: Ints,
+        starts: npt.NDArray[np.int64],
+        rows: Ints,
+        counts: npt.NDArray[np.integer],
+        lengths: npt.NDArray[np.integer],
+    ) -> Segment:
+        """Return a segment with counts and lengths as narrow as both of them fit."""
+        narrow = max(counts.max(initial=0), lengths.max(initial=0)) < 2**16
+
+        def fit(values: npt.NDArray[np.integer]) -> Counts:
+            if narrow:
+                return values.astype(np.uint16, copy=False)
+            return values.astype(np.int32, copy=False)
+
+        return cls(terms, starts, rows, fit(counts), fit(lengths))
 
     @property
     def size(self) -> int:
@@ -91,16 +110,16 @@ class Segment:
 
     @property
     def arrays(self) -> Postings:
-        """All four, for the kernels."""
-        return self.terms, self.starts, self.rows, self.counts
+        """All five, for the kernels."""
+        return self.terms, self.starts, self.rows, self.counts, self.lengths
 
-    def find(self, term: int) -> tuple[Ints, Counts]:
-        """Return the rows that hold a term, and how often each does."""
+    def find(self, term: int) -> tuple[Ints, Counts, Counts]:
+        """Return the rows that hold a term, how often each does, and their lengths."""
         wanted = np.int32(term)
         first = self.terms.searchsorted(wanted)
         after = self.terms.searchsorted(wanted, "right")
         span = slice(self.starts[first], self.starts[after])
-        return self.rows[span], self.counts[span]
+        return self.rows[span], self.counts[span], self.lengths[span]
 
     def frequencies_of(self, rows: Bools, terms: int) -> npt.NDArray[np.int64]:
         """Return, for each of `terms` terms, how many of the marked rows hold it."""

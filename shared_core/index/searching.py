@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools
+from shared_core.arrays import Bools, Rows
 from shared_core.index.dense_query import DenseQuery
 from shared_core.index.lexicon import Lexicon
 from shared_core.index.metadata import Where
 from shared_core.index.select import distinct
 from shared_core.index.sparse_query import SparseQuery
 from shared_core.index.state import State
+from shared_core.native import kernels
 from shared_core.scoring.fusion import Alpha, check_alpha, check_fusion
 from shared_core.scoring.ranking import check_k, rank_pool
 from shared_core.types import Fusion, Ranking
@@ -103,7 +104,7 @@ class Search:
             beside = _beside.submit(self._sparse, text)
             dense = state.dense.query(query, self.depth, self.allowed)
             sparse = beside.result()
-        return self._ranking(text, dense, sparse)
+        return self._ranking(text, dense, *sparse)
 
     def many(
         self, texts: Sequence[str], vectors: Sequence[npt.ArrayLike] | npt.NDArray[np.floating]
@@ -122,13 +123,14 @@ class Search:
 
         ahead = map if self.state.size < WORTH_AHEAD else _beside.map
         return [
-            self._ranking(text, query, self._sparse(text))
+            self._ranking(text, query, *self._sparse(text))
             for block, prepared in zip(blocks, ahead(dense, blocks), strict=True)
             for text, query in zip(texts[block], prepared, strict=True)
         ]
 
-    def _sparse(self, text: str) -> SparseQuery:
-        return SparseQuery(self.state.sparse, self.lexicon.lookup(text))
+    def _sparse(self, text: str) -> tuple[SparseQuery, Rows]:
+        query = SparseQuery(self.state.sparse, self.lexicon.lookup(text))
+        return query, query.best(self.depth, self.allowed)
 
     def _nothing_there(self) -> bool:
         allowed = self.allowed
@@ -137,16 +139,22 @@ class Search:
     def _nothing(self) -> Ranking:
         return Ranking([], [], [], [], [], [], [], [], 0.0, self.fusion)
 
-    def _ranking(self, text: str, dense: DenseQuery, sparse: SparseQuery) -> Ranking:
+    def _ranking(
+        self, text: str, dense: DenseQuery, sparse: SparseQuery, matching: Rows
+    ) -> Ranking:
         """Pool what both legs find, score the pool by both, fuse, and keep the best `k`."""
-        state, depth = self.state, self.depth
-        rows = distinct(np.concatenate([dense.best, sparse.best(depth, self.allowed)]))
-        by_meaning = dense.at(rows)
+        state = self.state
+        if kernels.built:
+            pool = kernels.pool(dense.vectors, dense.vector, dense.best, *sparse.postings, matching)
+            rows, by_meaning, by_words = pool
+        else:
+            rows = distinct(np.concatenate([dense.best, matching]))
+            by_meaning, by_words = dense.at(rows), sparse.at(rows)
         cosine = state.dense.metric == "cosine"
         nearest = float(by_meaning[by_meaning.argmax()]) if cosine else None
         return rank_pool(
             by_meaning,
-            sparse.at(rows),
+            by_words,
             k=self.k,
             alpha=self.alpha,
             fusion=self.fusion,

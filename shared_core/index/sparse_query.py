@@ -13,6 +13,7 @@ from shared_core.arrays import Bools, Rows, Scores
 from shared_core.index.select import best_of
 from shared_core.index.sparse_view import SparseView
 from shared_core.native import kernels
+from shared_core.native.kernels import Norm, Postings
 
 
 class SparseQuery:
@@ -32,20 +33,24 @@ class SparseQuery:
 
     def __init__(self, view: SparseView, terms: Mapping[int, int]) -> None:
         self._view = view
-        options, n, mean_idf = view.options, view.alive_count, view.mean_idf
-        known = [term for term in terms if term < view.df.size]
-        found = zip(view.df[known].tolist() if known else (), known, strict=True)
+        idf, gain = view.idf, view.options.gain
         weighed = [
-            (options.idf(df, n, mean_idf) * terms[term] * options.gain, term)
-            for df, term in found
-            if df
+            (known * count * gain, term)
+            for term, count in terms.items()
+            if (known := idf[term]) is not None
         ]
         weighed.sort(key=itemgetter(0), reverse=True)  # equal ones as in the query
         self._weights = [weight for weight, _ in weighed]
         self._terms = [term for _, term in weighed]
 
+    @property
+    def postings(self) -> tuple[tuple[Postings, ...], list[int], list[float], Norm]:
+        """Segments, terms, weights and norm, for the kernels."""
+        view = self._view
+        return view.postings, self._terms, self._weights, view.norm
+
     def best(self, k: int, allowed: Bools | None = None) -> Rows:
-        """Return the best `k` rows that share a term with the query, in no order.
+        """Return the best `k` rows that share a term with the query, ascending.
 
         Ties go to earlier rows. `allowed` marks the rows that may be found, shape (rows,);
         deleted rows never are.
@@ -54,9 +59,7 @@ class SparseQuery:
         if view.alive is not None:
             allowed = view.alive if allowed is None else allowed & view.alive
         if kernels.built:
-            return kernels.best_postings(
-                view.postings, self._terms, self._weights, view.norms, k, allowed
-            )
+            return kernels.best_postings(*self.postings, view.size, k, allowed)
         scores, matching = self._everywhere
         rows = (matching if allowed is None else matching & allowed).nonzero()[0]
         return best_of(rows, scores[rows], k)
@@ -65,7 +68,7 @@ class SparseQuery:
         """Return the exact scores of `rows`, shape (len(rows),); 0 for rows that do not match."""
         view = self._view
         if kernels.built:
-            return kernels.postings_at(view.postings, self._terms, self._weights, view.norms, rows)
+            return kernels.postings_at(*self.postings, view.size, rows)
         return self._everywhere[0][rows]
 
     def weigh(self, texts: Sequence[Mapping[int, int]], lengths: Sequence[int]) -> Scores:
@@ -79,11 +82,11 @@ class SparseQuery:
             Tokens of each passage.
         """
         view = self._view
-        norms = view.options.length_norm(np.array(lengths), view.mean_length)
+        sizes = np.array(lengths)
         scores = np.zeros(len(texts))
         for term, weight in zip(self._terms, self._weights, strict=True):
             counts = np.array([text.get(term, 0) for text in texts])
-            scores += _saturated(weight, counts, norms)
+            scores += _saturated(weight, counts, sizes, view.norm)
         return scores
 
     @cached_property
@@ -93,17 +96,24 @@ class SparseQuery:
         found = [segment.find(term) for term in self._terms for segment in view.segments]
         if not found:
             return np.zeros(view.size), np.zeros(view.size, np.bool_)
-        rows = np.concatenate([rows for rows, _ in found], dtype=np.intp)
-        counts = np.concatenate([counts for _, counts in found])
-        sizes = [rows.size for rows, _ in found]
+        rows = np.concatenate([rows for rows, _, _ in found], dtype=np.intp)
+        counts = np.concatenate([counts for _, counts, _ in found])
+        lengths = np.concatenate([lengths for _, _, lengths in found])
+        sizes = [rows.size for rows, _, _ in found]
         weights = np.repeat(np.repeat(self._weights, len(view.segments)), sizes)
         matching = np.zeros(view.size, np.bool_)
         matching[rows] = True
-        values = _saturated(weights, counts, view.norms.take(rows))
+        values = _saturated(weights, counts, lengths, view.norm)
         scores = np.bincount(rows, values, view.size)  # adds up in this order
         return np.asarray(scores, np.float64), matching
 
 
-def _saturated(weight: float | Scores, counts: npt.NDArray[np.integer], norms: Scores) -> Scores:
-    """Return what a term that occurs so often adds to a score; counts, norms of shape (n,)."""
-    return weight * (counts / (counts + norms))
+def _saturated(
+    weight: float | Scores,
+    counts: npt.NDArray[np.integer],
+    lengths: npt.NDArray[np.integer],
+    norm: Norm,
+) -> Scores:
+    """Return what a term that occurs so often adds to a score; counts, lengths of shape (n,)."""
+    slope, base = norm
+    return weight * (counts / (counts + (lengths.astype(np.float64) * slope + base)))

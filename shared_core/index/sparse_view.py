@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Ints, Rows, Scores
+from shared_core.arrays import Bools, Ints, Rows
 from shared_core.index.bm25 import BM25Options
 from shared_core.index.postings import Segment
-from shared_core.native.kernels import Postings
+from shared_core.native.kernels import Norm, Postings
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,19 @@ class SparseView:
         return float(lengths.mean(dtype=np.float64)) if lengths.size else 0.0
 
     @cached_property
-    def norms(self) -> Scores:
-        """See `BM25Options.length_norm`; by row, shape (rows,)."""
-        return self.options.length_norm(self.lengths, self.mean_length)
+    def norm(self) -> Norm:
+        """See `BM25Options.length_norm`."""
+        return self.options.length_norm(self.mean_length)
 
     @cached_property
     def postings(self) -> tuple[Postings, ...]:
         """The segments, for the kernels."""
         return tuple(segment.arrays for segment in self.segments)
+
+    @cached_property
+    def idf(self) -> Idf:
+        """The inverse document frequencies, term by term as they are asked for."""
+        return Idf(self)
 
     @cached_property
     def mean_idf(self) -> float:
@@ -117,3 +122,21 @@ class SparseView:
             return self
         merged = Segment.merge(self.segments, self.alive)
         return replace(self, segments=(merged,), lengths=self.lengths[self.alive], alive=None)
+
+
+class Idf(dict[int, float | None]):
+    """Term -> inverse document frequency; None for a term that no alive row holds."""
+
+    def __init__(self, view: SparseView) -> None:
+        super().__init__()
+        self._df, self._of, self._n, self._mean = (
+            view.df,
+            view.options.idf,
+            view.alive_count,
+            view.mean_idf,
+        )
+
+    def __missing__(self, term: int) -> float | None:
+        df = int(self._df[term]) if term < self._df.size else 0
+        self[term] = idf = self._of(df, self._n, self._mean) if df else None
+        return idf

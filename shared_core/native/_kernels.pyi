@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Rows, Scores, Vectors
-from shared_core.native.kernels import Columns, Postings
+from shared_core.native.kernels import Columns, Norm, Postings
 
 INTERFACE: int
 
@@ -26,7 +26,8 @@ def best_postings(
     segments: tuple[Postings, ...],
     terms: list[int],
     weights: list[float],
-    norms: Scores,
+    norm: Norm,
+    size: int,
     k: int,
     allowed: Bools | None,
     /,
@@ -35,10 +36,22 @@ def postings_at(
     segments: tuple[Postings, ...],
     terms: list[int],
     weights: list[float],
-    norms: Scores,
+    norm: Norm,
+    size: int,
     rows: Rows,
     /,
 ) -> bytearray: ...
+def pool(
+    vectors: Vectors,
+    query: Vectors,
+    near: Rows,
+    segments: tuple[Postings, ...],
+    terms: list[int],
+    weights: list[float],
+    norm: Norm,
+    matching: Rows,
+    /,
+) -> tuple[bytearray, bytearray, bytearray]: ...
 def rank(
     dense: Scores,
     sparse: Scores,

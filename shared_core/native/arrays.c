@@ -30,6 +30,17 @@ Py_ssize_t length(const Py_buffer *view)
     return view->len / view->itemsize;
 }
 
+int check_rows(const Py_buffer *view, Py_ssize_t rows)
+{
+    const Py_ssize_t *values = view->buf;
+    for (Py_ssize_t i = 0; i < length(view); i++)
+        if (values[i] < 0 || values[i] >= rows) {
+            PyErr_Format(PyExc_IndexError, "there is no row %zd", values[i]);
+            return -1;
+        }
+    return 0;
+}
+
 int check_k(Py_ssize_t k)
 {
     if (k >= 1)

@@ -32,27 +32,61 @@ PyObject *floats(PyObject *module, PyObject *list)
     return bytes;
 }
 
-#define LANES 4
-typedef float Lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-#define LANES_AT(values) (*(const Lanes *)(values))
+#define LANES 16
+#define TOGETHER 4
+#define FLOATS(lanes) float __attribute__((vector_size(4 * (lanes)), aligned(4), may_alias))
+typedef FLOATS(LANES) Lanes;
+typedef union {
+    FLOATS(16) lanes;
+    FLOATS(8) halves[2];
+    FLOATS(4) quarters[4];
+    float each[16];
+} Sums;
 
-/* The product of two vectors, summed in the same order on every machine. */
-static float product(const float *row, const float *query, Py_ssize_t dim)
-{
-    Lanes a = {0}, b = {0}, c = {0}, d = {0};
-    Py_ssize_t i = 0;
-    for (; i + 4 * LANES <= dim; i += 4 * LANES) {
-        a += LANES_AT(row + i) * LANES_AT(query + i);
-        b += LANES_AT(row + i + LANES) * LANES_AT(query + i + LANES);
-        c += LANES_AT(row + i + 2 * LANES) * LANES_AT(query + i + 2 * LANES);
-        d += LANES_AT(row + i + 3 * LANES) * LANES_AT(query + i + 3 * LANES);
+/* The compiler writes products of either kind for each set of vector instructions. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#define AVX2 __attribute__((target("avx2")))
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
+#endif
+
+/* Products of some rows of vectors, or of the first `count`, with a query: each is summed in the
+ * same order on every machine. A few at a time, for one alone would wait for each of its sums. */
+#define FLOAT_PRODUCTS                                                                           \
+    (const float *vectors, Py_ssize_t dim, const float *query, const Py_ssize_t *rows,           \
+     Py_ssize_t count, float *products)                                                          \
+    {                                                                                            \
+        for (Py_ssize_t at = 0; at < count; at += TOGETHER) {                                    \
+            const float *row[TOGETHER];                                                          \
+            Sums sums[TOGETHER] = {0};                                                           \
+            Py_ssize_t i = 0, last = count - at < TOGETHER ? count - at : TOGETHER;              \
+            for (int j = 0; j < TOGETHER; j++) {                                                 \
+                Py_ssize_t number = at + (j < last ? j : 0);                                     \
+                row[j] = vectors + (rows ? rows[number] : number) * dim;                         \
+            }                                                                                    \
+            for (; i + LANES <= dim; i += LANES)                                                 \
+                for (int j = 0; j < TOGETHER; j++)                                               \
+                    sums[j].lanes += *(const Lanes *)(row[j] + i) * *(const Lanes *)(query + i); \
+            for (int j = 0; j < last; j++) {                                                     \
+                sums[j].halves[0] += sums[j].halves[1];                                          \
+                sums[j].quarters[0] += sums[j].quarters[1];                                      \
+                const float *each = sums[j].each;                                                \
+                float sum = (each[0] + each[1]) + (each[2] + each[3]);                           \
+                for (Py_ssize_t rest = i; rest < dim; rest++)                                    \
+                    sum += row[j][rest] * query[rest];                                           \
+                products[at + j] = sum;                                                          \
+            }                                                                                    \
+        }                                                                                        \
     }
-    a = (a + b) + (c + d);
-    float sum = (a[0] + a[1]) + (a[2] + a[3]);
-    for (; i < dim; i++)
-        sum += row[i] * query[i];
-    return sum;
-}
+
+static void float_products_plain FLOAT_PRODUCTS
+
+#ifdef AVX2
+AVX2 static void float_products_avx2 FLOAT_PRODUCTS
+AVX512 static void float_products_avx512 FLOAT_PRODUCTS
+#endif
+
+static void (*float_products)(const float *, Py_ssize_t, const float *, const Py_ssize_t *,
+                              Py_ssize_t, float *) = float_products_plain;
 
 /* A number that is as much less or greater than others as a float is. */
 static int32_t key_of(float value)
@@ -69,8 +103,8 @@ typedef struct {
     int16_t *words;
 } Rounded;
 
-/* Products of rows of bytes with a rounded vector. The compiler writes one for each set of vector
- * instructions: VNNI multiplies bytes, the others have to widen them and want the vector wide. */
+/* Products of rows of bytes with a rounded vector. AVX-512 (VNNI) multiplies bytes, the others have
+ * to widen them and want the vector wide. */
 #define BYTE_PRODUCTS(width)                                               \
     (const uint8_t *rows, Py_ssize_t count, Py_ssize_t dim, Rounded query, \
      int32_t *products)                                                    \
@@ -85,11 +119,9 @@ typedef struct {
 
 static void byte_products_plain BYTE_PRODUCTS(words)
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define AVX2 __attribute__((target("avx2")))
-#define VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
+#ifdef AVX2
 AVX2 static void byte_products_avx2 BYTE_PRODUCTS(words)
-VNNI static void byte_products_vnni BYTE_PRODUCTS(bytes)
+AVX512 static void byte_products_avx512 BYTE_PRODUCTS(bytes)
 #endif
 
 static void (*byte_products)(const uint8_t *, Py_ssize_t, Py_ssize_t, Rounded, int32_t *) =
@@ -97,13 +129,17 @@ static void (*byte_products)(const uint8_t *, Py_ssize_t, Py_ssize_t, Rounded, i
 
 void choose_products(void)
 {
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef AVX2
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2"))
+    if (__builtin_cpu_supports("avx2")) {
+        float_products = float_products_avx2;
         byte_products = byte_products_avx2;
+    }
     if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512vnni"))
-        byte_products = byte_products_vnni;
+        __builtin_cpu_supports("avx512vnni")) {
+        float_products = float_products_avx512;
+        byte_products = byte_products_avx512;
+    }
 #endif
 }
 
@@ -120,7 +156,7 @@ typedef struct {
  * together, in units of the products.
  *
  * A copy is v + e with |e| <= margin, the rounded query q + f with |f| = cut, so that their product
- * is off by v.f + e.q + e.f at most. `rounding` is ample for the float32 sums of `product`, and with
+ * is off by v.f + e.q + e.f at most. `rounding` is ample for the float32 sums of products, and with
  * them for the last digits of margin and longest; what underflows in them comes on top. Products
  * differ by less than INT32_MAX, so that as a slack it leaves out no row. */
 static int64_t round_query(const Dense *dense, const float *vector, Rounded query)
@@ -160,35 +196,43 @@ static int scan_copies(const Dense *dense, DenseQuery *queries, Py_ssize_t m)
         const uint8_t *codes = dense->codes + row * dense->dim;
         for (DenseQuery *query = queries; query < queries + m; query++) {
             byte_products(codes, size, dense->dim, query->rounded, products);
-            if (near_offer(&query->copies, products, size, row, dense->allowed) < 0)
+            if (near_offer(&query->copies, products, size, row, NULL, dense->allowed) < 0)
                 return -1;
         }
     }
     return 0;
 }
 
+/* Score a block of rows by the vectors themselves: of `rows`, or of those from `first` on. */
+static int offer_exactly(const Dense *dense, DenseQuery *query, Py_ssize_t size, Py_ssize_t first,
+                         const Py_ssize_t *rows, const char *allowed)
+{
+    float products[BLOCK];
+    int32_t keys[BLOCK];
+    float_products(dense->vectors + first * dense->dim, dense->dim, query->vector, rows, size,
+                   products);
+    for (Py_ssize_t i = 0; i < size; i++)
+        keys[i] = key_of(products[i]);
+    return near_offer(&query->exact, keys, size, first, rows, allowed);
+}
+
 /* Score what the copies let through, and all rows that have none, by the vectors themselves. */
 static int scan_exactly(const Dense *dense, DenseQuery *queries, Py_ssize_t m)
 {
-    int32_t keys[BLOCK];
     for (DenseQuery *query = queries; query < queries + m; query++) {
-        near_drop(&query->copies);
-        for (Py_ssize_t i = 0; i < query->copies.size; i++) {
-            Py_ssize_t row = query->copies.rows[i];
-            keys[0] = key_of(product(dense->vectors + row * dense->dim, query->vector, dense->dim));
-            if (near_offer(&query->exact, keys, 1, row, NULL) < 0)
+        Near *copies = &query->copies;
+        near_drop(copies);
+        for (Py_ssize_t at = 0; at < copies->size; at += BLOCK) {
+            Py_ssize_t size = copies->size - at < BLOCK ? copies->size - at : BLOCK;
+            if (offer_exactly(dense, query, size, 0, copies->rows + at, NULL) < 0)
                 return -1;
         }
     }
     for (Py_ssize_t row = dense->copied; row < dense->rows; row += BLOCK) {
         Py_ssize_t size = dense->rows - row < BLOCK ? dense->rows - row : BLOCK;
-        const float *vectors = dense->vectors + row * dense->dim;
-        for (DenseQuery *query = queries; query < queries + m; query++) {
-            for (Py_ssize_t i = 0; i < size; i++)
-                keys[i] = key_of(product(vectors + i * dense->dim, query->vector, dense->dim));
-            if (near_offer(&query->exact, keys, size, row, dense->allowed) < 0)
+        for (DenseQuery *query = queries; query < queries + m; query++)
+            if (offer_exactly(dense, query, size, row, NULL, dense->allowed) < 0)
                 return -1;
-        }
     }
     for (DenseQuery *query = queries; query < queries + m; query++)
         near_cut(&query->exact);
@@ -287,6 +331,18 @@ done:
     return found;
 }
 
+void vector_scores(const float *vectors, const float *query, Py_ssize_t dim, const Py_ssize_t *rows,
+                   Py_ssize_t n, double *scores)
+{
+    float products[BLOCK];
+    for (Py_ssize_t at = 0; at < n; at += BLOCK) {
+        Py_ssize_t size = n - at < BLOCK ? n - at : BLOCK;
+        float_products(vectors, dim, query, rows + at, size, products);
+        for (Py_ssize_t i = 0; i < size; i++)
+            scores[at + i] = products[i];
+    }
+}
+
 PyObject *vectors_at(PyObject *module, PyObject *args)
 {
     PyObject *arrays[3], *found = NULL;
@@ -298,20 +354,12 @@ PyObject *vectors_at(PyObject *module, PyObject *args)
         borrow(arrays[2], views + 2, "rows", "lq", 8) < 0)
         goto done;
     Py_ssize_t n = length(views + 2), dim = length(views + 1);
-    if (views[0].ndim != 2 || views[0].shape[1] != dim) {
+    if (views[0].ndim != 2 || views[0].shape[1] != dim)
         PyErr_SetString(PyExc_ValueError, "vectors and query do not fit each other");
-        goto done;
-    }
-    const Py_ssize_t *rows = views[2].buf;
-    for (Py_ssize_t i = 0; i < n; i++)
-        if (rows[i] < 0 || rows[i] >= views[0].shape[0]) {
-            PyErr_Format(PyExc_IndexError, "there is no row %zd", rows[i]);
-            goto done;
-        }
-    found = PyByteArray_FromStringAndSize(NULL, n * (Py_ssize_t)sizeof(double));
-    double *scores = found ? (double *)PyByteArray_AsString(found) : NULL;
-    for (Py_ssize_t i = 0; found && i < n; i++)
-        scores[i] = product((const float *)views[0].buf + rows[i] * dim, views[1].buf, dim);
+    else if (check_rows(views + 2, views[0].shape[0]) == 0 &&
+             (found = PyByteArray_FromStringAndSize(NULL, n * (Py_ssize_t)sizeof(double))))
+        vector_scores(views[0].buf, views[1].buf, dim, views[2].buf, n,
+                      (double *)PyByteArray_AsString(found));
 done:
     for (int i = 2; i >= 0; i--)
         give_back(views + i);

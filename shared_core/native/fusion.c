@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FEW 32 /* of which no more than these are wanted, the rest need not be sorted */
+
 /* Sort `order` by descending key, equal keys as they stand; `spare` has room for as many. */
 static void sort_stably(Py_ssize_t *order, Py_ssize_t n, const double *keys, Py_ssize_t *spare)
 {
@@ -37,25 +39,64 @@ static void sort_stably(Py_ssize_t *order, Py_ssize_t n, const double *keys, Py_
 typedef struct {
     const double *scores;
     double *part; /* before weighting, in [0, 1] */
-    Py_ssize_t *order, *rank;
+    Py_ssize_t *rank;
 } Leg;
 
-static void weigh_leg(const Leg *leg, Py_ssize_t n, Py_ssize_t *spare, double eps, double rrf_k,
-                      int all)
+/* Fill in the ranks, and leave the positions in their order. */
+static void rank_all(const Leg *leg, Py_ssize_t n, Py_ssize_t *order, Py_ssize_t *spare)
 {
     for (Py_ssize_t i = 0; i < n; i++)
-        leg->order[i] = i;
-    sort_stably(leg->order, n, leg->scores, spare);
-    double lowest = leg->scores[leg->order[n - 1]], highest = leg->scores[leg->order[0]];
-    for (Py_ssize_t rank = 0; rank < n; rank++) {
-        Py_ssize_t i = leg->order[rank];
-        leg->rank[i] = rank;
+        order[i] = i;
+    sort_stably(order, n, leg->scores, spare);
+    for (Py_ssize_t rank = 0; rank < n; rank++)
+        leg->rank[order[rank]] = rank;
+}
+
+/* Fill in the rank of one position alone. */
+static void rank_one(const Leg *leg, Py_ssize_t n, Py_ssize_t position)
+{
+    double score = leg->scores[position];
+    Py_ssize_t before = 0;
+    for (Py_ssize_t i = 0; i < position; i++)
+        before += leg->scores[i] >= score;
+    for (Py_ssize_t i = position + 1; i < n; i++)
+        before += leg->scores[i] > score;
+    leg->rank[position] = before;
+}
+
+/* Fill in the parts: min-max, or by the ranks, with nothing for the lowest scores unless `all`. */
+static void weigh(const Leg *leg, Py_ssize_t n, double eps, double rrf_k, int all)
+{
+    double lowest = leg->scores[0], highest = lowest;
+    for (Py_ssize_t i = 1; i < n; i++) {
+        lowest = leg->scores[i] < lowest ? leg->scores[i] : lowest;
+        highest = leg->scores[i] > highest ? leg->scores[i] : highest;
+    }
+    for (Py_ssize_t i = 0; i < n; i++)
         if (rrf_k == 0.0)
             leg->part[i] = (leg->scores[i] - lowest) / (highest - lowest + eps);
+        else if (all || leg->scores[i] > lowest)
+            leg->part[i] = (rrf_k + 1) / (rrf_k + 1 + (double)leg->rank[i]);
         else
-            leg->part[i] = (rrf_k + 1) / (rrf_k + 1 + (double)rank);
-        if (rrf_k != 0.0 && !all && !(leg->scores[i] > lowest))
             leg->part[i] = 0.0;
+}
+
+/* Put the best k positions into their order: by score, then by the dense score, then as they
+ * stand. */
+static void select_few(const double *scores, const double *dense, Py_ssize_t n, Py_ssize_t k,
+                       Py_ssize_t *order)
+{
+    Py_ssize_t size = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Py_ssize_t at = size;
+        while (at > 0 && (scores[i] > scores[order[at - 1]] ||
+                          (scores[i] == scores[order[at - 1]] && dense[i] > dense[order[at - 1]])))
+            at--;
+        if (at == k)
+            continue;
+        size += size < k;
+        memmove(order + at + 1, order + at, (size_t)(size - 1 - at) * sizeof *order);
+        order[at] = i;
     }
 }
 
@@ -94,22 +135,31 @@ PyObject *rank(PyObject *module, PyObject *args)
     }
     k = k < n ? k : n;
     parts = malloc((size_t)n * 3 * sizeof *parts);
-    places = malloc((size_t)n * 6 * sizeof *places);
+    places = malloc((size_t)n * 4 * sizeof *places);
     if (!parts || !places) {
         PyErr_NoMemory();
         goto done;
     }
-    Leg by_meaning = {dense.buf, parts, places, places + n};
-    Leg by_words = {sparse.buf, parts + n, places + 2 * n, places + 3 * n};
+    Leg by_meaning = {dense.buf, parts, places}, by_words = {sparse.buf, parts + n, places + n};
     double *scores = parts + 2 * n;
-    Py_ssize_t *order = places + 4 * n, *spare = places + 5 * n;
-    weigh_leg(&by_meaning, n, spare, eps, rrf_k, 1);
-    weigh_leg(&by_words, n, spare, eps, rrf_k, 0);
-    for (Py_ssize_t i = 0; i < n; i++) {
-        scores[i] = weight * by_meaning.part[i] + (1 - weight) * by_words.part[i];
-        order[i] = by_meaning.order[i];
+    Py_ssize_t *order = places + 2 * n, *spare = places + 3 * n;
+    int few = k <= FEW && rrf_k == 0.0;
+    if (!few) {
+        rank_all(&by_words, n, order, spare);
+        rank_all(&by_meaning, n, order, spare); /* last: equal scores come in its order */
     }
-    sort_stably(order, n, scores, spare);
+    weigh(&by_words, n, eps, rrf_k, 0);
+    weigh(&by_meaning, n, eps, rrf_k, 1);
+    for (Py_ssize_t i = 0; i < n; i++)
+        scores[i] = weight * by_meaning.part[i] + (1 - weight) * by_words.part[i];
+    if (!few)
+        sort_stably(order, n, scores, spare);
+    else
+        select_few(scores, by_meaning.scores, n, k, order);
+    for (Py_ssize_t i = 0; few && i < k; i++) {
+        rank_one(&by_meaning, n, order[i]);
+        rank_one(&by_words, n, order[i]);
+    }
     lists[0] = list_of(NULL, rows.buf, order, k);
     lists[1] = list_of(scores, NULL, order, k);
     lists[2] = list_of(by_meaning.scores, NULL, order, k);

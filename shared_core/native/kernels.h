@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define INTERFACE 1 /* as in kernels.py; changes with what a function takes or returns */
+#define INTERFACE 2 /* as in kernels.py; changes with what a function takes or returns */
 
 _Static_assert(sizeof(Py_ssize_t) == 8, "rows are 64 bits wide");
 
@@ -30,6 +30,9 @@ void give_back(Py_buffer *view);
 
 /* The number of items. */
 Py_ssize_t length(const Py_buffer *view);
+
+/* Raise IndexError unless each row of a buffer is one of so many. */
+int check_rows(const Py_buffer *view, Py_ssize_t rows);
 
 /* Raise ValueError unless k is at least 1. */
 int check_k(Py_ssize_t k);
@@ -49,9 +52,10 @@ typedef struct {
 int near_open(Near *near, Py_ssize_t k, int64_t slack);
 void near_close(Near *near);
 
-/* Offer the keys of `size` <= BLOCK rows from `first` on; `allowed` by row, or NULL. */
+/* Offer the keys of `size` <= BLOCK ascending rows: of `rows`, or of those from `first` on where it
+ * is NULL; `allowed` by row, or NULL. */
 int near_offer(Near *near, const int32_t *keys, Py_ssize_t size, Py_ssize_t first,
-               const char *allowed);
+               const Py_ssize_t *rows, const char *allowed);
 
 /* Find the k-th best so far, and drop what does not reach the bound. */
 void near_drop(Near *near);
@@ -62,15 +66,56 @@ void near_cut(Near *near);
 /* The rows, as a bytearray. */
 PyObject *near_rows(const Near *near);
 
-/* ----------------------------------------------------------------------- what Python can call */
+/* ------------------------------------------------------------------------------------- dense.c */
 
 void choose_products(void); /* once, before any search */
+
+/* The products of a query with some rows of vectors. */
+void vector_scores(const float *vectors, const float *query, Py_ssize_t dim, const Py_ssize_t *rows,
+                   Py_ssize_t n, double *scores);
+
+/* -------------------------------------------------------------------------------------- bm25.c */
+
+/* The length normalisation, positive. */
+typedef struct {
+    double slope, base;
+} Norm;
+
+/* The postings of a term in a segment. */
+typedef struct {
+    const int32_t *rows;          /* ascending */
+    const void *counts, *lengths; /* uint16_t, or int32_t where `wide` */
+    Py_ssize_t size, at;
+    int wide;
+    double weight;
+} List;
+
+/* The words of a query: their postings, segment by segment. */
+typedef struct {
+    Py_buffer *buffers;
+    Py_ssize_t borrowed, segments, terms, rows;
+    List *lists;  /* segments x terms; empty where a term does not occur */
+    double *rest; /* by term: what it and those after it add to a score at most */
+    int prunes;   /* whether each weight is positive */
+    Norm norm;
+} Words;
+
+/* Borrow the postings; arguments as of `best_postings` in kernels.py. To be closed in any case. */
+int words_open(Words *words, PyObject *segments, PyObject *terms, PyObject *weights, Norm norm,
+               Py_ssize_t rows);
+void words_close(Words *words);
+
+/* The scores of some rows, 0 without a term; soonest if they ascend. */
+void word_scores(Words *words, const Py_ssize_t *rows, Py_ssize_t n, double *scores);
+
+/* ----------------------------------------------------------------------- what Python can call */
 
 PyObject *floats(PyObject *module, PyObject *list);
 PyObject *best_vectors(PyObject *module, PyObject *args);
 PyObject *vectors_at(PyObject *module, PyObject *args);
 PyObject *best_postings(PyObject *module, PyObject *args);
 PyObject *postings_at(PyObject *module, PyObject *args);
+PyObject *pool(PyObject *module, PyObject *args);
 PyObject *rank(PyObject *module, PyObject *args);
 
 #endif

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Ints, Rows, Scores, Vectors
 
-INTERFACE = 1
+INTERFACE = 2
 """Changes with what a function takes or returns: a module from an older build is not used."""
 
 try:
@@ -26,8 +26,11 @@ else:
 
 Counts: TypeAlias = npt.NDArray[np.uint16] | npt.NDArray[np.int32]
 
-Postings: TypeAlias = tuple[Ints, npt.NDArray[np.int64], Ints, Counts]
-"""Terms, starts, rows and counts of a segment; see `shared_core.index.postings.Segment`."""
+Postings: TypeAlias = tuple[Ints, npt.NDArray[np.int64], Ints, Counts, Counts]
+"""The arrays of a `shared_core.index.postings.Segment`."""
+
+Norm: TypeAlias = tuple[float, float]
+"""Slope and base of a length normalisation; see `shared_core.index.bm25.BM25Options`."""
 
 Columns: TypeAlias = tuple[
     list[int],
@@ -111,14 +114,16 @@ def best_postings(
     segments: tuple[Postings, ...],
     terms: list[int],
     weights: list[float],
-    norms: Scores,
+    norm: Norm,
+    size: int,
     k: int,
     allowed: Bools | None,
 ) -> Rows:
-    """Return the best `k` rows that hold a term, in no order; ties go to earlier rows.
+    """Return the best `k` rows that hold a term, ascending; ties go to earlier rows.
 
     A row's score is the sum over `terms`, in that order, of
-    ``weight * (count / (count + norms[row]))``. It is soonest found with the weightiest first.
+    ``weight * (count / (count + (length * slope + base)))``. It is soonest found with the
+    weightiest first.
 
     Parameters
     ----------
@@ -126,14 +131,16 @@ def best_postings(
         In row order. That rows ascend within a term is not checked: it has to be so.
     terms, weights
         Shape (t,).
-    norms
-        Shape (rows,), positive.
+    norm
+        Slope and base, both at least 0 and not both 0.
+    size
+        Number of rows.
     k
         At least 1.
     allowed
-        Rows that may be found, shape (rows,); None: all.
+        Rows that may be found, shape (size,); None: all.
     """
-    found = _kernels.best_postings(segments, terms, weights, norms, k, allowed)
+    found = _kernels.best_postings(segments, terms, weights, norm, size, k, allowed)
     return np.frombuffer(found, np.intp)
 
 
@@ -141,7 +148,8 @@ def postings_at(
     segments: tuple[Postings, ...],
     terms: list[int],
     weights: list[float],
-    norms: Scores,
+    norm: Norm,
+    size: int,
     rows: Rows,
 ) -> Scores:
     """Return the scores of `rows`, 0 without a term, as `best_postings`; soonest if they ascend.
@@ -151,8 +159,33 @@ def postings_at(
     IndexError
         If a row is not there.
     """
-    scores = _kernels.postings_at(segments, terms, weights, norms, rows)
+    scores = _kernels.postings_at(segments, terms, weights, norm, size, rows)
     return np.frombuffer(scores, np.float64)
+
+
+def pool(
+    vectors: Vectors,
+    query: Vectors,
+    near: Rows,
+    segments: tuple[Postings, ...],
+    terms: list[int],
+    weights: list[float],
+    norm: Norm,
+    matching: Rows,
+) -> tuple[Rows, Scores, Scores]:
+    """Return the rows in `near` or `matching`, and their scores by either leg; all ascending.
+
+    The scores are those of `vectors_at` and `postings_at`, where the arguments are explained.
+
+    Raises
+    ------
+    IndexError
+        If a row is not there.
+    """
+    rows, dense, sparse = _kernels.pool(
+        vectors, query, near, segments, terms, weights, norm, matching
+    )
+    return np.frombuffer(rows, np.intp), np.frombuffer(dense), np.frombuffer(sparse)
 
 
 def rank(

@@ -83,7 +83,7 @@ static int near_make_room(Near *near)
 }
 
 int near_offer(Near *near, const int32_t *keys, Py_ssize_t size, Py_ssize_t first,
-               const char *allowed)
+               const Py_ssize_t *rows, const char *allowed)
 {
     if (!reaching(keys, size, near->bound))
         return 0;
@@ -91,9 +91,10 @@ int near_offer(Near *near, const int32_t *keys, Py_ssize_t size, Py_ssize_t firs
         return -1;
     Py_ssize_t at = near->size;
     for (Py_ssize_t i = 0; i < size; i++) {
-        near->rows[at] = first + i;
+        Py_ssize_t row = rows ? rows[i] : first + i;
+        near->rows[at] = row;
         near->keys[at] = keys[i];
-        at += keys[i] >= near->bound && (!allowed || allowed[first + i]);
+        at += keys[i] >= near->bound && (!allowed || allowed[row]);
     }
     near->size = at;
     return 0;

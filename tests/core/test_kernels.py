@@ -16,13 +16,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared_core import BM25Index
 from shared_core.index.approximate import Approximate
 from shared_core.native import kernels
 from shared_core.scoring.fusion import fuse_pool
 from shared_core.scoring.ranking import rank_pool
 from shared_core.types import Fusion
 
-from .making import preselect_from
+from .making import preselect_from, zipf_texts
 
 needs_kernels = pytest.mark.skipif(not kernels.built, reason="the kernels are not built here")
 HEADER = Path(sysconfig.get_path("include")) / "Python.h"
@@ -119,6 +120,31 @@ def test_the_best_vectors_are_those_of_a_full_sort(
 
 
 @needs_kernels
+@given(
+    seed=st.integers(0, 10_000),
+    near=st.sets(st.integers(0, 199)),
+    matching=st.sets(st.integers(0, 199)),
+    parts=st.integers(1, 3),
+)
+def test_a_pool_is_what_either_leg_found_scored_by_both(
+    seed: int, near: set[int], matching: set[int], parts: int
+) -> None:
+    """With the bits that each leg gives by itself."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.standard_normal((200, 21)).astype(np.float32)
+    query = rng.standard_normal(21).astype(np.float32)
+    index, texts = BM25Index(), zipf_texts(200, seed=seed)
+    for part in range(parts):
+        index.add(texts[200 * part // parts : 200 * (part + 1) // parts])
+    words = index.query("w0 w3 w17 w40")
+    by_meaning, by_words = (np.array(sorted(rows), np.intp) for rows in (near, matching))
+    rows, dense, sparse = kernels.pool(vectors, query, by_meaning, *words.postings, by_words)
+    assert rows.tolist() == sorted(near | matching)
+    assert dense.tolist() == kernels.vectors_at(vectors, query, rows).tolist()
+    assert sparse.tolist() == words.at(rows).tolist()
+
+
+@needs_kernels
 def test_other_threads_run_while_a_long_scan_does() -> None:
     """Else a server could do nothing else meanwhile."""
     vectors = np.ones((20_000, 400), np.float32)
@@ -155,16 +181,26 @@ def test_other_lists_are_left_to_numpy(numbers: list[Any]) -> None:
 
 
 F, D, R = np.zeros((4, 3), np.float32), np.zeros(4), np.arange(4)
-POSTINGS = (np.zeros(1, np.int32), np.array([0, 2]), np.arange(2, dtype=np.int32), np.ones(2, "H"))
+TERMS, ROWS, ONES = np.zeros(1, np.int32), np.arange(2, dtype=np.int32), np.ones(2, "H")
+POSTINGS = (TERMS, np.array([0, 2]), ROWS, ONES, ONES)
+NORM = (0.1, 1.0)
 
 
 def postings(**parts: np.ndarray) -> tuple[Any, ...]:
-    names = ("terms", "starts", "rows", "counts")
+    names = ("terms", "starts", "rows", "counts", "lengths")
     return (tuple(parts.get(n, a) for n, a in zip(names, POSTINGS, strict=True)),)
 
 
 def search(segments: Any, *, terms: Any = (0,), weights: Any = (1.0,), k: int = 1) -> Any:
-    return kernels.best_postings(segments, list(terms), list(weights), D + 1, k, None)
+    return kernels.best_postings(segments, list(terms), list(weights), NORM, 4, k, None)
+
+
+def at(rows: np.ndarray) -> Any:
+    return kernels.postings_at(postings(), [0], [1.0], NORM, 4, rows)
+
+
+def pool(query: np.ndarray = F[0], near: np.ndarray = R, matching: np.ndarray = R) -> Any:
+    return kernels.pool(F, query, near, postings(), [0], [1.0], NORM, matching)
 
 
 @needs_kernels
@@ -184,11 +220,15 @@ def search(segments: Any, *, terms: Any = (0,), weights: Any = (1.0,), k: int = 
         (lambda: kernels.vectors_at(F, F[0], np.array([-1])), IndexError),
         (lambda: kernels.vectors_at(F, F[0, :2].copy(), R), ValueError),
         (lambda: kernels.vectors_at(F, F[0], R.astype(np.int32)), TypeError),
-        (lambda: kernels.postings_at(postings(), [0], [1.0], D + 1, R + 1), IndexError),
-        (lambda: kernels.postings_at(postings(), [0], [1.0], D + 1, R - 1), IndexError),
+        (lambda: at(R + 1), IndexError),
+        (lambda: at(R - 1), IndexError),
+        (lambda: pool(near=R + 1), IndexError),
+        (lambda: pool(matching=R - 1), IndexError),
+        (lambda: pool(near=R.astype(np.int32)), TypeError),
+        (lambda: pool(query=F[0, :2].copy()), ValueError),
         (lambda: search([]), TypeError),
         (lambda: search((POSTINGS, [])), TypeError),
-        (lambda: search((POSTINGS[:3],)), TypeError),
+        (lambda: search((POSTINGS[:4],)), TypeError),
         (lambda: search(postings(), k=0), ValueError),
         (lambda: search(postings(), weights=()), ValueError),
         (lambda: search(postings(), weights=["x"]), TypeError),
@@ -199,6 +239,10 @@ def search(segments: Any, *, terms: Any = (0,), weights: Any = (1.0,), k: int = 
         (lambda: search(postings(starts=np.array([0]))), ValueError),
         (lambda: search(postings(counts=np.ones(1, "H"))), ValueError),
         (lambda: search(postings(counts=np.ones(2))), TypeError),
+        (lambda: search(postings(lengths=np.ones(1, "H"))), ValueError),
+        (lambda: search(postings(lengths=np.ones(2))), TypeError),
+        (lambda: search(postings(lengths=np.ones(2, np.int32))), ValueError),
+        (lambda: search(postings(counts=np.ones(2, np.int32))), TypeError),
         (lambda: kernels.rank(D, D[:3].copy(), R, alpha=0.3, k=1, eps=0, rrf_k=0), ValueError),
         (lambda: kernels.rank(D, D, R[:3].copy(), alpha=0.3, k=1, eps=0, rrf_k=0), ValueError),
         (lambda: kernels.rank(D, D, R, alpha=0.3, k=0, eps=0, rrf_k=0), ValueError),

@@ -48,6 +48,18 @@ def test_a_loaded_index_gives_identical_results(metric: str, variant: str, tmp_p
     assert results(loaded) == results(index)
 
 
+@pytest.mark.parametrize("words", ["w0 " * 70_000, " ".join(f"t{n}" for n in range(70_000))])
+def test_a_text_of_more_words_than_two_bytes_count_comes_back(words: str, tmp_path: Path) -> None:
+    """Its length weighs on its score, and it is longer than any of its counts need be."""
+    index = make_index(20)
+    index.add([Passage("long", words + "w0 w1 w40")], random_vectors(1))
+    index.save(tmp_path / "index")
+    assert results(HybridIndex.load(tmp_path / "index")) == results(index)
+    index.delete(["long"])
+    index.compact()
+    assert results(index) == results(make_index(20))
+
+
 @given(
     st.dictionaries(
         st.text(max_size=8),
