@@ -66,17 +66,23 @@ class _Numbers(dict[str, tuple[int, ...]]):
         self._ids = ids
         self._tokens = tokens
 
-    def among(self, piece: str) -> list[int]:
+    def among(self, piece: str) -> tuple[int, ...]:
         """Return the numbers of those tokens in a piece that have one."""
-        ids = self._ids
-        return [ids[token] for token in self._tokens(piece) if token in ids]
+        ids, tokens = self._ids, self._tokens(piece)
+        numbers = tuple(ids[token] for token in tokens if token in ids)
+        if len(numbers) == len(tokens):  # or what is learned later would be missing
+            self._remember(piece, numbers)
+        return numbers
 
     def __missing__(self, piece: str) -> tuple[int, ...]:
         ids = self._ids
         numbers = tuple(ids.setdefault(token, len(ids)) for token in self._tokens(piece))
+        self._remember(piece, numbers)
+        return numbers
+
+    def _remember(self, piece: str, numbers: tuple[int, ...]) -> None:
         if len(self) < REMEMBERED:
             self[piece] = numbers
-        return numbers
 
 
 def _itself(token: str) -> list[str]:

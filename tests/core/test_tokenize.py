@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -125,6 +126,19 @@ def test_the_lexicon_counts_what_the_tokeniser_says(texts: tuple[str, ...]) -> N
         learned = lexicon.learn(text)
         names = list(lexicon.ids)
         assert [names[number] for number in learned] == tokenize(text)
+        assert lexicon.lookup(text) == Counter(learned)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.text("ab_. ", max_size=12)), max_size=20))
+def test_looking_up_finds_what_has_been_learned_by_then(steps: list[tuple[bool, str]]) -> None:
+    """What is remembered of one query hides no word from the next, once a text has brought it."""
+    lexicon = Lexicon()
+    for learns, text in steps:
+        if learns:
+            lexicon.learn(text)
+        known = [lexicon.ids[token] for token in tokenize(text) if token in lexicon.ids]
+        assert lexicon.lookup(text) == Counter(known)
+        assert list(lexicon.lookup(text)) == list(dict.fromkeys(known))
 
 
 def test_any_callable_serves_as_tokeniser() -> None:
