@@ -57,7 +57,7 @@ CODEC = faiss.ScalarQuantizer.QT_8bit_direct_signed
 UNDERFLOW = 2.0**-149
 """What a product of two components may lose beside its rounding, in float32."""
 
-CHUNK = 4096
+CHUNK = 512
 _SEED = 1234
 
 
@@ -222,6 +222,8 @@ class Approximate:
     def _with(self, vectors: Vectors) -> Approximate:
         """Add rows to an index that nobody else holds yet."""
         margin = self.margin
+        if self.kind == "sq8":  # once, for a growing array takes up to twice the room
+            self.index.codes.resize((self.size + len(vectors)) * self.index.code_size)
         for start in range(0, len(vectors), CHUNK):
             scaled = vectors[start : start + CHUNK] * np.float32(self.scale)
             rounded = self._rounded(scaled)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Ints
 from shared_core.index.select import run_starts
+from shared_core.native import kernels
 from shared_core.native.kernels import Counts, Postings
 
 
@@ -39,10 +40,13 @@ class Segment:
     @classmethod
     def build(cls, documents: Sequence[Sequence[int]], first_row: int) -> Segment:
         """Count the term numbers of documents that stand in rows from `first_row` on."""
-        lengths = np.fromiter(map(len, documents), np.int64, len(documents))
-        numbers = np.fromiter(chain.from_iterable(documents), np.int64, int(lengths.sum()))
-        rows = np.repeat(np.arange(len(documents), dtype=np.int64), lengths)
-        keys = numbers * len(documents) + rows
+        lengths = np.fromiter(map(len, documents), np.int32, len(documents))
+        words = int(lengths.sum(dtype=np.int64))
+        numbers = np.fromiter(chain.from_iterable(documents), np.int32, words)
+        if kernels.built:
+            return cls(*kernels.count_postings(numbers, lengths, first_row))
+        rows = np.repeat(np.arange(len(documents), dtype=np.int32), lengths)
+        keys = numbers * np.int64(len(documents)) + rows
         keys.sort()
         first = run_starts(keys)
         numbers, rows = np.divmod(keys[first], max(len(documents), 1))

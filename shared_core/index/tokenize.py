@@ -75,4 +75,6 @@ def tokenize(text: str) -> list[str]:
     >>> tokenize("Use torch.nn.Conv2d!")
     ['use', 'torch.nn.conv2d', 'torch', 'nn', 'conv2d']
     """
+    if text.isascii() and text.isalnum() and text.islower():
+        return [text]  # a plain word, as most that the lexicon asks for
     return [token for word in split_words(text) for token in expand_word(word)]

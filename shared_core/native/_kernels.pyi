@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Rows, Scores, Vectors
+from shared_core.arrays import Bools, Ints, Rows, Scores, Vectors
 from shared_core.native.kernels import Columns, Norm, Postings
 
 INTERFACE: int
@@ -22,6 +22,9 @@ def best_vectors(
     /,
 ) -> list[bytearray]: ...
 def vectors_at(vectors: Vectors, query: Vectors, rows: Rows, /) -> bytearray: ...
+def count_postings(
+    numbers: Ints, lengths: Ints, first_row: int, vocabulary: int, /
+) -> tuple[bytearray, bytearray, bytearray, bytearray, bytearray]: ...
 def best_postings(
     segments: tuple[Postings, ...],
     terms: list[int],

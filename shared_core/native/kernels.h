@@ -115,6 +115,7 @@ PyObject *best_vectors(PyObject *module, PyObject *args);
 PyObject *vectors_at(PyObject *module, PyObject *args);
 PyObject *best_postings(PyObject *module, PyObject *args);
 PyObject *postings_at(PyObject *module, PyObject *args);
+PyObject *count_postings(PyObject *module, PyObject *args);
 PyObject *pool(PyObject *module, PyObject *args);
 PyObject *rank(PyObject *module, PyObject *args);
 

@@ -110,6 +110,36 @@ def vectors_at(vectors: Vectors, query: Vectors, rows: Rows) -> Scores:
     return np.frombuffer(_kernels.vectors_at(vectors, query, rows), np.float64)
 
 
+def count_postings(numbers: Ints, lengths: Ints, first_row: int) -> Postings:
+    """Return the postings of documents, whose terms stand one after the other.
+
+    Parameters
+    ----------
+    numbers
+        Terms, shape (words,).
+    lengths
+        Words of each document, shape (documents,).
+    first_row
+        Row of the first document.
+
+    Raises
+    ------
+    IndexError
+        If a term is negative.
+    """
+    vocabulary = int(numbers.max(initial=-1)) + 1
+    made = _kernels.count_postings(numbers, lengths, first_row, vocabulary)
+    terms, starts, rows, counts, sizes = made
+    narrow = lengths.max(initial=0) < 2**16
+    return (
+        np.frombuffer(terms, np.int32),
+        np.frombuffer(starts, np.int64),
+        np.frombuffer(rows, np.int32),
+        np.frombuffer(counts, np.uint16) if narrow else np.frombuffer(counts, np.int32),
+        np.frombuffer(sizes, np.uint16) if narrow else np.frombuffer(sizes, np.int32),
+    )
+
+
 def best_postings(
     segments: tuple[Postings, ...],
     terms: list[int],

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from shared_core import BM25Index
 from shared_core.index.approximate import Approximate
+from shared_core.index.postings import Segment
 from shared_core.native import kernels
 from shared_core.scoring.fusion import fuse_pool
 from shared_core.scoring.ranking import rank_pool
@@ -145,6 +146,27 @@ def test_a_pool_is_what_either_leg_found_scored_by_both(
 
 
 @needs_kernels
+@given(
+    documents=st.lists(st.lists(st.integers(0, 30), max_size=12), max_size=20),
+    first=st.sampled_from([0, 7, 2**31 - 100]),
+    long=st.booleans(),
+)
+def test_postings_are_those_that_numpy_counts(
+    documents: list[list[int]], first: int, long: bool
+) -> None:
+    """Array by array, in the same widths; of no documents too, and of empty ones."""
+    if long:
+        documents = [*documents, [3] * 70_000, [*range(5, 70_000)]]
+    made = Segment.build(documents, first)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "built", False)
+        counted = Segment.build(documents, first)
+    for array, expected in zip(made.arrays, counted.arrays, strict=True):
+        assert array.dtype == expected.dtype
+        assert array.tolist() == expected.tolist()
+
+
+@needs_kernels
 def test_other_threads_run_while_a_long_scan_does() -> None:
     """Else a server could do nothing else meanwhile."""
     vectors = np.ones((20_000, 400), np.float32)
@@ -195,6 +217,10 @@ def search(segments: Any, *, terms: Any = (0,), weights: Any = (1.0,), k: int = 
     return kernels.best_postings(segments, list(terms), list(weights), NORM, 4, k, None)
 
 
+def count(numbers: list[int], *, lengths: Any = (1,), first: int = 0, kind: Any = np.int32) -> Any:
+    return kernels.count_postings(np.array(numbers, kind), np.array(lengths, np.int32), first)
+
+
 def at(rows: np.ndarray) -> Any:
     return kernels.postings_at(postings(), [0], [1.0], NORM, 4, rows)
 
@@ -226,6 +252,12 @@ def pool(query: np.ndarray = F[0], near: np.ndarray = R, matching: np.ndarray = 
         (lambda: pool(matching=R - 1), IndexError),
         (lambda: pool(near=R.astype(np.int32)), TypeError),
         (lambda: pool(query=F[0, :2].copy()), ValueError),
+        (lambda: count([-1]), IndexError),
+        (lambda: count([0], lengths=[2]), ValueError),
+        (lambda: count([0], lengths=[2, -1]), ValueError),
+        (lambda: count([0], first=2**31 - 1), ValueError),
+        (lambda: count([0], first=-1), ValueError),
+        (lambda: count([0], kind=np.int64), TypeError),
         (lambda: search([]), TypeError),
         (lambda: search((POSTINGS, [])), TypeError),
         (lambda: search((POSTINGS[:4],)), TypeError),
