@@ -129,14 +129,10 @@ class Idf(dict[int, float | None]):
 
     def __init__(self, view: SparseView) -> None:
         super().__init__()
-        self._df, self._of, self._n, self._mean = (
-            view.df,
-            view.options.idf,
-            view.alive_count,
-            view.mean_idf,
-        )
+        self._options, self._df = view.options, view.df
+        self._n, self._mean = view.alive_count, view.mean_idf
 
     def __missing__(self, term: int) -> float | None:
         df = int(self._df[term]) if term < self._df.size else 0
-        self[term] = idf = self._of(df, self._n, self._mean) if df else None
+        self[term] = idf = self._options.idf(df, self._n, self._mean) if df else None
         return idf
