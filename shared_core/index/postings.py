@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,13 @@ import numpy.typing as npt
 from shared_core.arrays import Bools, Ints
 from shared_core.index.select import run_starts
 from shared_core.native import kernels
-from shared_core.native.kernels import Counts, Postings
+from shared_core.native.kernels import Narrow
+
+REPAYS = 4
+"""The kernel goes through all term numbers: it repays while they are so many times the words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """The postings of a run of rows, by term. Never changed once made.
 
     Attributes
@@ -34,8 +36,8 @@ class Segment:
     terms: Ints
     starts: npt.NDArray[np.int64]
     rows: Ints
-    counts: Counts
-    lengths: Counts
+    counts: Narrow
+    lengths: Narrow
 
     @classmethod
     def build(cls, documents: Sequence[Sequence[int]], first_row: int) -> Segment:
@@ -43,7 +45,7 @@ class Segment:
         lengths = np.fromiter(map(len, documents), np.int32, len(documents))
         words = int(lengths.sum(dtype=np.int64))
         numbers = np.fromiter(chain.from_iterable(documents), np.int32, words)
-        if kernels.built:
+        if kernels.built and numbers.max(initial=0) <= REPAYS * words:
             return cls(*kernels.count_postings(numbers, lengths, first_row))
         rows = np.repeat(np.arange(len(documents), dtype=np.int32), lengths)
         keys = numbers * np.int64(len(documents)) + rows
@@ -97,10 +99,10 @@ class Segment:
         counts: npt.NDArray[np.integer],
         lengths: npt.NDArray[np.integer],
     ) -> Segment:
-        """Return a segment with counts and lengths as narrow as both of them fit."""
-        narrow = max(counts.max(initial=0), lengths.max(initial=0)) < 2**16
+        """Return a segment with counts and lengths as narrow as the lengths allow."""
+        narrow = lengths.max(initial=0) < 2**16
 
-        def fit(values: npt.NDArray[np.integer]) -> Counts:
+        def fit(values: npt.NDArray[np.integer]) -> Narrow:
             if narrow:
                 return values.astype(np.uint16, copy=False)
             return values.astype(np.int32, copy=False)
@@ -112,12 +114,7 @@ class Segment:
         """Number of postings."""
         return self.rows.size
 
-    @property
-    def arrays(self) -> Postings:
-        """All five, for the kernels."""
-        return self.terms, self.starts, self.rows, self.counts, self.lengths
-
-    def find(self, term: int) -> tuple[Ints, Counts, Counts]:
+    def find(self, term: int) -> tuple[Ints, Narrow, Narrow]:
         """Return the rows that hold a term, how often each does, and their lengths."""
         wanted = np.int32(term)
         first = self.terms.searchsorted(wanted)

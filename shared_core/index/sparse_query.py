@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Rows, Scores
+from shared_core.index.postings import Segment
 from shared_core.index.select import best_of
 from shared_core.index.sparse_view import SparseView
 from shared_core.native import kernels
-from shared_core.native.kernels import Norm, Postings
+from shared_core.native.kernels import Norm
 
 
 class SparseQuery:
@@ -44,10 +45,9 @@ class SparseQuery:
         self._terms = [term for _, term in weighed]
 
     @property
-    def postings(self) -> tuple[tuple[Postings, ...], list[int], list[float], Norm]:
+    def postings(self) -> tuple[tuple[Segment, ...], list[int], list[float], Norm]:
         """Segments, terms, weights and norm, for the kernels."""
-        view = self._view
-        return view.postings, self._terms, self._weights, view.norm
+        return self._view.segments, self._terms, self._weights, self._view.norm
 
     def best(self, k: int, allowed: Bools | None = None) -> Rows:
         """Return the best `k` rows that share a term with the query, ascending.

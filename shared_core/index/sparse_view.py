@@ -12,7 +12,7 @@ import numpy.typing as npt
 from shared_core.arrays import Bools, Ints, Rows
 from shared_core.index.bm25 import BM25Options
 from shared_core.index.postings import Segment
-from shared_core.native.kernels import Norm, Postings
+from shared_core.native.kernels import Norm
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,6 @@ class SparseView:
     def norm(self) -> Norm:
         """See `BM25Options.length_norm`."""
         return self.options.length_norm(self.mean_length)
-
-    @cached_property
-    def postings(self) -> tuple[Postings, ...]:
-        """The segments, for the kernels."""
-        return tuple(segment.arrays for segment in self.segments)
 
     @cached_property
     def idf(self) -> Idf:

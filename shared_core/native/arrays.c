@@ -10,7 +10,7 @@ int borrow(PyObject *array, Py_buffer *view, const char *name, const char *kinds
     if (PyObject_GetBuffer(array, view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) < 0)
         return -1;
     const char *kind = view->format ? view->format : "B";
-    if (strlen(kind) == 1 && strchr(kinds, *kind) && view->itemsize == size)
+    if (strlen(kind) == 1 && strchr(kinds, *kind) && (!size || view->itemsize == size))
         return 0;
     PyErr_Format(PyExc_TypeError, "%s: items '%s' of %zd bytes", name, kind, view->itemsize);
     PyBuffer_Release(view);

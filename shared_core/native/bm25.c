@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define WINDOW 512 /* rows whose scores are added up together */
-#define ARRAYS 5   /* of a segment */
+#define SEGMENT 5  /* arrays of one */
 
 /* Find the place of `value` among ascending `values`, or where it would stand, from `at` on. */
 static Py_ssize_t seek(const int32_t *values, Py_ssize_t size, Py_ssize_t at, Py_ssize_t value)
@@ -30,33 +30,26 @@ static Py_ssize_t seek(const int32_t *values, Py_ssize_t size, Py_ssize_t at, Py
 
 static int borrow_segment(Words *words, PyObject *segment, const long *numbers, List *lists)
 {
-    static const char *names[ARRAYS] = {"terms", "starts", "rows", "counts", "lengths"};
-    static const char *kinds[ARRAYS] = {"il", "lq", "il", "H", "H"};
-    static const int sizes[ARRAYS] = {4, 8, 4, 2, 2};
+    enum { TERMS, STARTS, ROWS, COUNTS, LENGTHS };
+    static const char *names[] = {"terms", "starts", "rows", "counts", "lengths"};
+    static const char *kinds[] = {"il", "lq", "il", "Hil", "Hil"};
+    static const int sizes[] = {4, 8, 4, 0, 0};
     Py_buffer *views = words->buffers + words->borrowed;
-    int wide = 0;
-    if (!PyTuple_Check(segment) || PyTuple_Size(segment) != ARRAYS) {
-        PyErr_Format(PyExc_TypeError, "a segment is a tuple of %d arrays", ARRAYS);
+    if (!PyTuple_Check(segment) || PyTuple_Size(segment) != SEGMENT) {
+        PyErr_Format(PyExc_TypeError, "a segment is a tuple of %d arrays", SEGMENT);
         return -1;
     }
-    for (int part = 0; part < ARRAYS; part++) {
-        PyObject *array = PyTuple_GetItem(segment, part);
-        if (wide || borrow(array, views + part, names[part], kinds[part], sizes[part]) < 0) {
-            if (part < 3)
-                return -1;
-            PyErr_Clear();
-            if (borrow(array, views + part, names[part], "il", 4) < 0)
-                return -1;
-            wide = 1;
-        }
-        words->borrowed++;
-    }
-    const int32_t *terms = views[0].buf, *rows = views[2].buf;
-    const int64_t *starts = views[1].buf;
-    const char *counts = views[3].buf, *lengths = views[4].buf;
-    Py_ssize_t known = length(views), postings = length(views + 2), width = wide ? 4 : 2;
-    if (length(views + 1) != known + 1 || length(views + 3) != postings ||
-        length(views + 4) != postings || views[3].itemsize != views[4].itemsize)
+    for (int part = 0; part < SEGMENT; part++, words->borrowed++)
+        if (borrow(PyTuple_GetItem(segment, part), views + part, names[part], kinds[part],
+                   sizes[part]) < 0)
+            return -1;
+    const int32_t *terms = views[TERMS].buf, *rows = views[ROWS].buf;
+    const int64_t *starts = views[STARTS].buf;
+    const char *counts = views[COUNTS].buf, *lengths = views[LENGTHS].buf;
+    Py_ssize_t known = length(views + TERMS), postings = length(views + ROWS);
+    Py_ssize_t width = views[COUNTS].itemsize;
+    if (length(views + STARTS) != known + 1 || length(views + COUNTS) != postings ||
+        length(views + LENGTHS) != postings || views[LENGTHS].itemsize != width || width > 4)
         goto misfit;
     for (Py_ssize_t term = 0; term < words->terms; term++) {
         Py_ssize_t at = numbers[term]; /* where it stands in a segment that holds all terms */
@@ -72,7 +65,7 @@ static int borrow_segment(Words *words, PyObject *segment, const long *numbers, 
         lists[term].counts = counts + start * width;
         lists[term].lengths = lengths + start * width;
         lists[term].size = end - start;
-        lists[term].wide = wide;
+        lists[term].wide = width == 4;
     }
     return 0;
 misfit:
@@ -86,13 +79,13 @@ int words_open(Words *words, PyObject *segments, PyObject *terms, PyObject *weig
     *words = (Words){.norm = norm, .rows = rows};
     words->segments = PyTuple_Size(segments);
     words->terms = PyList_Size(terms);
-    if (PyList_Size(weights) != words->terms || rows < 0) {
+    if (PyList_Size(weights) != words->terms || rows < 0 || rows > INT32_MAX) {
         PyErr_SetString(PyExc_ValueError, "terms, weights and rows do not fit each other");
         return -1;
     }
     size_t lists = (size_t)(words->segments * words->terms);
     long *numbers = malloc((size_t)(words->terms + 1) * sizeof(long));
-    words->buffers = malloc((size_t)(words->segments * ARRAYS + 1) * sizeof(Py_buffer));
+    words->buffers = malloc((size_t)(words->segments * SEGMENT + 1) * sizeof(Py_buffer));
     words->lists = calloc(lists + 1, sizeof(List));
     words->rest = calloc((size_t)words->terms + 1, sizeof(double));
     int failed = -1;

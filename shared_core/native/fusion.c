@@ -69,7 +69,7 @@ static void weigh(const Leg *leg, Py_ssize_t n, double eps, double rrf_k, int al
 {
     double lowest = leg->scores[0], highest = lowest;
     for (Py_ssize_t i = 1; i < n; i++) {
-        lowest = leg->scores[i] < lowest ? leg->scores[i] : lowest;
+        lowest = leg->scores[i] <= lowest ? leg->scores[i] : lowest; /* of the zeros, the last */
         highest = leg->scores[i] > highest ? leg->scores[i] : highest;
     }
     for (Py_ssize_t i = 0; i < n; i++)
@@ -113,13 +113,68 @@ static PyObject *list_of(const double *values, const Py_ssize_t *numbers, const 
     return list;
 }
 
+/* A pool that is fused: what comes of it, and room to do it in; each of `n` items. */
+typedef struct {
+    Leg by_meaning, by_words;
+    double *scores;
+    Py_ssize_t *order, *spare; /* the best of `order` come first */
+} Pool;
+
+static void fuse(const Pool *pool, Py_ssize_t n, Py_ssize_t k, double alpha, double eps,
+                 double rrf_k)
+{
+    int few = k <= FEW && rrf_k == 0.0;
+    if (!few) {
+        rank_all(&pool->by_words, n, pool->order, pool->spare);
+        rank_all(&pool->by_meaning, n, pool->order, pool->spare); /* equal scores keep its order */
+    }
+    weigh(&pool->by_words, n, eps, rrf_k, 0);
+    weigh(&pool->by_meaning, n, eps, rrf_k, 1);
+    for (Py_ssize_t i = 0; i < n; i++)
+        pool->scores[i] =
+            alpha * pool->by_meaning.part[i] + (1 - alpha) * pool->by_words.part[i];
+    if (!few) {
+        sort_stably(pool->order, n, pool->scores, pool->spare);
+        return;
+    }
+    select_few(pool->scores, pool->by_meaning.scores, n, k, pool->order);
+    for (Py_ssize_t i = 0; i < k; i++) {
+        rank_one(&pool->by_meaning, n, pool->order[i]);
+        rank_one(&pool->by_words, n, pool->order[i]);
+    }
+}
+
+/* The best k, as the columns of a `Ranking`. */
+static PyObject *columns(const Pool *pool, const Py_ssize_t *rows, Py_ssize_t k)
+{
+    const Py_ssize_t *order = pool->order;
+    PyObject *lists[] = {
+        list_of(NULL, rows, order, k),
+        list_of(pool->scores, NULL, order, k),
+        list_of(pool->by_meaning.scores, NULL, order, k),
+        list_of(pool->by_words.scores, NULL, order, k),
+        list_of(pool->by_meaning.part, NULL, order, k),
+        list_of(pool->by_words.part, NULL, order, k),
+        list_of(NULL, pool->by_meaning.rank, order, k),
+        list_of(NULL, pool->by_words.rank, order, k),
+    };
+    PyObject *made = PyTuple_New(8);
+    for (Py_ssize_t i = 0; i < 8; i++)
+        if (!made || !lists[i]) {
+            Py_XDECREF(lists[i]);
+            Py_CLEAR(made);
+        } else if (PyTuple_SetItem(made, i, lists[i]) < 0)
+            Py_CLEAR(made);
+    return made;
+}
+
 PyObject *rank(PyObject *module, PyObject *args)
 {
-    PyObject *dense_array, *sparse_array, *row_array, *lists[8], *ranking = NULL;
+    PyObject *dense_array, *sparse_array, *row_array, *ranking = NULL;
     Py_buffer dense, sparse = {0}, rows = {0};
-    double weight, eps, rrf_k, *parts = NULL;
+    double alpha, eps, rrf_k, *parts = NULL;
     Py_ssize_t k, *places = NULL;
-    if (!PyArg_ParseTuple(args, "OOOdndd", &dense_array, &sparse_array, &row_array, &weight, &k,
+    if (!PyArg_ParseTuple(args, "OOOdndd", &dense_array, &sparse_array, &row_array, &alpha, &k,
                           &eps, &rrf_k) ||
         check_k(k) < 0)
         return NULL;
@@ -136,45 +191,16 @@ PyObject *rank(PyObject *module, PyObject *args)
     k = k < n ? k : n;
     parts = malloc((size_t)n * 3 * sizeof *parts);
     places = malloc((size_t)n * 4 * sizeof *places);
-    if (!parts || !places) {
+    if (parts && places) {
+        Pool pool = {.by_meaning = {dense.buf, parts, places},
+                     .by_words = {sparse.buf, parts + n, places + n},
+                     .scores = parts + 2 * n,
+                     .order = places + 2 * n,
+                     .spare = places + 3 * n};
+        fuse(&pool, n, k, alpha, eps, rrf_k);
+        ranking = columns(&pool, rows.buf, k);
+    } else
         PyErr_NoMemory();
-        goto done;
-    }
-    Leg by_meaning = {dense.buf, parts, places}, by_words = {sparse.buf, parts + n, places + n};
-    double *scores = parts + 2 * n;
-    Py_ssize_t *order = places + 2 * n, *spare = places + 3 * n;
-    int few = k <= FEW && rrf_k == 0.0;
-    if (!few) {
-        rank_all(&by_words, n, order, spare);
-        rank_all(&by_meaning, n, order, spare); /* last: equal scores come in its order */
-    }
-    weigh(&by_words, n, eps, rrf_k, 0);
-    weigh(&by_meaning, n, eps, rrf_k, 1);
-    for (Py_ssize_t i = 0; i < n; i++)
-        scores[i] = weight * by_meaning.part[i] + (1 - weight) * by_words.part[i];
-    if (!few)
-        sort_stably(order, n, scores, spare);
-    else
-        select_few(scores, by_meaning.scores, n, k, order);
-    for (Py_ssize_t i = 0; few && i < k; i++) {
-        rank_one(&by_meaning, n, order[i]);
-        rank_one(&by_words, n, order[i]);
-    }
-    lists[0] = list_of(NULL, rows.buf, order, k);
-    lists[1] = list_of(scores, NULL, order, k);
-    lists[2] = list_of(by_meaning.scores, NULL, order, k);
-    lists[3] = list_of(by_words.scores, NULL, order, k);
-    lists[4] = list_of(by_meaning.part, NULL, order, k);
-    lists[5] = list_of(by_words.part, NULL, order, k);
-    lists[6] = list_of(NULL, by_meaning.rank, order, k);
-    lists[7] = list_of(NULL, by_words.rank, order, k);
-    ranking = PyTuple_New(8);
-    for (Py_ssize_t i = 0; i < 8; i++)
-        if (!ranking || !lists[i]) {
-            Py_XDECREF(lists[i]);
-            Py_CLEAR(ranking);
-        } else if (PyTuple_SetItem(ranking, i, lists[i]) < 0)
-            Py_CLEAR(ranking);
 done:
     free(places);
     free(parts);

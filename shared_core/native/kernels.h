@@ -1,7 +1,7 @@
-/* The inner loops of a search, in C. What each function takes and returns stands in kernels.py,
- * through which they are called; where this module was not built, its callers do the same in numpy:
- * with the same rows, and for BM25 and fused scores the same bits. So no multiplication may be
- * contracted with an addition: compile with -ffp-contract=off. */
+/* The inner loops of building an index and of a search, in C. What each function takes and returns
+ * stands in kernels.py, through which they are called; where this module was not built, its callers
+ * do the same in numpy: with the same rows, and for BM25 and fused scores the same bits. So no
+ * multiplication may be contracted with an addition: compile with -ffp-contract=off. */
 
 #ifndef POSRAG_KERNELS_H
 #define POSRAG_KERNELS_H
@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define INTERFACE 2 /* as in kernels.py; changes with what a function takes or returns */
+#define INTERFACE 3 /* as in kernels.py; changes with the functions, what they take and return */
 
 _Static_assert(sizeof(Py_ssize_t) == 8, "rows are 64 bits wide");
 
@@ -22,7 +22,8 @@ _Static_assert(sizeof(Py_ssize_t) == 8, "rows are 64 bits wide");
 
 /* ------------------------------------------------------------------------------------ arrays.c */
 
-/* Borrow the memory of a C-contiguous array whose items are one of `kinds`, of `size` bytes. */
+/* Borrow the memory of a C-contiguous array whose items are one of `kinds`, of `size` bytes, or
+ * of any size if it is 0. */
 int borrow(PyObject *array, Py_buffer *view, const char *name, const char *kinds, int size);
 
 /* Give back what was borrowed, if it was. */

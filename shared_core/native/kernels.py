@@ -1,8 +1,8 @@
-"""The inner loops of a search in C, where they were built; elsewhere numpy does their work.
+"""The inner loops of building an index and of a search in C, where they were built.
 
-Whoever calls one asks `built` first and has the same in numpy beside it. Both give the same bits
-for BM25 and fused scores; products of float vectors differ in the last ones, for numpy leaves the
-order in which they are summed to the machine.
+Elsewhere numpy does their work: whoever calls one asks `built` first and has the same in numpy
+beside it. Both give the same bits for BM25 and fused scores; products of float vectors differ in
+the last ones, for numpy leaves the order in which they are summed to the machine.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Ints, Rows, Scores, Vectors
 
-INTERFACE = 2
-"""Changes with what a function takes or returns: a module from an older build is not used."""
+INTERFACE = 3
+"""Changes with the functions, what they take and return: an older build's module is not used."""
 
 try:
     from shared_core.native import _kernels
@@ -24,10 +24,10 @@ except ImportError:
 else:
     built = getattr(_kernels, "INTERFACE", None) == INTERFACE
 
-Counts: TypeAlias = npt.NDArray[np.uint16] | npt.NDArray[np.int32]
+Narrow: TypeAlias = npt.NDArray[np.uint16] | npt.NDArray[np.int32]
 
-Postings: TypeAlias = tuple[Ints, npt.NDArray[np.int64], Ints, Counts, Counts]
-"""The arrays of a `shared_core.index.postings.Segment`."""
+Postings: TypeAlias = tuple[Ints, npt.NDArray[np.int64], Ints, Narrow, Narrow]
+"""Terms, starts, rows, counts and lengths: a `shared_core.index.postings.Segment`."""
 
 Norm: TypeAlias = tuple[float, float]
 """Slope and base of a length normalisation; see `shared_core.index.bm25.BM25Options`."""

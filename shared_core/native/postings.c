@@ -115,7 +115,8 @@ PyObject *count_postings(PyObject *module, PyObject *args)
         words = size < 0 ? -1 : words + size;
         segment.wide |= size > UINT16_MAX;
     }
-    if (words != length(&numbers) || vocabulary < 0 || first < 0 || first + documents > INT32_MAX) {
+    if (words != length(&numbers) || vocabulary < 0 || vocabulary > INT32_MAX ||
+        first < 0 || first > INT32_MAX - documents) {
         PyErr_SetString(PyExc_ValueError, "numbers, lengths and rows do not fit each other");
         goto done;
     }

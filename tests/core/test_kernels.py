@@ -76,7 +76,9 @@ def test_fusing_gives_the_bits_that_numpy_gives(
     assert found.indices == rows[best].tolist()
     assert (found.alpha, found.fusion) == (fused.alpha, fusion)
     for name in ("scores", "dense", "sparse", "dense_norm", "sparse_norm"):
-        assert getattr(found, name) == getattr(fused, name)[best].tolist(), name
+        assert np.array(getattr(found, name)).tobytes() == getattr(fused, name)[best].tobytes(), (
+            name
+        )
     assert found.dense_rank == fused.dense_rank[best].tolist()
     assert found.sparse_rank == fused.sparse_rank[best].tolist()
 
@@ -150,18 +152,21 @@ def test_a_pool_is_what_either_leg_found_scored_by_both(
     documents=st.lists(st.lists(st.integers(0, 30), max_size=12), max_size=20),
     first=st.sampled_from([0, 7, 2**31 - 100]),
     long=st.booleans(),
+    rare=st.booleans(),
 )
 def test_postings_are_those_that_numpy_counts(
-    documents: list[list[int]], first: int, long: bool
+    documents: list[list[int]], first: int, long: bool, rare: bool
 ) -> None:
     """Array by array, in the same widths; of no documents too, and of empty ones."""
     if long:
         documents = [*documents, [3] * 70_000, [*range(5, 70_000)]]
+    if rare:
+        documents = [*documents, [1_000_000]]
     made = Segment.build(documents, first)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernels, "built", False)
         counted = Segment.build(documents, first)
-    for array, expected in zip(made.arrays, counted.arrays, strict=True):
+    for array, expected in zip(made, counted, strict=True):
         assert array.dtype == expected.dtype
         assert array.tolist() == expected.tolist()
 
@@ -213,8 +218,10 @@ def postings(**parts: np.ndarray) -> tuple[Any, ...]:
     return (tuple(parts.get(n, a) for n, a in zip(names, POSTINGS, strict=True)),)
 
 
-def search(segments: Any, *, terms: Any = (0,), weights: Any = (1.0,), k: int = 1) -> Any:
-    return kernels.best_postings(segments, list(terms), list(weights), NORM, 4, k, None)
+def search(
+    segments: Any, *, terms: Any = (0,), weights: Any = (1.0,), size: int = 4, k: int = 1
+) -> Any:
+    return kernels.best_postings(segments, list(terms), list(weights), NORM, size, k, None)
 
 
 def count(numbers: list[int], *, lengths: Any = (1,), first: int = 0, kind: Any = np.int32) -> Any:
@@ -256,12 +263,16 @@ def pool(query: np.ndarray = F[0], near: np.ndarray = R, matching: np.ndarray = 
         (lambda: count([0], lengths=[2]), ValueError),
         (lambda: count([0], lengths=[2, -1]), ValueError),
         (lambda: count([0], first=2**31 - 1), ValueError),
+        (lambda: count([0], first=2**63 - 1), ValueError),
         (lambda: count([0], first=-1), ValueError),
         (lambda: count([0], kind=np.int64), TypeError),
         (lambda: search([]), TypeError),
         (lambda: search((POSTINGS, [])), TypeError),
         (lambda: search((POSTINGS[:4],)), TypeError),
         (lambda: search(postings(), k=0), ValueError),
+        (lambda: search(postings(), size=1), ValueError),
+        (lambda: search(postings(), size=-1), ValueError),
+        (lambda: search(postings(), size=2**60, k=2**60), ValueError),
         (lambda: search(postings(), weights=()), ValueError),
         (lambda: search(postings(), weights=["x"]), TypeError),
         (lambda: search(postings(), terms=["x"]), TypeError),
@@ -274,7 +285,8 @@ def pool(query: np.ndarray = F[0], near: np.ndarray = R, matching: np.ndarray = 
         (lambda: search(postings(lengths=np.ones(1, "H"))), ValueError),
         (lambda: search(postings(lengths=np.ones(2))), TypeError),
         (lambda: search(postings(lengths=np.ones(2, np.int32))), ValueError),
-        (lambda: search(postings(counts=np.ones(2, np.int32))), TypeError),
+        (lambda: search(postings(counts=np.ones(2, np.int32))), ValueError),
+        (lambda: search(postings(counts=np.ones(2, int), lengths=np.ones(2, int))), ValueError),
         (lambda: kernels.rank(D, D[:3].copy(), R, alpha=0.3, k=1, eps=0, rrf_k=0), ValueError),
         (lambda: kernels.rank(D, D, R[:3].copy(), alpha=0.3, k=1, eps=0, rrf_k=0), ValueError),
         (lambda: kernels.rank(D, D, R, alpha=0.3, k=0, eps=0, rrf_k=0), ValueError),
