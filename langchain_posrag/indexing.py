@@ -61,13 +61,16 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
         Raises
         ------
         ValueError
-            If an id occurs twice, an embedding is NaN, infinite or of another dimension, or the
-            vector store would have to replace a document and cannot.
+            If `documents` is one instead of several, an id occurs twice, an embedding is NaN,
+            infinite or of another dimension, or the vector store would have to replace a document
+            and cannot.
         """
+        check_several(documents, "documents", Document)
         return self._legs.add(documents)
 
     async def aadd_documents(self, documents: Sequence[Document]) -> list[str]:
         """Do what `add_documents` does, with the embedding and the store awaited."""
+        check_several(documents, "documents", Document)
         return await self._legs.aadd(documents)
 
     @override

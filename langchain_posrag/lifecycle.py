@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import repeat
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import Any, Self, TypeVar, Unpack
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
@@ -21,9 +20,12 @@ from langchain_posrag.vector_stores import check_scored_search
 from langchain_posrag.vector_stores import higher_is_better as known_direction
 from shared_core import HybridIndex
 from shared_core.expansion import NeighbourSpans
+from shared_core.ids import check_several
 from shared_core.index import ChunkKeys, Tokenizer
 from shared_core.index.bm25 import Variant
 from shared_core.index.dense import Dense, Metric
+
+T = TypeVar("T")
 
 
 class RetrieverArguments(CAUSArguments, total=False):
@@ -79,9 +81,10 @@ class RetrieverLifecycle(IndexedDocuments):
         Raises
         ------
         ValueError
-            If an option is unknown or out of range, an id occurs twice, or an embedding is NaN,
-            infinite or of another dimension.
+            If an option is unknown or out of range, `documents` is one instead of several, an id
+            occurs twice, or an embedding is NaN, infinite or of another dimension.
         """
+        check_several(documents, "documents", Document)
         index = HybridIndex(metric=metric, dense=dense, variant=variant, tokenizer=tokenizer)
         retriever = cls(index=index, embeddings=embeddings, **options)
         retriever.add_documents(list(documents))
@@ -97,15 +100,19 @@ class RetrieverLifecycle(IndexedDocuments):
         ids: Sequence[str] | None = None,
         **options: Unpack[IndexArguments],
     ) -> Self:
-        """Do what `from_documents` does with texts, and the metadata and id of each if given."""
-        rows = zip(
-            texts,
-            metadatas or repeat({}, len(texts)),
-            ids or repeat(None, len(texts)),
-            strict=True,
-        )
+        """Do what `from_documents` does with texts, and the metadata and id of each if given.
+
+        Raises
+        ------
+        ValueError
+            As `from_documents`, and if there are not as many `metadatas` or `ids` as texts.
+        """
+        check_several(texts, "texts")
+        texts = [*texts]
+        columns = _as_many("metadatas", metadatas, texts), _as_many("ids", ids, texts)
         documents = [
-            Document(page_content=text, metadata=metadata, id=id_) for text, metadata, id_ in rows
+            Document(page_content=text, metadata=metadata or {}, id=id_)
+            for text, metadata, id_ in zip(texts, *columns, strict=True)
         ]
         return cls.from_documents(documents, embeddings, **options)
 
@@ -215,12 +222,23 @@ class RetrieverLifecycle(IndexedDocuments):
             If a file is missing, truncated or altered.
         EmbeddingMismatchError
             If `embeddings` is not the model the documents were embedded with.
+        ValueError
+            If `embeddings` is none, or an option is unknown or out of range.
         """
         index = HybridIndex.load(path, tokenizer=tokenizer)
+        saved = decode_options(index.extra.get(KEY, {}), options)
+        retriever = cls(index=index, embeddings=embeddings, **saved)
         if verify:
             index.verify_embeddings(lambda text: embeddings.embed_documents([text])[0])
-        return cls(
-            index=index,
-            embeddings=embeddings,
-            **decode_options(index.extra.get(KEY, {}), options),
-        )
+        return retriever
+
+
+def _as_many(name: str, values: Iterable[T] | None, texts: Sequence[str]) -> list[T | None]:
+    """Return one of the values for each text; None for each if none are given."""
+    if values is None:
+        return [None] * len(texts)
+    check_several(values, name)
+    listed: list[T | None] = [*values]
+    if len(listed) != len(texts):
+        raise ValueError(f"got {len(texts)} texts and {len(listed)} {name}")
+    return listed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,13 +13,12 @@ KEY = "langchain_posrag"
 
 
 def encode_options(options: PlacementOptions, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the named options as JSON.
+    """Return the named options as they come back from JSON.
 
     A placement is kept by name and settings, a profile whole. A placement class of one's own is
     kept by its name too, and has to be given to `load` again.
     """
-    values = core.encode_options({name: getattr(options, name) for name in names})
-    return json.loads(json.dumps(values))  # type: ignore[no-any-return]
+    return core.encode_options({name: getattr(options, name) for name in names})
 
 
 def decode_options(saved: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import BaseNode, MetadataMode, QueryBundle, QueryType
 
 from shared_core.gating import unwrapped
+from shared_core.ids import check_several
 
 
 def as_bundle(query: QueryType) -> QueryBundle:
@@ -23,8 +24,7 @@ def as_bundles(queries: Sequence[QueryType]) -> list[QueryBundle]:
     ValueError
         If it is one query instead of several: the letters of a text are no queries.
     """
-    if isinstance(queries, str | QueryBundle):
-        raise ValueError(f"queries must be several queries, got {queries!r}; give [{queries!r}]")
+    check_several(queries, "queries", QueryBundle)
     return [as_bundle(query) for query in queries]
 
 
@@ -71,8 +71,10 @@ def embed_nodes(
     Raises
     ------
     ValueError
-        If the model returns more or fewer vectors than it got texts.
+        If the model returns more or fewer vectors than it got texts, or `nodes` is one node
+        instead of several.
     """
+    check_several(nodes, "nodes", BaseNode)
     texts = [embedded_text(node) for node in nodes if node.embedding is None]
     made = model.get_text_embedding_batch(texts, show_progress=show_progress) if texts else []
     if len(made) != len(texts):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -126,11 +127,22 @@ _CODERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 
 def encode_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options of `CAUS`, by name, as JSON."""
-    return {
+    """Return options of `CAUS`, by name, as they come back from JSON: with lists for tuples.
+
+    Raises
+    ------
+    ValueError
+        If one holds what JSON does not know, as a placement of one's own may.
+    """
+    encoded = {
         name: _CODERS[name][0](value) if name in _CODERS else value
         for name, value in options.items()
     }
+    try:
+        read: dict[str, Any] = json.loads(json.dumps(encoded))
+    except TypeError as error:
+        raise ValueError(f"the options {encoded!r} cannot be saved as JSON: {error}") from error
+    return read
 
 
 def decode_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,7 +160,7 @@ def decode_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def encode_caus(caus: CAUS) -> dict[str, Any]:
-    """Return every option of a `CAUS` as JSON."""
+    """Return every option of a `CAUS` as it comes back from JSON; see `encode_options`."""
     return encode_options({field.name: getattr(caus, field.name) for field in fields(caus)})
 
 

@@ -5,8 +5,9 @@ Each holds the vectors in 8 bits a dimension; the caller scores the selected row
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -105,7 +106,8 @@ class Approximate:
         made = cls(kind, _make(kind, dim, rows), scale, rows)
         if not made.index.is_trained:
             step = max(1, rows // (64 * made.index.nlist))
-            made.index.train(made._rounded(vectors[::step] * np.float32(scale)))
+            with _threads(kind):
+                made.index.train(made._rounded(vectors[::step] * np.float32(scale)))
         return made._with(vectors)
 
     def grown(self, vectors: Vectors) -> Approximate | None:
@@ -227,13 +229,34 @@ class Approximate:
         for start in range(0, len(vectors), CHUNK):
             scaled = vectors[start : start + CHUNK] * np.float32(self.scale)
             rounded = self._rounded(scaled)
-            self.index.add(rounded)
+            with _threads(self.kind):
+                self.index.add(rounded)
             scaled -= rounded
             margin = max(margin, float(np.vecdot(scaled, scaled).max()) ** 0.5 / self.scale)
         return replace(self, margin=margin)
 
     def _rounded(self, scaled: Vectors) -> Vectors:
         return np.asarray(np.rint(scaled.clip(-127, 127)))
+
+
+_forked = False
+
+
+def _note_fork() -> None:
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+
+def _threads(kind: Kind) -> AbstractContextManager[None]:
+    """Let FAISS build with all its threads, where these gain anything and are there.
+
+    In a forked process those that the parent has used are not, and FAISS waits for them forever.
+    """
+    return _one_thread() if kind == "sq8" or _forked else nullcontext()
 
 
 @contextmanager

@@ -65,6 +65,10 @@ class DenseView:
         """Leave FAISS's room to grow behind, and the memory that the vectors share with it."""
         return _restored, (self.metric, self.kind, self.vectors, self.longest, self.approximate)
 
+    def apart(self) -> DenseView:
+        """Return the same view with no room to grow, so that what is added moves to its own."""
+        return self if self.store is None else replace(self, store=_roomy(self.store.d, 0))
+
     @property
     def size(self) -> int:
         """Number of rows."""

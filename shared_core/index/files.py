@@ -62,16 +62,19 @@ def _dump(passage: Passage, encode: Coder | None) -> str:
     record = {"id": passage.id, "text": passage.text, "metadata": dict(passage.metadata)}
     if encode is not None:
         record["source"] = encode(passage.source)
-    owner = f"passage {passage.id!r}"
-    try:
-        _check_json(record, owner)
-    except RecursionError as error:
-        raise ValueError(f"{owner} cannot be saved as JSON: it holds itself") from error
+    check_json(record, f"passage {passage.id!r}")
     return json.dumps(record)
 
 
+def check_json(value: Any, owner: str) -> None:
+    """Raise ValueError, naming the `owner`, if `value` would not come back from JSON as it is."""
+    try:
+        _check_json(value, owner)
+    except RecursionError as error:
+        raise ValueError(f"{owner} cannot be saved as JSON: it holds itself") from error
+
+
 def _check_json(value: Any, owner: str) -> None:
-    """Raise ValueError if `value` would not come back from JSON as it is."""
     if isinstance(value, dict):
         for key, held in value.items():
             if not isinstance(key, str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -87,9 +88,13 @@ class HybridIndex:
         self._state = State(DenseView(metric, dense), SparseView.empty(options))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy, by ``copy`` or ``pickle``, shares nothing of with the original."""
+        """Return what a copy, by ``copy`` or ``pickle``, is made of; neither changes any of it."""
         with self._writing:
-            return {"extra": self.extra, "lexicon": self._lexicon, "state": self._state.apart()}
+            return {
+                "extra": deepcopy(self.extra),
+                "lexicon": self._lexicon.apart(),
+                "state": self._state.apart(),
+            }
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.extra, self._lexicon, self._state = kept["extra"], kept["lexicon"], kept["state"]
@@ -132,7 +137,14 @@ class HybridIndex:
         return [state.passages[row] for row in rows], state.dense.vectors[rows]
 
     def get(self, ids: Iterable[str]) -> list[Passage]:
-        """Return the passages of `ids`, in that order, without those that are not there."""
+        """Return the passages of `ids`, in that order, without those that are not there.
+
+        Raises
+        ------
+        ValueError
+            If `ids` is one text instead of several.
+        """
+        check_several(ids)
         state = self._state
         rows = map(state.row, ids)
         return [state.passages[row] for row in rows if row is not None]
@@ -237,7 +249,7 @@ class HybridIndex:
         Raises
         ------
         ValueError
-            If an argument is out of range or the vector does not fit.
+            If an argument is out of range, `text` is none, or the vector does not fit.
         """
         options = k, fetch_k, alpha, fusion, where
         return Search.checked(self._state, self._lexicon, *options).one(text, vector)
@@ -263,7 +275,13 @@ class HybridIndex:
             Queries for the dense leg, shape (len(texts), dim).
         k, fetch_k, alpha, fusion, where
             As in `search`.
+
+        Raises
+        ------
+        ValueError
+            As `search`, and if `texts` is one text or there are more or fewer vectors.
         """
+        check_several(texts, "texts")
         options = k, fetch_k, alpha, fusion, where
         return Search.checked(self._state, self._lexicon, *options).many(texts, vectors)
 

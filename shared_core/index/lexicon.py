@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import partial
 from itertools import chain
 
 from shared_core.index.tokenize import Tokenizer, tokenize
@@ -33,29 +35,65 @@ class Lexicon:
         self.tokenizer = tokenize if tokenizer is None else tokenizer
         self.ids: dict[str, int] = {}
         default = self.tokenizer is tokenize
-        self._split: Tokenizer = str.split if default else self.tokenizer
+        self._split: Tokenizer = str.split if default else partial(_several, self.tokenizer)
         self._known = _Numbers(self.ids, tokenize if default else _itself)
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def apart(self) -> Lexicon:
+        """Return one that numbers the same tokens alike, and learns by itself from now on."""
+        lexicon = Lexicon(self.tokenizer)
+        lexicon.ids.update(self.ids)
+        return lexicon
 
     def learn(self, text: str) -> list[int]:
         """Return the numbers of the tokens of `text`, numbering new ones.
 
         Raises
         ------
+        ValueError
+            If `text` is none.
         TypeError
             If the tokeniser returns something else than strings.
         """
-        return list(chain.from_iterable(map(self._known.__getitem__, self._split(text))))
+        try:
+            return list(chain.from_iterable(map(self._known.__getitem__, self._split(text))))
+        except TypeError:
+            _check_text(text)
+            raise
 
     def lookup(self, text: str) -> dict[int, int]:
-        """Return number -> occurrences of the known tokens of `text`, in first-occurrence order."""
+        """Return number -> occurrences of the known tokens of `text`, in first-occurrence order.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `learn`.
+        """
         occurrences: dict[int, int] = {}
-        for piece in self._split(text):
+        try:
+            pieces = self._split(text)
+        except TypeError:
+            _check_text(text)
+            raise
+        for piece in pieces:
             for number in self._known.get(piece) or self._known.among(piece):
                 occurrences[number] = occurrences.get(number, 0) + 1
         return occurrences
+
+    def measure(self, text: str) -> tuple[dict[int, int], int]:
+        """Return number -> occurrences of the known tokens, and the number of all tokens."""
+        numbers: list[int] = []
+        unknown = 0
+        for piece in self._split(text):
+            found = self._known.get(piece)
+            if found is None:
+                tokens = self._known.tokens(piece)
+                found = tuple(self.ids[token] for token in tokens if token in self.ids)
+                unknown += len(tokens) - len(found)
+            numbers += found
+        return Counter(numbers), len(numbers) + unknown
 
 
 class _Numbers(dict[str, tuple[int, ...]]):
@@ -64,11 +102,11 @@ class _Numbers(dict[str, tuple[int, ...]]):
     def __init__(self, ids: dict[str, int], tokens: Tokenizer) -> None:
         super().__init__()
         self._ids = ids
-        self._tokens = tokens
+        self.tokens = tokens
 
     def among(self, piece: str) -> tuple[int, ...]:
         """Return the numbers of those tokens in a piece that have one."""
-        ids, tokens = self._ids, self._tokens(piece)
+        ids, tokens = self._ids, self.tokens(piece)
         numbers = tuple(ids[token] for token in tokens if token in ids)
         if len(numbers) == len(tokens):  # or what is learned later would be missing
             self._remember(piece, numbers)
@@ -76,13 +114,26 @@ class _Numbers(dict[str, tuple[int, ...]]):
 
     def __missing__(self, piece: str) -> tuple[int, ...]:
         ids = self._ids
-        numbers = tuple(ids.setdefault(token, len(ids)) for token in self._tokens(piece))
+        numbers = tuple(ids.setdefault(token, len(ids)) for token in self.tokens(piece))
         self._remember(piece, numbers)
         return numbers
 
     def _remember(self, piece: str, numbers: tuple[int, ...]) -> None:
         if len(self) < REMEMBERED:
             self[piece] = numbers
+
+
+def _check_text(text: object) -> None:
+    if not isinstance(text, str):
+        raise ValueError(f"a text must be a string, got {text!r}")
+
+
+def _several(tokenizer: Tokenizer, text: str) -> list[str]:
+    """Return the tokens of `text`; TypeError if they are one text, whose letters would count."""
+    tokens = tokenizer(text)
+    if isinstance(tokens, str):
+        raise TypeError(f"the tokenizer must return a list of strings, got {tokens!r}")
+    return tokens
 
 
 def _itself(token: str) -> list[str]:

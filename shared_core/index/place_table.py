@@ -220,5 +220,11 @@ class Places:
                 rows: Sequence[int] = range(first, size)
                 if alive is not None:
                     rows = (first + alive[first:size].nonzero()[0]).tolist()
-                table.grow(passages, rows, size)
+                try:
+                    table.grow(passages, rows, size)
+                except ValueError:
+                    raise
+                except BaseException:  # interrupted midway, it holds a row that it would take again
+                    self._table = None
+                    raise
             return table

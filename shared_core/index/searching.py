@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,9 @@ from shared_core.native import kernels
 from shared_core.scoring.fusion import Alpha, check_alpha, check_fusion
 from shared_core.scoring.ranking import check_k, rank_pool
 from shared_core.types import Fusion, Ranking
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 WORTH_A_THREAD = 50_000
 """Rows from which the sparse leg repays the hand-over to a thread beside the dense one."""
@@ -42,6 +46,25 @@ def _renew_threads() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_threads)
+
+
+def _start(function: Callable[[A], B], argument: A) -> Future[B] | None:
+    """Run a function beside the calling thread; None where no thread can be had.
+
+    As there is none for a thread that goes on when the main one has ended.
+    """
+    try:
+        return _beside.submit(function, argument)
+    except RuntimeError:
+        return None
+
+
+def _map(function: Callable[[A], B], arguments: Sequence[A]) -> Iterable[B]:
+    """Run a function for each argument, ahead in a thread where one can be had."""
+    try:
+        return _beside.map(function, arguments)
+    except RuntimeError:
+        return map(function, arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +120,9 @@ class Search:
             return self._nothing()
         state = self.state
         query = state.dense.unit(vector)
-        if state.size < WORTH_A_THREAD:
-            sparse = self._sparse(text)
-            dense = state.dense.query(query, self.depth, self.allowed)
-        else:
-            beside = _beside.submit(self._sparse, text)
-            dense = state.dense.query(query, self.depth, self.allowed)
-            sparse = beside.result()
+        beside = None if state.size < WORTH_A_THREAD else _start(self._sparse, text)
+        dense = state.dense.query(query, self.depth, self.allowed)
+        sparse = self._sparse(text) if beside is None else beside.result()
         return self._ranking(text, dense, *sparse)
 
     def many(
@@ -121,10 +140,10 @@ class Search:
         def dense(block: slice) -> list[DenseQuery]:
             return view.queries(queries[block], self.depth, self.allowed)
 
-        ahead = map if self.state.size < WORTH_AHEAD else _beside.map
+        ahead = map(dense, blocks) if self.state.size < WORTH_AHEAD else _map(dense, blocks)
         return [
             self._ranking(text, query, *self._sparse(text))
-            for block, prepared in zip(blocks, ahead(dense, blocks), strict=True)
+            for block, prepared in zip(blocks, ahead, strict=True)
             for text, query in zip(texts[block], prepared, strict=True)
         ]
 

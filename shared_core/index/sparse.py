@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Rows, Scores
+from shared_core.ids import check_several
 from shared_core.index.bm25 import BM25Options, Variant
 from shared_core.index.lexicon import Lexicon
 from shared_core.index.sparse_query import SparseQuery
@@ -21,8 +23,8 @@ from shared_core.scoring.ranking import check_k
 class BM25Index:
     """BM25 over postings that keep counts; weights are applied when a query comes.
 
-    So adding and deleting touch only what changes, and every score is what an index built anew
-    from the remaining texts would give. Rows are numbered in insertion order. Safe to read from
+    So no weight is ever recomputed, and every score is what an index built anew from the
+    remaining texts would give. Rows are numbered in insertion order. Safe to read from
     many threads while one writes: a search works on the snapshot it starts from.
 
     Parameters
@@ -65,7 +67,7 @@ class BM25Index:
         epsilon: float = 0.25,
         tokenizer: Tokenizer | None = None,
     ) -> BM25Index:
-        """Build an index of `texts`; options as in the constructor."""
+        """Build an index of `texts`, see `add`; options as in the constructor."""
         index = cls(variant=variant, k1=k1, b=b, epsilon=epsilon, tokenizer=tokenizer)
         index.add(texts)
         return index
@@ -107,10 +109,14 @@ class BM25Index:
         return index
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_writing"}
+        """Return what a copy, by ``copy`` or ``pickle``, is made of; neither changes any of it."""
+        with self._writing:
+            # Made anew, the view remembers no idf, and a search adds none meanwhile.
+            return {"lexicon": self.lexicon.apart(), "view": replace(self._view)}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.lexicon, self._view = kept["lexicon"], kept["view"]
+        self.options = self._view.options
         self._writing = threading.Lock()
 
     @property
@@ -122,7 +128,14 @@ class BM25Index:
         return self._view.alive_count
 
     def add(self, texts: Iterable[str]) -> range:
-        """Add texts and return the rows they stand in; nothing is added if one fails."""
+        """Add texts and return the rows they stand in; nothing is added if one fails.
+
+        Raises
+        ------
+        ValueError
+            If `texts` is one text instead of several, or one of them is none.
+        """
+        check_several(texts, "texts")
         with self._writing:
             return self._append([self.lexicon.learn(text) for text in texts])
 
@@ -208,7 +221,13 @@ class BM25Index:
         -------
         ndarray
             Shape (len(texts),), comparable with the scores of indexed rows.
+
+        Raises
+        ------
+        ValueError
+            If `texts` is one text instead of several.
         """
-        encoded = [self.lexicon.lookup(text) for text in texts]
-        lengths = [len(list(self.lexicon.tokenizer(text))) for text in texts]
-        return self.query(query).weigh(encoded, lengths)
+        check_several(texts, "texts")
+        measured = [self.lexicon.measure(text) for text in texts]
+        counts, lengths = [counts for counts, _ in measured], [length for _, length in measured]
+        return self.query(query).weigh(counts, lengths)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from shared_core.arrays import Bools
@@ -42,8 +42,9 @@ class State:
         return cls(dense, sparse, list(passages), rows)
 
     def apart(self) -> State:
-        """Return the same state with lists of its own, which no other adds to."""
-        return State.of(self.dense, self.sparse, self.passages[: self.size])
+        """Return the same state with nothing in it that another, or a search of it, adds to."""
+        # Made anew, the sparse leg remembers no idf.
+        return State.of(self.dense.apart(), replace(self.sparse), self.passages[: self.size])
 
     @property
     def size(self) -> int:

@@ -12,12 +12,11 @@ atomic step and what makes them the index. A crash before it leaves the old inde
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -28,7 +27,14 @@ import faiss
 import numpy as np
 
 from shared_core.errors import CorruptIndexError, IndexFormatError
-from shared_core.index.files import Coder, describe_dense, file_names, segments_of, write_files
+from shared_core.index.files import (
+    Coder,
+    check_json,
+    describe_dense,
+    file_names,
+    segments_of,
+    write_files,
+)
 from shared_core.index.lexicon import Lexicon
 from shared_core.index.loading import read_lexicon, read_state
 from shared_core.index.manifest import (
@@ -58,13 +64,10 @@ class Loaded:
 
 
 def save_state(
-    folder: Path, state: State, lexicon: Lexicon, encode: Coder | None, extra: Mapping[str, Any]
+    folder: Path, state: State, lexicon: Lexicon, encode: Coder | None, extra: dict[str, Any]
 ) -> None:
     """Write a state without deleted rows into `folder`; see `HybridIndex.save`."""
-    try:
-        json.dumps(extra)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"extra cannot be saved as JSON: {error}") from error
+    check_json(extra, "extra")
     if folder.exists() and not folder.is_dir():
         raise IndexFormatError(f"{folder} is a file; give a folder")
     folder.mkdir(parents=True, exist_ok=True)
@@ -75,7 +78,7 @@ def save_state(
         try:
             write_files(data, state, lexicon, encode)
             files = {file.name: seal(file) for file in sorted(data.iterdir())}
-            about = _describe(state, lexicon) | {"extra": dict(extra)}
+            about = _describe(state, lexicon) | {"extra": extra}
             write_manifest(data / MANIFEST, about | {"data": data.name, "files": files})
         except BaseException:
             shutil.rmtree(data, ignore_errors=True)

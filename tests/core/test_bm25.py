@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import pickle
+import re
+from collections.abc import Callable
+from copy import copy, deepcopy
 from typing import Any
 
 import bm25s
@@ -13,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi, BM25Plus
 
-from shared_core import BM25Index
+from shared_core import BM25Index, tokenize
+from shared_core.index import lexicon
 from shared_core.index.bm25 import BM25Options
 
 from .making import brute_bm25, zipf_texts
@@ -147,6 +151,18 @@ def test_a_copy_by_pickle_gives_the_same_and_lives_on() -> None:
     assert (len(copy), len(index)) == (31, 30)
 
 
+@pytest.mark.parametrize("copied", [copy, deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
+def test_a_copy_learns_words_of_its_own(copied: Callable[[BM25Index], BM25Index]) -> None:
+    """Numbered by both, a word of one would be another word of the other."""
+    index = BM25Index.from_texts(["a b"], variant="okapi", k1=1.1)
+    other = copied(index)
+    index.add(["mine"])
+    other.add(["yours"])
+    assert other.options == index.options
+    assert [*index.lexicon.ids] == ["a", "b", "mine"]
+    assert [*other.lexicon.ids] == ["a", "b", "yours"]
+
+
 def test_lucene_has_no_zero_or_negative_idf() -> None:
     """A word of every text still tells how much a text is about it."""
     scores = BM25Index.from_texts(["a a a b", "a b b b", "a"]).scores("a")
@@ -214,6 +230,57 @@ def test_words_the_index_does_not_know_lengthen_a_text_from_outside() -> None:
     index = BM25Index.from_texts(["a b", "b c"])
     short, long = index.score_texts("a", ["a", "a z z z z"])
     assert short > long > 0
+
+
+@pytest.mark.parametrize("default", [False, True])
+def test_a_text_from_outside_is_split_once(default: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And of the default's pieces, one whose words are known is not split again."""
+    asked: list[str] = []
+
+    def counting(text: str) -> list[str]:
+        asked.append(text)
+        return tokenize(text)
+
+    if default:
+        monkeypatch.setattr(lexicon, "tokenize", counting)
+    index = BM25Index.from_texts(["a b"], tokenizer=None if default else counting)
+    asked.clear()
+    index.score_texts("a", ["a Z-z b", "a"])
+    assert asked == (["Z-z"] if default else ["a Z-z b", "a", "a"])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        BM25Index.from_texts,
+        BM25Index().add,
+        lambda text: BM25Index.from_texts(["a"]).score_texts("a", text),
+    ],
+)
+def test_one_text_is_no_list_of_texts(call: Callable[[str], object]) -> None:
+    """Its letters would be texts."""
+    with pytest.raises(ValueError, match=r"texts must be several texts, got the text 'be'; give"):
+        call("be")
+
+
+def test_a_message_does_not_repeat_a_long_text_whole() -> None:
+    """A whole file, say."""
+    with pytest.raises(ValueError, match=r"got the text 'x{79}\.\.\.; give") as caught:
+        BM25Index.from_texts("x" * 10_000)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("query", [None, 7, ["a"]])
+def test_a_text_that_is_none_is_named(query: Any) -> None:
+    """Not by what the interpreter says of a descriptor."""
+    index = BM25Index.from_texts(["a"])
+    told = rf"a text must be a string, got {re.escape(repr(query))}"
+    for call in (index.query, index.scores):
+        with pytest.raises(ValueError, match=told):
+            call(query)
+    with pytest.raises(ValueError, match=told):
+        index.add(["b", query])
+    assert len(index) == 1
 
 
 def test_scoring_no_texts_gives_no_scores() -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from shared_core import HybridIndex, Passage
+from shared_core import BM25Index, HybridIndex, Passage
 from shared_core.index import hybrid, searching
 from shared_core.index.dense import DenseView
 
@@ -131,6 +135,57 @@ def test_searches_stay_consistent_while_passages_come_and_go(
     run_while(search, 0.8, come_and_go)
 
 
+class Meddling(str):
+    """A token that has something done while it is copied."""
+
+    meanwhile: ClassVar[list[Callable[[], object]]] = []
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        for call in self.meanwhile:
+            call()
+        return str, (str(self),)
+
+
+def meddling(text: str) -> list[str]:
+    return [Meddling(word) for word in text.split()]
+
+
+@pytest.mark.parametrize("copied", [deepcopy, pickle.dumps])
+@pytest.mark.parametrize("kind", [HybridIndex, BM25Index])
+def test_a_copy_is_made_while_texts_are_added(
+    copied: Callable[[object], object], kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each word of it that is copied finds the index a word further."""
+    words = (f"w{n}" for n in range(1000))
+    index = kind(tokenizer=meddling)
+
+    def add() -> None:
+        word = next(words)
+        index.add([Passage(word, word)], [[1.0]]) if kind is HybridIndex else index.add([word])
+
+    add()
+    add()
+    monkeypatch.setattr(Meddling, "meanwhile", [add])
+    copied(index)
+    assert len(index) > 2
+
+
+@pytest.mark.parametrize("kind", [HybridIndex, BM25Index])
+def test_a_copy_is_made_while_searches_meet_new_words(kind: type) -> None:
+    """What an index remembers of their frequencies is no part of it."""
+    words = [f"w{n}" for n in range(3000)]
+    index = kind()
+    passages = [Passage(word, word) for word in words]
+    index.add(passages, np.ones((3000, 1))) if kind is HybridIndex else index.add(words)
+    view = index._state.sparse if kind is HybridIndex else index.view
+    for word in words[:5]:
+        index.search(word, [1.0]) if kind is HybridIndex else index.search(word, 1)
+    assert len(view.idf) == 5
+    kept = index.__getstate__()
+    copy = kept["state"].sparse if kind is HybridIndex else kept["view"]
+    assert len(copy.idf) == 0
+
+
 def test_many_writers_lose_nothing() -> None:
     """Eight threads add and delete their own passages; what should be there is there."""
     index = HybridIndex()
@@ -202,10 +257,71 @@ raise SystemExit(f"child ended with status {status}" if status else 0)
 """
 
 
-@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_can_search() -> None:
     """Threads do not survive a fork (a web server's workers, say); a pool of them must not hang."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FORK], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
+
+
+FORK_AND_ADD = """
+import os, signal
+import numpy as np
+from shared_core import HybridIndex, Passage
+
+vectors = np.random.default_rng(0).standard_normal((6000, 64))
+index = HybridIndex(dense=KIND)
+index.add([Passage(f"p{n}", "x") for n in range(5000)], vectors[:5000])
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    index.add([Passage(f"n{n}", "x") for n in range(1000)], vectors[5000:])
+    os._exit(index.search("", vectors[5500], k=1).passages[0].id != "n500")
+_, status = os.waitpid(child, 0)
+raise SystemExit(f"child ended with status {status}" if status else 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("kind", ["flat", "hnsw"])
+def test_a_forked_process_can_add(kind: str) -> None:
+    """FAISS's threads do not survive a fork either; it would wait for them forever."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK_AND_ADD.replace("KIND", repr(kind))],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+    )
+    assert done.returncode == 0, done.stderr
+
+
+AFTER_THE_MAIN_THREAD = """
+import threading
+import numpy as np
+from shared_core import HybridIndex, Passage
+from shared_core.index import searching
+
+searching.WORTH_A_THREAD = searching.WORTH_AHEAD = 1
+index = HybridIndex()
+index.add([Passage("a", "x"), Passage("b", "y")], np.eye(2))
+
+def late():
+    main.join()
+    found = index.search("x", [0.0, 1.0]).indices
+    again = index.search_batch(["x"] * 40, [[0.0, 1.0]] * 40)
+    print(found, all(each.indices == found for each in again))
+
+main = threading.main_thread()
+threading.Thread(target=late).start()
+"""
+
+
+def test_a_thread_that_outlives_the_main_one_can_search() -> None:
+    """No other thread can be started any more."""
+    done = subprocess.run(
+        [sys.executable, "-c", AFTER_THE_MAIN_THREAD], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "[0, 1] True\n", done.stderr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -248,6 +250,22 @@ def test_texts_and_vectors_must_be_as_many() -> None:
     """The message names both numbers."""
     with pytest.raises(ValueError, match="got 2 texts and 1 vectors"):
         make_index(5).search_batch(["a", "b"], [QUERY])
+
+
+def test_one_text_is_no_batch() -> None:
+    """Its letters would be queries."""
+    with pytest.raises(ValueError, match="texts must be several texts, got the text 'abc'"):
+        make_index(5).search_batch("abc", [QUERY] * 3)
+
+
+@pytest.mark.parametrize("text", [None, 7])
+def test_a_query_that_is_no_text_is_named(text: Any) -> None:
+    """One at a time and in a batch."""
+    index = make_index(5)
+    with pytest.raises(ValueError, match=f"a text must be a string, got {text}"):
+        index.search(text, QUERY)
+    with pytest.raises(ValueError, match=f"a text must be a string, got {text}"):
+        index.search_batch(["w1", text], [QUERY, QUERY])
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from copy import deepcopy
+from copy import copy, deepcopy
 
 import numpy as np
 import pytest
@@ -151,7 +151,11 @@ def test_an_upsert_replaces_and_moves_to_the_end() -> None:
     assert ranking.dense == [1, 1]
 
 
-@pytest.mark.parametrize("copied", [deepcopy, lambda index: pickle.loads(pickle.dumps(index))])
+def by_pickle(index: HybridIndex) -> HybridIndex:
+    return pickle.loads(pickle.dumps(index))
+
+
+@pytest.mark.parametrize("copied", [copy, deepcopy, by_pickle])
 @pytest.mark.parametrize("dense", ["flat", "sq8"])
 def test_a_copy_is_apart_from_the_original(
     copied: Callable[[HybridIndex], HybridIndex], dense: str, monkeypatch: pytest.MonkeyPatch
@@ -171,6 +175,39 @@ def test_a_copy_is_apart_from_the_original(
     index.add([Passage("p7", "other")], [query])
     assert other.ids == ["new"]
     assert copied(HybridIndex()).search("w1", query).indices == []
+
+
+@pytest.mark.parametrize("copied", [copy, deepcopy, by_pickle])
+@pytest.mark.parametrize("rows", [0, 5])
+def test_a_copy_and_the_original_go_on_by_themselves(
+    copied: Callable[[HybridIndex], HybridIndex], rows: int
+) -> None:
+    """Neither's vectors, words or extra values come from what the other was given later."""
+    index = make_index(rows)
+    index.add([Passage("first", "w0")], random_vectors(1, seed=1))
+    index.add([Passage("second", "w1")], random_vectors(1, seed=2))
+    index.extra["options"] = {"k": 1}
+    other = copied(index)
+    index.extra["options"]["k"] = 2
+    added = {index: ("mine", [1.0] + [0.0] * 7), other: ("yours", [0.0] * 7 + [1.0])}
+    for each, (word, vector) in added.items():
+        each.add([Passage("new", word)], [vector])
+    for each, (word, vector) in added.items():
+        assert each.embedded()[1][-1].tolist() == vector
+        assert each.search(word, vector, k=1).sparse[0] > 0
+        for _, (foreign, _) in added.items():
+            assert any(each.search(foreign, vector).sparse) == (foreign == word)
+    assert (index.extra, other.extra) == ({"options": {"k": 2}}, {"options": {"k": 1}})
+
+
+def test_one_text_is_no_list_of_ids() -> None:
+    """Its letters may be ids."""
+    index = HybridIndex()
+    index.add([Passage(letter, letter) for letter in "abc"], np.eye(3))
+    for call in (index.get, index.delete):
+        with pytest.raises(ValueError, match=r"ids must be several ids, got the text 'abc'; give"):
+            call("abc")
+    assert index.ids == ["a", "b", "c"]
 
 
 def test_deleting_says_what_was_there() -> None:

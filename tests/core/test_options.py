@@ -40,7 +40,9 @@ PROFILE = PositionProfile(model="m", accuracy=(0.6, 0.5, 0.9), distraction=(0.3,
 )
 def test_every_option_survives_json(caus: CAUS) -> None:
     """Whatever an index was used with, it is loaded with."""
-    assert decode_caus(json.loads(json.dumps(encode_caus(caus)))) == caus
+    encoded = encode_caus(caus)
+    assert json.loads(json.dumps(encoded)) == encoded
+    assert decode_caus(encoded) == caus
 
 
 @pytest.mark.parametrize("kind", [str, Path])
@@ -61,6 +63,12 @@ def test_some_options_alone_are_decoded_and_others_left() -> None:
     """What a caller keeps beside them is none of its business."""
     kept = {"placement": UShape(best_at="end"), "include_scores": False}
     assert decode_options(encode_options(kept)) == kept
+
+
+def test_an_option_that_json_does_not_know_is_refused() -> None:
+    """With its value, before anything is written."""
+    with pytest.raises(ValueError, match=r"\{'k': \{3\}\} cannot be saved as JSON"):
+        encode_options({"k": {3}})
 
 
 def test_the_arguments_are_those_of_caus() -> None:

@@ -214,12 +214,17 @@ def test_metadata_keys_that_json_would_turn_into_text_are_refused(
         index.save(tmp_path)
 
 
-def test_extra_values_that_are_not_json_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "extra",
+    [*BAD_METADATA.values(), {"slots": {9: "x", 10: "y"}}, {1: "x", "y": "z"}],
+    ids=[*BAD_METADATA, "numbers as keys", "keys of two kinds"],
+)
+def test_extra_values_that_are_not_json_are_refused(extra: dict[str, Any], tmp_path: Path) -> None:
     """A ValueError as for metadata; the index that was there before is whole."""
     index = make_index(3)
     index.save(tmp_path)
-    with pytest.raises(ValueError, match="extra"):
-        index.save(tmp_path, extra={"x": object()})
+    with pytest.raises(ValueError, match="extra cannot be saved as JSON"):
+        index.save(tmp_path, extra=extra)
     assert len(HybridIndex.load(tmp_path)) == 3
     assert len([*tmp_path.iterdir()]) == 2
 

@@ -6,6 +6,7 @@ import re
 import sys
 import unicodedata
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -168,3 +169,25 @@ def test_a_tokeniser_that_returns_no_strings_is_refused() -> None:
     """Numbers would be lost on saving; the message shows what came."""
     with pytest.raises(TypeError, match="must return strings, got 7"):
         BM25Index.from_texts(["x"], tokenizer=lambda _: [7])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("tokenizer", [str.lower, "{}".format])
+def test_a_tokeniser_that_returns_a_text_is_refused(tokenizer: Any) -> None:
+    """Its letters would be the tokens; of what is indexed as of a query."""
+    told = "the tokenizer must return a list of strings, got 'ab'"
+    with pytest.raises(TypeError, match=told):
+        BM25Index.from_texts(["ab"], tokenizer=tokenizer)
+    index = BM25Index(tokenizer=lambda text: tokenizer(text) if text == "ab" else [text])
+    index.add(["a", "b"])
+    for ask in (index.scores, lambda text: index.score_texts("a", [text])):
+        with pytest.raises(TypeError, match=told):
+            ask("ab")
+
+
+@given(st.lists(st.text(max_size=12), max_size=4), st.text("ab_.X ", max_size=20))
+def test_the_lexicon_measures_what_the_tokeniser_says(texts: list[str], text: str) -> None:
+    """Known tokens by their number, and how many there are with the unknown ones."""
+    lexicon = Lexicon()
+    for learned in texts:
+        lexicon.learn(learned)
+    assert lexicon.measure(text) == (lexicon.lookup(text), len(tokenize(text)))

@@ -133,3 +133,50 @@ def test_a_query_embedding_that_does_not_fit(documents: list[Document]) -> None:
 
     with pytest.raises(ValueError, match="dimension 16, got dimension 3"):
         retriever.invoke("relu")
+
+
+TEXTS = ["relu layer", "pool"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"ids": []}, "got 2 texts and 0 ids"),
+        ({"ids": ["a", "b", "c"]}, "got 2 texts and 3 ids"),
+        ({"ids": "ab"}, "ids must be several ids, got the text 'ab'"),
+        ({"metadatas": []}, "got 2 texts and 0 metadatas"),
+        ({"metadatas": [{}]}, "got 2 texts and 1 metadatas"),
+    ],
+)
+def test_texts_with_more_or_fewer_ids_or_metadatas(
+    embeddings: Embeddings, options: dict[str, object], told: str
+) -> None:
+    with pytest.raises(ValueError, match=told):
+        CAUSRetriever.from_texts(TEXTS, embeddings, **options)
+
+
+def test_texts_and_what_belongs_to_them_may_come_one_by_one(embeddings: Embeddings) -> None:
+    retriever = CAUSRetriever.from_texts(
+        iter(TEXTS), embeddings, ids=iter("ab"), metadatas=({"n": n} for n in range(2))
+    )
+
+    assert retriever.get(["b"]) == [Document("pool", id="b", metadata={"n": 1})]
+    assert len(CAUSRetriever.from_texts(iter(TEXTS), embeddings).invoke("relu")) == 2
+
+
+async def test_one_where_several_are_wanted(
+    retriever: CAUSRetriever, embeddings: Embeddings
+) -> None:
+    document = Document("relu", id="x")
+
+    with pytest.raises(ValueError, match="texts must be several texts, got the text 'relu'"):
+        CAUSRetriever.from_texts("relu", embeddings)
+    with pytest.raises(
+        ValueError, match=r"documents must be several documents, got the Document\(id='x'"
+    ):
+        CAUSRetriever.from_documents(document, embeddings)
+    with pytest.raises(ValueError, match=r"got the Document\(id='x'"):
+        retriever.add_documents(document)
+    with pytest.raises(ValueError, match=r"got the Document\(id='x'"):
+        await retriever.aadd_documents(document)
+    assert retriever.get(["x"]) == []

@@ -180,3 +180,12 @@ def test_a_vector_store_keeps_its_own_documents(
     with pytest.raises(ValueError, match="InMemoryVectorStore keeps its own documents"):
         retriever.save(tmp_path / "index")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_loading_without_embeddings_says_so(retriever: CAUSRetriever, tmp_path: Path) -> None:
+    retriever.save(tmp_path / "index")
+
+    with pytest.raises(ValueError, match=r"needs embeddings=.* and embeddings=None"):
+        CAUSRetriever.load(tmp_path / "index", None)
+    with pytest.raises(ValueError, match=r"embeddings\n.*Embeddings"):
+        CAUSRetriever.load(tmp_path / "index", "local")
