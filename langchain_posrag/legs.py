@@ -95,6 +95,41 @@ class Legs(ABC):
         """Get like `get`, with the store awaited."""
 
 
+@dataclass(slots=True, kw_only=True)
+class Embedding:
+    """Embeds the queries of a batch, each by itself.
+
+    Attributes
+    ----------
+    embeddings
+        The model.
+    go_on
+        Whether to go on once one has failed.
+    stopped
+        Whether no other is to be begun.
+    """
+
+    embeddings: Embeddings
+    go_on: bool
+    stopped: bool = False
+
+    def one(self, query: str) -> Vector | Exception | None:
+        """Return the vector, or what the model raised; None if no other is to be begun."""
+        try:
+            return None if self.stopped else self.embeddings.embed_query(query)
+        except Exception as error:
+            self.stopped = not self.go_on
+            return error
+
+    async def aone(self, query: str) -> Vector | Exception | None:
+        """Do what `one` does, awaited."""
+        try:
+            return None if self.stopped else await self.embeddings.aembed_query(query)
+        except Exception as error:
+            self.stopped = not self.go_on
+            return error
+
+
 @dataclass(slots=True)
 class EmbeddingLegs(Legs):
     """The core's own index, and the model that embeds for it."""
@@ -111,7 +146,9 @@ class EmbeddingLegs(Legs):
         vector = await self.embeddings.aembed_query(query)
         return await run_in_executor(None, caus.search, self.index, query, vector, **options)
 
-    def embed_many(self, queries: Sequence[str], limit: int | None) -> list[Vector | Exception]:
+    def embed_many(
+        self, queries: Sequence[str], limit: int | None, *, go_on: bool
+    ) -> list[Vector | Exception | None]:
         """Embed queries one by one, in several threads; what failed for one stands in its place.
 
         Each thread takes its share at once: a task for each query would pass the interpreter
@@ -123,26 +160,32 @@ class EmbeddingLegs(Legs):
             The queries.
         limit
             Most threads, >= 1; None: as many as an executor of Python's has by itself.
+        go_on
+            Whether to go on once one has failed. Else None stands for those not tried.
         """
         threads = min(len(queries), limit or min(32, (os.cpu_count() or 1) + 4))
-        embed = attempt(self.embeddings.embed_query)
-        vectors: list[Vector | Exception] = [()] * len(queries)
+        embed = Embedding(embeddings=self.embeddings, go_on=go_on)
+        vectors: list[Vector | Exception | None] = [None] * len(queries)
         with ContextThreadPoolExecutor(max_workers=threads) as executor:
-            shares = executor.map(
-                lambda share: [embed(query) for query in share],
-                [queries[first::threads] for first in range(threads)],
-            )
-            for first, share in enumerate(shares):
-                vectors[first::threads] = share
+            try:
+                shares = executor.map(
+                    lambda share: [embed.one(query) for query in share],
+                    [queries[first::threads] for first in range(threads)],
+                )
+                for first, share in enumerate(shares):
+                    vectors[first::threads] = share
+            except BaseException:  # Ctrl-C, which the executor would wait for all of them to raise
+                embed.stopped = True
+                raise
         return vectors
 
     def search_many(
         self,
         caus: CAUS,
         queries: Sequence[str],
-        vectors: Sequence[Vector | Exception],
+        vectors: Sequence[Vector | Exception | None],
         options: CallOptions,
-    ) -> list[Arrangement | Exception]:
+    ) -> list[Arrangement | Exception | None]:
         """Search for many embedded queries at once; what failed for one stands in its place."""
 
         def search(item: tuple[str, Vector]) -> Arrangement:
@@ -150,7 +193,7 @@ class EmbeddingLegs(Legs):
             return caus.search(self.index, query, vector, **options)
 
         pairs = zip(queries, vectors, strict=True)
-        embedded = [(query, v) for query, v in pairs if not isinstance(v, Exception)]
+        embedded = [(q, v) for q, v in pairs if v is not None and not isinstance(v, Exception)]
         found: Sequence[Arrangement | Exception]
         try:
             texts, matrix = [query for query, _ in embedded], [vector for _, vector in embedded]
@@ -158,7 +201,7 @@ class EmbeddingLegs(Legs):
         except Exception:  # one bad query must not fail the others
             found = [attempt(search)(item) for item in embedded]
         answers = iter(found)
-        return [v if isinstance(v, Exception) else next(answers) for v in vectors]
+        return [v if v is None or isinstance(v, Exception) else next(answers) for v in vectors]
 
     @override
     def add(self, documents: Sequence[Document]) -> list[str]:

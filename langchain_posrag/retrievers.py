@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.callbacks import (
@@ -14,11 +14,10 @@ from langchain_core.retrievers import LangSmithRetrieverParams
 from langchain_core.runnables import RunnableConfig, run_in_executor
 from langchain_core.runnables.config import get_config_list
 from langchain_core.runnables.utils import gather_with_concurrency
-from pydantic import ConfigDict
 from typing_extensions import override
 
 from langchain_posrag.documents import documents_of
-from langchain_posrag.legs import CallOptions, EmbeddingLegs, aattempt, attempt
+from langchain_posrag.legs import CallOptions, Embedding, EmbeddingLegs, aattempt, attempt
 from langchain_posrag.lifecycle import RetrieverLifecycle
 from langchain_posrag.tracing import aknown, atraced, known, traced
 from langchain_posrag.vector_store_legs import VectorStoreLegs
@@ -73,8 +72,6 @@ class CAUSRetriever(RetrieverLifecycle):
         If `psi` names a profile that is not there.
     """
 
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
-
     @override
     def _get_relevant_documents(
         self,
@@ -88,7 +85,7 @@ class CAUSRetriever(RetrieverLifecycle):
         found: Arrangement | Exception | None = None,
     ) -> list[Document]:
         options = CallOptions(k=k, fetch_k=fetch_k, alpha=alpha, where=filter)
-        search = self._legs.search if found is None else known(found)
+        search = self._legs.search if found is None else known(_reported(found))
         return self._answer(traced(search, run_manager, self.caus, query, options))
 
     @override
@@ -104,7 +101,7 @@ class CAUSRetriever(RetrieverLifecycle):
         found: Arrangement | Exception | None = None,
     ) -> list[Document]:
         options = CallOptions(k=k, fetch_k=fetch_k, alpha=alpha, where=filter)
-        search = self._legs.asearch if found is None else aknown(found)
+        search = self._legs.asearch if found is None else aknown(_reported(found))
         return self._answer(await atraced(search, run_manager, self.caus, query, options))
 
     def _answer(self, found: Arrangement) -> list[Document]:
@@ -128,16 +125,17 @@ class CAUSRetriever(RetrieverLifecycle):
         if len(inputs) < 2 or not isinstance(legs, EmbeddingLegs):
             return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
         configs = get_config_list(config, len(inputs))
-        vectors = legs.embed_many(inputs, configs[0].get("max_concurrency"))
+        limit = configs[0].get("max_concurrency")
+        vectors = legs.embed_many(inputs, limit, go_on=return_exceptions)
         found = legs.search_many(self.caus, inputs, vectors, _call_options(kwargs))
 
         def answer(item: tuple[str, RunnableConfig, Arrangement | Exception]) -> list[Document]:
             query, config, found = item
             return self.invoke(query, config, found=found, **kwargs)
 
-        items = zip(inputs, configs, found, strict=True)
         report = attempt(answer) if return_exceptions else answer
-        return cast("list[list[Document]]", list(map(report, items)))
+        answers = [report(item) for item in _tried(inputs, configs, found)]
+        return cast("list[list[Document]]", answers)
 
     @override
     async def abatch(
@@ -155,8 +153,9 @@ class CAUSRetriever(RetrieverLifecycle):
                 inputs, config, return_exceptions=return_exceptions, **kwargs
             )
         configs = get_config_list(config, len(inputs))
-        embed, limit = aattempt(legs.embeddings.aembed_query), configs[0].get("max_concurrency")
-        vectors = await gather_with_concurrency(limit, *map(embed, inputs))
+        limit = configs[0].get("max_concurrency")
+        embed = Embedding(embeddings=legs.embeddings, go_on=return_exceptions)
+        vectors = await gather_with_concurrency(limit, *map(embed.aone, inputs))
         options = _call_options(kwargs)
         found = await run_in_executor(None, legs.search_many, self.caus, inputs, vectors, options)
 
@@ -166,8 +165,8 @@ class CAUSRetriever(RetrieverLifecycle):
             query, config, found = item
             return await self.ainvoke(query, config, found=found, **kwargs)
 
-        items = zip(inputs, configs, found, strict=True)
         report = aattempt(answer) if return_exceptions else answer
+        items = _tried(inputs, configs, found)
         return await gather_with_concurrency(limit, *map(report, items))
 
     @override
@@ -181,6 +180,29 @@ class CAUSRetriever(RetrieverLifecycle):
         if embeddings is not None:
             params["ls_embedding_provider"] = type(embeddings).__name__
         return params
+
+
+def _tried(
+    queries: Sequence[str],
+    configs: Sequence[RunnableConfig],
+    found: Sequence[Arrangement | Exception | None],
+) -> list[tuple[str, RunnableConfig, Arrangement | Exception]]:
+    """Return what was searched for, without the queries that the failure of one has put a stop to.
+
+    They have no run. That one is among the others, and raises.
+    """
+    items = zip(queries, configs, found, strict=True)
+    return [(query, config, each) for query, config, each in items if each is not None]
+
+
+def _reported(found: object) -> Arrangement | Exception:
+    """Return what a batch hands to each of its runs, and nobody else to a call."""
+    if isinstance(found, Arrangement | Exception):
+        return found
+    raise TypeError(
+        f"found is no option of a call, got found={found!r}; a call may set k, fetch_k, alpha "
+        "and filter"
+    )
 
 
 def _call_options(kwargs: Mapping[str, Any]) -> CallOptions:

@@ -51,7 +51,9 @@ class FusingRetriever(BaseRetriever):
         Metadata a node must have for BM25 to find it; give `dense` the same.
     variant, tokenizer
         As in `shared_core.BM25Index`.
-    callback_manager, object_map, verbose
+    callback_manager
+        By default that of `dense`.
+    object_map, verbose
         As in LlamaIndex's `BaseRetriever`.
 
     Raises
@@ -93,7 +95,9 @@ class FusingRetriever(BaseRetriever):
         if self.caus.expand is not None:
             allowed = [node for node in nodes if passes is None or passes(filterable(node))]
             self._neighbours = PassageNeighbours.of(map(to_passage, allowed), self._reader)
-        super().__init__(callback_manager, object_map, verbose=verbose)
+        # Under another manager than this one that of the dense leg would keep every event.
+        manager = callback_manager or getattr(dense, "callback_manager", None)
+        super().__init__(manager, object_map, verbose=verbose)
 
     @classmethod
     def from_index(
@@ -136,7 +140,7 @@ class FusingRetriever(BaseRetriever):
             itself leaves them out of its docstore. Or if an option is out of range.
         """
         caus = CAUS(**options)
-        dense = index.as_retriever(similarity_top_k=max(caus.k, caus.fetch_k), filters=filters)
+        dense = index.as_retriever(similarity_top_k=caus.depth(), filters=filters)
         return cls(
             IndexLeg(dense),
             held_nodes(index) if nodes is None else nodes,
@@ -165,8 +169,7 @@ class FusingRetriever(BaseRetriever):
             pool.setdefault(hit.node.node_id, hit.node)
             score = math.nan if hit.score is None else self._sign * hit.score
             scores.setdefault(hit.node.node_id, score)
-        depth = max(self.caus.k, self.caus.fetch_k)
-        for row in self._statistics.search(text, depth, self._allowed):
+        for row in self._statistics.search(text, self.caus.depth(), self._allowed):
             pool.setdefault(self._nodes[row].node_id, self._nodes[row])
         candidates = list(pool.values())
         ranking = self.caus.rank(

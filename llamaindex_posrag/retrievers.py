@@ -15,6 +15,7 @@ from llama_index.core.instrumentation.events.retrieval import (
     RetrievalStartEvent,
 )
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, QueryType
+from llama_index.core.settings import Settings
 from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_instrumentation import get_dispatcher
 
@@ -69,7 +70,9 @@ class CAUSRetriever(BaseRetriever):
         Metadata a node must have to be found, in either leg. Whatever the metadata say,
         ``doc_id``, ``ref_doc_id`` and ``document_id`` are the id of the source document, as in
         LlamaIndex's own stores, and ``"None"`` where there is none.
-    callback_manager, object_map, verbose
+    callback_manager
+        By default ``Settings.callback_manager``; `embed_model` gets it, too.
+    object_map, verbose
         As in LlamaIndex's `BaseRetriever`.
 
     Attributes
@@ -95,7 +98,11 @@ class CAUSRetriever(BaseRetriever):
         self.caus = caus or CAUS()
         self._filters = filters
         self._where = where(filters)
-        super().__init__(callback_manager, object_map, verbose=verbose)
+        # One manager for both, as an index of LlamaIndex has it: the model's own would never see
+        # a trace begin, and keep the events of every query.
+        manager = callback_manager or Settings.callback_manager
+        embed_model.callback_manager = manager
+        super().__init__(manager, object_map, verbose=verbose)
 
     @property
     def filters(self) -> MetadataFilters | None:
@@ -242,12 +249,12 @@ class CAUSRetriever(BaseRetriever):
         embed_model: BaseEmbedding,
         *,
         verify: bool = True,
-        caus: CAUS | None = None,
         filters: MetadataFilters | None = None,
         tokenizer: Tokenizer | None = None,
         callback_manager: CallbackManager | None = None,
         object_map: dict[str, Any] | None = None,
         verbose: bool = False,
+        **options: Unpack[CAUSArguments],
     ) -> CAUSRetriever:
         """Read what `save` wrote; nodes come back as the classes they were.
 
@@ -259,16 +266,21 @@ class CAUSRetriever(BaseRetriever):
             Model the nodes were embedded with.
         verify
             Embed one stored node again and compare; catches another model of equal dimension.
-        caus, filters
-            In place of those that were saved. A placement of one's own is saved by name only
-            and has to be given here again, and so has `expand` with a ``count_tokens``.
+        filters
+            In place of those that were saved.
         tokenizer
             The one the index was built with, if it was not the default.
         callback_manager, object_map, verbose
             As in the constructor.
+        **options
+            As in `from_nodes`, in place of those that were saved; the others stay. A placement of
+            one's own is saved by name only and has to be given here again, as ``placement=``, and
+            so has ``expand=`` with a ``count_tokens``.
 
         Raises
         ------
+        ValueError
+            If an option is unknown or out of range, or has to be given again.
         IndexFormatError
             If the folder is not an index of this class, has been saved again by what keeps no
             nodes, as LangChain's retriever, or a node's class is not loaded.
@@ -281,6 +293,7 @@ class CAUSRetriever(BaseRetriever):
         extra = index.extra
         if extra.get("adapter") != _ADAPTER:
             raise IndexFormatError(f"{path} was not saved by {_ADAPTER}")
+        caus = decode_caus({**extra["caus"], **options})
         complete(index.passages)
         if verify:
             index.verify_embeddings(embed_model.get_text_embedding)
@@ -289,7 +302,7 @@ class CAUSRetriever(BaseRetriever):
         return cls(
             index,
             embed_model,
-            caus=caus or decode_caus(extra["caus"]),
+            caus=caus,
             filters=filters,
             callback_manager=callback_manager,
             object_map=object_map,

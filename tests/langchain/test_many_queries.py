@@ -1,8 +1,14 @@
 """Batches, threads and coroutines give what one call after the other gives."""
 
 import asyncio
+import itertools
+import os
+import signal
 import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from langchain_classic.retrievers import MultiQueryRetriever
@@ -94,6 +100,13 @@ async def test_batch_takes_the_arguments_of_invoke(retriever: CAUSRetriever) -> 
         await retriever.abatch(QUERIES[:5], k=0)
 
 
+async def test_what_a_batch_hands_to_its_runs_is_no_option(retriever: CAUSRetriever) -> None:
+    with pytest.raises(TypeError, match=r"found is no option of a call, got found='x'"):
+        retriever.invoke("relu", found="x")
+    with pytest.raises(TypeError, match=r"found is no option of a call, got found=\[\]"):
+        await retriever.ainvoke("relu", found=[])
+
+
 @pytest.mark.parametrize("bad", [{"k": 0}, {"kk": 9}])
 async def test_bad_arguments_are_returned_as_exceptions(
     retriever: CAUSRetriever, bad: dict[str, int]
@@ -173,6 +186,71 @@ def test_queries_are_embedded_side_by_side_and_stay_in_order(documents: list[Doc
     assert found == usual.batch(QUERIES[:20], {"max_concurrency": 1})
     assert found == [usual.invoke(query) for query in QUERIES[:20]]
     assert len(threads) == 2
+
+
+class Counting(Embeddings):
+    """Notes what it embeds; at the fifth query something happens."""
+
+    def __init__(self, happens: Callable[[], None]) -> None:
+        self.happens, self.asked, self.number = happens, [], itertools.count(1)
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[1.0, float(len(text))] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        self.asked.append(text)
+        time.sleep(0.01)
+        if next(self.number) == 5:
+            self.happens()
+        return [1.0, float(len(text))]
+
+
+def fail() -> None:
+    raise ConnectionError("no model today")
+
+
+def run_through(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Run a coroutine method from beginning to end."""
+    return lambda *args, **kwargs: asyncio.run(method(*args, **kwargs))
+
+
+def test_a_batch_stops_at_the_first_failure_unless_told_to_go_on(
+    documents: list[Document],
+) -> None:
+    """A rejected key is not tried for every query; and only what was tried has a run."""
+    queries = [f"{number} layers" for number in range(200)]
+    for batch in (CAUSRetriever.batch, run_through(CAUSRetriever.abatch)):
+        model, events = Counting(fail), Events()
+        retriever = CAUSRetriever.from_documents(documents, model)
+        with pytest.raises(ConnectionError, match="no model today"):
+            batch(retriever, queries, {"callbacks": [events], "max_concurrency": 4})
+        assert 5 <= len(model.asked) < 100
+        assert {what[1] for kind, what in events.seen if kind == "start"} <= {*model.asked}
+
+        model = Counting(fail)
+        retriever = CAUSRetriever.from_documents(documents, model)
+        found = batch(retriever, queries, return_exceptions=True)
+        assert len(found) == len(model.asked) == 200
+        assert sum(isinstance(each, Exception) for each in found) == 1
+
+
+def test_an_interrupt_stops_a_batch(documents: list[Document]) -> None:
+    """Ctrl-C does not wait until every query has been embedded."""
+    model = Counting(lambda: os.kill(os.getpid(), signal.SIGINT))
+    retriever = CAUSRetriever.from_documents(documents, model)
+    with pytest.raises(KeyboardInterrupt):
+        retriever.batch([f"{number} layers" for number in range(200)])
+    assert len(model.asked) < 100
+
+
+def test_a_model_that_stops_an_iteration_loses_no_answer(documents: list[Document]) -> None:
+    """StopIteration, which `map` would take for the end."""
+
+    def stop() -> None:
+        raise StopIteration
+
+    with pytest.raises(StopIteration):
+        CAUSRetriever.from_documents(documents, Counting(stop)).batch([*"abcdefg"])
 
 
 async def test_max_concurrency_limits_the_embedding(documents: list[Document]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llama_index.core import MockEmbedding
+from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.callbacks import (
     CallbackManager,
@@ -266,7 +266,8 @@ def test_objects_callbacks_and_what_is_said_are_the_retrievers_own(
     for retriever in (built, CAUSRetriever.load(tmp_path / "index", WordEmbedding(), **options)):
         assert ids(retriever.retrieve("signpost")) == ["behind"]
         assert "Retrieval entering s" in capsys.readouterr().out
-    assert log.started == [CBEventType.RETRIEVE] * 2
+    assert log.started.count(CBEventType.RETRIEVE) == 2
+    assert {*log.started} == {CBEventType.RETRIEVE, CBEventType.EMBEDDING}
 
 
 def test_adding_and_deleting(retriever: CAUSRetriever) -> None:
@@ -401,3 +402,30 @@ def test_a_placement_object_is_taken(retriever: CAUSRetriever) -> None:
         caus=replace(retriever.caus, placement=UShape(best_at="end")),
     )
     assert ids(best_last.retrieve(QUERY)) == ids(retriever.retrieve(QUERY))[::-1]
+
+
+@pytest.mark.parametrize("nodes", ["abc", TextNode(text="abc")])
+def test_one_node_is_no_list_of_nodes(retriever: CAUSRetriever, nodes: Any) -> None:
+    """Its fields would be nodes."""
+    with pytest.raises(ValueError, match="nodes must be several nodes, got the "):
+        retriever.add_nodes(nodes)
+
+
+@pytest.mark.parametrize("asked", ["retriever", "from_index", "engine"])
+def test_the_events_of_past_queries_are_not_kept(asked: str) -> None:
+    """A callback manager forgets them when a trace begins, so the model's has to see one begin."""
+    model = WordEmbedding(callback_manager=CallbackManager([]))
+    nodes = [TextNode(id_=str(at), text=text) for at, text in enumerate(TEXTS)]
+    if asked == "from_index":
+        index = VectorStoreIndex(nodes, embed_model=model)
+        retrieve = CAUSRetriever.from_index(index, higher_is_better=True).retrieve
+    else:
+        retrieve = CAUSRetriever.from_nodes(nodes, model).retrieve
+    if asked == "engine":
+        retriever = CAUSRetriever.from_nodes(nodes, model)
+        retrieve = RetrieverQueryEngine.from_args(retriever, llm=MockLLM()).query
+    kept = []
+    for _ in range(5):
+        retrieve(QUERY)
+        kept.append(sum(map(len, model.callback_manager.trace_map.values())))
+    assert kept == kept[:1] * 5
