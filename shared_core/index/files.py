@@ -11,7 +11,6 @@ import faiss
 import numpy as np
 
 from shared_core.index.dense import DenseView
-from shared_core.index.lexicon import Lexicon
 from shared_core.index.state import State
 from shared_core.types import Passage
 
@@ -24,7 +23,7 @@ POSTINGS = ("terms", "starts", "rows", "counts")
 Coder = Callable[[Any], Any]
 
 
-def write_files(data: Path, state: State, lexicon: Lexicon, encode: Coder | None) -> None:
+def write_files(data: Path, state: State, encode: Coder | None) -> None:
     """Write a state without deleted rows into the folder `data`."""
     sparse, dense = state.sparse, state.dense
     np.save(data / VECTORS, dense.vectors)
@@ -35,7 +34,7 @@ def write_files(data: Path, state: State, lexicon: Lexicon, encode: Coder | None
             np.save(data / postings_name(number, name), getattr(segment, name))
     if dense.approximate is not None:
         faiss.write_index(dense.approximate.index, str(data / APPROXIMATE))
-    (data / TERMS).write_text(json.dumps(list(lexicon.ids)), encoding="utf-8")
+    (data / TERMS).write_text(json.dumps(list(sparse.lexicon.ids)), encoding="utf-8")
     with (data / PASSAGES).open("w", encoding="utf-8") as lines:
         for passage in state.passages[: state.size]:
             lines.write(_dump(passage, encode) + "\n")

@@ -17,7 +17,6 @@ from shared_core.errors import EmbeddingMismatchError
 from shared_core.ids import check_several
 from shared_core.index.bm25 import BM25Options, Variant
 from shared_core.index.dense import Dense, DenseView, Metric
-from shared_core.index.lexicon import Lexicon
 from shared_core.index.metadata import Visible, Where
 from shared_core.index.neighbours import PassageNeighbours
 from shared_core.index.place_table import Places
@@ -82,22 +81,17 @@ class HybridIndex:
             raise ValueError(f"dense must be 'flat', 'sq8', 'ivf' or 'hnsw', got {dense!r}")
         options = BM25Options.of(variant, k1, b, epsilon)
         self.extra: dict[str, Any] = {}
-        self._lexicon = Lexicon(tokenizer)
         self._writing = threading.Lock()
         self._places = Places()
-        self._state = State(DenseView(metric, dense), SparseView.empty(options))
+        self._state = State(DenseView(metric, dense), SparseView.empty(options, tokenizer))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy, by ``copy`` or ``pickle``, is made of; neither changes any of it."""
         with self._writing:
-            return {
-                "extra": deepcopy(self.extra),
-                "lexicon": self._lexicon.apart(),
-                "state": self._state.apart(),
-            }
+            return {"extra": deepcopy(self.extra), "state": self._state.apart()}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.extra, self._lexicon, self._state = kept["extra"], kept["lexicon"], kept["state"]
+        self.extra, self._state = kept["extra"], kept["state"]
         self._writing = threading.Lock()
         self._places = Places()
 
@@ -177,10 +171,10 @@ class HybridIndex:
         with self._writing:
             state = self._state
             matrix = state.dense.checked(vectors, [f"passage {id!r}" for id in ids])
-            documents = [self._lexicon.learn(passage.text) for passage in passages]
+            documents = [state.sparse.lexicon.learn(passage.text) for passage in passages]
             replaced = [row for row in map(state.row, ids) if row is not None]
             sparse = state.sparse.without(np.array(replaced, np.intp))
-            sparse = sparse.extended(documents, len(self._lexicon))
+            sparse = sparse.extended(documents)
             dense = state.dense.extended(matrix)
             self._publish(state.extended(dense, sparse, passages))
         return ids
@@ -252,7 +246,7 @@ class HybridIndex:
             If an argument is out of range, `text` is none, or the vector does not fit.
         """
         options = k, fetch_k, alpha, fusion, where
-        return Search.checked(self._state, self._lexicon, *options).one(text, vector)
+        return Search.checked(self._state, *options).one(text, vector)
 
     def search_batch(
         self,
@@ -283,7 +277,7 @@ class HybridIndex:
         """
         check_several(texts, "texts")
         options = k, fetch_k, alpha, fusion, where
-        return Search.checked(self._state, self._lexicon, *options).many(texts, vectors)
+        return Search.checked(self._state, *options).many(texts, vectors)
 
     def neighbours(
         self, reader: ChunkReader | None = None, *, where: Where = None
@@ -376,7 +370,6 @@ class HybridIndex:
             save_state(
                 Path(path),
                 self._state,
-                self._lexicon,
                 encode_source,
                 {**self.extra, **(extra or {})},
             )
@@ -413,7 +406,6 @@ class HybridIndex:
         loaded = load_state(Path(path), tokenizer, decode_source)
         index = cls(tokenizer=tokenizer)
         index.extra = loaded.extra
-        index._lexicon = loaded.lexicon
         index._state = loaded.state
         return index
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from functools import partial
 from itertools import chain
 
@@ -45,6 +46,13 @@ class Lexicon:
         """Return one that numbers the same tokens alike, and learns by itself from now on."""
         lexicon = Lexicon(self.tokenizer)
         lexicon.ids.update(self.ids)
+        return lexicon
+
+    def only(self, kept: Iterable[bool]) -> Lexicon:
+        """Return one that numbers the kept of the first tokens anew, and knows no others."""
+        lexicon = Lexicon(self.tokenizer)
+        tokens = (token for token, keep in zip(self.ids, kept, strict=False) if keep)
+        lexicon.ids.update((token, number) for number, token in enumerate(tokens))
         return lexicon
 
     def learn(self, text: str) -> list[int]:

@@ -20,14 +20,7 @@ from shared_core.index.tokenize import Tokenizer
 from shared_core.types import Passage
 
 
-def read_lexicon(data: Path, tokenizer: Tokenizer | None) -> Lexicon:
-    """Read the vocabulary that `write_files` wrote.
-
-    Raises
-    ------
-    CorruptIndexError
-        If the file holds something else than distinct words.
-    """
+def _read_lexicon(data: Path, tokenizer: Tokenizer | None) -> Lexicon:
     lexicon = Lexicon(tokenizer)
     with reading(data / TERMS):
         terms = json.loads((data / TERMS).read_text(encoding="utf-8"))
@@ -40,7 +33,7 @@ def read_lexicon(data: Path, tokenizer: Tokenizer | None) -> Lexicon:
 
 
 def read_state(
-    data: Path, manifest: Mapping[str, Any], vocabulary: int, decode: Coder | None
+    data: Path, manifest: Mapping[str, Any], tokenizer: Tokenizer | None, decode: Coder | None
 ) -> State:
     """Read the state that `write_files` wrote.
 
@@ -50,8 +43,8 @@ def read_state(
         The folder.
     manifest
         From `read_manifest`; its list of files is that of an index.
-    vocabulary
-        Number of words of the lexicon.
+    tokenizer
+        That of the index, where it is one of the caller's own.
     decode
         Turns back what `encode` made of a source; what it raises comes through.
 
@@ -60,7 +53,8 @@ def read_state(
     CorruptIndexError
         If a file does not hold what the manifest and the other files say.
     """
-    dense, sparse = read_dense(data, manifest), read_sparse(data, manifest, vocabulary)
+    lexicon = _read_lexicon(data, tokenizer)
+    dense, sparse = read_dense(data, manifest), read_sparse(data, manifest, lexicon)
     state = State.of(dense, sparse, list(_read_passages(data / PASSAGES, decode)))
     passages, ids = len(state.passages), len(state.rows)
     with reading(data / PASSAGES):

@@ -18,6 +18,7 @@ from shared_core.index.array_files import read_array
 from shared_core.index.bm25 import BM25Options
 from shared_core.index.dense import Dense, DenseView, Metric
 from shared_core.index.files import APPROXIMATE, DF, LENGTHS, VECTORS, postings_name, segments_of
+from shared_core.index.lexicon import Lexicon
 from shared_core.index.manifest import MANIFEST, reading
 from shared_core.index.postings import Segment
 from shared_core.index.sparse_view import SparseView
@@ -91,7 +92,7 @@ def _read_faiss(path: Path, kind: Kind, vectors: Vectors) -> faiss.Index:
     return index
 
 
-def read_sparse(data: Path, manifest: Mapping[str, Any], vocabulary: int) -> SparseView:
+def read_sparse(data: Path, manifest: Mapping[str, Any], lexicon: Lexicon) -> SparseView:
     """Read the sparse leg; see `read_state`."""
     with reading(data.parent / MANIFEST):
         options = BM25Options(**manifest["bm25"])
@@ -110,12 +111,12 @@ def read_sparse(data: Path, manifest: Mapping[str, Any], vocabulary: int) -> Spa
         occurrences += int(segment.counts.sum())
         segments.append(segment)
     with reading(data / DF):
-        if df.size > vocabulary or not np.array_equal(df, found):
+        if df.size > len(lexicon) or not np.array_equal(df, found):
             raise ValueError("it counts other words than the postings hold")
     with reading(data / LENGTHS):
         if lengths.sum() != occurrences:
             raise ValueError(not_theirs)
-    return SparseView(options, tuple(segments), lengths, df)
+    return SparseView(options, tuple(segments), lengths, df, lexicon)
 
 
 def _read_segment(data: Path, number: int, among: range, vocabulary: int, lengths: Ints) -> Segment:

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Rows
 from shared_core.index.dense_query import DenseQuery
-from shared_core.index.lexicon import Lexicon
 from shared_core.index.metadata import Where
 from shared_core.index.select import distinct
 from shared_core.index.sparse_query import SparseQuery
@@ -73,7 +72,7 @@ class Search:
 
     Attributes
     ----------
-    state, lexicon
+    state
         Of the index.
     k, alpha, fusion
         As in `HybridIndex.search`.
@@ -84,7 +83,6 @@ class Search:
     """
 
     state: State
-    lexicon: Lexicon
     k: int
     depth: int
     alpha: Alpha
@@ -95,7 +93,6 @@ class Search:
     def checked(
         cls,
         state: State,
-        lexicon: Lexicon,
         k: int,
         fetch_k: int,
         alpha: Alpha,
@@ -112,7 +109,7 @@ class Search:
         k = check_k(k)
         check_fusion(fusion)
         depth = max(k, check_k(fetch_k, "fetch_k"))
-        return cls(state, lexicon, k, depth, check_alpha(alpha), fusion, state.allowed(where))
+        return cls(state, k, depth, check_alpha(alpha), fusion, state.allowed(where))
 
     def one(self, text: str, vector: npt.ArrayLike) -> Ranking:
         """Answer one query."""
@@ -148,7 +145,7 @@ class Search:
         ]
 
     def _sparse(self, text: str) -> tuple[SparseQuery, Rows]:
-        query = SparseQuery(self.state.sparse, self.lexicon.lookup(text))
+        query = SparseQuery(self.state.sparse, self.state.sparse.lexicon.lookup(text))
         return query, query.best(self.depth, self.allowed)
 
     def _nothing_there(self) -> bool:

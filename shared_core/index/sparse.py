@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,9 +51,8 @@ class BM25Index:
         tokenizer: Tokenizer | None = None,
     ) -> None:
         self.options = BM25Options.of(variant, k1, b, epsilon)
-        self.lexicon = Lexicon(tokenizer)
         self._writing = threading.Lock()
-        self._view = SparseView.empty(self.options)
+        self._view = SparseView.empty(self.options, tokenizer)
 
     @classmethod
     def from_texts(
@@ -111,11 +109,10 @@ class BM25Index:
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy, by ``copy`` or ``pickle``, is made of; neither changes any of it."""
         with self._writing:
-            # Made anew, the view remembers no idf, and a search adds none meanwhile.
-            return {"lexicon": self.lexicon.apart(), "view": replace(self._view)}
+            return {"view": self._view.apart()}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.lexicon, self._view = kept["lexicon"], kept["view"]
+        self._view = kept["view"]
         self.options = self._view.options
         self._writing = threading.Lock()
 
@@ -123,6 +120,11 @@ class BM25Index:
     def view(self) -> SparseView:
         """The present snapshot; it stays as it is whatever is added or deleted later."""
         return self._view
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """The terms of the present snapshot, and the tokeniser."""
+        return self._view.lexicon
 
     def __len__(self) -> int:
         return self._view.alive_count
@@ -141,7 +143,7 @@ class BM25Index:
 
     def _append(self, documents: Sequence[Sequence[int]]) -> range:
         first = self._view.size
-        self._view = self._view.extended(documents, len(self.lexicon))
+        self._view = self._view.extended(documents)
         return range(first, first + len(documents))
 
     def delete(self, rows: Iterable[int]) -> None:
@@ -162,7 +164,8 @@ class BM25Index:
 
     def query(self, text: str) -> SparseQuery:
         """Prepare a query against the present snapshot."""
-        return SparseQuery(self._view, self.lexicon.lookup(text))
+        view = self._view
+        return SparseQuery(view, view.lexicon.lookup(text))
 
     def search(self, query: str, k: int, *, allowed: Bools | None = None) -> tuple[Rows, Scores]:
         """Return the best rows and their scores, best first, ties by row.
@@ -196,7 +199,7 @@ class BM25Index:
     def scores(self, query: str) -> Scores:
         """Return the score of every row, shape (rows,), higher is better; 0 for deleted rows."""
         view = self._view
-        scores = SparseQuery(view, self.lexicon.lookup(query)).at(np.arange(view.size))
+        scores = SparseQuery(view, view.lexicon.lookup(query)).at(np.arange(view.size))
         return scores if view.alive is None else np.where(view.alive, scores, 0.0)
 
     def scores_at(self, query: str, rows: npt.ArrayLike) -> Scores:
@@ -211,7 +214,7 @@ class BM25Index:
         view = self._view
         for row in wanted[(wanted < 0) | (wanted >= view.size)]:
             raise IndexError(f"there is no row {row}: there are {view.size}, counted from 0")
-        scores = SparseQuery(view, self.lexicon.lookup(query)).at(wanted.ravel())
+        scores = SparseQuery(view, view.lexicon.lookup(query)).at(wanted.ravel())
         return scores.reshape(np.shape(rows))
 
     def score_texts(self, query: str, texts: Sequence[str]) -> Scores:
@@ -228,6 +231,7 @@ class BM25Index:
             If `texts` is one text instead of several.
         """
         check_several(texts, "texts")
-        measured = [self.lexicon.measure(text) for text in texts]
+        view = self._view
+        measured = [view.lexicon.measure(text) for text in texts]
         counts, lengths = [counts for counts, _ in measured], [length for _, length in measured]
-        return self.query(query).weigh(counts, lengths)
+        return SparseQuery(view, view.lexicon.lookup(query)).weigh(counts, lengths)

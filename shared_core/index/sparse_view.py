@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Ints, Rows
 from shared_core.index.bm25 import BM25Options
+from shared_core.index.lexicon import Lexicon
 from shared_core.index.postings import Segment
+from shared_core.index.tokenize import Tokenizer
 from shared_core.native.kernels import Norm
 
 
@@ -27,6 +29,8 @@ class SparseView:
         Tokens of each row, shape (rows,).
     df
         Number of alive rows that hold each term, shape (terms,).
+    lexicon
+        Numbers the terms. Shared with later views, up to one that drops terms.
     alive
         Rows that are not deleted, shape (rows,); None if none is.
     """
@@ -35,12 +39,17 @@ class SparseView:
     segments: tuple[Segment, ...]
     lengths: Ints
     df: npt.NDArray[np.int64]
+    lexicon: Lexicon
     alive: Bools | None = None
 
     @classmethod
-    def empty(cls, options: BM25Options) -> SparseView:
-        """Return the view of an index that holds nothing."""
-        return cls(options, (), np.zeros(0, np.int32), np.zeros(0, np.int64))
+    def empty(cls, options: BM25Options, tokenizer: Tokenizer | None = None) -> SparseView:
+        """Return the view of an index that holds nothing; `tokenizer` as in `Lexicon`."""
+        return cls(options, (), np.zeros(0, np.int32), np.zeros(0, np.int64), Lexicon(tokenizer))
+
+    def apart(self) -> SparseView:
+        """Return the same view with nothing in it that another, or a search of it, adds to."""
+        return replace(self, lexicon=self.lexicon.apart())  # made anew, it remembers no idf
 
     @property
     def size(self) -> int:
@@ -73,15 +82,15 @@ class SparseView:
         """See `BM25Options.mean_idf`."""
         return self.options.mean_idf(self.df, self.alive_count)
 
-    def extended(self, documents: Sequence[Sequence[int]], vocabulary: int) -> SparseView:
-        """Return the view with `documents` (term numbers each) in new rows at the end."""
+    def extended(self, documents: Sequence[Sequence[int]]) -> SparseView:
+        """Return the view with `documents` (terms of `lexicon` each) in new rows at the end."""
         if not documents:
             return self
         segment = Segment.build(documents, self.size)
         segments = [*self.segments, segment]
         while len(segments) > 1 and segments[-2].size <= 2 * segments[-1].size:
             segments[-2:] = [Segment.merge(segments[-2:], None)]
-        df = np.zeros(vocabulary, np.int64)
+        df = np.zeros(len(self.lexicon), np.int64)
         df[: self.df.size] = self.df
         df[segment.terms] += np.diff(segment.starts)
         lengths = np.fromiter(map(len, documents), np.int32, len(documents))
@@ -112,11 +121,22 @@ class SparseView:
         return replace(self, alive=alive & ~dying, df=df)
 
     def compacted(self) -> SparseView:
-        """Return the view with the deleted rows dropped and the others numbered anew."""
+        """Return the view without the deleted rows, nor the terms that no other row holds.
+
+        Rows and terms are numbered anew, in their order.
+        """
         if self.alive is None:
             return self
+        held = self.df > 0
         merged = Segment.merge(self.segments, self.alive)
-        return replace(self, segments=(merged,), lengths=self.lengths[self.alive], alive=None)
+        terms = (np.cumsum(held, dtype=np.int32) - 1)[merged.terms]
+        return SparseView(
+            self.options,
+            (merged._replace(terms=terms),),
+            self.lengths[self.alive],
+            self.df[held],
+            self.lexicon.only(held.tolist()),
+        )
 
 
 class Idf(dict[int, float | None]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from shared_core.arrays import Bools
@@ -43,8 +43,7 @@ class State:
 
     def apart(self) -> State:
         """Return the same state with nothing in it that another, or a search of it, adds to."""
-        # Made anew, the sparse leg remembers no idf.
-        return State.of(self.dense.apart(), replace(self.sparse), self.passages[: self.size])
+        return State.of(self.dense.apart(), self.sparse.apart(), self.passages[: self.size])
 
     @property
     def size(self) -> int:

@@ -35,8 +35,7 @@ from shared_core.index.files import (
     segments_of,
     write_files,
 )
-from shared_core.index.lexicon import Lexicon
-from shared_core.index.loading import read_lexicon, read_state
+from shared_core.index.loading import read_state
 from shared_core.index.manifest import (
     DATA,
     MANIFEST,
@@ -59,13 +58,10 @@ class Loaded:
     """What `load_state` found."""
 
     state: State
-    lexicon: Lexicon
     extra: dict[str, Any]
 
 
-def save_state(
-    folder: Path, state: State, lexicon: Lexicon, encode: Coder | None, extra: dict[str, Any]
-) -> None:
+def save_state(folder: Path, state: State, encode: Coder | None, extra: dict[str, Any]) -> None:
     """Write a state without deleted rows into `folder`; see `HybridIndex.save`."""
     check_json(extra, "extra")
     if folder.exists() and not folder.is_dir():
@@ -76,9 +72,9 @@ def save_state(
         data = folder / f"data-{secrets.token_hex(8)}"
         data.mkdir()
         try:
-            write_files(data, state, lexicon, encode)
+            write_files(data, state, encode)
             files = {file.name: seal(file) for file in sorted(data.iterdir())}
-            about = _describe(state, lexicon) | {"extra": extra}
+            about = _describe(state) | {"extra": extra}
             write_manifest(data / MANIFEST, about | {"data": data.name, "files": files})
         except BaseException:
             shutil.rmtree(data, ignore_errors=True)
@@ -90,13 +86,13 @@ def save_state(
                 shutil.rmtree(other, ignore_errors=True)
 
 
-def _describe(state: State, lexicon: Lexicon) -> dict[str, Any]:
+def _describe(state: State) -> dict[str, Any]:
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"numpy": np.__version__, "faiss": faiss.__version__},
         "passages": state.size,
         "dim": state.dense.dim,
-        "tokenizer": _name_of(lexicon.tokenizer),
+        "tokenizer": _name_of(state.sparse.lexicon.tokenizer),
         "dense": describe_dense(state.dense),
         "bm25": asdict(state.sparse.options),
     }
@@ -117,9 +113,7 @@ def load_state(folder: Path, tokenizer: Tokenizer | None, decode: Coder | None) 
         data = folder / manifest["data"]
         for name, sealed in manifest["files"].items():
             check_file(data / name, sealed)
-        lexicon = read_lexicon(data, tokenizer)
-        state = read_state(data, manifest, len(lexicon), decode)
-        return Loaded(state, lexicon, manifest["extra"])
+        return Loaded(read_state(data, manifest, tokenizer, decode), manifest["extra"])
 
 
 def _check_tokenizer(folder: Path, built_with: str, given: Tokenizer | None) -> None:

@@ -243,6 +243,23 @@ def test_an_encoder_that_raises_leaves_the_old_index(tmp_path: Path) -> None:
     assert len([*tmp_path.iterdir()]) == 2
 
 
+def test_words_of_deleted_passages_are_not_written(tmp_path: Path) -> None:
+    """Nor are they kept by an index whose passages are replaced over and over."""
+    index = make_index(5)
+    index.add([Passage("secret", "w0 hunter2 alice@example.com")], random_vectors(1))
+    index.add([Passage("later", "w1 kept")], random_vectors(1))
+    index.delete(["secret"])
+    index.save(tmp_path / "index")
+    (terms,) = (tmp_path / "index").glob("data-*/terms.json")
+    assert {"hunter2", "alice", "example.com"} & {*json.loads(terms.read_text())} == set()
+    assert "kept" in json.loads(terms.read_text())
+    for each in (index, HybridIndex.load(tmp_path / "index")):
+        assert each.search("kept", QUERY, k=1, alpha=0.0).passages[0].id == "later"
+        assert each.search("hunter2", QUERY, k=1, alpha=0.0).sparse == [0.0]
+        each.add([Passage("again", "hunter2")], random_vectors(1))
+        assert each.search("hunter2", QUERY, k=1, alpha=0.0).passages[0].id == "again"
+
+
 def test_deleted_passages_are_not_written(tmp_path: Path) -> None:
     """What was deleted must not live on in a file, and cannot keep the rest from being saved."""
     index = make_index(5)
