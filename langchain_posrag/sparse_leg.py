@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from langchain_posrag.documents import document_of, passage_of
 from shared_core import BM25Index, Passage
 from shared_core.index import Tokenizer
 from shared_core.index.bm25 import Variant
+from shared_core.index.lexicon import Lexicon
 from shared_core.index.metadata import MetadataColumns, Visible, Where, predicate
 from shared_core.index.neighbours import PassageNeighbours
 from shared_core.index.place_table import Places
@@ -25,6 +27,24 @@ from shared_core.index.places import ChunkReader
 
 COMPACT = 1000
 """Rows from which deleted ones are dropped once they are the greater part."""
+
+
+class Checked(NamedTuple):
+    """What `SparseLeg.check` read of documents, in their order, so that `add` need not again.
+
+    Attributes
+    ----------
+    lexicon
+        What numbers the tokens. An index that was compacted since has another.
+    words
+        The tokens of each text, numbered.
+    contents
+        See `content_of`.
+    """
+
+    lexicon: Lexicon
+    words: list[list[int]]
+    contents: list[bytes]
 
 
 class SparseLeg:
@@ -49,9 +69,11 @@ class SparseLeg:
     def __init__(self, bm25: BM25Index, documents: Iterable[Document]) -> None:
         self._bm25 = bm25
         self._lock = threading.RLock()
+        self._learning = threading.Lock()
         self._passages: list[Passage] = []
+        self._contents: list[bytes] = []
         self._by_id: dict[str, int] = {}
-        self._by_content: dict[str, list[int]] = {}
+        self._by_content: dict[bytes, list[int]] = {}
         self._columns: MetadataColumns | None = None
         self._places = Places()
         passages = [_passage(document) for document in documents]
@@ -61,14 +83,13 @@ class SparseLeg:
         if len(passages) != len(bm25):
             raise ValueError(f"the BM25 index has {len(bm25)} rows, got {len(passages)} documents")
         _check_distinct(passages)
-        self._record(passages)
+        self._record(passages, [content_of(passage) for passage in passages])
 
     def __reduce__(self) -> tuple[Any, ...]:
         with self._lock:
-            bm25, documents = (
-                copy(self._bm25),
-                [document_of(self._passages[row]) for row in self._alive()],
-            )
+            bm25 = copy(self._bm25)
+            passages = [self._passages[row] for row in self._alive()]
+        documents = [document_of(passage) for passage in passages]
         bm25.compact()
         return type(self), (bm25, documents)
 
@@ -92,27 +113,39 @@ class SparseLeg:
         """Convert a ``rank_bm25.BM25Okapi``; see `shared_core.BM25Index.from_rank_bm25`."""
         return cls(BM25Index.from_rank_bm25(bm25, tokenizer=tokenizer), documents)
 
-    def check(self, documents: Iterable[Document]) -> None:
-        """Raise what `add` would raise, without adding."""
+    def check(self, documents: Iterable[Document]) -> Checked:
+        """Raise what `add` would raise, without adding; return what was read of the documents."""
         passages = [_passage(document) for document in documents]
         _check_distinct(passages)
-        BM25Index(tokenizer=self._bm25.lexicon.tokenizer).add(p.text for p in passages)
+        return self._read(passages)
 
-    def add(self, documents: Iterable[Document]) -> None:
-        """Add documents; those whose id is there already are replaced. All, or none."""
+    def add(self, documents: Iterable[Document], checked: Checked | None = None) -> None:
+        """Add documents; those whose id is there already are replaced. All, or none.
+
+        Parameters
+        ----------
+        documents
+            Ids unique among them.
+        checked
+            What `check` returned for them, if it was called; their ids may have changed since.
+        """
         passages = [_passage(document) for document in documents]
         _check_distinct(passages)
+        checked = self._read(passages) if checked is None else checked
         with self._lock:
-            replaced = [self._by_id[p.id] for p in passages if p.id in self._by_id]
-            self._bm25.add(passage.text for passage in passages)
-            self._remove(replaced)
-            self._record(passages)
+            if checked.lexicon is not self._bm25.lexicon:
+                checked = self._read(passages)
+            self._remove([self._by_id[p.id] for p in passages if p.id in self._by_id])
+            self._bm25._append(checked.words)
+            self._record(passages, checked.contents)
+            self._tidy()
 
     def delete(self, documents: Iterable[Document]) -> None:
         """Delete documents; those that are not there are ignored."""
         with self._lock:
             rows = {self.row_of(_passage(document)) for document in documents}
             self._remove([row for row in rows if row is not None])
+            self._tidy()
 
     def get(self, id_: str) -> Passage | None:
         """Return the passage of that id, if there is one."""
@@ -131,11 +164,20 @@ class SparseLeg:
                     return row
             return None
 
-    def named(self, passage: Passage) -> Passage:
-        """Return the passage under the id by which it is known here, if it has none itself."""
+    def identified(self, passage: Passage) -> tuple[int | str | bytes, Passage]:
+        """Return what tells a passage apart, and it under the id it has here if it has none.
+
+        It is told apart by the row of what is the same document, or else by its id or content.
+        """
         with self._lock:
-            row = None if passage.id else self.row_of(passage)
-            return passage if row is None else replace(passage, id=self._passages[row].id)
+            row = self._by_id.get(passage.id)
+            if row is not None:  # as most are
+                return row, passage
+            row = self.row_of(passage)
+            if row is None:
+                return passage.id or content_of(passage), passage
+            known = self._passages[row].id
+            return row, passage if passage.id or not known else replace(passage, id=known)
 
     def search(self, query: str, k: int, where: Where) -> list[Passage]:
         """Return the best `k` passages that share a token with the query, best first."""
@@ -171,31 +213,47 @@ class SparseLeg:
             self._columns = MetadataColumns(self._passages, len(self._passages), self._alive())
         return self._columns
 
-    def _alive(self) -> list[int]:
-        return sorted(row for rows in self._by_content.values() for row in rows)
+    def _alive(self) -> Sequence[int]:
+        alive = self._bm25.view.alive
+        return range(len(self._passages)) if alive is None else alive.nonzero()[0].tolist()
 
-    def _record(self, passages: Sequence[Passage]) -> None:
-        for row, passage in enumerate(passages, len(self._passages)):
+    def _read(self, passages: Sequence[Passage]) -> Checked:
+        """Do all that may fail: split the texts, and look at the metadata."""
+        contents = [content_of(passage) for passage in passages]
+        with self._learning:  # a search waits for no tokeniser
+            lexicon = self._bm25.lexicon
+            return Checked(lexicon, [lexicon.learn(p.text) for p in passages], contents)
+
+    def _record(self, passages: Sequence[Passage], contents: Sequence[bytes]) -> None:
+        for row, (passage, content) in enumerate(
+            zip(passages, contents, strict=True), len(self._passages)
+        ):
             if passage.id:
                 self._by_id[passage.id] = row
-            self._by_content.setdefault(content_of(passage), []).append(row)
+            self._by_content.setdefault(content, []).append(row)
         self._passages += passages
+        self._contents += contents
 
     def _remove(self, rows: Sequence[int]) -> None:
         self._bm25.delete(rows)
         for row in rows:
-            passage = self._passages[row]
-            self._by_id.pop(passage.id, None)
-            self._by_content[content_of(passage)].remove(row)
+            self._by_id.pop(self._passages[row].id, None)
+            same = self._by_content[self._contents[row]]
+            same.remove(row)
+            if not same:
+                del self._by_content[self._contents[row]]
         self._columns = None
-        if len(self._passages) >= COMPACT and 2 * len(self._bm25) < len(self._passages):
-            self._compact()
 
-    def _compact(self) -> None:
-        passages = [self._passages[row] for row in self._alive()]
-        self._bm25.compact()
-        self._passages, self._by_id, self._by_content = [], {}, {}
-        self._record(passages)
+    def _tidy(self) -> None:
+        """Drop the deleted rows once they are the greater part."""
+        if len(self._passages) < COMPACT or 2 * len(self._bm25) >= len(self._passages):
+            return
+        rows = self._alive()
+        passages, contents = [self._passages[r] for r in rows], [self._contents[r] for r in rows]
+        with self._learning:
+            self._bm25.compact()
+        self._passages, self._contents, self._by_id, self._by_content = [], [], {}, {}
+        self._record(passages, contents)
 
 
 def as_sparse_leg(given: object, *, variant: Variant, tokenizer: Tokenizer | None) -> SparseLeg:
@@ -235,9 +293,10 @@ def _check_distinct(passages: Sequence[Passage]) -> None:
         seen.add(passage.id)
 
 
-def content_of(passage: Passage) -> str:
-    """Return text and metadata as one string, to compare passages without an id by."""
+def content_of(passage: Passage) -> bytes:
+    """Return a digest of text and metadata, to compare passages without an id by."""
     try:
-        return json.dumps([passage.text, passage.metadata], sort_keys=True, default=repr)
-    except TypeError:  # keys that JSON does not know, or that have no order
-        return repr((passage.text, passage.metadata))
+        dumped = json.dumps([passage.text, passage.metadata], sort_keys=True, default=repr)
+    except (TypeError, ValueError):  # keys unknown to JSON or without an order, or a circle
+        dumped = repr((passage.text, passage.metadata))
+    return hashlib.sha256(dumped.encode("utf-8", "surrogatepass")).digest()

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from langchain_posrag.documents import document_of, with_id
 from langchain_posrag.legs import Legs
-from langchain_posrag.sparse_leg import SparseLeg
+from langchain_posrag.sparse_leg import Checked, SparseLeg
 from langchain_posrag.store_ids import as_added
 from langchain_posrag.vector_stores import replaces_documents
 
@@ -29,27 +29,26 @@ class VectorStoreDocuments(Legs):
 
     @override
     def add(self, documents: Sequence[Document]) -> list[str]:
-        named = self._named(documents)
+        named, checked = self._named(documents)
         present = self._stored(_ids_of(documents))
         self._check_replacing(present)
         ids = self.store.add_documents(named)
-        self._record(named, ids, present)
+        self._record(named, checked, ids, present)
         return ids
 
     @override
     async def aadd(self, documents: Sequence[Document]) -> list[str]:
-        named = await run_in_executor(None, self._named, documents)
+        named, checked = await run_in_executor(None, self._named, documents)
         present = await self._astored(_ids_of(documents))
         self._check_replacing(present)
         ids = await self.store.aadd_documents(named)
-        await run_in_executor(None, self._record, named, ids, present)
+        await run_in_executor(None, self._record, named, checked, ids, present)
         return ids
 
-    def _named(self, documents: Sequence[Document]) -> list[Document]:
-        """Return copies with ids; raise what the sparse leg would raise."""
+    def _named(self, documents: Sequence[Document]) -> tuple[list[Document], Checked]:
+        """Return copies with ids, and what the sparse leg read; raise what it would raise."""
         named = [with_id(document) for document in documents]
-        self.sparse.check(named)
-        return named
+        return named, self.sparse.check(named)
 
     def _check_replacing(self, present: Mapping[str, Document]) -> None:
         if present and not replaces_documents(self.store):
@@ -58,11 +57,15 @@ class VectorStoreDocuments(Legs):
             )
 
     def _record(
-        self, named: Sequence[Document], ids: Sequence[str], replaced: Mapping[str, Document]
+        self,
+        named: Sequence[Document],
+        checked: Checked,
+        ids: Sequence[str],
+        replaced: Mapping[str, Document],
     ) -> None:
         """Take into the sparse leg, which may know the replaced ones without their ids."""
         self.sparse.delete(replaced.values())
-        self.sparse.add(_renamed(named, ids))
+        self.sparse.add(_renamed(named, ids), checked)
 
     @override
     def delete(self, ids: Sequence[str]) -> list[str]:

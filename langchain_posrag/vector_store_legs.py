@@ -12,11 +12,9 @@ from langchain_core.runnables.config import ContextThreadPoolExecutor
 from typing_extensions import override
 
 from langchain_posrag.legs import CallOptions
-from langchain_posrag.sparse_leg import content_of
 from langchain_posrag.store_search import Hits, afind, find
 from langchain_posrag.vector_store_documents import VectorStoreDocuments
 from shared_core import CAUS, Arrangement, Passage
-from shared_core.scoring.ranking import check_k
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,7 @@ class VectorStoreLegs(VectorStoreDocuments):
 
     @override
     def search(self, caus: CAUS, query: str, options: CallOptions) -> Arrangement:
-        depth, where = _depth(caus, options), options["where"]
+        depth, where = caus.depth(options["k"], options["fetch_k"]), options["where"]
         with ContextThreadPoolExecutor(max_workers=1) as executor:
             sparse = executor.submit(self.sparse.search, query, depth, where)
             hits = find(self.store, query, depth, where)
@@ -48,7 +46,7 @@ class VectorStoreLegs(VectorStoreDocuments):
 
     @override
     async def asearch(self, caus: CAUS, query: str, options: CallOptions) -> Arrangement:
-        depth, where = _depth(caus, options), options["where"]
+        depth, where = caus.depth(options["k"], options["fetch_k"]), options["where"]
         hits, sparse = await asyncio.gather(
             afind(self.store, query, depth, where),
             run_in_executor(None, self.sparse.search, query, depth, where),
@@ -72,22 +70,13 @@ class VectorStoreLegs(VectorStoreDocuments):
 
         The dense leg's come first, each leg's best first, so that equal scores keep that order.
         """
-        pool: dict[int | str, tuple[Passage, float]] = {}
+        pool: dict[int | str | bytes, tuple[Passage, float]] = {}
         for document, score in hits:
             hit = Passage(document.id or "", document.page_content, document.metadata)
             value = float(score) if self.higher_is_better else -float(score)
-            pool.setdefault(self._identity(hit), (self.sparse.named(hit), value))
+            identity, hit = self.sparse.identified(hit)
+            pool.setdefault(identity, (hit, value))
         for passage in sparse:
-            pool.setdefault(self._identity(passage), (passage, np.nan))
+            identity, passage = self.sparse.identified(passage)
+            pool.setdefault(identity, (passage, np.nan))
         return [passage for passage, _ in pool.values()], [score for _, score in pool.values()]
-
-    def _identity(self, passage: Passage) -> int | str:
-        """Return what tells documents apart: the row, or else id or content."""
-        row = self.sparse.row_of(passage)
-        return (passage.id or content_of(passage)) if row is None else row
-
-
-def _depth(caus: CAUS, options: CallOptions) -> int:
-    k = caus.k if options["k"] is None else options["k"]
-    fetch_k = caus.fetch_k if options["fetch_k"] is None else options["fetch_k"]
-    return max(check_k(k), check_k(fetch_k, "fetch_k"))

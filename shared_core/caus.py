@@ -108,13 +108,8 @@ class CAUS:
         alpha: Alpha | None = None,
     ) -> Ranking:
         """Rank candidates by the fused score of two legs; see `shared_core.scoring.rank`."""
-        return rank(
-            dense,
-            sparse,
-            k=self.k if k is None else k,
-            alpha=self.alpha if alpha is None else alpha,
-            fusion=self.fusion,
-        )
+        k, _, alpha = self._asked(k, None, alpha)
+        return rank(dense, sparse, k=k, alpha=alpha, fusion=self.fusion)
 
     def place(self, ranking: Ranking) -> Arrangement:
         """Put a ranking into slots: by the placement if the gate is open, else as ranked."""
@@ -191,14 +186,9 @@ class CAUS:
         Arguments as in `HybridIndex.search` and `HybridIndex.neighbours`; neighbours have to
         pass the filter too.
         """
+        k, fetch_k, alpha = self._asked(k, fetch_k, alpha)
         ranking = index.search(
-            text,
-            vector,
-            k=self.k if k is None else k,
-            fetch_k=self.fetch_k if fetch_k is None else fetch_k,
-            alpha=self.alpha if alpha is None else alpha,
-            fusion=self.fusion,
-            where=where,
+            text, vector, k=k, fetch_k=fetch_k, alpha=alpha, fusion=self.fusion, where=where
         )
         return self._answers(index, [ranking], where, reader)[0]
 
@@ -215,16 +205,32 @@ class CAUS:
         reader: ChunkReader | None = None,
     ) -> list[Arrangement]:
         """Search for many queries at once; the same results as `search` one by one."""
+        k, fetch_k, alpha = self._asked(k, fetch_k, alpha)
         rankings = index.search_batch(
-            texts,
-            vectors,
-            k=self.k if k is None else k,
-            fetch_k=self.fetch_k if fetch_k is None else fetch_k,
-            alpha=self.alpha if alpha is None else alpha,
-            fusion=self.fusion,
-            where=where,
+            texts, vectors, k=k, fetch_k=fetch_k, alpha=alpha, fusion=self.fusion, where=where
         )
         return self._answers(index, rankings, where, reader)
+
+    def depth(self, k: int | None = None, fetch_k: int | None = None) -> int:
+        """Return how deep each leg is searched for a call; what is None is as in the options.
+
+        Raises
+        ------
+        ValueError
+            If `k` or `fetch_k` is below 1.
+        """
+        k, fetch_k, _ = self._asked(k, fetch_k, None)
+        return max(check_k(k), check_k(fetch_k, "fetch_k"))
+
+    def _asked(
+        self, k: int | None, fetch_k: int | None, alpha: Alpha | None
+    ) -> tuple[int, int, Alpha]:
+        """Return what a call asks for: what it leaves out is as in the options."""
+        return (
+            self.k if k is None else k,
+            self.fetch_k if fetch_k is None else fetch_k,
+            self.alpha if alpha is None else alpha,
+        )
 
     def _answers(
         self,

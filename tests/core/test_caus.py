@@ -122,6 +122,15 @@ def test_a_shut_gate_asks_for_no_profile() -> None:
     assert arrangement.slots == (0, 1)
 
 
+def test_the_legs_are_searched_to_the_greater_depth() -> None:
+    """Of the options, or of what a call sets in their place."""
+    caus = CAUS(k=10, fetch_k=20)
+    assert [caus.depth(), caus.depth(30), caus.depth(k=5, fetch_k=2)] == [20, 30, 5]
+    assert CAUS(k=10, fetch_k=2).depth() == 10
+    with pytest.raises(ValueError, match="fetch_k must be an integer >= 1, got 0"):
+        caus.depth(fetch_k=0)
+
+
 @pytest.mark.parametrize(
     ("options", "slots"),
     [

@@ -6,6 +6,7 @@ import pickle
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from rank_bm25 import BM25Okapi
 
 from langchain_posrag import CAUSRetriever
-from langchain_posrag.sparse_leg import SparseLeg
+from langchain_posrag.sparse_leg import COMPACT, SparseLeg, content_of
 from langchain_posrag.vector_stores import higher_is_better
 from shared_core import BM25Index, tokenize
 
@@ -557,6 +558,35 @@ def test_a_copy_is_apart_from_the_original(store: VectorStore, documents: list[D
     assert leg.search(QUERY, 20, None)
 
 
+def test_a_copy_is_made_while_another_adds() -> None:
+    """It neither fails nor grows with the original."""
+    leg = SparseLeg.from_documents([Document(f"start {i}", id=f"s{i}") for i in range(5000)])
+    _, (bm25, _) = leg.__reduce__()
+    known = len(bm25.lexicon)
+    done = threading.Event()
+
+    def add() -> None:
+        for i in count():
+            if done.is_set():
+                return
+            leg.add([Document(" ".join(f"w{i}x{j}" for j in range(50)), id=str(i))])
+
+    with ThreadPoolExecutor(1) as threads:
+        adding = threads.submit(add)
+        try:
+            copies = [copy.copy(leg), copy.deepcopy(leg), pickle.loads(pickle.dumps(leg))]
+        finally:
+            done.set()
+        adding.result()
+    for copied in copies:
+        copied.add([Document("mish", id="only")])
+        assert [passage.id for passage in copied.search("mish", 5, None)] == ["only"]
+        assert [passage.id for passage in copied.search("4999", 5, None)] == ["s4999"]
+    assert leg.search("mish", 5, None) == []
+    assert leg.get("0") is not None
+    assert len(bm25.lexicon) == known
+
+
 def test_replacing_a_document(documents: list[Document], embeddings: Embeddings) -> None:
     new = [Document("swish", id="d0")]
     memory = CAUSRetriever.from_vectorstore(
@@ -606,6 +636,88 @@ async def test_nothing_is_half_added(documents: list[Document], embeddings: Embe
         assert retriever.get(["a", "b"]) == []
     with pytest.raises(ValueError, match="'a'"):
         unsplit.add_documents([batch[0], batch[0]])
+
+
+async def test_an_added_text_is_split_once(embeddings: Embeddings) -> None:
+    split: list[str] = []
+
+    def tokenizer(text: str) -> list[str]:
+        split.append(text)
+        return text.split()
+
+    store = InMemoryVectorStore(embeddings)
+    retriever = CAUSRetriever.from_vectorstore(store, [], tokenizer=tokenizer)
+
+    retriever.add_documents([Document("swish", id="a")])
+    await retriever.aadd_documents([Document("gelu", id="b"), Document("relu", id="a")])
+
+    assert split == ["swish", "gelu", "relu"]
+    found = retriever.invoke("relu", alpha=0.0)
+    assert [document.page_content for document in found] == ["relu", "gelu"]
+
+
+def test_what_was_checked_is_added_whatever_came_between(documents: list[Document]) -> None:
+    """Another's documents, and the dropping of deleted rows."""
+    leg = SparseLeg.from_documents(documents)
+    late = [Document("swish gelu", id="late"), Document("pool swish")]
+    passing = [Document(f"mish {i}", id=f"x{i}") for i in range(COMPACT + 100)]
+
+    checked = leg.check(late)
+    leg.add(passing)
+    leg.delete(passing)
+    leg.add([late[0].model_copy(update={"id": "renamed"}), late[1]], checked)
+
+    assert [passage.id for passage in leg.search("gelu", 20, None)] == ["renamed"]
+    anew = SparseLeg.from_documents([*documents, *late])
+    for query in ("swish", "pool layer", "mish"):
+        assert [p.text for p in leg.search(query, 20, None)] == [
+            p.text for p in anew.search(query, 20, None)
+        ]
+    leg.delete([late[1]])
+    assert [passage.text for passage in leg.search("swish", 20, None)] == ["swish gelu"]
+
+
+def test_replacing_the_greater_part_drops_the_deleted_rows() -> None:
+    old = [Document(f"old {i}", id=str(i)) for i in range(COMPACT)]
+    new = [Document(f"new {i}", id=str(i)) for i in range(COMPACT)]
+    leg = SparseLeg.from_documents(old)
+
+    for _ in range(3):
+        leg.add(new)
+
+    assert leg.search("old", 1, None) == []
+    for query in ("7", "999"):
+        assert [(p.id, p.text) for p in leg.search(query, 5, None)] == [(query, f"new {query}")]
+    assert {p.id for p in leg.search("new", 5, lambda metadata: True)} <= {str(i) for i in range(5)}
+
+
+def test_metadata_that_cannot_be_told_leave_the_leg_as_it_was(documents: list[Document]) -> None:
+    class Untold:
+        def __repr__(self) -> str:
+            raise RuntimeError("no name")
+
+    circle: dict[str, Any] = {}
+    circle["itself"] = circle
+    leg = SparseLeg.from_documents(documents)
+
+    with pytest.raises(RuntimeError, match="no name"):
+        leg.add([Document("swish", id="a"), Document("swish", metadata={"of": Untold()})])
+
+    assert leg.search("swish", 5, None) == []
+    leg.add([Document("swish", id="a", metadata=circle)])
+    assert [passage.id for passage in leg.search("swish", 5, None)] == ["a"]
+
+
+def test_what_is_kept_of_a_content_is_short_whatever_its_characters() -> None:
+    """Lone surrogates too, with metadata that JSON knows or does not."""
+    text = "lone \ud800 surrogate " * 1000
+    documents = [Document(text), Document(text, metadata={1: text, "a": (0,)})]
+    leg = SparseLeg.from_documents(documents)
+
+    found = leg.search("lone", 2, None)
+
+    assert [len(content_of(passage)) for passage in found] == [32, 32]
+    assert [leg.row_of(passage) for passage in found] == [0, 1]
 
 
 def test_a_store_that_refuses_to_delete_keeps_both_legs(

@@ -374,12 +374,13 @@ def test_the_options_are_saved(tmp_path: Path) -> None:
     again = NeighbourSpanPostprocessor.from_dict(postprocessor.to_dict())
     assert again.to_dict() == postprocessor.to_dict()
     assert (again.expand, again.chunk_keys, again.higher_is_better) == (WINDOW, keys, False)
-    counted = CAUS(expand=NeighbourSpans(count_tokens=len))
+    spans = NeighbourSpans(count_tokens=len)
+    counted = CAUS(k=3, expand=spans)
     CAUSRetriever(loaded.index, WordEmbedding(), caus=counted).save(tmp_path / "counted")
     with pytest.raises(ValueError, match="give expand= again"):
         CAUSRetriever.load(tmp_path / "counted", WordEmbedding())
-    given = CAUSRetriever.load(tmp_path / "counted", WordEmbedding(), caus=counted)
-    assert given.caus is counted
+    given = CAUSRetriever.load(tmp_path / "counted", WordEmbedding(), expand=spans)
+    assert given.caus == counted
 
 
 def test_options_that_are_none_are_refused() -> None:

@@ -159,13 +159,19 @@ def test_a_profile_survives(tmp_path: Path) -> None:
 
 
 def test_options_given_when_loading_win(tmp_path: Path) -> None:
-    CAUSRetriever.from_nodes(corpus(), WordEmbedding(), k=3).save(tmp_path / "index")
+    """And the others stay as they were saved."""
+    caus = CAUS(k=3, alpha="auto", fusion="rrf", psi="always", placement="inverse")
+    retriever = CAUSRetriever.from_nodes(corpus(), WordEmbedding())
+    CAUSRetriever(retriever.index, retriever.embed_model, caus=caus).save(tmp_path / "index")
     filters = MetadataFilters(filters=[MetadataFilter(key="page", value=2)])
     loaded = CAUSRetriever.load(
-        tmp_path / "index", WordEmbedding(), caus=CAUS(k=7), filters=filters
+        tmp_path / "index", WordEmbedding(), k=7, psi="never", filters=filters
     )
-    assert loaded.caus.k == 7
+    assert loaded.caus == replace(caus, k=7, psi="never")
     assert ids(loaded.retrieve(QUERY)) == ["n2"]
+    for wrong in ({"k": 0}, {"caus": caus}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            CAUSRetriever.load(tmp_path / "index", WordEmbedding(), **wrong)  # type: ignore[arg-type]
 
 
 class Mine(Sequential):
@@ -179,7 +185,8 @@ def test_a_placement_of_ones_own_is_given_again(tmp_path: Path) -> None:
     retriever.save(tmp_path / "index")
     with pytest.raises(ValueError, match="mine"):
         CAUSRetriever.load(tmp_path / "index", WordEmbedding())
-    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding(), caus=retriever.caus)
+    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding(), placement=Mine())
+    assert loaded.caus == retriever.caus
     assert facts(loaded.retrieve(QUERY)) == facts(retriever.retrieve(QUERY))
 
 
