@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
@@ -132,7 +133,7 @@ class SparseLeg:
         passages = [_passage(document) for document in documents]
         _check_distinct(passages)
         checked = self._read(passages) if checked is None else checked
-        with self._lock:
+        with self._changing():
             if checked.lexicon is not self._bm25.lexicon:
                 checked = self._read(passages)
             self._remove([self._by_id[p.id] for p in passages if p.id in self._by_id])
@@ -142,7 +143,7 @@ class SparseLeg:
 
     def delete(self, documents: Iterable[Document]) -> None:
         """Delete documents; those that are not there are ignored."""
-        with self._lock:
+        with self._changing():
             rows = {self.row_of(_passage(document)) for document in documents}
             self._remove([row for row in rows if row is not None])
             self._tidy()
@@ -164,20 +165,21 @@ class SparseLeg:
                     return row
             return None
 
-    def identified(self, passage: Passage) -> tuple[int | str | bytes, Passage]:
+    def identified(self, passage: Passage) -> tuple[str | bytes, Passage]:
         """Return what tells a passage apart, and it under the id it has here if it has none.
 
-        It is told apart by the row of what is the same document, or else by its id or content.
+        It is told apart by the id of what is the same document here, or else by its own, or by
+        the content; never by a row, which another thread's changes may give to another.
         """
         with self._lock:
-            row = self._by_id.get(passage.id)
-            if row is not None:  # as most are
-                return row, passage
+            if passage.id in self._by_id:  # as most are
+                return passage.id, passage
             row = self.row_of(passage)
             if row is None:
                 return passage.id or content_of(passage), passage
             known = self._passages[row].id
-            return row, passage if passage.id or not known else replace(passage, id=known)
+            identity = known or self._contents[row]
+            return identity, passage if passage.id or not known else replace(passage, id=known)
 
     def search(self, query: str, k: int, where: Where) -> list[Passage]:
         """Return the best `k` passages that share a token with the query, best first."""
@@ -224,15 +226,36 @@ class SparseLeg:
             lexicon = self._bm25.lexicon
             return Checked(lexicon, [lexicon.learn(p.text) for p in passages], contents)
 
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Change the leg as a whole, or not at all where that is interrupted."""
+        with self._lock:
+            view, passages, contents = self._bm25.view, self._passages, self._contents
+            size = len(passages)
+            try:
+                yield
+            except BaseException:
+                self._bm25.restore(view)
+                self._hold(passages[:size], contents[:size])
+                raise
+
+    def _hold(self, passages: list[Passage], contents: list[bytes]) -> None:
+        """Hold these passages, row by row, of which the deleted ones are not found."""
+        self._passages, self._contents, self._by_id, self._by_content = passages, contents, {}, {}
+        self._find(self._alive())
+        self._columns = None
+
+    def _find(self, rows: Iterable[int]) -> None:
+        for row in rows:
+            if id_ := self._passages[row].id:
+                self._by_id[id_] = row
+            self._by_content.setdefault(self._contents[row], []).append(row)
+
     def _record(self, passages: Sequence[Passage], contents: Sequence[bytes]) -> None:
-        for row, (passage, content) in enumerate(
-            zip(passages, contents, strict=True), len(self._passages)
-        ):
-            if passage.id:
-                self._by_id[passage.id] = row
-            self._by_content.setdefault(content, []).append(row)
+        first = len(self._passages)
         self._passages += passages
         self._contents += contents
+        self._find(range(first, len(self._passages)))
 
     def _remove(self, rows: Sequence[int]) -> None:
         self._bm25.delete(rows)
@@ -252,8 +275,7 @@ class SparseLeg:
         passages, contents = [self._passages[r] for r in rows], [self._contents[r] for r in rows]
         with self._learning:
             self._bm25.compact()
-        self._passages, self._contents, self._by_id, self._by_content = [], [], {}, {}
-        self._record(passages, contents)
+        self._hold(passages, contents)
 
 
 def as_sparse_leg(given: object, *, variant: Variant, tokenizer: Tokenizer | None) -> SparseLeg:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from langchain_core.documents import Document
 from langchain_core.runnables import run_in_executor
@@ -15,6 +17,8 @@ from langchain_posrag.legs import Legs
 from langchain_posrag.sparse_leg import Checked, SparseLeg
 from langchain_posrag.store_ids import as_added
 from langchain_posrag.vector_stores import replaces_documents
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +45,13 @@ class VectorStoreDocuments(Legs):
         named, checked = await run_in_executor(None, self._named, documents)
         present = await self._astored(_ids_of(documents))
         self._check_replacing(present)
-        ids = await self.store.aadd_documents(named)
-        await run_in_executor(None, self._record, named, checked, ids, present)
-        return ids
+
+        async def write() -> list[str]:
+            ids = await self.store.aadd_documents(named)
+            await run_in_executor(None, self._record, named, checked, ids, present)
+            return ids
+
+        return await finished(write())
 
     def _named(self, documents: Sequence[Document]) -> tuple[list[Document], Checked]:
         """Return copies with ids, and what the sparse leg read; raise what it would raise."""
@@ -77,9 +85,13 @@ class VectorStoreDocuments(Legs):
     @override
     async def adelete(self, ids: Sequence[str]) -> list[str]:
         stored, known = await self._astored(ids), await run_in_executor(None, self._known, ids)
-        if stored:
-            self._check_deleted(stored, await self.store.adelete([*stored]))
-        return await run_in_executor(None, self._forget, ids, stored, known)
+
+        async def write() -> list[str]:
+            if stored:
+                self._check_deleted(stored, await self.store.adelete([*stored]))
+            return await run_in_executor(None, self._forget, ids, stored, known)
+
+        return await finished(write())
 
     def _check_deleted(self, stored: Mapping[str, Document], answer: bool | None) -> None:
         if answer is False:
@@ -122,6 +134,20 @@ class VectorStoreDocuments(Legs):
             return _by_id(as_added(self.store, await self.store.aget_by_ids([*ids])))
         except NotImplementedError:
             return await run_in_executor(None, self._known, ids)
+
+
+_unfinished: set[asyncio.Task[Any]] = set()
+
+
+async def finished(writing: Coroutine[Any, Any, T]) -> T:
+    """Await what writes into both legs; where the caller is cancelled, it goes on by itself.
+
+    Cancelled between the legs, it would leave a document in one of them.
+    """
+    task = asyncio.ensure_future(writing)
+    _unfinished.add(task)  # which the event loop itself holds weakly
+    task.add_done_callback(_unfinished.discard)
+    return await asyncio.shield(task)
 
 
 def _ids_of(documents: Sequence[Document]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from langchain_core.runnables import run_in_executor
@@ -40,9 +41,12 @@ class VectorStoreLegs(VectorStoreDocuments):
     def search(self, caus: CAUS, query: str, options: CallOptions) -> Arrangement:
         depth, where = caus.depth(options["k"], options["fetch_k"]), options["where"]
         with ContextThreadPoolExecutor(max_workers=1) as executor:
-            sparse = executor.submit(self.sparse.search, query, depth, where)
+            try:
+                beside = executor.submit(self.sparse.search, query, depth, where).result
+            except RuntimeError:  # no thread can be started once the main one has ended
+                beside = partial(self.sparse.search, query, depth, where)
             hits = find(self.store, query, depth, where)
-            return self._fuse(caus, query, hits, sparse.result(), options)
+            return self._fuse(caus, query, hits, beside(), options)
 
     @override
     async def asearch(self, caus: CAUS, query: str, options: CallOptions) -> Arrangement:
@@ -70,7 +74,7 @@ class VectorStoreLegs(VectorStoreDocuments):
 
         The dense leg's come first, each leg's best first, so that equal scores keep that order.
         """
-        pool: dict[int | str | bytes, tuple[Passage, float]] = {}
+        pool: dict[str | bytes, tuple[Passage, float]] = {}
         for document, score in hits:
             hit = Passage(document.id or "", document.page_content, document.metadata)
             value = float(score) if self.higher_is_better else -float(score)

@@ -146,6 +146,11 @@ class BM25Index:
         self._view = self._view.extended(documents)
         return range(first, first + len(documents))
 
+    def restore(self, view: SparseView) -> None:
+        """Go back to an earlier snapshot of this index."""
+        with self._writing:
+            self._view = view
+
     def delete(self, rows: Iterable[int]) -> None:
         """Delete rows; the numbers of the others stay.
 

@@ -820,3 +820,95 @@ def test_tracing_parameters_name_the_store(store: VectorStore, documents: list[D
 
     assert params["ls_vector_store_provider"] == type(store).__name__
     assert params["ls_embedding_provider"] == "UnitEmbedding"
+
+
+def state_of(leg: SparseLeg, ids: Sequence[str]) -> list[object]:
+    found = [passage.id for passage in leg.search("the relu layer", 20, None)]
+    return [leg.get(id_) for id_ in ids] + [found]
+
+
+@pytest.mark.parametrize("step", ["_remove", "_find", "_tidy"])
+def test_an_interrupted_change_leaves_a_sparse_leg_as_it_was(
+    step: str, documents: list[Document], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C between the index and the documents it ranks would put them out of step for good."""
+    ids = [*(str(document.id) for document in documents), "new"]
+    leg = SparseLeg.from_documents(documents)
+    before, done = state_of(leg, ids), getattr(SparseLeg, step)
+
+    def interrupted(self: SparseLeg, *args: Any) -> None:
+        monkeypatch.undo()  # what mends it is not interrupted again
+        done(self, *args)
+        raise KeyboardInterrupt
+
+    added = [documents[0].model_copy(update={"page_content": "another relu"})]
+    added.append(Document("the relu layer", id="new"))
+    monkeypatch.setattr(SparseLeg, step, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        leg.add(added)
+    assert state_of(leg, ids) == before
+    leg.add(added)
+    leg.delete([documents[1]])
+    rest = [*documents[2:], *added]
+    assert state_of(leg, ids) == state_of(SparseLeg.from_documents(rest), ids)
+
+
+@pytest.mark.parametrize("change", ["upsert", "compact"])
+def test_documents_that_change_while_a_search_fuses_come_once(
+    change: str, documents: list[Document], embeddings: Embeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows are given to others meanwhile: no document is told apart by them."""
+    many = [Document(f"filler {n}", id=f"f{n}") for n in range(COMPACT)] + documents
+    store = InMemoryVectorStore(embeddings)
+    store.add_documents(many)
+    retriever = CAUSRetriever.from_vectorstore(store, many, k=60, fetch_k=20)
+    expected = {document.id for document in retriever.invoke(QUERY)}
+    leg, identified = retriever.index.sparse, SparseLeg.identified  # type: ignore[union-attr]
+
+    def meanwhile(self: SparseLeg, passage: Any) -> Any:
+        found = identified(self, passage)
+        if change == "upsert":
+            leg.add([document for document in documents if document.id == passage.id])
+        else:
+            leg.delete(many[:COMPACT])
+        return found
+
+    monkeypatch.setattr(SparseLeg, "identified", meanwhile)
+    found = [document.id for document in retriever.invoke(QUERY)]
+    assert len(found) == len(set(found))
+    assert {*found} == expected
+
+
+class Slow(InMemoryVectorStore):
+    """What was sent is done; the answer takes a while."""
+
+    async def adelete(self, ids: Sequence[str] | None = None, **kwargs: Any) -> None:
+        self.delete(ids)
+        await asyncio.sleep(0.05)
+
+    async def aadd_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
+        added = self.add_documents(documents)
+        await asyncio.sleep(0.05)
+        return added
+
+
+async def test_a_write_whose_caller_gives_up_reaches_both_legs(
+    documents: list[Document], embeddings: Embeddings
+) -> None:
+    """A client that has gone away, or a time limit, leaves no document in one leg alone."""
+    store = Slow(embeddings)
+    store.add_documents(documents)
+    retriever = CAUSRetriever.from_vectorstore(store, documents, k=3, higher_is_better=True)
+    gone = str(documents[0].id)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(retriever.adelete([gone]), 0.02)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(retriever.aadd_documents([Document("zebra", id="z")]), 0.02)
+    for _ in range(200):
+        found = [document.id for document in retriever.get([gone, "z"])]
+        if found == ["z"] and retriever.index.sparse.get("z"):  # type: ignore[union-attr]
+            break
+        await asyncio.sleep(0.01)
+    assert retriever.index.sparse.get(gone) is None  # type: ignore[union-attr]
+    assert retriever.index.sparse.get("z") is not None  # type: ignore[union-attr]
+    assert found == ["z"]
