@@ -26,9 +26,6 @@ from shared_core.index.neighbours import PassageNeighbours
 from shared_core.index.place_table import Places
 from shared_core.index.places import ChunkReader
 
-COMPACT = 1000
-"""Rows from which deleted ones are dropped once they are the greater part."""
-
 
 class Checked(NamedTuple):
     """What `SparseLeg.check` read of documents, in their order, so that `add` need not again.
@@ -269,7 +266,7 @@ class SparseLeg:
 
     def _tidy(self) -> None:
         """Drop the deleted rows once they are the greater part."""
-        if len(self._passages) < COMPACT or 2 * len(self._bm25) >= len(self._passages):
+        if not self._bm25.view.mostly_deleted:
             return
         rows = self._alive()
         passages, contents = [self._passages[r] for r in rows], [self._contents[r] for r in rows]

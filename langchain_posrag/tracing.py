@@ -59,11 +59,12 @@ def traced(
     runs = [run_manager.get_child(leg).on_retriever_start(None, query, name=leg) for leg in _LEGS]
     try:
         found = search(caus, query, options)
+        by_leg = _found(found)
     except Exception as error:
         for run in runs:
             run.on_retriever_error(error)
         raise
-    for run, documents in zip(runs, _found(found), strict=True):
+    for run, documents in zip(runs, by_leg, strict=True):
         run.on_retriever_end(documents)
     inputs, outputs = _gate(found)
     run_manager.get_child("gate").on_chain_start(None, inputs, name="gate").on_chain_end(outputs)
@@ -85,11 +86,12 @@ async def atraced(
     ]
     try:
         found = await search(caus, query, options)
+        by_leg = _found(found)
     except Exception as error:
         for run in runs:
             await run.on_retriever_error(error)
         raise
-    for run, documents in zip(runs, _found(found), strict=True):
+    for run, documents in zip(runs, by_leg, strict=True):
         await run.on_retriever_end(documents)
     inputs, outputs = _gate(found)
     gate = await run_manager.get_child("gate").on_chain_start(None, inputs, name="gate")

@@ -134,20 +134,42 @@ def explanation(node: NodeWithScore) -> dict[str, Any]:
 
 
 def isolated(node: BaseNode) -> BaseNode:
-    """Copy a node so that changing the copy leaves the original as it is."""
+    """Copy a node so that changing the copy leaves the original as it is.
+
+    Raises
+    ------
+    ValueError
+        If a value of the metadata cannot be copied.
+    """
     plain = type(node).__copy__ is BaseModel.__copy__ and not node.__pydantic_extra__
     if plain and not node.__pydantic_private__:
         copied = _model(type(node), vars(node).copy(), node.__pydantic_fields_set__.copy())
     else:
         copied = copy(node)
     fields = vars(copied)
-    fields["metadata"] = {
-        key: value if type(value) in _IMMUTABLE else deepcopy(value)
-        for key, value in fields["metadata"].items()
-    }
+    try:
+        fields["metadata"] = {
+            key: value if type(value) in _IMMUTABLE else deepcopy(value)
+            for key, value in fields["metadata"].items()
+        }
+    except Exception as error:  # whatever a class of the user's raises
+        raise _uncopied(node) from error
     for name in _CONTAINERS:
         fields[name] = fields[name].copy()
     return copied
+
+
+def _uncopied(node: BaseNode) -> ValueError:
+    where = f"metadata of node {node.node_id!r}"
+    for key, value in node.metadata.items():
+        try:
+            deepcopy(value)
+        except Exception as error:
+            return ValueError(
+                f"{where}: {key!r} holds a {type(value).__name__}, which cannot be copied "
+                f"({error}): keep what names it in its place"
+            )
+    return ValueError(f"{where} cannot be copied")
 
 
 def to_passage(node: BaseNode) -> Passage:

@@ -34,6 +34,7 @@ from llamaindex_posrag.nodes import arranged, explanation, to_passage
 from llamaindex_posrag.persistence import complete, decode_node, encode_node
 from shared_core import CAUS, Arrangement, HybridIndex
 from shared_core.errors import IndexFormatError
+from shared_core.ids import check_several
 from shared_core.index.bm25 import Variant
 from shared_core.index.dense import Dense, Metric
 from shared_core.index.tokenize import Tokenizer
@@ -93,6 +94,10 @@ class CAUSRetriever(BaseRetriever):
         object_map: dict[str, Any] | None = None,
         verbose: bool = False,
     ) -> None:
+        if not isinstance(embed_model, BaseEmbedding):
+            raise ValueError(
+                f"embed_model must be an embedding model of LlamaIndex, got {embed_model!r}"
+            )
         self.index = index
         self.embed_model = embed_model
         self.caus = caus or CAUS()
@@ -169,10 +174,13 @@ class CAUSRetriever(BaseRetriever):
         Raises
         ------
         ValueError
-            If two nodes share an id, or an embedding is NaN, infinite or of another dimension.
+            If two nodes share an id, metadata cannot be copied, or an embedding is NaN, infinite
+            or of another dimension.
         """
+        check_several(nodes, "nodes", BaseNode)
+        passages = [to_passage(node) for node in nodes]
         vectors = embed_nodes(self.embed_model, nodes, show_progress=show_progress)
-        return self.index.add([to_passage(node) for node in nodes], vectors) if nodes else []
+        return self.index.add(passages, vectors) if passages else []
 
     def delete_nodes(self, node_ids: Iterable[str]) -> list[str]:
         """Delete nodes and return the ids that were there; others are ignored.
@@ -295,11 +303,9 @@ class CAUSRetriever(BaseRetriever):
             raise IndexFormatError(f"{path} was not saved by {_ADAPTER}")
         caus = decode_caus({**extra["caus"], **options})
         complete(index.passages)
-        if verify:
-            index.verify_embeddings(embed_model.get_text_embedding)
         if filters is None and extra["filters"] is not None:
             filters = MetadataFilters.model_validate(extra["filters"])
-        return cls(
+        retriever = cls(
             index,
             embed_model,
             caus=caus,
@@ -308,6 +314,9 @@ class CAUSRetriever(BaseRetriever):
             object_map=object_map,
             verbose=verbose,
         )
+        if verify:
+            index.verify_embeddings(embed_model.get_text_embedding)
+        return retriever
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         if not len(self.index):

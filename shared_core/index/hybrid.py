@@ -29,9 +29,6 @@ from shared_core.index.tokenize import Tokenizer
 from shared_core.scoring.fusion import Alpha
 from shared_core.types import Fusion, Passage, Ranking
 
-COMPACT = 1000
-"""Rows from which an index drops its deleted rows once they are the greater part."""
-
 
 class HybridIndex:
     """Passages under FAISS and BM25, searched together and fused (CAUS, Gear 1).
@@ -201,8 +198,7 @@ class HybridIndex:
             self._state = self._state.compacted()
 
     def _publish(self, state: State) -> None:
-        mostly_deleted = state.size >= COMPACT and 2 * state.sparse.alive_count < state.size
-        self._state = state.compacted() if mostly_deleted else state
+        self._state = state.compacted() if state.sparse.mostly_deleted else state
 
     def search(
         self,

@@ -16,6 +16,9 @@ from shared_core.index.postings import Segment
 from shared_core.index.tokenize import Tokenizer
 from shared_core.native.kernels import Norm
 
+COMPACT = 1000
+"""Rows from which deleted ones are to be dropped once they are the greater part."""
+
 
 @dataclass(frozen=True)
 class SparseView:
@@ -60,6 +63,11 @@ class SparseView:
     def alive_count(self) -> int:
         """Number of rows that are not deleted."""
         return self.size if self.alive is None else int(np.count_nonzero(self.alive))
+
+    @property
+    def mostly_deleted(self) -> bool:
+        """Whether it is time to drop the deleted rows."""
+        return self.size >= COMPACT and 2 * self.alive_count < self.size
 
     @cached_property
     def mean_length(self) -> float:

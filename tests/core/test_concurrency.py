@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from shared_core import BM25Index, HybridIndex, Passage
-from shared_core.index import hybrid, searching
+from shared_core.index import searching, sparse_view
 from shared_core.index.dense import DenseView
 
 from .making import content, make_index, random_vectors, zipf_texts
@@ -111,7 +111,7 @@ def test_searches_stay_consistent_while_passages_come_and_go(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Scores belong to the passages they stand with, through growth and compactions."""
-    monkeypatch.setattr(hybrid, "COMPACT", 50)
+    monkeypatch.setattr(sparse_view, "COMPACT", 50)
     monkeypatch.setattr(searching, "WORTH_A_THREAD", 1)
     index = make_index(40)
     vectors = {f"p{n}": vector for n, vector in enumerate(random_vectors(40))}

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared_core import HybridIndex, Passage
-from shared_core.index import hybrid
+from shared_core.index import sparse_view
 
 from .making import (
     assert_same,
@@ -124,7 +124,7 @@ def test_the_index_compacts_by_itself_once_most_is_deleted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The memory of deleted passages comes back without a call, and nothing else changes."""
-    monkeypatch.setattr(hybrid, "COMPACT", 30)
+    monkeypatch.setattr(sparse_view, "COMPACT", 30)
     index = make_index(40)
     index.delete(f"p{n}" for n in range(20))
     assert index._state.size == 40

@@ -20,9 +20,10 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from rank_bm25 import BM25Okapi
 
 from langchain_posrag import CAUSRetriever
-from langchain_posrag.sparse_leg import COMPACT, SparseLeg, content_of
+from langchain_posrag.sparse_leg import SparseLeg, content_of
 from langchain_posrag.vector_stores import higher_is_better
 from shared_core import BM25Index, tokenize
+from shared_core.index.sparse_view import COMPACT
 
 from .conftest import WORDS
 

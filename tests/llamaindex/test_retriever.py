@@ -6,6 +6,7 @@ import asyncio
 import copy
 import math
 import pickle
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -429,3 +430,25 @@ def test_the_events_of_past_queries_are_not_kept(asked: str) -> None:
         retrieve(QUERY)
         kept.append(sum(map(len, model.callback_manager.trace_map.values())))
     assert kept == kept[:1] * 5
+
+
+def test_metadata_that_cannot_be_copied_are_named_before_anything_is_embedded() -> None:
+    """As for LangChain's documents: node, key and kind."""
+    model = CountingEmbedding()
+    retriever = CAUSRetriever.from_nodes([], model)
+    node = TextNode(id_="n", text="a", metadata={"lock": threading.Lock()})
+    with pytest.raises(ValueError, match=r"metadata of node 'n': 'lock' holds a lock, which"):
+        retriever.add_nodes([TextNode(text="b"), node])
+    assert model.texts == []
+    assert len(retriever.index) == 0
+
+
+@pytest.mark.parametrize("model", ["local", None])
+def test_what_is_no_embedding_model_is_named(
+    model: Any, retriever: CAUSRetriever, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=f"embed_model must be .* got {model!r}"):
+        CAUSRetriever.from_nodes([], model)
+    retriever.save(tmp_path / "index")
+    with pytest.raises(ValueError, match=f"embed_model must be .* got {model!r}"):
+        CAUSRetriever.load(tmp_path / "index", model)
