@@ -12,6 +12,9 @@ from shared_core.index.tokenize import Tokenizer, tokenize
 REMEMBERED = 1 << 18
 """Pieces of text whose tokens are remembered, at most."""
 
+LONGEST = 64
+"""Characters of a piece that is remembered, at most: longer ones hardly come again."""
+
 
 class Lexicon:
     """Numbers the tokens of a corpus in first-occurrence order.
@@ -127,7 +130,7 @@ class _Numbers(dict[str, tuple[int, ...]]):
         return numbers
 
     def _remember(self, piece: str, numbers: tuple[int, ...]) -> None:
-        if len(self) < REMEMBERED:
+        if len(self) < REMEMBERED and len(piece) <= LONGEST:
             self[piece] = numbers
 
 

@@ -130,6 +130,20 @@ def test_the_lexicon_counts_what_the_tokeniser_says(texts: tuple[str, ...]) -> N
         assert lexicon.lookup(text) == Counter(learned)
 
 
+def test_what_is_long_is_not_remembered() -> None:
+    """A server would keep every query that has no spaces."""
+    lexicon = Lexicon()
+    words = ["the", "cat", "sat", "on", "mat"]
+    lexicon.learn(" ".join(words))
+    known = len(lexicon._known)
+    for n in range(50):
+        lexicon.lookup(",".join(words[n % 5 :] + words * 20))
+        lexicon.learn("-".join(words[n % 5 :] + words * 20))
+    assert len(lexicon._known) == known
+    lexicon.lookup("cat,mat")
+    assert len(lexicon._known) == known + 1
+
+
 @given(st.lists(st.tuples(st.booleans(), st.text("ab_. ", max_size=12)), max_size=20))
 def test_looking_up_finds_what_has_been_learned_by_then(steps: list[tuple[bool, str]]) -> None:
     """What is remembered of one query hides no word from the next, once a text has brought it."""
