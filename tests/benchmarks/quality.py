@@ -51,6 +51,9 @@ def main() -> None:
     parser.add_argument("--variant", choices=["lucene", "okapi"], default="lucene")
     parser.add_argument("--k1", type=float)
     options = parser.parse_args()
+    for source in options.data:
+        if source != "torch" and not (Path(source) / "corpus.jsonl").is_file():
+            parser.error(f"--data takes torch or folders with a corpus.jsonl, got {source}")
     print(f"fetch_k={options.fetch_k}, BM25 {options.variant}")
     for source in options.data:
         report(read_torch() if source == "torch" else read(Path(source)), options)
