@@ -11,6 +11,7 @@ from langchain_core.documents import Document
 from pydantic import BaseModel
 
 from shared_core import Arrangement, Passage
+from shared_core.copying import IMMUTABLE, uncopied
 from shared_core.explanations import merged
 
 DETAIL = "posrag"
@@ -27,7 +28,6 @@ _set_values, _set_given, _set_extra, _set_private = (
         "__pydantic_private__",
     )
 )
-_IMMUTABLE = frozenset({str, int, float, bool, type(None)})
 
 
 def copy_metadata(
@@ -41,29 +41,19 @@ def copy_metadata(
         If a value cannot be copied.
     """
     for value in metadata.values():
-        if type(value) not in _IMMUTABLE:
+        if type(value) not in IMMUTABLE:
             try:
                 return deepcopy(dict(metadata))
             except Exception as error:  # whatever a class of the user's raises
-                raise _uncopied(metadata, of) from error
+                raise uncopied(metadata, _owner(of)) from error
     return dict(metadata)
 
 
-def _uncopied(metadata: Mapping[Any, Any], of: Document | Passage | None) -> ValueError:
-    where = "metadata"
-    if of is not None:
-        text = of.page_content if isinstance(of, Document) else of.text
-        where += f" of document {of.id!r} ({text[:40]!r})"
-    for key, value in metadata.items():
-        try:
-            deepcopy(value)
-        except Exception as error:
-            kind = type(value).__name__
-            return ValueError(
-                f"{where}: {key!r} holds a {kind}, which cannot be copied ({error}): keep what "
-                "names it in its place"
-            )
-    return ValueError(f"{where} cannot be copied")
+def _owner(of: Document | Passage | None) -> str:
+    if of is None:
+        return ""
+    text = of.page_content if isinstance(of, Document) else of.text
+    return f" of document {of.id!r} ({text[:40]!r})"
 
 
 def id_of(document: Document) -> str:

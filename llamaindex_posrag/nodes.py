@@ -13,13 +13,13 @@ from pydantic import BaseModel, SkipValidation
 from llamaindex_posrag.embedding import embedded_text
 from llamaindex_posrag.filters import filterable
 from shared_core import CAUS, Arrangement, Passage
+from shared_core.copying import IMMUTABLE, uncopied
 from shared_core.expanded import ExpandedArrangement
 from shared_core.expansion import Span
 from shared_core.explanations import merged, ranked
 
 Model = TypeVar("Model", bound=BaseModel)
 
-_IMMUTABLE = frozenset({str, int, float, bool, type(None)})
 _new = object.__new__
 _set_values, _set_given, _set_extra, _set_private = (
     vars(BaseModel)[slot].__set__
@@ -149,27 +149,14 @@ def isolated(node: BaseNode) -> BaseNode:
     fields = vars(copied)
     try:
         fields["metadata"] = {
-            key: value if type(value) in _IMMUTABLE else deepcopy(value)
+            key: value if type(value) in IMMUTABLE else deepcopy(value)
             for key, value in fields["metadata"].items()
         }
     except Exception as error:  # whatever a class of the user's raises
-        raise _uncopied(node) from error
+        raise uncopied(node.metadata, f" of node {node.node_id!r}") from error
     for name in _CONTAINERS:
         fields[name] = fields[name].copy()
     return copied
-
-
-def _uncopied(node: BaseNode) -> ValueError:
-    where = f"metadata of node {node.node_id!r}"
-    for key, value in node.metadata.items():
-        try:
-            deepcopy(value)
-        except Exception as error:
-            return ValueError(
-                f"{where}: {key!r} holds a {type(value).__name__}, which cannot be copied "
-                f"({error}): keep what names it in its place"
-            )
-    return ValueError(f"{where} cannot be copied")
 
 
 def to_passage(node: BaseNode) -> Passage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
-from itertools import chain
+from itertools import chain, compress
 
 from shared_core.index.tokenize import Tokenizer, tokenize
 
@@ -51,12 +51,16 @@ class Lexicon:
         lexicon.ids.update(self.ids)
         return lexicon
 
-    def only(self, kept: Iterable[bool]) -> Lexicon:
-        """Return one that numbers the kept of the first tokens anew, and knows no others."""
-        lexicon = Lexicon(self.tokenizer)
-        tokens = (token for token, keep in zip(self.ids, kept, strict=False) if keep)
+    @classmethod
+    def of(cls, tokens: Iterable[str], tokenizer: Tokenizer | None) -> Lexicon:
+        """Return one that numbers these tokens, in their order, and knows no others."""
+        lexicon = cls(tokenizer)
         lexicon.ids.update((token, number) for number, token in enumerate(tokens))
         return lexicon
+
+    def only(self, kept: Iterable[bool]) -> Lexicon:
+        """Return one that numbers the kept of the first tokens anew, and knows no others."""
+        return Lexicon.of(compress(self.ids, kept), self.tokenizer)
 
     def learn(self, text: str) -> list[int]:
         """Return the numbers of the tokens of `text`, numbering new ones.
@@ -89,7 +93,7 @@ class Lexicon:
             _check_text(text)
             raise
         for piece in pieces:
-            for number in self._known.get(piece) or self._known.among(piece):
+            for number in self._known.get(piece) or self._known.read(piece)[0]:
                 occurrences[number] = occurrences.get(number, 0) + 1
         return occurrences
 
@@ -98,12 +102,11 @@ class Lexicon:
         numbers: list[int] = []
         unknown = 0
         for piece in self._split(text):
-            found = self._known.get(piece)
+            found, missing = self._known.get(piece), 0
             if found is None:
-                tokens = self._known.tokens(piece)
-                found = tuple(self.ids[token] for token in tokens if token in self.ids)
-                unknown += len(tokens) - len(found)
+                found, missing = self._known.read(piece)
             numbers += found
+            unknown += missing
         return Counter(numbers), len(numbers) + unknown
 
 
@@ -113,19 +116,20 @@ class _Numbers(dict[str, tuple[int, ...]]):
     def __init__(self, ids: dict[str, int], tokens: Tokenizer) -> None:
         super().__init__()
         self._ids = ids
-        self.tokens = tokens
+        self._tokens = tokens
 
-    def among(self, piece: str) -> tuple[int, ...]:
-        """Return the numbers of those tokens in a piece that have one."""
-        ids, tokens = self._ids, self.tokens(piece)
+    def read(self, piece: str) -> tuple[tuple[int, ...], int]:
+        """Return the numbers of those tokens in a piece that have one, and how many have none."""
+        ids, tokens = self._ids, self._tokens(piece)
         numbers = tuple(ids[token] for token in tokens if token in ids)
-        if len(numbers) == len(tokens):  # or what is learned later would be missing
+        unknown = len(tokens) - len(numbers)
+        if not unknown:  # or what is learned later would be missing
             self._remember(piece, numbers)
-        return numbers
+        return numbers, unknown
 
     def __missing__(self, piece: str) -> tuple[int, ...]:
         ids = self._ids
-        numbers = tuple(ids.setdefault(token, len(ids)) for token in self.tokens(piece))
+        numbers = tuple(ids.setdefault(token, len(ids)) for token in self._tokens(piece))
         self._remember(piece, numbers)
         return numbers
 

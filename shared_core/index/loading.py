@@ -21,15 +21,13 @@ from shared_core.types import Passage
 
 
 def _read_lexicon(data: Path, tokenizer: Tokenizer | None) -> Lexicon:
-    lexicon = Lexicon(tokenizer)
     with reading(data / TERMS):
         terms = json.loads((data / TERMS).read_text(encoding="utf-8"))
         if not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):
             raise ValueError("it is not a list of words")
-        lexicon.ids.update((term, number) for number, term in enumerate(terms))
-        if len(lexicon) < len(terms):
+        if len({*terms}) < len(terms):
             raise ValueError("a word occurs twice")
-    return lexicon
+    return Lexicon.of(terms, tokenizer)
 
 
 def read_state(

@@ -3,6 +3,7 @@
 #include "kernels.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { TERMS, STARTS, ROWS, COUNTS, LENGTHS, ARRAYS };
 
@@ -40,10 +41,12 @@ static void count_again(Segment *segment, int64_t at)
         ((uint16_t *)segment->counts)[at]++;
 }
 
-/* Count, for each term, the documents that hold it: in `next`, by term. */
+/* Count, for each term, the documents that hold it: in `next`, by term. `latest` is the last one
+ * seen with it. */
 static int count_documents(const int32_t *numbers, const int32_t *lengths, Py_ssize_t documents,
                            Py_ssize_t vocabulary, int32_t *latest, int64_t *next)
 {
+    memset(latest, -1, (size_t)vocabulary * sizeof *latest);
     for (Py_ssize_t document = 0; document < documents; document++)
         for (int32_t i = 0; i < lengths[document]; i++) {
             int32_t term = *numbers++;
@@ -82,8 +85,10 @@ static int lay_out(Segment *segment, Py_ssize_t vocabulary, int64_t *next)
 }
 
 static void fill(Segment *segment, const int32_t *numbers, const int32_t *lengths,
-                 Py_ssize_t documents, Py_ssize_t first, int32_t *latest, int64_t *next)
+                 Py_ssize_t documents, Py_ssize_t first, Py_ssize_t vocabulary, int32_t *latest,
+                 int64_t *next)
 {
+    memset(latest, -1, (size_t)vocabulary * sizeof *latest);
     for (Py_ssize_t document = 0; document < documents; document++)
         for (int32_t i = 0; i < lengths[document]; i++) {
             int32_t term = *numbers++;
@@ -126,14 +131,10 @@ PyObject *count_postings(PyObject *module, PyObject *args)
         PyErr_NoMemory();
         goto done;
     }
-    for (Py_ssize_t term = 0; term < vocabulary; term++)
-        latest[term] = -1;
     if (count_documents(numbers.buf, lengths.buf, documents, vocabulary, latest, next) < 0 ||
         lay_out(&segment, vocabulary, next) < 0)
         goto done;
-    for (Py_ssize_t term = 0; term < vocabulary; term++)
-        latest[term] = -1;
-    fill(&segment, numbers.buf, lengths.buf, documents, first, latest, next);
+    fill(&segment, numbers.buf, lengths.buf, documents, first, vocabulary, latest, next);
     found = PyTuple_Pack(ARRAYS, segment.made[TERMS], segment.made[STARTS], segment.made[ROWS],
                          segment.made[COUNTS], segment.made[LENGTHS]);
 done:

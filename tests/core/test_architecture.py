@@ -23,7 +23,7 @@ HEAVY = {
     *("rich", "rank_bm25", "bm25s", "tenacity", "matplotlib", "ir_measures", "pytrec_eval"),
 }
 LAYERS = [
-    {"types", "errors", "arrays", "atomic", "ids", "explanations", "tokens", "checking"},
+    {"types", "errors", "arrays", "atomic", "ids", "explanations", "tokens", "checking", "copying"},
     {"_extras", "vectors", "native"},
     {"embeddings", "generation", "corpora"},
     {"evaluation"},
