@@ -1,15 +1,13 @@
-/* The sparse leg: BM25 over postings. */
+/* BM25: the postings of a query's words, and the scores of given rows. */
 
 #include "kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW 512 /* rows whose scores are added up together */
-#define SEGMENT 5  /* arrays of one */
+#define SEGMENT 5 /* arrays of one */
 
-/* Find the place of `value` among ascending `values`, or where it would stand, from `at` on. */
-static Py_ssize_t seek(const int32_t *values, Py_ssize_t size, Py_ssize_t at, Py_ssize_t value)
+Py_ssize_t seek(const int32_t *values, Py_ssize_t size, Py_ssize_t at, Py_ssize_t value)
 {
     Py_ssize_t step = 1, end = at;
     while (end < size && values[end] < value) {
@@ -87,9 +85,8 @@ int words_open(Words *words, PyObject *segments, PyObject *terms, PyObject *weig
     long *numbers = malloc((size_t)(words->terms + 1) * sizeof(long));
     words->buffers = malloc((size_t)(words->segments * SEGMENT + 1) * sizeof(Py_buffer));
     words->lists = calloc(lists + 1, sizeof(List));
-    words->rest = calloc((size_t)words->terms + 1, sizeof(double));
     int failed = -1;
-    if (!numbers || !words->buffers || !words->lists || !words->rest) {
+    if (!numbers || !words->buffers || !words->lists) {
         PyErr_NoMemory();
         goto done;
     }
@@ -97,7 +94,6 @@ int words_open(Words *words, PyObject *segments, PyObject *terms, PyObject *weig
     for (Py_ssize_t term = words->terms - 1; term >= 0; term--) {
         double weight = PyFloat_AsDouble(PyList_GetItem(weights, term));
         numbers[term] = PyLong_AsLong(PyList_GetItem(terms, term));
-        words->rest[term] = words->rest[term + 1] + weight;
         words->prunes = words->prunes && weight > 0.0;
         for (Py_ssize_t segment = 0; segment < words->segments; segment++)
             words->lists[segment * words->terms + term].weight = weight;
@@ -120,176 +116,6 @@ void words_close(Words *words)
         give_back(words->buffers + --words->borrowed);
     free(words->buffers);
     free(words->lists);
-    free(words->rest);
-}
-
-typedef struct {
-    double score;
-    Py_ssize_t row;
-} Hit;
-
-static inline __attribute__((always_inline)) double
-posting_score(const List *list, int wide, Py_ssize_t at, Norm norm)
-{
-    const int32_t *counts = list->counts, *lengths = list->lengths;
-    const uint16_t *narrow_counts = list->counts, *narrow_lengths = list->lengths;
-    double count = wide ? counts[at] : narrow_counts[at];
-    double length = wide ? lengths[at] : narrow_lengths[at];
-    return list->weight * (count / (count + (length * norm.slope + norm.base)));
-}
-
-/* Whether `left` is the better of two hits: by score, then by row. */
-static int better(Hit left, Hit right)
-{
-    return left.score > right.score || (left.score == right.score && left.row < right.row);
-}
-
-static int by_row(const void *left, const void *right)
-{
-    const Hit *a = left, *b = right;
-    return (a->row > b->row) - (a->row < b->row);
-}
-
-/* The best k hits: a heap, the least of them first. */
-typedef struct {
-    Hit *hits;
-    Py_ssize_t size, k;
-} Best;
-
-static void best_sift(Hit *hits, Py_ssize_t size, Hit hit)
-{
-    Py_ssize_t at = 0, child;
-    while ((child = 2 * at + 1) < size) {
-        if (child + 1 < size && better(hits[child], hits[child + 1]))
-            child++;
-        if (!better(hit, hits[child]))
-            break;
-        hits[at] = hits[child];
-        at = child;
-    }
-    hits[at] = hit;
-}
-
-static void best_offer(Best *best, Hit hit)
-{
-    if (best->size == best->k) {
-        if (better(hit, best->hits[0]))
-            best_sift(best->hits, best->size, hit);
-        return;
-    }
-    Py_ssize_t at = best->size++;
-    while (at > 0 && better(best->hits[(at - 1) / 2], hit)) {
-        best->hits[at] = best->hits[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    best->hits[at] = hit;
-}
-
-/* Add a list's postings in a window of rows to their scores; one copy of this for either width. */
-static inline __attribute__((always_inline)) void add_window(List *list, int wide, int32_t first,
-                                                             Norm norm, double *restrict scores,
-                                                             uint64_t *restrict touched)
-{
-    const int32_t *restrict rows = list->rows;
-    Py_ssize_t at = list->at, size = list->size;
-    for (; at < size; at++) {
-        uint32_t place = (uint32_t)(rows[at] - first);
-        if (place >= WINDOW)
-            break;
-        scores[place] += posting_score(list, wide, at, norm);
-        touched[place / 64] |= (uint64_t)1 << place % 64;
-    }
-    list->at = at;
-}
-
-/* Go through one segment, window by window of rows (as Lucene's BooleanScorer does). The first
- * `*needed` terms are gone through; the others only looked up for rows that they can lift to the
- * best k, for rows without one of the first cannot come there (MaxScore: Turtle and Flood,
- * Information Processing & Management 31(6), 1995). */
-static void search_segment(const Words *words, List *lists, Py_ssize_t *needed, const char *allowed,
-                           Best *best, double *scores)
-{
-    uint64_t touched[WINDOW / 64] = {0};
-    for (;;) {
-        int32_t first = INT32_MAX;
-        for (Py_ssize_t term = 0; term < *needed; term++)
-            if (lists[term].at < lists[term].size && lists[term].rows[lists[term].at] < first)
-                first = lists[term].rows[lists[term].at];
-        if (first == INT32_MAX)
-            return;
-        memset(scores, 0, WINDOW * sizeof *scores);
-        for (Py_ssize_t term = 0; term < *needed; term++)
-            if (lists[term].wide)
-                add_window(lists + term, 1, first, words->norm, scores, touched);
-            else
-                add_window(lists + term, 0, first, words->norm, scores, touched);
-        for (int32_t word = 0; word < WINDOW / 64; word++)
-            for (; touched[word]; touched[word] &= touched[word] - 1) {
-                int32_t place = word * 64 + __builtin_ctzll(touched[word]);
-                Hit hit = {scores[place], first + place};
-                if (allowed && !allowed[hit.row])
-                    continue;
-                int full = best->size == best->k;
-                Py_ssize_t term = *needed;
-                for (; term < words->terms; term++) {
-                    if (full && (hit.score + words->rest[term]) * SAFETY < best->hits[0].score)
-                        break;
-                    List *list = lists + term;
-                    list->at = seek(list->rows, list->size, list->at, hit.row);
-                    if (list->at < list->size && list->rows[list->at] == hit.row)
-                        hit.score += posting_score(list, list->wide, list->at, words->norm);
-                }
-                if (term == words->terms)
-                    best_offer(best, hit);
-            }
-        while (words->prunes && *needed > 1 && best->size == best->k &&
-               words->rest[*needed - 1] * SAFETY < best->hits[0].score)
-            --*needed;
-    }
-}
-
-PyObject *best_postings(PyObject *module, PyObject *args)
-{
-    PyObject *segments, *terms, *weights, *allowed_array, *found = NULL;
-    Py_buffer allowed = {0};
-    Norm norm;
-    Words words;
-    Best best = {NULL, 0, 0};
-    double scores[WINDOW];
-    Py_ssize_t n;
-    if (!PyArg_ParseTuple(args, "O!O!O!(dd)nnO", &PyTuple_Type, &segments, &PyList_Type, &terms,
-                          &PyList_Type, &weights, &norm.slope, &norm.base, &n, &best.k,
-                          &allowed_array) ||
-        check_k(best.k) < 0)
-        return NULL;
-    if (words_open(&words, segments, terms, weights, norm, n) < 0)
-        goto done;
-    if (allowed_array != Py_None && borrow(allowed_array, &allowed, "allowed", "?", 1) < 0)
-        goto done;
-    Py_ssize_t needed = words.terms;
-    if (allowed.obj && length(&allowed) != n) {
-        PyErr_Format(PyExc_ValueError, "allowed: expected %zd rows", n);
-        goto done;
-    }
-    best.k = best.k < n ? best.k : n + 1;
-    best.hits = malloc((size_t)best.k * sizeof(Hit));
-    if (!best.hits) {
-        PyErr_NoMemory();
-        goto done;
-    }
-    for (Py_ssize_t segment = 0; segment < words.segments; segment++)
-        search_segment(&words, words.lists + segment * words.terms, &needed,
-                       allowed.obj ? allowed.buf : NULL, &best, scores);
-    qsort(best.hits, (size_t)best.size, sizeof(Hit), by_row);
-    found = PyByteArray_FromStringAndSize(NULL, best.size * (Py_ssize_t)sizeof(Py_ssize_t));
-    if (found)
-        for (Py_ssize_t i = 0; i < best.size; i++)
-            ((Py_ssize_t *)PyByteArray_AsString(found))[i] = best.hits[i].row;
-done:
-    free(best.hits);
-    give_back(&allowed);
-    words_close(&words);
-    return found;
 }
 
 void word_scores(Words *words, const Py_ssize_t *rows, Py_ssize_t n, double *scores)

@@ -95,9 +95,8 @@ typedef struct {
 typedef struct {
     Py_buffer *buffers;
     Py_ssize_t borrowed, segments, terms, rows;
-    List *lists;  /* segments x terms; empty where a term does not occur */
-    double *rest; /* by term: what it and those after it add to a score at most */
-    int prunes;   /* whether each weight is positive */
+    List *lists; /* segments x terms; empty where a term does not occur */
+    int prunes;  /* whether each weight is positive */
     Norm norm;
 } Words;
 
@@ -105,6 +104,21 @@ typedef struct {
 int words_open(Words *words, PyObject *segments, PyObject *terms, PyObject *weights, Norm norm,
                Py_ssize_t rows);
 void words_close(Words *words);
+
+/* Find the place of `value` among ascending `values`, or where it would stand, from `at` on. */
+Py_ssize_t seek(const int32_t *values, Py_ssize_t size, Py_ssize_t at, Py_ssize_t value);
+
+/* What a posting adds to the score of its row. Inlined, that a loop over postings be compiled for
+ * either width. */
+static inline __attribute__((always_inline)) double
+posting_score(const List *list, int wide, Py_ssize_t at, Norm norm)
+{
+    const int32_t *counts = list->counts, *lengths = list->lengths;
+    const uint16_t *narrow_counts = list->counts, *narrow_lengths = list->lengths;
+    double count = wide ? counts[at] : narrow_counts[at];
+    double length = wide ? lengths[at] : narrow_lengths[at];
+    return list->weight * (count / (count + (length * norm.slope + norm.base)));
+}
 
 /* The scores of some rows, 0 without a term; soonest if they ascend. */
 void word_scores(Words *words, const Py_ssize_t *rows, Py_ssize_t n, double *scores);

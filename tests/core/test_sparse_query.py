@@ -30,7 +30,7 @@ def best(scores: np.ndarray, findable: np.ndarray, k: int) -> list[int]:
 @pytest.mark.parametrize("variant", ["lucene", "okapi"])
 @given(
     seed=st.integers(0, 10_000),
-    n=st.sampled_from([1, 2, 30, 400, 3000]),
+    n=st.sampled_from([1, 2, 30, 400, 3000, 7000]),
     terms=st.lists(st.integers(0, 59), min_size=1, max_size=8),
     k=st.integers(1, 30),
     keep=st.sampled_from([1.0, 0.5, 0.05]),
@@ -85,24 +85,30 @@ def test_counts_of_any_width_score_alike(seed: int, k: int, parts: int) -> None:
 
 
 @pytest.mark.usefixtures("either_way")
-@pytest.mark.parametrize(("holders", "share"), [(298, 0.55), (192, 0.75), (124, 0.95)])
+@pytest.mark.parametrize(
+    ("rare", "frequent", "share"),
+    [(600, 2000, 0.66), (298, 2000, 0.86), (207, 2000, 0.96), (298, 700, 0.44)],
+)
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_the_bound_of_the_frequent_term_is_used_to_the_full(
-    holders: int, share: float, k: int
+    rare: int, frequent: int, share: float, k: int
 ) -> None:
     """A row that is behind by `share` of the bound overtakes by holding the frequent term often.
 
-    With b = 0 a term that occurs 1,000 times weighs 0.999 of its bound, so a bound that were
-    any smaller than it is would leave that row out.
+    With b = 0 a term that occurs 1,000 times weighs 0.999 of what it can weigh at most. The rows
+    before fill the best k, and no row with the frequent term alone can come there; whether its
+    postings are gone through (as where it is in 700 rows) or looked up.
     """
-    texts = ["rare " * 4] * (k + 1) + ["none"] * 1500 + ["rare " + "frequent " * 1000] * k
-    texts += ["rare"] * (holders - 2 * k - 1) + ["frequent"] * (500 - k)
-    texts += ["none"] * (2500 - len(texts))
+    texts = ["rare " * 4] * 200 + ["none"] * 2500 + ["rare " + "frequent " * 1000] * k
+    texts += ["rare"] * (rare - 200 - k) + ["frequent"] * (frequent - k)
+    texts += ["none"] * (6000 - len(texts))
     index = BM25Index.from_texts(texts, k1=1.2, b=0.0)
-    overtaking = list(range(k + 1501, 2 * k + 1501))
-    rare, frequent = (index.scores_at(term, [overtaking[0]])[0] for term in ("rare", "frequent"))
-    behind = index.scores_at("rare", [0])[0] - rare
-    assert 0 < behind / frequent < 1
+    overtaking = list(range(2700, 2700 + k))
+    first, behind, lift = (
+        index.scores_at(term, [row])[0]
+        for term, row in (("rare", 0), ("rare", 2700), ("frequent", 2700))
+    )
+    assert (first - behind) / lift == pytest.approx(share, abs=0.01)
     assert sorted(index.query("rare frequent").best(k).tolist()) == overtaking
 
 

@@ -1,0 +1,266 @@
+/* The sparse leg: the best rows by BM25. */
+
+#include "kernels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WINDOW 2048 /* rows whose scores are added up together */
+#define DEARER 3    /* looking a row up takes as long as going through so many postings */
+
+/* The best k rows, and others until they are dropped. */
+typedef struct {
+    Py_ssize_t k, size, room;
+    double cut; /* k rows reach it: later ones have to exceed it */
+    double *scores;
+    Py_ssize_t *rows; /* ascending */
+} Best;
+
+static int best_open(Best *best, Py_ssize_t k)
+{
+    Py_ssize_t room = 3 * (k < BLOCK ? BLOCK : k);
+    double *scores = malloc((size_t)room * sizeof *scores);
+    Py_ssize_t *rows = malloc((size_t)room * sizeof *rows);
+    *best = (Best){k, 0, room, -INFINITY, scores, rows};
+    return scores && rows ? 0 : -1;
+}
+
+static void best_close(Best *best)
+{
+    free(best->scores);
+    free(best->rows);
+}
+
+static Py_ssize_t reaching(const double *scores, Py_ssize_t n, double bound)
+{
+    Py_ssize_t found = 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        found += scores[i] >= bound;
+    return found;
+}
+
+/* The k-th best of n > k scores, or what just as many reach; by bisection, as in nearest.c. */
+static double kth_best(const double *scores, Py_ssize_t n, Py_ssize_t k)
+{
+    double low = scores[0], high = scores[0];
+    for (Py_ssize_t i = 1; i < n; i++) {
+        low = scores[i] < low ? scores[i] : low;
+        high = scores[i] > high ? scores[i] : high;
+    }
+    if (reaching(scores, n, high) >= k)
+        return high;
+    for (;;) {
+        double middle = low + (high - low) / 2;
+        if (middle <= low || middle >= high)
+            return low;
+        Py_ssize_t found = reaching(scores, n, middle);
+        if (found == k)
+            return middle;
+        if (found > k)
+            low = middle;
+        else
+            high = middle;
+    }
+}
+
+/* Drop all but the best k; of equal ones those that came last. */
+static void best_cut(Best *best)
+{
+    if (best->size <= best->k)
+        return;
+    best->cut = kth_best(best->scores, best->size, best->k);
+    Py_ssize_t places = best->k, kept = 0;
+    for (Py_ssize_t i = 0; i < best->size; i++)
+        places -= best->scores[i] > best->cut;
+    for (Py_ssize_t i = 0; i < best->size; i++) {
+        double score = best->scores[i];
+        best->scores[kept] = score;
+        best->rows[kept] = best->rows[i];
+        kept += score > best->cut || (score == best->cut && places-- > 0);
+    }
+    best->size = kept;
+}
+
+static void best_offer(Best *best, double score, Py_ssize_t row)
+{
+    if (score <= best->cut)
+        return;
+    if (best->size == best->room)
+        best_cut(best);
+    best->scores[best->size] = score;
+    best->rows[best->size++] = row;
+}
+
+/* What a posting of a list adds to a score at most: as the most occurrences in the shortest row. */
+static double most_of(const List *list, Norm norm)
+{
+    int32_t count = 0, length = INT32_MAX;
+    if (list->wide) {
+        const int32_t *counts = list->counts, *lengths = list->lengths;
+        for (Py_ssize_t at = 0; at < list->size; at++) {
+            count = counts[at] > count ? counts[at] : count;
+            length = lengths[at] < length ? lengths[at] : length;
+        }
+    } else { /* in as narrow variables, of which the processor compares more at once */
+        const uint16_t *counts = list->counts, *lengths = list->lengths;
+        uint16_t most = 0, least = UINT16_MAX;
+        for (Py_ssize_t at = 0; at < list->size; at++) {
+            most = counts[at] > most ? counts[at] : most;
+            least = lengths[at] < least ? lengths[at] : least;
+        }
+        count = most;
+        length = least;
+    }
+    return list->size ? list->weight * (count / (count + (length * norm.slope + norm.base))) : 0.0;
+}
+
+/* A search: its terms, the weightiest first, and what comes of it. */
+typedef struct {
+    const Words *words;
+    double *rest;        /* by term: what it and those after it add to a score at most */
+    Py_ssize_t needed;   /* a row without one of so many terms cannot come to the best k */
+    const char *allowed; /* by row, or NULL */
+    Best best;
+} Search;
+
+static void bound_terms(Search *search)
+{
+    const Words *words = search->words;
+    for (Py_ssize_t term = words->terms - 1; term >= 0; term--) {
+        double most = 0.0;
+        for (Py_ssize_t segment = 0; segment < words->segments; segment++) {
+            double here = most_of(words->lists + segment * words->terms + term, words->norm);
+            most = here > most ? here : most;
+        }
+        search->rest[term] = search->rest[term + 1] + most;
+    }
+}
+
+/* How many terms to go through: those that are needed, and others while that is cheaper than to
+ * look rows up in them. */
+static Py_ssize_t gone_through(Search *search, const List *lists)
+{
+    const Words *words = search->words;
+    while (words->prunes && search->needed > 1 &&
+           search->rest[search->needed - 1] * SAFETY <= search->best.cut)
+        search->needed--;
+    Py_ssize_t term = 0, postings = 0;
+    for (; term < search->needed; term++)
+        postings += lists[term].size;
+    while (term < words->terms && lists[term].size <= DEARER * postings)
+        term++;
+    return term;
+}
+
+/* Add a list's postings in a window of rows to their scores, and mark the rows that exceed the bar;
+ * one copy of this for either width. */
+static inline __attribute__((always_inline)) void
+add_window(List *list, int wide, int32_t first, Norm norm, double bar, double *restrict scores,
+           uint64_t *restrict marked)
+{
+    const int32_t *restrict rows = list->rows;
+    Py_ssize_t at = list->at, size = list->size;
+    for (; at < size; at++) {
+        uint32_t place = (uint32_t)(rows[at] - first);
+        if (place >= WINDOW)
+            break;
+        double score = scores[place] + posting_score(list, wide, at, norm);
+        scores[place] = score;
+        marked[place / 64] |= (uint64_t)(score > bar) << place % 64;
+    }
+    list->at = at;
+}
+
+/* Look a row up in the lists of the terms from `term` on, while they can lift it to the best k. */
+static void look_up(Search *search, List *lists, Py_ssize_t term, double score, Py_ssize_t row)
+{
+    const Words *words = search->words;
+    for (; term < words->terms; term++) {
+        List *list = lists + term;
+        if ((score + search->rest[term]) * SAFETY <= search->best.cut)
+            return;
+        list->at = seek(list->rows, list->size, list->at, row);
+        if (list->at < list->size && list->rows[list->at] == row)
+            score += posting_score(list, list->wide, list->at, words->norm);
+    }
+    best_offer(&search->best, score, row);
+}
+
+/* Go through one segment, window by window of rows (as Lucene's BooleanScorer does), but look into
+ * the longest lists only for rows that they can lift to the best k (MaxScore: Turtle and Flood,
+ * Information Processing & Management 31(6), 1995). */
+static void search_segment(Search *search, List *lists, double *scores)
+{
+    const Words *words = search->words;
+    uint64_t marked[WINDOW / 64] = {0};
+    for (;;) {
+        Py_ssize_t through = gone_through(search, lists);
+        double cut = search->best.cut;
+        double bar = through == words->terms ? cut : cut / SAFETY - search->rest[through];
+        int32_t first = INT32_MAX;
+        for (List *list = lists; list < lists + search->needed; list++)
+            if (list->at < list->size && list->rows[list->at] < first)
+                first = list->rows[list->at];
+        if (first == INT32_MAX)
+            return;
+        memset(scores, 0, WINDOW * sizeof *scores);
+        for (List *list = lists; list < lists + through; list++) {
+            if (list >= lists + search->needed)
+                list->at = seek(list->rows, list->size, list->at, first);
+            if (list->wide)
+                add_window(list, 1, first, words->norm, bar, scores, marked);
+            else
+                add_window(list, 0, first, words->norm, bar, scores, marked);
+        }
+        for (int32_t word = 0; word < WINDOW / 64; word++)
+            for (; marked[word]; marked[word] &= marked[word] - 1) {
+                int32_t place = word * 64 + __builtin_ctzll(marked[word]);
+                if (!search->allowed || search->allowed[first + place])
+                    look_up(search, lists, through, scores[place], first + place);
+            }
+    }
+}
+
+PyObject *best_postings(PyObject *module, PyObject *args)
+{
+    PyObject *segments, *terms, *weights, *allowed_array, *found = NULL;
+    Py_buffer allowed = {0};
+    Norm norm;
+    Words words;
+    Search search = {.words = &words};
+    double scores[WINDOW];
+    Py_ssize_t n, k;
+    if (!PyArg_ParseTuple(args, "O!O!O!(dd)nnO", &PyTuple_Type, &segments, &PyList_Type, &terms,
+                          &PyList_Type, &weights, &norm.slope, &norm.base, &n, &k,
+                          &allowed_array) ||
+        check_k(k) < 0)
+        return NULL;
+    if (words_open(&words, segments, terms, weights, norm, n) < 0)
+        goto done;
+    if (allowed_array != Py_None && borrow(allowed_array, &allowed, "allowed", "?", 1) < 0)
+        goto done;
+    if (allowed.obj && length(&allowed) != n) {
+        PyErr_Format(PyExc_ValueError, "allowed: expected %zd rows", n);
+        goto done;
+    }
+    search.needed = words.terms;
+    search.allowed = allowed.buf;
+    search.rest = calloc((size_t)words.terms + 1, sizeof(double));
+    if (best_open(&search.best, k < n ? k : n + 1) < 0 || !search.rest) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    bound_terms(&search);
+    for (Py_ssize_t segment = 0; segment < words.segments; segment++)
+        search_segment(&search, words.lists + segment * words.terms, scores);
+    best_cut(&search.best);
+    found = PyByteArray_FromStringAndSize((const char *)search.best.rows,
+                                          search.best.size * (Py_ssize_t)sizeof(Py_ssize_t));
+done:
+    best_close(&search.best);
+    free(search.rest);
+    give_back(&allowed);
+    words_close(&words);
+    return found;
+}
