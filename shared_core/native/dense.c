@@ -50,22 +50,27 @@ typedef union {
 #endif
 
 /* Products of some rows of vectors, or of the first `count`, with a query: each is summed in the
- * same order on every machine. A few at a time, for one alone would wait for each of its sums. */
+ * same order on every machine. A few at a time, for one alone would wait for each of its sums, and
+ * the next few fetched meanwhile, for rows that lie apart would wait for memory. */
 #define FLOAT_PRODUCTS                                                                           \
     (const float *vectors, Py_ssize_t dim, const float *query, const Py_ssize_t *rows,           \
      Py_ssize_t count, float *products)                                                          \
     {                                                                                            \
         for (Py_ssize_t at = 0; at < count; at += TOGETHER) {                                    \
-            const float *row[TOGETHER];                                                          \
+            const float *row[TOGETHER], *next[TOGETHER];                                         \
             Sums sums[TOGETHER] = {0};                                                           \
             Py_ssize_t i = 0, last = count - at < TOGETHER ? count - at : TOGETHER;              \
             for (int j = 0; j < TOGETHER; j++) {                                                 \
-                Py_ssize_t number = at + (j < last ? j : 0);                                     \
+                Py_ssize_t number = at + (j < last ? j : 0), later = at + TOGETHER + j;          \
+                later = later < count ? later : number;                                          \
                 row[j] = vectors + (rows ? rows[number] : number) * dim;                         \
+                next[j] = vectors + (rows ? rows[later] : later) * dim;                          \
             }                                                                                    \
             for (; i + LANES <= dim; i += LANES)                                                 \
-                for (int j = 0; j < TOGETHER; j++)                                               \
+                for (int j = 0; j < TOGETHER; j++) {                                             \
+                    __builtin_prefetch(next[j] + i);                                             \
                     sums[j].lanes += *(const Lanes *)(row[j] + i) * *(const Lanes *)(query + i); \
+                }                                                                                \
             for (int j = 0; j < last; j++) {                                                     \
                 sums[j].halves[0] += sums[j].halves[1];                                          \
                 sums[j].quarters[0] += sums[j].quarters[1];                                      \
