@@ -18,6 +18,7 @@ from langchain_core.retrievers import BaseRetriever
 
 from langchain_posrag.documents import document_of, passage_of
 from shared_core import BM25Index, Passage
+from shared_core.forking import forkable, undone_by
 from shared_core.index import Tokenizer
 from shared_core.index.bm25 import Variant
 from shared_core.index.lexicon import Lexicon
@@ -66,8 +67,8 @@ class SparseLeg:
 
     def __init__(self, bm25: BM25Index, documents: Iterable[Document]) -> None:
         self._bm25 = bm25
-        self._lock = threading.RLock()
-        self._learning = threading.Lock()
+        self._lock = forkable(threading.RLock())
+        self._learning = forkable(threading.Lock())
         self._passages: list[Passage] = []
         self._contents: list[bytes] = []
         self._by_id: dict[str, int] = {}
@@ -134,7 +135,7 @@ class SparseLeg:
             if checked.lexicon is not self._bm25.lexicon:
                 checked = self._read(passages)
             self._remove([self._by_id[p.id] for p in passages if p.id in self._by_id])
-            self._bm25._append(checked.words)
+            self._bm25.append(checked.words)
             self._record(passages, checked.contents)
             self._tidy()
 
@@ -229,12 +230,13 @@ class SparseLeg:
         with self._lock:
             view, passages, contents = self._bm25.view, self._passages, self._contents
             size = len(passages)
-            try:
-                yield
-            except BaseException:
+
+            def undo() -> None:
                 self._bm25.restore(view)
                 self._hold(passages[:size], contents[:size])
-                raise
+
+            with undone_by(undo):
+                yield
 
     def _hold(self, passages: list[Passage], contents: list[bytes]) -> None:
         """Hold these passages, row by row, of which the deleted ones are not found."""

@@ -25,6 +25,9 @@ class VectorStoreLegs(VectorStoreDocuments):
     The store gives its raw scores to the documents it finds and to no others: what only the
     sparse leg finds stands at the dense leg's lowest score. The sparse score is exact for all.
 
+    Two writers that change the same id at once may leave what one wrote in the store and what the
+    other wrote in the sparse leg: write an id from one place at a time, or write it again.
+
     Attributes
     ----------
     store

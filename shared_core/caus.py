@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from shared_core.checking import check_choice, check_count, check_counts_of
 from shared_core.expanded import ExpandedArrangement, expand_ranking
 from shared_core.expansion import ChunkSource, NeighbourSpans
 from shared_core.index.hybrid import HybridIndex
 from shared_core.index.metadata import Where
 from shared_core.index.places import ChunkKeys, ChunkReader
+from shared_core.lazy import cached_property
 from shared_core.placement import Placement, Sequential, resolve_placement
 from shared_core.scoring import rank
-from shared_core.scoring.fusion import Alpha, check_alpha, check_fusion
-from shared_core.scoring.ranking import check_k
+from shared_core.scoring.fusion import Alpha, check_alpha
 from shared_core.sensitivity import PositionProfile, Psi, decide, profile_of
 from shared_core.types import Arrangement, Evidence, Fusion, GateDecision, Ranking
 
@@ -73,10 +73,13 @@ class CAUS:
     chunk_keys: ChunkKeys = field(default_factory=ChunkKeys)
 
     def __post_init__(self) -> None:
-        check_k(self.k)
-        check_k(self.fetch_k, "fetch_k")
+        check_counts_of(self, {"k": 1, "fetch_k": 1})
+        if not isinstance(self.expand, NeighbourSpans | None):
+            raise ValueError(f"expand must be NeighbourSpans or None, got {self.expand!r}")
+        if not isinstance(self.chunk_keys, ChunkKeys):
+            raise ValueError(f"chunk_keys must be ChunkKeys, got {self.chunk_keys!r}")
         check_alpha(self.alpha)
-        check_fusion(self.fusion)
+        check_choice(self.fusion, "fusion", Fusion)
         resolve_placement(self.placement)
         self.applied(1, self.profile)
 
@@ -220,7 +223,7 @@ class CAUS:
             If `k` or `fetch_k` is below 1.
         """
         k, fetch_k, _ = self._asked(k, fetch_k, None)
-        return max(check_k(k), check_k(fetch_k, "fetch_k"))
+        return max(check_count(k, "k"), check_count(fetch_k, "fetch_k"))
 
     def _asked(
         self, k: int | None, fetch_k: int | None, alpha: Alpha | None

@@ -1,15 +1,69 @@
-"""What options have in common: numbers in range, and names that differ."""
+"""What arguments have in common: counts, choices, numbers in range, and several of a kind."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from typing import TypeVar, get_args
+
+import numpy as np
+
+SHOWN = 80
+"""Characters of a value that a message shows at most."""
+
+Choice = TypeVar("Choice")
 
 
-def check_counts(counts: Mapping[str, int | None]) -> None:
-    """Raise ValueError if a number is below 1; None stands for a default."""
-    for name, value in counts.items():
-        if value is not None and value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+def check_count(value: int, name: str, least: int = 1) -> int:
+    """Return `value`, as far as it can count anything, if it is an integer >= `least`.
+
+    Raises
+    ------
+    ValueError
+        If it is not; the message names it. A truth value and a float are none.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
+    return min(int(value), sys.maxsize)
+
+
+def check_counts_of(options: object, least: Mapping[str, int], *, optional: bool = False) -> None:
+    """Check counts among frozen options, and keep each as an ``int``, which JSON knows.
+
+    Parameters
+    ----------
+    options
+        A dataclass's instance.
+    least
+        Attribute -> the least that it may be.
+    optional
+        Whether they may be None, which stands for a default.
+
+    Raises
+    ------
+    ValueError
+        As `check_count`.
+    """
+    for name, fewest in least.items():
+        value = getattr(options, name)
+        if value is not None or not optional:
+            check_count(value, name, fewest)
+            object.__setattr__(options, name, int(value))
+
+
+def check_choice(value: Choice, name: str, choices: object) -> Choice:
+    """Return `value` if it is one of `choices`, a ``Literal`` of texts.
+
+    Raises
+    ------
+    ValueError
+        If it is not; the message lists them.
+    """
+    known = get_args(choices)
+    if not isinstance(value, str) or value not in known:
+        listed = f"{', '.join(map(repr, known[:-1]))} or {known[-1]!r}"
+        raise ValueError(f"{name} must be {listed}, got {value!r}")
+    return value
 
 
 def check_fractions(fractions: Mapping[str, float]) -> None:
@@ -26,3 +80,25 @@ def check_distinct(name: str, values: Sequence[object]) -> None:
     for value in values:
         if [*values].count(value) > 1:
             raise ValueError(f"{name} must differ, got {value!r} twice")
+
+
+def check_several(value: object, name: str = "ids", one: type = str) -> None:
+    """Raise ValueError if `value` is one instead of several.
+
+    The letters of a text would pass for several texts, and may be ids of others.
+
+    Parameters
+    ----------
+    value
+        What was given.
+    name
+        What it is called.
+    one
+        The class of one of them. A text is refused whatever the class.
+    """
+    if not isinstance(value, str | one):
+        return
+    shown, kind = repr(value), "text " if isinstance(value, str) else ""
+    if len(shown) > SHOWN:
+        shown = f"{shown[:SHOWN]}..."
+    raise ValueError(f"{name} must be several {name}, got the {kind}{shown}; give [{shown}]")

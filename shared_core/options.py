@@ -49,14 +49,17 @@ def decode_placement(value: Any) -> Any:
     Raises
     ------
     ValueError
-        If no placement has the name.
+        If no placement has the name, or that one has no such options.
     """
     if not isinstance(value, Mapping):
         return value
     options = dict(value)
     name = options.pop("name", None)
     resolve_placement(name)
-    return PLACEMENTS[name](**options)
+    try:
+        return PLACEMENTS[name](**options)
+    except TypeError as error:
+        raise ValueError(f"no placement is {value!r}: {error}; give placement= again") from error
 
 
 def encode_expand(expand: NeighbourSpans | None) -> dict[str, Any] | None:

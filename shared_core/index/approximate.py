@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import faiss
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Rows, Scores, Vectors
 from shared_core.index.faiss_memory import memory
+from shared_core.lazy import cached_property
 from shared_core.native import kernels
 
 Kind = Literal["sq8", "ivf", "hnsw"]

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import numpy.typing as npt
+
+from shared_core.checking import check_choice
 
 Variant = Literal["lucene", "okapi"]
 
@@ -31,7 +33,8 @@ class BM25Options:
     variant
         ``"lucene"`` or ``"okapi"``.
     k1
-        Saturation of the term frequency, >= 0.
+        Saturation of the term frequency, >= 0. None: the variant's usual one, 1.2 or (``okapi``)
+        1.5.
     b
         Strength of the length normalisation, in [0, 1].
     epsilon
@@ -44,30 +47,29 @@ class BM25Options:
     """
 
     variant: Variant = "lucene"
-    k1: float = 1.2
+    k1: float | None = None
     b: float = 0.75
     epsilon: float = 0.25
 
     def __post_init__(self) -> None:
-        if self.variant not in ("lucene", "okapi"):
-            raise ValueError(f"variant must be 'lucene' or 'okapi', got {self.variant!r}")
-        if not 0 <= self.k1 < np.inf:
+        check_choice(self.variant, "variant", Variant)
+        if self.k1 is None:
+            object.__setattr__(self, "k1", 1.5 if self.variant == "okapi" else 1.2)
+        if not 0 <= self._k1 < np.inf:
             raise ValueError(f"k1 must be >= 0, got {self.k1}")
         if not 0 <= self.b <= 1:
             raise ValueError(f"b must lie in [0, 1], got {self.b}")
         if not 0 <= self.epsilon < np.inf:
             raise ValueError(f"epsilon must be >= 0, got {self.epsilon}")
 
-    @classmethod
-    def of(cls, variant: Variant, k1: float | None, b: float, epsilon: float) -> BM25Options:
-        """Return options; `k1` of None is the variant's usual one, 1.2 or (``okapi``) 1.5."""
-        usual = 1.5 if variant == "okapi" else 1.2
-        return cls(variant=variant, k1=usual if k1 is None else k1, b=b, epsilon=epsilon)
+    @property
+    def _k1(self) -> float:
+        return cast(float, self.k1)
 
     @property
     def gain(self) -> float:
         """Least upper bound of a term's weight, in units of its idf."""
-        return self.k1 + 1 if self.variant == "okapi" else 1.0
+        return self._k1 + 1 if self.variant == "okapi" else 1.0
 
     def idf(self, df: int, n: int, mean_idf: float) -> float:
         """Inverse document frequency of a term that occurs in `df` of `n` documents."""
@@ -89,5 +91,5 @@ class BM25Options:
         It is the denominator's part beside the count. Kept above zero, so that an absent term
         weighs 0 also where ``k1`` is 0.
         """
-        slope = self.k1 * self.b / mean if mean > 0 else 0.0
-        return slope, self.k1 * (1 - self.b) + _TINY
+        slope = self._k1 * self.b / mean if mean > 0 else 0.0
+        return slope, self._k1 * (1 - self.b) + _TINY

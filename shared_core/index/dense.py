@@ -49,7 +49,7 @@ class DenseView:
     vectors
         That memory up to this snapshot's last row, shape (rows, dim). Not to be written to.
     longest
-        Norm of a vector that none exceeds, hardly above the largest one.
+        Upper bound of the vectors' norms, tight up to rounding.
     approximate
         Preselects among the first rows; the rows after them are scanned.
     """

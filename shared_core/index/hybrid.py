@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Vectors
+from shared_core.checking import check_choice, check_several
 from shared_core.embeddings import other_model
 from shared_core.errors import EmbeddingMismatchError
-from shared_core.ids import check_several
+from shared_core.forking import forkable
 from shared_core.index.bm25 import BM25Options, Variant
 from shared_core.index.dense import Dense, DenseView, Metric
 from shared_core.index.metadata import Visible, Where
@@ -72,13 +73,11 @@ class HybridIndex:
         epsilon: float = 0.25,
         tokenizer: Tokenizer | None = None,
     ) -> None:
-        if metric not in ("cosine", "inner_product"):
-            raise ValueError(f"metric must be 'cosine' or 'inner_product', got {metric!r}")
-        if dense not in ("flat", "sq8", "ivf", "hnsw"):
-            raise ValueError(f"dense must be 'flat', 'sq8', 'ivf' or 'hnsw', got {dense!r}")
-        options = BM25Options.of(variant, k1, b, epsilon)
+        check_choice(metric, "metric", Metric)
+        check_choice(dense, "dense", Dense)
+        options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon)
         self.extra: dict[str, Any] = {}
-        self._writing = threading.Lock()
+        self._writing = forkable(threading.Lock())
         self._places = Places()
         self._state = State(DenseView(metric, dense), SparseView.empty(options, tokenizer))
 
@@ -89,7 +88,7 @@ class HybridIndex:
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.extra, self._state = kept["extra"], kept["state"]
-        self._writing = threading.Lock()
+        self._writing = forkable(threading.Lock())
         self._places = Places()
 
     def __len__(self) -> int:

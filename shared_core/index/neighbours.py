@@ -19,7 +19,7 @@ from shared_core.vectors import cosine_similarity, l2_normalized
 
 
 class PassageNeighbours:
-    """Neighbours among passages that stand in rows; an `EmbeddedChunkSource`.
+    """Neighbours among passages that stand in rows; a `ChunkSource` that knows embeddings.
 
     Parameters
     ----------

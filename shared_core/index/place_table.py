@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from shared_core.arrays import Bools
 from shared_core.expansion import Chunk, End
+from shared_core.forking import forkable
 from shared_core.index.metadata import Visible
 from shared_core.index.places import ChunkReader
 from shared_core.types import Passage
@@ -183,7 +184,7 @@ class Places:
     """The table of passages that are added to, compacted and searched from many threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = forkable(threading.Lock())
         self._passages: Sequence[Passage] = ()
         self._table: PlaceTable | None = None
 
@@ -220,11 +221,11 @@ class Places:
                 rows: Sequence[int] = range(first, size)
                 if alive is not None:
                     rows = (first + alive[first:size].nonzero()[0]).tolist()
+                self._table = None  # cut short, it holds a row that it would take again
                 try:
                     table.grow(passages, rows, size)
                 except ValueError:
+                    self._table = table
                     raise
-                except BaseException:  # interrupted midway, it holds a row that it would take again
-                    self._table = None
-                    raise
+                self._table = table
             return table

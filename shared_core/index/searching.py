@@ -12,21 +12,22 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Rows
+from shared_core.checking import check_choice, check_count
 from shared_core.index.dense_query import DenseQuery
 from shared_core.index.metadata import Where
 from shared_core.index.select import distinct
 from shared_core.index.sparse_query import SparseQuery
 from shared_core.index.state import State
 from shared_core.native import kernels
-from shared_core.scoring.fusion import Alpha, check_alpha, check_fusion
-from shared_core.scoring.ranking import check_k, rank_pool
+from shared_core.scoring.fusion import Alpha, check_alpha
+from shared_core.scoring.ranking import rank_pool
 from shared_core.types import Fusion, Ranking
 
 A = TypeVar("A")
 B = TypeVar("B")
 
-WORTH_A_THREAD = 50_000
-"""Rows from which the sparse leg repays the hand-over to a thread beside the dense one."""
+WORTH_A_THREAD = 30_000
+"""Rows, and postings, from which the sparse leg repays the hand-over to a thread."""
 
 WORTH_AHEAD = 4096
 """Rows from which searching a block's dense leg ahead, in a thread, repays the same."""
@@ -106,9 +107,9 @@ class Search:
         ValueError
             If one is out of range.
         """
-        k = check_k(k)
-        check_fusion(fusion)
-        depth = max(k, check_k(fetch_k, "fetch_k"))
+        k = check_count(k, "k")
+        check_choice(fusion, "fusion", Fusion)
+        depth = max(k, check_count(fetch_k, "fetch_k"))
         return cls(state, k, depth, check_alpha(alpha), fusion, state.allowed(where))
 
     def one(self, text: str, vector: npt.ArrayLike) -> Ranking:
@@ -117,10 +118,12 @@ class Search:
             return self._nothing()
         state = self.state
         query = state.dense.unit(vector)
-        beside = None if state.size < WORTH_A_THREAD else _start(self._sparse, text)
+        words = self._words(text)
+        long = state.size >= WORTH_A_THREAD and words.frequency >= WORTH_A_THREAD
+        beside = _start(self._matching, words) if long else None
         dense = state.dense.query(query, self.depth, self.allowed)
-        sparse = self._sparse(text) if beside is None else beside.result()
-        return self._ranking(text, dense, *sparse)
+        matching = self._matching(words) if beside is None else beside.result()
+        return self._ranking(text, dense, words, matching)
 
     def many(
         self, texts: Sequence[str], vectors: Sequence[npt.ArrayLike] | npt.NDArray[np.floating]
@@ -139,14 +142,17 @@ class Search:
 
         ahead = map(dense, blocks) if self.state.size < WORTH_AHEAD else _map(dense, blocks)
         return [
-            self._ranking(text, query, *self._sparse(text))
+            self._ranking(text, query, words := self._words(text), self._matching(words))
             for block, prepared in zip(blocks, ahead, strict=True)
             for text, query in zip(texts[block], prepared, strict=True)
         ]
 
-    def _sparse(self, text: str) -> tuple[SparseQuery, Rows]:
-        query = SparseQuery(self.state.sparse, self.state.sparse.lexicon.lookup(text))
-        return query, query.best(self.depth, self.allowed)
+    def _words(self, text: str) -> SparseQuery:
+        sparse = self.state.sparse
+        return SparseQuery(sparse, sparse.lexicon.lookup(text))
+
+    def _matching(self, words: SparseQuery) -> Rows:
+        return words.best(self.depth, self.allowed)
 
     def _nothing_there(self) -> bool:
         allowed = self.allowed
@@ -155,17 +161,15 @@ class Search:
     def _nothing(self) -> Ranking:
         return Ranking([], [], [], [], [], [], [], [], 0.0, self.fusion)
 
-    def _ranking(
-        self, text: str, dense: DenseQuery, sparse: SparseQuery, matching: Rows
-    ) -> Ranking:
+    def _ranking(self, text: str, dense: DenseQuery, words: SparseQuery, matching: Rows) -> Ranking:
         """Pool what both legs find, score the pool by both, fuse, and keep the best `k`."""
         state = self.state
         if kernels.built:
-            pool = kernels.pool(dense.vectors, dense.vector, dense.best, *sparse.postings, matching)
+            pool = kernels.pool(dense.vectors, dense.vector, dense.best, *words.postings, matching)
             rows, by_meaning, by_words = pool
         else:
             rows = distinct(np.concatenate([dense.best, matching]))
-            by_meaning, by_words = dense.at(rows), sparse.at(rows)
+            by_meaning, by_words = dense.at(rows), words.at(rows)
         cosine = state.dense.metric == "cosine"
         nearest = float(by_meaning[by_meaning.argmax()]) if cosine else None
         return rank_pool(

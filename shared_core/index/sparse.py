@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Rows, Scores
-from shared_core.ids import check_several
+from shared_core.checking import check_count, check_several
+from shared_core.forking import forkable
 from shared_core.index.bm25 import BM25Options, Variant
 from shared_core.index.lexicon import Lexicon
 from shared_core.index.sparse_query import SparseQuery
 from shared_core.index.sparse_view import SparseView
 from shared_core.index.tokenize import Tokenizer
-from shared_core.scoring.ranking import check_k
 
 
 class BM25Index:
@@ -50,8 +50,8 @@ class BM25Index:
         epsilon: float = 0.25,
         tokenizer: Tokenizer | None = None,
     ) -> None:
-        self.options = BM25Options.of(variant, k1, b, epsilon)
-        self._writing = threading.Lock()
+        self.options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon)
+        self._writing = forkable(threading.Lock())
         self._view = SparseView.empty(self.options, tokenizer)
 
     @classmethod
@@ -103,7 +103,7 @@ class BM25Index:
             ]
             for document in bm25.doc_freqs
         ]
-        index._append(documents)
+        index.append(documents)
         return index
 
     def __getstate__(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class BM25Index:
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self._view = kept["view"]
         self.options = self._view.options
-        self._writing = threading.Lock()
+        self._writing = forkable(threading.Lock())
 
     @property
     def view(self) -> SparseView:
@@ -139,9 +139,21 @@ class BM25Index:
         """
         check_several(texts, "texts")
         with self._writing:
-            return self._append([self.lexicon.learn(text) for text in texts])
+            return self._extend([self.lexicon.learn(text) for text in texts])
 
-    def _append(self, documents: Sequence[Sequence[int]]) -> range:
+    def append(self, documents: Sequence[Sequence[int]]) -> range:
+        """Add texts that have been read before, and return the rows they stand in.
+
+        Parameters
+        ----------
+        documents
+            What ``lexicon.learn`` gave for each text. A compaction in between has put another
+            lexicon in its place, which has to read them again.
+        """
+        with self._writing:
+            return self._extend(documents)
+
+    def _extend(self, documents: Sequence[Sequence[int]]) -> range:
         first = self._view.size
         self._view = self._view.extended(documents)
         return range(first, first + len(documents))
@@ -196,7 +208,7 @@ class BM25Index:
         """
         prepared = self.query(query)
         mask = None if allowed is None else np.ascontiguousarray(allowed, np.bool_)
-        rows = prepared.best(check_k(k), mask)
+        rows = prepared.best(check_count(k, "k"), mask)
         scores = prepared.at(rows)
         order = np.lexsort((rows, -scores))
         return rows[order], scores[order]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from operator import itemgetter
 
 import numpy as np
@@ -13,6 +12,7 @@ from shared_core.arrays import Bools, Rows, Scores
 from shared_core.index.postings import Segment
 from shared_core.index.select import best_of
 from shared_core.index.sparse_view import SparseView
+from shared_core.lazy import cached_property
 from shared_core.native import kernels
 from shared_core.native.kernels import Norm
 
@@ -43,6 +43,12 @@ class SparseQuery:
         weighed.sort(key=itemgetter(0), reverse=True)  # equal ones as in the query
         self._weights = [weight for weight, _ in weighed]
         self._terms = [term for _, term in weighed]
+
+    @property
+    def frequency(self) -> int:
+        """Number of alive rows that hold a term, summed over the terms."""
+        df = self._view.df
+        return sum(int(df[term]) for term in self._terms)
 
     @property
     def postings(self) -> tuple[tuple[Segment, ...], list[int], list[float], Norm]:

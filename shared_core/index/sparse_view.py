@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,7 @@ from shared_core.index.bm25 import BM25Options
 from shared_core.index.lexicon import Lexicon
 from shared_core.index.postings import Segment
 from shared_core.index.tokenize import Tokenizer
+from shared_core.lazy import cached_property
 from shared_core.native.kernels import Norm
 
 COMPACT = 1000

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from shared_core.arrays import Bools
 from shared_core.index.dense import DenseView
 from shared_core.index.metadata import MetadataColumns, Where
 from shared_core.index.sparse_view import SparseView
+from shared_core.lazy import cached_property
 from shared_core.types import Passage
 
 

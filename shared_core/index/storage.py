@@ -8,6 +8,10 @@
 
 The files are written first, into a data folder of their own; replacing the manifest is one
 atomic step and what makes them the index. A crash before it leaves the old index whole.
+
+Locks on the folder have saves wait for each other and for loads. Where there are none (Windows,
+some network file systems), the last save counts, a load that a save overtakes begins anew, and
+what a crash has left behind stays, for it may be another save's.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import os
 import secrets
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -67,7 +71,7 @@ def save_state(folder: Path, state: State, encode: Coder | None, extra: dict[str
     if folder.exists() and not folder.is_dir():
         raise IndexFormatError(f"{folder} is a file; give a folder")
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder, exclusive=True):
+    with _locked(folder, exclusive=True) as alone:
         _check_target(folder)
         data = folder / f"data-{secrets.token_hex(8)}"
         data.mkdir()
@@ -79,10 +83,11 @@ def save_state(folder: Path, state: State, encode: Coder | None, extra: dict[str
         except BaseException:
             shutil.rmtree(data, ignore_errors=True)
             raise
+        replaced = _current(folder)
         (data / MANIFEST).replace(folder / MANIFEST)
         _settle(folder)
         for other in _data_folders(folder):
-            if other != data:
+            if other != data and (alone or other.name == replaced):
                 shutil.rmtree(other, ignore_errors=True)
 
 
@@ -104,16 +109,27 @@ def load_state(folder: Path, tokenizer: Tokenizer | None, decode: Coder | None) 
     if not path.is_file():
         raise IndexFormatError(f"{folder} is not an index: it has no {MANIFEST}")
     with _locked(folder, exclusive=False):
-        manifest = read_manifest(path)
-        _check_tokenizer(folder, manifest["tokenizer"], tokenizer)
-        approximate = "approximate" in manifest["dense"]
-        segments = segments_of(manifest["files"])
-        if manifest["files"].keys() != file_names(segments, approximate=approximate):
-            raise CorruptIndexError(f"{path} does not name the files of an index")
-        data = folder / manifest["data"]
-        for name, sealed in manifest["files"].items():
-            check_file(data / name, sealed)
-        return Loaded(read_state(data, manifest, tokenizer, decode), manifest["extra"])
+        while True:
+            manifest = read_manifest(path)
+            _check_tokenizer(folder, manifest["tokenizer"], tokenizer)
+            try:
+                return Loaded(_read(folder, manifest, tokenizer, decode), manifest["extra"])
+            except (CorruptIndexError, OSError):
+                if _current(folder) in (manifest["data"], None):
+                    raise
+
+
+def _read(
+    folder: Path, manifest: Mapping[str, Any], tokenizer: Tokenizer | None, decode: Coder | None
+) -> State:
+    approximate = "approximate" in manifest["dense"]
+    segments = segments_of(manifest["files"])
+    if manifest["files"].keys() != file_names(segments, approximate=approximate):
+        raise CorruptIndexError(f"{folder / MANIFEST} does not name the files of an index")
+    data = folder / manifest["data"]
+    for name, sealed in manifest["files"].items():
+        check_file(data / name, sealed)
+    return read_state(data, manifest, tokenizer, decode)
 
 
 def _check_tokenizer(folder: Path, built_with: str, given: Tokenizer | None) -> None:
@@ -134,16 +150,18 @@ def _check_tokenizer(folder: Path, built_with: str, given: Tokenizer | None) -> 
 
 
 @contextmanager
-def _locked(folder: Path, *, exclusive: bool) -> Iterator[None]:
-    """Keep other savers out, and savers out while one loads, where the system can."""
+def _locked(folder: Path, *, exclusive: bool) -> Iterator[bool]:
+    """Keep other savers out, and savers out while one loads; yield whether the system can."""
     if fcntl is None:
-        yield
+        yield False
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
+        locked = False
         with suppress(OSError):  # a file system without locks
             fcntl.flock(descriptor, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
-        yield
+            locked = True
+        yield locked
     finally:
         os.close(descriptor)
 
@@ -158,13 +176,21 @@ def _settle(folder: Path) -> None:
             os.close(descriptor)
 
 
+def _current(folder: Path) -> str | None:
+    """Return the data folder that is the index now, if any is."""
+    with suppress(OSError, IndexFormatError):
+        return str(read_manifest(folder / MANIFEST)["data"])
+    return None
+
+
 def _data_folders(folder: Path) -> list[Path]:
     return [entry for entry in folder.iterdir() if DATA.fullmatch(entry.name)]
 
 
 def _check_target(folder: Path) -> None:
     """Refuse to write where other things than an index are."""
-    ours = _data_folders(folder)
+    entries = [entry.name for entry in folder.iterdir()]  # once: another save may end soon
+    ours = [name for name in entries if DATA.fullmatch(name)]
     if (folder / MANIFEST).is_file():
         try:
             read_manifest(folder / MANIFEST)
@@ -175,7 +201,7 @@ def _check_target(folder: Path) -> None:
         except IndexFormatError as error:
             raise IndexFormatError(f"{error}; give a new or empty folder") from error
         return
-    foreign = [entry.name for entry in folder.iterdir() if entry not in ours]
+    foreign = [name for name in entries if name not in ours]
     if foreign:
         raise IndexFormatError(
             f"{folder} is not empty and not an index (it holds {foreign[0]!r}); "

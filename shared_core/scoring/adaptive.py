@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
+from shared_core.scoring.legs import check_legs
 
 BEST = 20
 """How many of a leg's best scores its best one is compared with."""
@@ -36,16 +37,26 @@ def auto_alpha(dense: npt.ArrayLike, sparse: npt.ArrayLike) -> float:
     Parameters
     ----------
     dense, sparse
-        Finite scores over the pool, shape (n,), higher is better.
+        Finite scores over the same pool, shape (n,), higher is better.
 
     Returns
     -------
     float
         Weight of the dense leg in [0, 1]. A leg whose scores are all equal (no query word in the
         pool, say) says nothing and weighs 0; where neither says anything, 0.731.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or a score is not finite.
     """
-    odds = PRIOR_ODDS * _stands_out(np.asarray(dense, np.float64))
-    total = odds + _stands_out(np.asarray(sparse, np.float64))
+    return adaptive_weight(*check_legs(dense, sparse))
+
+
+def adaptive_weight(dense: Scores, sparse: Scores) -> float:
+    """Do what `auto_alpha` does for legs that are known to be finite and aligned."""
+    odds = PRIOR_ODDS * _stands_out(dense)
+    total = odds + _stands_out(sparse)
     return odds / total if total > 0 else PRIOR_ODDS / (1 + PRIOR_ODDS)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Rows, Scores
-from shared_core.scoring.adaptive import auto_alpha
+from shared_core.checking import check_choice
+from shared_core.scoring.adaptive import adaptive_weight
+from shared_core.scoring.legs import check_legs
 from shared_core.scoring.normalization import scale
 from shared_core.types import Fusion
 
@@ -88,8 +89,8 @@ def fuse(
     >>> fuse([0.9, 0.8, 0.1], [1.0, 9.0, 3.0]).order.tolist()
     [1, 0, 2]
     """
-    legs = check_legs(dense, sparse)
-    return fuse_pool(*legs, alpha=check_alpha(alpha), fusion=check_fusion(fusion))
+    legs = check_legs(dense, sparse, gaps=True)
+    return fuse_pool(*legs, alpha=check_alpha(alpha), fusion=check_choice(fusion, "fusion", Fusion))
 
 
 def check_alpha(alpha: Alpha) -> Alpha:
@@ -100,39 +101,6 @@ def check_alpha(alpha: Alpha) -> Alpha:
     if not number or not 0 <= alpha <= 1:
         raise ValueError(f"alpha must be a number in [0, 1] or 'auto', got {alpha!r}")
     return float(alpha)
-
-
-def check_fusion(fusion: Fusion) -> Fusion:
-    """Return `fusion` if it is known; raise ValueError otherwise."""
-    if fusion not in ("min_max", "rrf"):
-        raise ValueError(f"fusion must be 'min_max' or 'rrf', got {fusion!r}")
-    return fusion
-
-
-def check_legs(dense: npt.ArrayLike, sparse: npt.ArrayLike) -> tuple[Scores, Scores]:
-    """Return both legs' scores as finite, aligned copies; raise ValueError as `fuse` says."""
-    legs = _leg(dense, "dense"), _leg(sparse, "sparse")
-    if legs[0].shape != legs[1].shape:
-        raise ValueError(
-            f"dense and sparse must score the same passages, got shapes "
-            f"{legs[0].shape} and {legs[1].shape}"
-        )
-    return legs
-
-
-def _leg(scores: npt.ArrayLike, name: str) -> Scores:
-    values = np.array(scores, dtype=np.float64)
-    if values.ndim != 1:
-        raise ValueError(f"{name} scores must be one-dimensional, got shape {values.shape}")
-    if np.isinf(values).any():
-        raise ValueError(f"{name} scores must be finite, got {values[np.isinf(values)][0]}")
-    missing = np.isnan(values)
-    if missing.any():
-        values[missing] = 0.0 if missing.all() else values[~missing].min()
-    lowest, highest = float(values.min(initial=0.0)), float(values.max(initial=0.0))
-    if not math.isfinite(highest - lowest):
-        raise ValueError(f"{name} scores lie too far apart: {lowest} to {highest}")
-    return values
 
 
 def fuse_pool(dense: Scores, sparse: Scores, *, alpha: Alpha, fusion: Fusion) -> Fused:
@@ -165,7 +133,7 @@ def fuse_pool(dense: Scores, sparse: Scores, *, alpha: Alpha, fusion: Fusion) ->
 
 def weight_of(alpha: Alpha, dense: Scores, sparse: Scores) -> float:
     """Return the weight of the dense leg for this pool."""
-    return auto_alpha(dense, sparse) if alpha == "auto" else float(alpha)
+    return adaptive_weight(dense, sparse) if alpha == "auto" else float(alpha)
 
 
 def _scaled(scores: Scores, order: Rows) -> Scores:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
+from shared_core.scoring.legs import check_leg
 
 EPS = 1e-7
 
@@ -21,12 +21,16 @@ def min_max(scores: npt.ArrayLike) -> Scores:
     Returns
     -------
     ndarray
-        Shape (n,), in [0, 1). All zero where the scores are all equal.
+        Shape (n,), in [0, 1]; 1 only where the scores lie so far apart that `eps` is lost in
+        rounding. All zero where they are all equal.
+
+    Raises
+    ------
+    ValueError
+        If the scores have another shape, or one is not finite.
     """
-    scores = np.asarray(scores, np.float64)
-    if scores.size == 0:
-        return scores
-    return scale(scores, float(scores.min()), float(scores.max()))
+    values = check_leg(scores, "scores")
+    return scale(values, values.min(), values.max()) if values.size else values
 
 
 def scale(scores: Scores, lowest: float, highest: float) -> Scores:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Rows, Scores
+from shared_core.checking import check_choice, check_count
 from shared_core.native import kernels
 from shared_core.scoring.fusion import (
     RRF_K,
     Alpha,
     Fused,
     check_alpha,
-    check_fusion,
-    check_legs,
     fuse_pool,
     weight_of,
 )
+from shared_core.scoring.legs import check_legs
 from shared_core.scoring.normalization import EPS
 from shared_core.types import Fusion, Passage, Ranking
 
@@ -51,21 +50,9 @@ def rank(
     ValueError
         If `k` is below 1, and wherever `fuse` does.
     """
-    legs = check_legs(dense, sparse)
-    return rank_pool(*legs, k=check_k(k), alpha=check_alpha(alpha), fusion=check_fusion(fusion))
-
-
-def check_k(k: int, name: str = "k") -> int:
-    """Return `k`, as far as it can count anything, if it is an integer >= 1.
-
-    Raises
-    ------
-    ValueError
-        If it is not; the message names it.
-    """
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ValueError(f"{name} must be an integer >= 1, got {k!r}")
-    return min(int(k), sys.maxsize)
+    legs = check_legs(dense, sparse, gaps=True)
+    check_choice(fusion, "fusion", Fusion)
+    return rank_pool(*legs, k=check_count(k, "k"), alpha=check_alpha(alpha), fusion=fusion)
 
 
 def rank_pool(

@@ -23,8 +23,8 @@ HEAVY = {
     *("rich", "rank_bm25", "bm25s", "tenacity", "matplotlib", "ir_measures", "pytrec_eval"),
 }
 LAYERS = [
-    {"types", "errors", "arrays", "atomic", "ids", "explanations", "tokens", "checking", "copying"},
-    {"_extras", "vectors", "native"},
+    {"types", "errors", "arrays", "atomic", "explanations", "tokens", "checking", "copying"},
+    {"_extras", "vectors", "native", "forking", "lazy"},
     {"embeddings", "generation", "corpora"},
     {"evaluation"},
     {"sensitivity"},

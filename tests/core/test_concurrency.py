@@ -202,6 +202,20 @@ def test_many_writers_lose_nothing() -> None:
     assert len(index.search("w0", [1.0, 0.0], k=1000)) == 80
 
 
+def test_many_threads_append_to_one_sparse_index() -> None:
+    """What each has read beforehand stands in the rows that it is told."""
+    index = BM25Index()
+    words = [index.lexicon.learn(f"w{worker}") for worker in range(8)]
+
+    def write(worker: int) -> None:
+        rows = [row for _ in range(50) for row in index.append([words[worker]] * 2)]
+        assert (index.scores_at(f"w{worker}", rows) > 0).all()
+
+    with ThreadPoolExecutor(8) as pool:
+        [*pool.map(write, range(8))]
+    assert len(index) == 800
+
+
 def test_what_is_there_is_found_by_id_during_compaction(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are numbered anew; a look-up between two steps of that must not miss."""
     index = make_index(20)
