@@ -23,10 +23,10 @@ def merged(earlier: object, detail: Mapping[str, Any]) -> dict[str, Any]:
 def ranked(details: Sequence[object]) -> list[int]:
     """Return rank -> position of passages that are to be placed, given what explained each so far.
 
-    The order they come in is their ranking. But where they stand as an earlier step has placed
-    them, all of them or those that a filter left, that step's ranking is meant: or the second
-    best would be taken from the end. Where a few are left this may be by chance the order of a
-    reranker, which is then believed.
+    Passages that an earlier step placed are ranked by the ranks they carry; their places are
+    slots, not ranks. They were placed where all of them stand in their slots, or those that a
+    filter left stand in the order of theirs; of fewer than `TELLING` a reranker may have put
+    them so by chance, and the order they come in is then their ranking, as it is elsewhere.
     """
     n = len(details)
     told = [detail for detail in details if isinstance(detail, Mapping)]

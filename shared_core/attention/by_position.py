@@ -17,11 +17,12 @@ from shared_core.arrays import Scores
 from shared_core.attention.reading import POSITIONAL, answer_with_attention
 from shared_core.attention.rendering import RenderedPrompt, render_prompt
 from shared_core.attention.scores import LayerSet, RowSet, document_scores
+from shared_core.checking import check_count, check_fractions
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity.curve import Interval, PositionalCurve
-from shared_core.sensitivity.questions import ProbeQuestion, check_context, check_questions
+from shared_core.sensitivity.questions import ProbeQuestion, check_questions
 from shared_core.sensitivity.region import TENTHS, over_middle, relative_scores
 from shared_core.sensitivity.versions import timestamp, versions
 
@@ -124,7 +125,9 @@ def attention_by_position(
     GenerationError
         If the model's attention cannot be read.
     """
-    check_context(k)
+    check_count(k, "k", 3)
+    check_count(seed, "seed", 0)
+    check_fractions({"confidence": confidence})
     check_questions(questions, k)
     if len(questions) < 2:
         raise ValueError(f"an interval needs at least 2 questions, got {len(questions)}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from shared_core.checking import check_count
+
 
 def rankgpt_prompt(question: str, passages: Sequence[str]) -> str:
     """Return the prompt that asks a model for a ranking of passages.
@@ -49,8 +51,7 @@ def parse_permutation(answer: str, n: int) -> tuple[int, ...]:
     ValueError
         If `n` is negative.
     """
-    if n < 0:
-        raise ValueError(f"n must be >= 0, got {n}")
+    check_count(n, "n", 0)
     named = [passage for passage in mentioned(answer, n) if passage is not None]
     return tuple(dict.fromkeys([*named, *range(n)]))
 

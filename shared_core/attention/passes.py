@@ -52,11 +52,14 @@ def read_last(model: Any, mask: Tensor, generated: Any) -> None:
 
 
 def can_crop(cache: Any, *, to_hold: int) -> bool:
-    """Whether a cache gives back its last tokens, also once it has come to hold `to_hold`.
+    """Whether the cache can still be cropped after growing to `to_hold` tokens.
 
     To be known beforehand: one that refuses may have cropped some of its layers by then. A window
     that has slid has let go of what stood before.
     """
-    windows = [getattr(layer, "sliding_window", math.inf) for layer in getattr(cache, "layers", ())]
-    croppable: bool = getattr(cache, "is_croppable", hasattr(cache, "crop"))
+    layers = getattr(cache, "layers", ())
+    windows = [getattr(layer, "sliding_window", math.inf) for layer in layers]
+    croppable = getattr(cache, "is_croppable", None)
+    if croppable is None:  # an earlier transformers: any cache has `crop`, not every layer
+        croppable = all(hasattr(each, "crop") for each in (cache, *layers))
     return croppable and to_hold < min(windows, default=math.inf)

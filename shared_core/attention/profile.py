@@ -9,11 +9,11 @@ import numpy as np
 from shared_core.attention.reading import answer_with_attention
 from shared_core.attention.rendering import RenderedPrompt, render_prompt
 from shared_core.attention.scores import document_scores
-from shared_core.evaluation.intervals import bootstrap_interval
+from shared_core.checking import check_count, check_fractions
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.sensitivity import ANSWER, PositionProfile, ProbeQuestion, PromptTemplate
-from shared_core.sensitivity.position_sensitivity import index_statistic
-from shared_core.sensitivity.questions import check_context, check_questions
+from shared_core.sensitivity.position_sensitivity import index_interval
+from shared_core.sensitivity.questions import check_questions
 from shared_core.sensitivity.versions import timestamp, versions
 
 
@@ -58,7 +58,9 @@ def attention_profile(
     GenerationError
         If the model's attention cannot be read.
     """
-    check_context(k)
+    check_count(k, "k", 3)
+    check_count(seed, "seed", 0)
+    check_fractions({"confidence": confidence})
     check_questions(questions, k)
     chosen = ANSWER if template is None else template
     rows = []
@@ -71,14 +73,10 @@ def attention_profile(
         if on_answer is not None:
             on_answer(k)
     values = np.array(rows)
-    interval = None
-    if len(values) > 1:
-        statistic = index_statistic(range(k), k)
-        interval = bootstrap_interval(values, statistic, confidence=confidence, seed=seed)
     return PositionProfile(
         model=model.name,
         accuracy=tuple(values.mean(axis=0).tolist()),
-        interval=interval,
+        interval=index_interval(values, range(k), k, confidence=confidence, seed=seed),
         n=len(values),
         source="posrag probe",
         outcomes=tuple(tuple(row) for row in values.tolist()),

@@ -10,6 +10,7 @@ from shared_core.attention.answering import Case, PlacedAnswer
 from shared_core.attention.listwise import mentioned, parse_permutation, rankgpt_prompt
 from shared_core.attention.one_round import OneRound, ask, scores_of
 from shared_core.attention.scores import Span
+from shared_core.checking import check_counts_of
 from shared_core.generation.base import Generator
 from shared_core.generation.callables import as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
@@ -32,11 +33,6 @@ class RankedAnswer(PlacedAnswer):
 
     named: tuple[int, ...]
     ignored: int
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every document was named."""
-        return len(self.named) == len(self.order)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +74,9 @@ class RankGPT:
     step: int = 10
 
     def __post_init__(self) -> None:
-        if self.window < 2:
-            raise ValueError(f"window must be at least 2, got {self.window}")
-        if not 1 <= self.step < self.window:
-            raise ValueError(
-                f"step must be at least 1 and below the window of {self.window}, got {self.step}"
-            )
+        check_counts_of(self, {"window": 2, "step": 1})
+        if self.step >= self.window:
+            raise ValueError(f"step must be below the window of {self.window}, got {self.step}")
         self._answering  # noqa: B018 - building it checks the placement
 
     def run(

@@ -14,7 +14,8 @@ from shared_core.attention.layers import layer_sets
 from shared_core.attention.passes import can_crop, read, read_last
 from shared_core.attention.scores import LayerSet, RowSet, Span
 from shared_core.attention.tap import AttentionTap, tapped
-from shared_core.generation.hugging_face import GREEDY, HuggingFaceModel, evaluating
+from shared_core.checking import check_count
+from shared_core.generation.hugging_face import HuggingFaceModel, evaluating
 from shared_core.generation.tokens import batches, left_padded
 
 Recorded: TypeAlias = tuple[RowSet, LayerSet]
@@ -118,9 +119,8 @@ def answer_with_attention(
         score 0 whatever they say.
     """
     rows = [list(ids) for ids in prompts_ids]
-    new = model.max_new_tokens if max_new_tokens is None else max_new_tokens
-    if new < 1:
-        raise ValueError(f"max_new_tokens must be at least 1, got {new}")
+    given = model.max_new_tokens if max_new_tokens is None else max_new_tokens
+    new = check_count(given, "max_new_tokens")
     model.check_room(rows, room=[new] * len(rows))
     spans = _checked_spans(query_spans, rows)
     _warn_of_windows(model, rows)
@@ -214,24 +214,13 @@ def _answers(
     max_new_tokens: int,
     wanted: Collection[Recorded],
 ) -> list[AnswerAttention]:
-    ends = model.end_tokens()
-    pad = model.padding(ends)
-    inputs = left_padded(prompts, pad=pad, device=model.model.device)
     with _tapped(model, prompts, questions, wanted) as (tap, rows):
-        output = model.model.generate(
-            **inputs,
-            **GREEDY,
-            max_new_tokens=max_new_tokens,
-            eos_token_id=ends or None,
-            pad_token_id=pad,
-            return_dict_in_generate=True,
-            # a static cache has no room for the last token, and may be compiled around the tap
-            cache_implementation="dynamic",
-        )
-        rows.last = output.sequences.shape[1] - 1
-        read_last(model.model, inputs["attention_mask"], output)
-    answers = [_cut(ids, ends) for ids in output.sequences[:, rows.width :].tolist()]
-    return _found(model, tap, prompts, answers, wanted)
+        # A static cache has no room for the last token, and may be compiled around the tap. Chunks
+        # of a prompt go by without the tap's hook in transformers 4.
+        found = model.continued(prompts, max_new_tokens, one_pass=True)
+        rows.last = found.output.sequences.shape[1] - 1
+        read_last(model.model, found.mask, found.output)
+    return _found(model, tap, prompts, found.answers, wanted)
 
 
 def _chosen(wanted: Collection[Recorded] | None, *, with_question: bool) -> list[Recorded]:
@@ -278,7 +267,6 @@ def _found(
     wanted: Collection[Recorded],
 ) -> list[AnswerAttention]:
     """Cut what is each sequence's own out of what was recorded of the batch."""
-    ends = model.end_tokens()
     sets = layer_sets(model.model.config)
     found = []
     for at, (prompt, ids) in enumerate(zip(prompts, answers, strict=True)):
@@ -288,7 +276,7 @@ def _found(
             groups = ("begin", "end") if rows == "edges" else (rows,)
             own = [_own(tap, at, group, layers, len(prompt)) for group in groups]
             scores[rows, name] = sum(own[1:], own[0]) / len(own)
-        text = model.text_of(list(ids), ends)
+        text = model.text_of(ids)
         found.append(AnswerAttention(answer_ids=tuple(ids), answer=text, scores=scores))
     return found
 
@@ -303,12 +291,6 @@ def _special(tokenizer: Any) -> set[int]:
     """Return the tokens that are left out of an answer's text."""
     added = getattr(tokenizer, "added_tokens_decoder", {})
     return {*tokenizer.all_special_ids, *(id for id, token in added.items() if token.special)}
-
-
-def _cut(ids: Sequence[int], ends: Sequence[int]) -> list[int]:
-    """Return generated tokens up to the end token, without the padding behind it."""
-    stop = next((at for at, token in enumerate(ids) if token in ends), len(ids))
-    return list(ids[: stop + 1])
 
 
 def _check_cache(cache: Any, expected: int) -> None:

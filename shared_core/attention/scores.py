@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
+from shared_core.checking import check_count
 from shared_core.sensitivity.region import finite_scores
 
 LayerSet: TypeAlias = Literal["all", "lower", "upper"]
@@ -42,8 +43,7 @@ def layer_halves(layers: int) -> tuple[range, range]:
     ValueError
         If `layers` is below 1.
     """
-    if layers < 1:
-        raise ValueError(f"layers must be at least 1, got {layers}")
+    check_count(layers, "layers")
     return range(layers // 2), range((layers + 1) // 2, layers)
 
 
@@ -81,13 +81,10 @@ def token_scores(rows: npt.ArrayLike, *, layers: LayerSet | Sequence[int] = "all
     return finite_scores(chosen.mean(axis=(0, 1, 2), dtype=np.float64))
 
 
-def document_scores(
-    token_scores: npt.ArrayLike,
-    spans: Sequence[Span],
-    *,
-    reduce: Literal["mean", "sum"] = "mean",
-) -> Scores:
-    """Aggregate token scores by document (eq. 2); higher is more attended.
+def document_scores(token_scores: npt.ArrayLike, spans: Sequence[Span]) -> Scores:
+    """Average token scores by document (eq. 2); higher is more attended.
+
+    The mean removes the influence of the document's length, as the equation does.
 
     Parameters
     ----------
@@ -95,8 +92,6 @@ def document_scores(
         Scores of a prompt's tokens, shape (n,).
     spans
         Content span of each document in the prompt, [start, end) in tokens, not empty.
-    reduce
-        ``"mean"`` removes the influence of the document's length, as the equation does.
 
     Returns
     -------
@@ -106,12 +101,9 @@ def document_scores(
     Raises
     ------
     ValueError
-        If a span is empty or leaves the prompt, a score is not finite, or `reduce` is unknown.
+        If a span is empty or leaves the prompt, or a score is not finite.
     """
-    if reduce not in ("mean", "sum"):
-        raise ValueError(f"reduce must be 'mean' or 'sum', got {reduce!r}")
-    parts = parts_of(token_scores, spans)
-    return np.array([part.mean() if reduce == "mean" else part.sum() for part in parts], np.float64)
+    return np.array([part.mean() for part in parts_of(token_scores, spans)], np.float64)
 
 
 def parts_of(token_scores: npt.ArrayLike, spans: Sequence[Span]) -> list[Scores]:

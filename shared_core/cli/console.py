@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MAX_WIDTH = 100
+UNNOTICED = "what the model imports or asks (a helper in another module, a server's new weights)"
 
 
 class Console:
@@ -32,13 +33,18 @@ class Console:
         self._out = _rich(stderr=False)
         self._err = _rich(stderr=True)
 
+    @property
+    def width(self) -> int:
+        """Columns that a line may have."""
+        return self._out.width
+
     def show(self, renderable: RenderableType = "", *, whole: bool = False) -> None:
         """Print a piece of the result; `whole` keeps a line that is to be copied in one."""
         self._out.print(renderable, soft_wrap=whole)
 
-    def say(self, text: str) -> None:
-        """Print a line about the course of the work."""
-        self._err.print(one_line(text))
+    def say(self, text: str, *, whole: bool = False) -> None:
+        """Print a line about the course of the work; `whole` as of `show`."""
+        self._err.print(one_line(text), soft_wrap=whole)
 
     def progress(self) -> Progress:
         """Return a progress bar that shows on a terminal and is silent elsewhere."""
@@ -55,9 +61,12 @@ def fail(message: str) -> None:
 
 
 def kept_line(kept: int) -> str:
-    """Say how many answers need not be asked for."""
+    """Say how many answers need not be asked for, and when they had better be."""
     verb = "is" if kept == 1 else "are"
-    return f"{counted(kept, 'answer')} {verb} kept from before and not asked again (--fresh does)."
+    return (
+        f"{counted(kept, 'answer')} {verb} kept from before and not asked again. A change of "
+        f"{UNNOTICED} is not noticed: --fresh asks anew."
+    )
 
 
 def quiet_transformers() -> None:

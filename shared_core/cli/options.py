@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+from shared_core.cli.console import UNNOTICED
 from shared_core.generation.templates import ABSTENTION, PromptTemplate
 
 GRADERS_HELP = """\
@@ -39,6 +40,13 @@ def add_asking(parser: argparse.ArgumentParser) -> None:
     add("--max-new-tokens", type=int, default=64, help="longest answer of a Hugging Face model or "
         "an endpoint, in tokens (default: 64)")  # fmt: skip
     add("--base-url", help="address of an OpenAI-compatible endpoint")
+
+
+def add_fresh(parser: argparse.ArgumentParser) -> None:
+    """Add the option that asks again."""
+    parser.add_argument("--fresh", action="store_true", help="ask again what has been answered "
+        f"before: a change of {UNNOTICED} is not noticed, one of the model's own module or "
+        "settings is")  # fmt: skip
 
 
 def add_abstain_template(parser: argparse.ArgumentParser, use: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from shared_core.checking import check_count
 from shared_core.comparison.wording import counted
 from shared_core.sensitivity import (
     KEY_VALUE,
@@ -51,8 +52,8 @@ def open_questions(source: str, *, n: int | None, k: int, seed: int) -> ProbeDat
         If `n` is below 1 or more than there are, or there is no such file, or it holds no
         questions.
     """
-    if n is not None and n < 1:
-        raise ValueError(f"--n must be at least 1, got {n}")
+    if n is not None:
+        check_count(n, "--n")
     if source == "kv":
         questions = key_value_questions(n or GENERATED, k=k, seed=seed)
         return ProbeData(questions, "key-value retrieval", KEY_VALUE)

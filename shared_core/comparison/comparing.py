@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
-from shared_core.checking import check_counts, check_distinct, check_fractions
+from shared_core.checking import check_count, check_counts_of, check_distinct, check_fractions
 from shared_core.comparison.assembling import assemble
 from shared_core.comparison.baselines import with_baselines
 from shared_core.comparison.figures import Testing
@@ -29,7 +28,7 @@ from shared_core.generation.base import Generator
 from shared_core.generation.callables import as_generator
 from shared_core.generation.journal import Journal
 from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
-from shared_core.scoring.ranking import check_k
+from shared_core.lazy import cached_property
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
 from shared_core.sensitivity.gate import profile_of
 from shared_core.sensitivity.profile import PositionProfile
@@ -118,18 +117,14 @@ class Comparison:
     def __post_init__(self) -> None:
         for name in self.pipelines or ():
             Pipeline(name)
-        for k in self.ks or ():
-            if check_k(k) < 2:
-                raise ValueError(f"k must be at least 2 to have an order, got {k}")
-        check_k(self.fetch_k, "fetch_k")
+        if self.ks is not None:
+            object.__setattr__(self, "ks", tuple(check_count(k, "k", 2) for k in self.ks))
+        check_counts_of(self, {"fetch_k": 1, "seed": 0, "shuffles": 1, "attempts": 1})
+        check_counts_of(self, {"batch_size": 1, "concurrency": 1}, optional=True)
         check_distinct("pipelines", self.pipelines or (GIVEN,))
         check_distinct("ks", (DEFAULT_K,) if self.ks is None else self.ks)
         with_baselines(self.strategies)
         check_distinct("graders", [*map(name_of, self.graders)])
-        counts = ("shuffles", "attempts", "batch_size", "concurrency")
-        check_counts({name: getattr(self, name) for name in counts})
-        if self.seed < 0:
-            raise ValueError(f"seed must be >= 0, got {self.seed}")
         check_fractions({name: getattr(self, name) for name in ("confidence", "power", "effect")})
         if not 0 <= self.max_failed < 1:
             raise ValueError(f"max_failed must lie in [0, 1), got {self.max_failed}")

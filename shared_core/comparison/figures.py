@@ -130,18 +130,30 @@ class Testing:
         if len(outcomes[SEQUENTIAL]) < 2:
             return {}
         found: Against = {name: {} for name in outcomes}
-        for baseline in BASELINES:
-            compared = compare_paired(
-                outcomes,
+        others = {name: each for name, each in outcomes.items() if name != SEQUENTIAL}
+        for baseline, compared in ((SEQUENTIAL, outcomes), (SHUFFLE, others)):
+            against = compare_paired(
+                compared,
                 baseline,
                 confidence=self.confidence,
                 power=self.power,
                 resamples=self.resamples,
                 seed=self.seed,
             )
-            for name, comparison in compared.items():
+            for name, comparison in against.items():
                 found[name][baseline] = comparison
+        # Resampled by itself it would get other bounds, and one of the two might leave out 0.
+        found[SEQUENTIAL][SHUFFLE] = _reversed(found[SHUFFLE][SEQUENTIAL])
         return found
+
+
+def _reversed(comparison: PairedComparison) -> PairedComparison:
+    """Return the same comparison seen from the baseline."""
+    lower, upper = comparison.interval
+    # 0.0 - x, and not -x, which of 0.0 is shown as -0.00
+    return replace(
+        comparison, difference=0.0 - comparison.difference, interval=(0.0 - upper, 0.0 - lower)
+    )
 
 
 def alike(outcomes: Outcomes) -> float | None:

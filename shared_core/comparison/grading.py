@@ -36,7 +36,7 @@ class Judge:
 
     @property
     def identity(self) -> str:
-        """Name, and a hash of the function's source: a changed function judges anew."""
+        """Name, and a hash of what `source_of` reads: a changed function judges anew."""
         return identity_of(self.name, source_of(self.function))
 
 

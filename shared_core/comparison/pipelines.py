@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +15,7 @@ from shared_core.comparison.spanning import SPANNED, as_spans, neighbours_of
 from shared_core.index.hybrid import HybridIndex
 from shared_core.index.neighbours import PassageNeighbours
 from shared_core.index.sparse import BM25Index
+from shared_core.lazy import cached_property
 from shared_core.scoring.fusion import Alpha
 from shared_core.types import Passage
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from shared_core.checking import check_count
 from shared_core.comparison.questions import Collection, ComparedQuestion, ComparisonData
 from shared_core.comparison.wording import counted
-from shared_core.sensitivity.questions import check_fields
-
-T = TypeVar("T")
+from shared_core.sensitivity.json_lines import check_fields, read_lines, shown
 
 _PASSAGES = (
     "documents (the ranked list of a retriever), gold and distractors (texts), or a file of "
@@ -54,14 +52,14 @@ def read_comparison(
     OSError
         If a file cannot be read.
     """
-    if n is not None and n < 1:
-        raise ValueError(f"n must be at least 1 question, got {n}")
+    if n is not None:
+        check_count(n, "n")
     collected = Collection()
     if documents is not None:
-        for _ in _lines(Path(documents), partial(_document, collected)):
+        for _ in read_lines(Path(documents), partial(_document, collected)):
             pass
     parse = partial(_question, collected, documents is not None)
-    asked = [*_lines(Path(questions), parse)]
+    asked = [*read_lines(Path(questions), parse)]
     if not asked:
         raise ValueError(f"{questions} holds no questions")
     if n is not None and n > len(asked):
@@ -69,23 +67,10 @@ def read_comparison(
     return ComparisonData(questions=tuple(asked[:n]), passages=collected.passages)
 
 
-def _lines(path: Path, parse: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            data = json.loads(line.decode("utf-8-sig"))
-            if not isinstance(data, Mapping):
-                raise ValueError(f"expected an object, got {data!r}")
-            yield parse(data)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{path}, line {number}: {error}") from error
-
-
 def _document(collected: Collection, data: Mapping[str, Any]) -> None:
     id, text = _id_and_text(data)
     if not isinstance(id, str) or not isinstance(text, str):
-        raise ValueError(f"a document has the strings id and text, got {_shown(data)}")
+        raise ValueError(f"a document has the strings id and text, got {shown(data)}")
     if id in collected:
         raise ValueError(f"document id {id!r} occurs twice")
     title = data.get("title")
@@ -139,7 +124,7 @@ def _ranked(collected: Collection, named: bool, item: Any) -> str:
         raise ValueError(f"document {item!r} is not in the file of documents")
     raise ValueError(
         "a document is a text, or an object with text (or page_content) and perhaps an id, all of "
-        f"them strings; got {_shown(item)}"
+        f"them strings; got {shown(item)}"
     )
 
 
@@ -149,33 +134,35 @@ def _id_and_text(data: Mapping[str, Any]) -> tuple[Any, Any]:
 
 def _gold_id(collected: Collection, item: Any, ranking: tuple[str, ...]) -> str:
     if isinstance(item, int) and not isinstance(item, bool):
+        if not ranking:
+            raise ValueError(f"gold {item} is no id: ids are strings, as in {shown(str(item))}")
         if 0 <= item < len(ranking):
             return ranking[item]
         there = counted(len(ranking), "document")
         raise ValueError(f"gold {item} is no place in its {there}, from 0")
     if isinstance(item, str) and item in collected:
         return item
-    raise ValueError(f"gold {_shown(item)} is the id of no document")
+    raise ValueError(f"gold {shown(item)} is the id of no document")
 
 
 def _text(data: Mapping[str, Any], name: str) -> str:
     value = data[name]
     if not isinstance(value, str):
-        raise ValueError(f"{name} must be a string, got {_shown(value)}")
+        raise ValueError(f"{name} must be a string, got {shown(value)}")
     return value
 
 
 def _strings(data: Mapping[str, Any], name: str) -> tuple[str, ...]:
     values = _list(data, name)
     if not all(isinstance(value, str) for value in values):
-        raise ValueError(f"{name} must be strings, got {_shown(data[name])}")
+        raise ValueError(f"{name} must be strings, got {shown(data[name])}")
     return tuple(values)
 
 
 def _check_list(data: Mapping[str, Any], name: str) -> None:
     """Refuse what `_list` would take for a list of one: passages by themselves are a slip."""
     if not isinstance(data[name], list):
-        raise ValueError(f"{name} must be a list, got {_shown(data[name])}")
+        raise ValueError(f"{name} must be a list, got {shown(data[name])}")
 
 
 def _list(data: Mapping[str, Any], name: str) -> list[Any]:
@@ -183,8 +170,3 @@ def _list(data: Mapping[str, Any], name: str) -> list[Any]:
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else f"{text[:77]}..."

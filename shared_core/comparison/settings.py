@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from shared_core.comparison.pipelines import GIVEN, Pipeline, Retrieval
 from shared_core.comparison.questions import ComparedQuestion
 from shared_core.comparison.ranked import RankedPassages
 from shared_core.comparison.strategy import RankedCase
 from shared_core.comparison.wording import counted
+from shared_core.lazy import cached_property
 from shared_core.sensitivity.questions import check_repeats
 from shared_core.types import Passage
 

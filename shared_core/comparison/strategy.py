@@ -92,7 +92,7 @@ class Strategy(Protocol):
         ...
 
     def reads(self, cases: Sequence[RankedCase]) -> list[Request]:
-        """Return what is kept in the journal of cases that the model has to be read on first."""
+        """Return the requests that the model must answer before these cases can be ordered."""
         ...
 
     def orders(self, cases: Sequence[RankedCase]) -> list[list[Order]]:

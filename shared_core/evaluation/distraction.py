@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from shared_core.arrays import Scores
+from shared_core.checking import check_count
 from shared_core.generation.asking import Asker, Request, Response
 from shared_core.generation.base import ScoringModel
 from shared_core.generation.callables import as_generator
@@ -101,8 +102,8 @@ def distracting_effect(
     GenerationError
         If the model fails for good.
     """
-    if samples is not None and samples < 1:
-        raise ValueError(f"samples must be at least 1 answer, got {samples}")
+    if samples is not None:
+        check_count(samples, "samples")
     generator = as_generator(model)
     exact = samples is None and isinstance(generator, ScoringModel)
     asker = Asker.of(generator, journal=journal, attempts=attempts)
@@ -192,8 +193,7 @@ def distraction_measures(
         raise ValueError("effects must hold one value for each passage of each ranking")
     measured: dict[str, Scores] = {}
     for k in ks:
-        if k < 1:
-            raise ValueError(f"k must be at least 1, got {k}")
+        check_count(k, "k")
         relevant = [ranking.relevant[:k] for ranking in rankings]
         top = [tuple(row[:k]) or (0.0,) for row in effects]
         measured[f"HITS@{k}"] = np.array([float(any(row)) for row in relevant])

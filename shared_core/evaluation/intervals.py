@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
-from shared_core.checking import check_fractions
+from shared_core.checking import check_count, check_fractions
 from shared_core.evaluation.changes import (
     by_order,
     order_differences,
@@ -121,7 +121,7 @@ def independent_interval(
     means = _checked_accuracy(accuracy, n)
     rate = (n * means + PSEUDO / 2) / (n + PSEUDO)
     rng = np.random.default_rng(seed)
-    drawn = rng.binomial(n + PSEUDO, rate, (_checked_resamples(resamples), means.size))
+    drawn = rng.binomial(n + PSEUDO, rate, (check_count(resamples, "resamples"), means.size))
     return _percentiles(statistic, drawn / (n + PSEUDO), _tail(confidence, n))
 
 
@@ -202,7 +202,7 @@ def _bootstrap(
 ) -> Scores:
     """Return column means of resampled questions, shape (resamples, k)."""
     rng = np.random.default_rng(seed)
-    means = np.empty((_checked_resamples(resamples), rows.shape[1]))
+    means = np.empty((check_count(resamples, "resamples"), rows.shape[1]))
     chunk = max(1, _DRAWS // (len(rows) + PSEUDO))
     for start in range(0, resamples, chunk):
         part = means[start : start + chunk]
@@ -292,9 +292,3 @@ def _check_range(values: Scores, what: str) -> None:
     outside = ~((values >= 0) & (values <= 1))
     if outside.any():
         raise ValueError(f"{what} must lie in [0, 1], got {values[outside][0]}")
-
-
-def _checked_resamples(resamples: int) -> int:
-    if resamples < 1:
-        raise ValueError(f"resamples must be at least 1, got {resamples}")
-    return resamples

@@ -17,7 +17,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.checking import check_fractions
+from shared_core.checking import check_count, check_fractions
 from shared_core.evaluation.changes import question_means, typical_change
 
 
@@ -59,9 +59,7 @@ def minimum_detectable_effect(
         If the differences or an option is out of range.
     """
     observed, spread, change = _observed(differences)
-    n = observed if n is None else n
-    if n < 1:
-        raise ValueError(f"n must be at least 1 question, got {n}")
+    n = observed if n is None else check_count(n, "n")
     quantiles, fewest = _quantiles(power, alpha), fewest_questions(alpha)
     effect = quantiles * spread / math.sqrt(n)
     if n < fewest:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from statistics import NormalDist
 from typing import Literal
 
@@ -17,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
-from shared_core.checking import check_fractions
+from shared_core.checking import check_count, check_counts_of, check_fractions
 from shared_core.evaluation.intervals import Statistic, bootstrap_interval
+from shared_core.lazy import cached_property
 
 FEWEST = 20
 """Questions before the first look, and between two: fewer move an interval by luck alone."""
@@ -50,10 +50,7 @@ class Looks:
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
-        if self.total < 1:
-            raise ValueError(f"total must be at least 1 question, got {self.total}")
-        if self.count < 1:
-            raise ValueError(f"count must be at least 1 look, got {self.count}")
+        check_counts_of(self, {"total": 1, "count": 1})
         check_fractions({"confidence": self.confidence})
 
     @cached_property
@@ -178,8 +175,7 @@ def best_case_interval(
         `bootstrap_interval` is out of range.
     """
     rows = np.asarray(outcomes, np.float64)
-    if remaining < 0:
-        raise ValueError(f"remaining must be at least 0 questions, got {remaining}")
+    check_count(remaining, "remaining", 0)
     if rows.ndim != 2:
         raise ValueError(f"outcomes must be questions by slots, got shape {rows.shape}")
     best = np.zeros(rows.shape[1])

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shared_core.arrays import Scores
+from shared_core.checking import check_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +75,8 @@ def span_recall(
     ValueError
         If the numbers of questions differ, an answer is empty, or `k` is below 1.
     """
-    if k is not None and k < 1:
-        raise ValueError(f"k must be at least 1 or None, got {k}")
+    if k is not None:
+        check_count(k, "k")
     pairs = _checked(returned, answers)
     return np.array([_hold(spans[:k], answer) for spans, answer in pairs], np.float64)
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from shared_core.expansion.chunks import Chunk, End, Neighbourhood, Seed
 from shared_core.expansion.method import NeighbourSpans
-from shared_core.expansion.source import ChunkSource, EmbeddedChunkSource
+from shared_core.expansion.source import ChunkSource
 from shared_core.expansion.spans import Expansion, Span, SpanScore, Stop
 from shared_core.tokens import estimate_tokens
 
 __all__ = [
     "Chunk",
     "ChunkSource",
-    "EmbeddedChunkSource",
     "End",
     "Expansion",
     "NeighbourSpans",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from shared_core.checking import check_count, check_counts_of
 from shared_core.expansion import auto
 from shared_core.expansion.chunks import Chunk, Neighbourhood, Seed
 from shared_core.expansion.fitting import Fitting
@@ -16,7 +17,6 @@ from shared_core.expansion.source import ChunkSource
 from shared_core.expansion.spans import Expansion, Stop
 from shared_core.expansion.sweep import Continuity, Window, sweep
 from shared_core.placement import Placement, resolve_without_profile
-from shared_core.scoring.ranking import check_k
 from shared_core.tokens import estimate_tokens
 
 
@@ -67,10 +67,10 @@ class NeighbourSpans:
     count_tokens: Callable[[str], int] | None = None
 
     def __post_init__(self) -> None:
-        if self.window != "auto" and (type(self.window) is not int or self.window < 0):
-            raise ValueError(f"window must be an integer >= 0 or 'auto', got {self.window!r}")
-        if self.token_budget is not None:
-            check_k(self.token_budget, "token_budget")
+        if self.window != "auto":
+            window = check_count(self.window, "window, unless it is 'auto',", 0)
+            object.__setattr__(self, "window", window)
+        check_counts_of(self, {"token_budget": 1}, optional=True)
         if self.min_continuity is not None and not -1 <= self.min_continuity <= 1:
             raise ValueError(f"min_continuity must lie in [-1, 1], got {self.min_continuity}")
         weights = tuple(self.weights)

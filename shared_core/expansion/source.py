@@ -12,7 +12,9 @@ class ChunkSource(Protocol):
     """Anything that knows which chunks stand next to which.
 
     Asked once for all seeds of a query, so that a store behind it can answer in batches. One that
-    knows embeddings, too, is an `EmbeddedChunkSource`.
+    knows embeddings has a method ``continuity(pairs)`` beside, as `PassageNeighbours` of
+    `shared_core.index.neighbours`: it is asked once for the pairs of chunks that `around` returned
+    and that follow each other, and returns the cosine of each in [-1, 1], None where unknown.
     """
 
     def around(self, seeds: Sequence[Chunk], window: int) -> Sequence[Neighbourhood]:
@@ -32,19 +34,5 @@ class ChunkSource(Protocol):
             One a seed, in their order. A chunk that is not there ends its side as ``"missing"``,
             never skipped and never raised; so does a loop of links. A seed that the source does
             not know comes back as it was given, without neighbours.
-        """
-        ...
-
-
-class EmbeddedChunkSource(ChunkSource, Protocol):
-    """A source that knows the embeddings of its chunks."""
-
-    def continuity(self, pairs: Sequence[tuple[Chunk, Chunk]]) -> Sequence[float | None]:
-        """Return the cosine of the embeddings of each pair, in [-1, 1]; None where unknown.
-
-        Parameters
-        ----------
-        pairs
-            Chunks that `around` returned, the second next after the first; all of a query at once.
         """
         ...

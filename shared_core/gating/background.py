@@ -20,7 +20,7 @@ class Background:
     """The highest similarity of each of some questions to a corpus that comes and goes.
 
     Each question keeps its nearest contexts, so that its highest similarity stays exact when
-    contexts are deleted, and the one similarity that none of those left out exceeds.
+    contexts are deleted, and a bound on the similarities of the others.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Background:
         Of each question's nearest contexts, descending, and their numbers, shape (m, 64); where
         there is none, ``-inf`` and -1.
     left_out
-        The highest similarity that was left out or lower, shape (m,).
+        Upper bound on the similarity of every context not kept, shape (m,).
     """
 
     questions: Vectors

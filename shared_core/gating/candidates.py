@@ -5,22 +5,21 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
+from shared_core.checking import check_several
+from shared_core.forking import forkable
 from shared_core.gating.background import Background
 from shared_core.gating.decision import RetrievalDecision
-from shared_core.gating.files import read_fit, write_gate
 from shared_core.gating.fitted import Fitted
 from shared_core.gating.foreign import Embed, foreign_questions
 from shared_core.gating.levels import Levels
 from shared_core.gating.policies import Policy, check_policy
 from shared_core.gating.vectors import finite, highest, unit_rows
-from shared_core.ids import check_several
 
 BATCH = 4096
 """Contexts between two calls of `on_contexts`."""
@@ -79,7 +78,15 @@ class VectorCandidates:
         self._fitted = fitted
         self._policy = _check(policy, fitted.background)
         self._threshold = finite(threshold, "threshold")
-        self._writing = threading.Lock()
+        self._writing = forkable(threading.Lock())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy, by ``copy`` or ``pickle``, is made of; neither changes any of it."""
+        with self._writing:
+            return {"fitted": self._fitted, "policy": self.policy, "threshold": self.threshold}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self._set(**kept)
 
     @classmethod
     def fit(
@@ -271,38 +278,6 @@ class VectorCandidates:
                 "embed=, or load without embed=, which verifies nothing"
             )
         known.check(embed)
-
-    def save(self, path: str | Path) -> None:
-        """Write the fit into one file; a crash midway leaves what was there before.
-
-        `ContextGate.save` writes the words that count beside it, too.
-        """
-        write_gate(Path(path), self._fitted, self.policy, self.threshold)
-
-    @classmethod
-    def load(cls, path: str | Path, *, embed: Embed | None = None) -> Self:
-        """Read a fit that `save`, or `ContextGate.save`, wrote.
-
-        Parameters
-        ----------
-        path
-            The file.
-        embed
-            The embedding model at hand, to be checked by `verify_embeddings`.
-
-        Raises
-        ------
-        IndexFormatError
-            If the file is none that `save` wrote, or of a format this version cannot read.
-        CorruptIndexError
-            If it is damaged.
-        EmbeddingMismatchError
-            If `embed` is not the model of the fit.
-        """
-        candidates = cls.of(*read_fit(Path(path)))
-        if embed is not None:
-            candidates.verify_embeddings(embed)
-        return candidates
 
 
 def _check(policy: Policy, background: Background | None) -> Policy:

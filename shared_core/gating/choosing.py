@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Scores
+from shared_core.checking import check_count
 from shared_core.gating.candidates import VectorCandidates
 from shared_core.gating.policies import STATISTICS, Policy
 
@@ -66,8 +67,8 @@ def choose(
         If there are too few queries, `folds` is below 2, or a similarity is not finite.
     """
     scores, labels = _labelled(positives, negatives)
-    if folds < 2:
-        raise ValueError(f"folds must be at least 2, got {folds}")
+    check_count(folds, "folds", 2)
+    check_count(seed, "seed", 0)
     edges = _edges(candidates)
     parts = _folds(labels, folds, seed)
     held_out = np.zeros(labels.size, np.bool_)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import deque
+from typing import Any
 
+from shared_core.forking import forkable
 from shared_core.gating.candidates import VectorCandidates
 
 WINDOW = 200
@@ -52,7 +54,18 @@ class DriftMonitor:
         self.least_inside = least_inside
         self._seen: deque[float] = deque(maxlen=window)
         self._drifted = False
-        self._observing = threading.Lock()
+        self._observing = forkable(threading.Lock())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy, by ``copy`` or ``pickle``, is made of; each watches by itself."""
+        with self._observing:
+            kept = {**vars(self), "_seen": self._seen.copy()}
+        del kept["_observing"]
+        return kept
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        vars(self).update(kept)
+        self._observing = forkable(threading.Lock())
 
     def observe(self, similarity: float) -> bool:
         """Take a live query's highest similarity, and return whether they have drifted.

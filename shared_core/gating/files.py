@@ -36,6 +36,9 @@ Fit: TypeAlias = tuple[Fitted, Policy, float]
 
 _OF_BACKGROUND = ("questions", "similarities", "contexts", "left_out")
 
+_STRAY = "allow_pickle"
+"""An array that earlier versions wrote with numpy before 2.2, and did not count in the digest."""
+
 
 def write_gate(
     path: Path,
@@ -44,7 +47,7 @@ def write_gate(
     threshold: float,
     coverage: WordCoverage | None = None,
 ) -> None:
-    """Write a fitted gate; see `VectorCandidates.save` and `ContextGate.save`."""
+    """Write a fitted gate; see `ContextGate.save`."""
     arrays: dict[str, npt.NDArray[Any]] = {
         "owners": fitted.owners,
         "similarities": fitted.similarities,
@@ -73,11 +76,6 @@ def write_gate(
             "words": list(counts),
         }
     _write(path, about, arrays)
-
-
-def read_fit(path: Path) -> Fit:
-    """Read a fit, its policy and its threshold; see `VectorCandidates.load`."""
-    return _fit(*_read(path))
 
 
 def read_gate(path: Path, split: Split | None) -> tuple[Fit, WordCoverage | None]:
@@ -124,9 +122,9 @@ def _write(path: Path, about: Mapping[str, Any], arrays: Arrays) -> None:
     """Write a manifest and arrays into one file, whole or not at all."""
     signed = {"kind": KIND, "format": FORMAT, **about}
     manifest = json.dumps(signed | {"digest": _digest(signed, arrays)})
+    members: dict[str, Any] = {"manifest": np.frombuffer(manifest.encode(), np.uint8), **arrays}
     with replacing(path) as file:
-        encoded = np.frombuffer(manifest.encode(), np.uint8)
-        np.savez(file, allow_pickle=False, manifest=encoded, **arrays)
+        np.savez(file, **members)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
@@ -143,7 +141,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         raise IndexFormatError(f"{path} is not a saved gate: there is no such file")
     try:
         with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+            arrays = {name: file[name] for name in file.files if name != _STRAY}
         about = json.loads(arrays.pop("manifest").tobytes())
     except (zipfile.BadZipFile, ValueError, EOFError, KeyError, OSError, AttributeError) as error:
         raise CorruptIndexError(f"{path} cannot be read as a saved gate: {error}") from error

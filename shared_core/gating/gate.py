@@ -108,7 +108,7 @@ class ContextGate:
         transform: Transform = identity,
         split: Split | None = None,
     ) -> Self:
-        """Read a gate that `save`, or `VectorCandidates.save`, wrote.
+        """Read a gate that `save` wrote.
 
         Parameters
         ----------

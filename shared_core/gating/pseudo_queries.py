@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from shared_core.checking import check_count
 from shared_core.errors import GenerationError
 from shared_core.gating.coverage import WordCoverage
 from shared_core.generation import Asker, Generator, Journal
@@ -71,8 +72,7 @@ def telling_words(text: str, words: WordCoverage, *, count: int = PHRASES) -> st
     ValueError
         If `count` is below 1.
     """
-    if count < 1:
-        raise ValueError(f"count must be at least 1, got {count}")
+    check_count(count, "count")
     found = Counter(word for word in words.words(text) if len(word) > 2)
     weights = {word: words.weight(word) * (1 + math.log(n)) for word, n in found.items()}
     best = {*sorted(weights, key=lambda word: -weights[word])[:count]}
@@ -149,8 +149,7 @@ def generate_pseudo_queries(
     GenerationError
         If the model fails, or writes no question at all.
     """
-    if count < 1:
-        raise ValueError(f"count must be at least 1, got {count}")
+    check_count(count, "count")
     if prompt.count("{passage}") != 1:
         raise ValueError(f"prompt must hold {{passage}} once, got {prompt!r}")
     head, tail = prompt.replace("{count}", str(count)).split("{passage}")

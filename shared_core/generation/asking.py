@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Self
 
-from shared_core.checking import check_counts
+from shared_core.checking import check_counts_of
 from shared_core.errors import GenerationError, PosragError
 from shared_core.generation.base import Generator, ScoringModel
 from shared_core.generation.checking import Request, Response, checked, one_each
+from shared_core.generation.identity import model_identity
 from shared_core.generation.journal import Journal
 from shared_core.generation.retrying import (
     WaitEndedError,
@@ -44,11 +45,13 @@ class Asker:
         Calls at once, >= 1. With 1 the model is called in the calling thread.
     attempts
         How often a call is made before its failure counts, >= 1.
+    label
+        What errors call the model; its `name` by default.
 
     Raises
     ------
     ValueError
-        If `batch_size`, `concurrency` or `attempts` is below 1.
+        If `batch_size`, `concurrency` or `attempts` is no integer >= 1.
     """
 
     name: str
@@ -57,10 +60,11 @@ class Asker:
     batch_size: int = 1
     concurrency: int = 1
     attempts: int = 8
+    label: str = ""
 
     def __post_init__(self) -> None:
-        counts = ("batch_size", "concurrency", "attempts")
-        check_counts({name: getattr(self, name) for name in counts})
+        object.__setattr__(self, "label", self.label or self.name)
+        check_counts_of(self, {"batch_size": 1, "concurrency": 1, "attempts": 1})
 
     @classmethod
     def of(
@@ -75,19 +79,20 @@ class Asker:
         """Return one that asks `model`, by default in batches and threads that suit it.
 
         A request with a continuation needs a `ScoringModel`; one call's requests are of one kind.
-        Answers are kept under the model's identity, where it has one.
+        Answers are kept under the model's identity (`model_identity`), errors tell its name.
         """
         if batch_size is None:
-            batch_size = int(getattr(model, "batch_size", 1))
+            batch_size = getattr(model, "batch_size", 1)
         if concurrency is None:
-            concurrency = int(getattr(model, "concurrency", 1))
+            concurrency = getattr(model, "concurrency", 1)
         return cls(
-            name=str(getattr(model, "identity", model.name)),
+            name=model_identity(model),
             call=partial(_ask, model),
             journal=journal,
             batch_size=batch_size,
             concurrency=concurrency,
             attempts=attempts,
+            label=model.name,
         )
 
     def known(self, requests: Sequence[Request]) -> int:
@@ -202,14 +207,14 @@ class _Run:
         """Ask one batch and keep what is answered, even if some of it is not as it must be."""
         number, batch = numbered
         try:
-            returned = one_each(self.asker.name, batch, self._call(number, batch, post))
+            returned = one_each(self.asker.label, batch, self._call(number, batch, post))
         except WaitEndedError:
             return
         answers: dict[Request, Response] = {}
         failures = []
         for request, response in zip(batch, returned, strict=True):
             try:
-                answers[request] = checked(self.asker.name, request, response)
+                answers[request] = checked(self.asker.label, request, response)
             except GenerationError as failure:
                 failures.append(failure)
         if self.asker.journal is not None:
@@ -239,5 +244,5 @@ class _Run:
             raise
         except Exception as error:
             after = f" after {calls} attempts" if calls > 1 else ""
-            text = f"model {self.asker.name!r} failed{after}: {describe(error)}"
+            text = f"model {self.asker.label!r} failed{after}: {describe(error)}"
             raise GenerationError(text) from error

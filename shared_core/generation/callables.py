@@ -9,7 +9,8 @@ from importlib.metadata import entry_points
 
 from shared_core.generation.base import Generator, ScoringModel
 from shared_core.generation.hugging_face import HuggingFaceModel
-from shared_core.generation.identity import identity_of, source_of
+from shared_core.generation.identity import identity_of, model_identity, source_of
+from shared_core.lazy import cached_property
 
 GROUP = "posrag.models"
 """Entry points named after a framework's package; each loads a function that wraps its models."""
@@ -46,9 +47,13 @@ class CallableModel:
         if not self.name:
             object.__setattr__(self, "name", _name_of(self.function))
 
-    @property
+    @cached_property
     def identity(self) -> str:
-        """Name, and a hash of the function's source: a changed function is another model."""
+        """Name, and a hash of the function's module and of the values that it uses.
+
+        With a change there it is another model, and asked anew. Not noticed is a change of what it
+        imports or asks: a helper of another module, a server's new weights. See `source_of`.
+        """
         return identity_of(self.name, source_of(self.function))
 
     def generate(self, prompts: Sequence[str]) -> Sequence[str]:
@@ -102,7 +107,7 @@ class _Renamed:
         self.name = name
         self.batch_size: int = getattr(model, "batch_size", 1)
         self.concurrency: int = getattr(model, "concurrency", 1)
-        self.identity: str = getattr(model, "identity", model.name)
+        self.identity: str = model_identity(model)
         if hasattr(model, "count_tokens"):
             self.count_tokens = model.count_tokens
 

@@ -6,13 +6,15 @@ import hashlib
 import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from shared_core._extras import require
+from shared_core.checking import check_count
 from shared_core.generation.loading import load_causal_model, name_of
 from shared_core.generation.tokens import PromptEncoder, batches, left_padded
+from shared_core.lazy import cached_property
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,6 +37,8 @@ GREEDY: dict[str, Any] = {
     # a checkpoint's own length, which transformers warns about beside max_new_tokens
     "max_length": None,
 }
+
+_ONE_PASS: dict[str, Any] = {"cache_implementation": "dynamic", "prefill_chunk_size": None}
 
 
 class HuggingFaceModel:
@@ -77,16 +81,13 @@ class HuggingFaceModel:
         batch_size: int = 8,
         chat: Chat = "auto",
     ) -> None:
-        for what, value in (("max_new_tokens", max_new_tokens), ("batch_size", batch_size)):
-            if value < 1:
-                raise ValueError(f"{what} must be at least 1, got {value}")
+        self.max_new_tokens = check_count(max_new_tokens, "max_new_tokens")
+        self.batch_size = check_count(batch_size, "batch_size")
         if model.config.is_encoder_decoder:
             raise ValueError(f"{type(model).__name__} is an encoder-decoder; give a causal model")
         self.model = model
         self.tokenizer = tokenizer
         self.name = name if name is not None else name_of(model)
-        self.max_new_tokens = max_new_tokens
-        self.batch_size = batch_size
         self.encoder = PromptEncoder(tokenizer=tokenizer, chat=_has_chat(tokenizer, chat))
 
     @cached_property
@@ -150,9 +151,9 @@ class HuggingFaceModel:
         answers = [""] * len(rows)
         with evaluating(self.model):
             for batch in batches([len(row) for row in rows], self.batch_size):
-                texts = self._answers([rows[index] for index in batch])
-                for index, text in zip(batch, texts, strict=True):
-                    answers[index] = text
+                found = self.continued([rows[index] for index in batch], self.max_new_tokens)
+                for index, ids in zip(batch, found.answers, strict=True):
+                    answers[index] = self.text_of(ids)
         return answers
 
     def log_probabilities(
@@ -198,24 +199,41 @@ class HuggingFaceModel:
                     f"more than the {limit} that {self.name} reads; give fewer or shorter passages"
                 )
 
-    def _answers(self, rows: Sequence[Sequence[int]]) -> list[str]:
+    def continued(
+        self, rows: Sequence[Sequence[int]], max_new_tokens: int, *, one_pass: bool = False
+    ) -> Continued:
+        """Continue rows of token ids greedily, in one batch; to be called while `evaluating`.
+
+        Parameters
+        ----------
+        rows
+            Prompts.
+        max_new_tokens
+            Most tokens of an answer.
+        one_pass
+            Read the prompts in one pass, into a cache that has room for more, whatever the
+            checkpoint says.
+        """
         ends = self.end_tokens()
         pad = self.padding(ends)
         inputs = left_padded(rows, pad=pad, device=self.model.device)
-        generated = self.model.generate(
+        output = self.model.generate(
             **inputs,
             **GREEDY,
-            max_new_tokens=self.max_new_tokens,
+            **(_ONE_PASS if one_pass else {}),
+            max_new_tokens=max_new_tokens,
             eos_token_id=ends or None,
             pad_token_id=pad,
+            return_dict_in_generate=True,
         )
-        new = generated[:, inputs["input_ids"].shape[1] :].tolist()
-        return [self.text_of(row, ends) for row in new]
+        mask = inputs["attention_mask"]
+        new = output.sequences[:, mask.shape[1] :].tolist()
+        return Continued([ids[: _end(ids, ends) + 1] for ids in new], mask, output)
 
-    def text_of(self, ids: list[int], ends: list[int]) -> str:
-        """Return generated tokens up to the first of `ends` as text, without special tokens."""
-        stop = next((at for at, token in enumerate(ids) if token in ends), len(ids))
-        return str(self.tokenizer.decode(ids[:stop], skip_special_tokens=True)).strip()
+    def text_of(self, ids: Sequence[int]) -> str:
+        """Return generated tokens up to the first end token as text, without special tokens."""
+        told = list(ids[: _end(ids, self.end_tokens())])
+        return str(self.tokenizer.decode(told, skip_special_tokens=True)).strip()
 
     def _last_logits(self, rows: Sequence[Sequence[int]], keep: int) -> Tensor:
         inputs = left_padded(rows, pad=self.padding(self.end_tokens()), device=self.model.device)
@@ -241,6 +259,30 @@ class HuggingFaceModel:
         if pad is not None:
             return int(pad)
         return ends[-1] if ends else 0  # masked, so any token will do
+
+
+@dataclass(frozen=True)
+class Continued:
+    """What a model added to a batch of prompts.
+
+    Attributes
+    ----------
+    answers
+        Token ids of each answer, with the end token if there was one.
+    mask
+        Which tokens are a prompt's own and no padding, shape (batch, width).
+    output
+        What ``generate`` returned, with ``sequences`` and ``past_key_values``.
+    """
+
+    answers: list[list[int]]
+    mask: Tensor
+    output: Any
+
+
+def _end(ids: Sequence[int], ends: Sequence[int]) -> int:
+    """Return where the first end token stands; behind the last token if there is none."""
+    return next((at for at, token in enumerate(ids) if token in ends), len(ids))
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from shared_core.forking import forkable
 from shared_core.generation.checking import Request, Response
 
 _RECORD = b'{"key": "'
@@ -39,7 +40,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = threading.Lock()
+        self._lock = forkable(threading.Lock())
         self._loaded: dict[str, Response] | None = None
 
     @property

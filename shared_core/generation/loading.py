@@ -35,8 +35,7 @@ def load_causal_model(name: str | Path, *, device: str | None = None) -> tuple[A
         if is_missing_folder(name):
             raise FileNotFoundError("no such folder")
         tokenizer = package.AutoTokenizer.from_pretrained(name)
-        # the spelling that every version takes; the newer one is `dtype`
-        model = package.AutoModelForCausalLM.from_pretrained(name, torch_dtype="auto")
+        model = package.AutoModelForCausalLM.from_pretrained(name, dtype="auto")
         return model.to(device or _best_device(torch)), tokenizer
     except Exception as error:  # what a missing model raises differs with the cause
         raise GenerationError(

@@ -9,10 +9,11 @@ from threading import Lock
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
+from shared_core.forking import forkable
 from shared_core.generation.hugging_face import HuggingFaceModel
 
 _turns: WeakKeyDictionary[Any, Lock] = WeakKeyDictionary()
-_turns_lock = Lock()
+_turns_lock = forkable(Lock())
 
 
 class LocalModel:
@@ -43,7 +44,7 @@ class LocalModel:
             )
         self._given = given
         self._model = given if isinstance(given, HuggingFaceModel) else None
-        self._lock = Lock()
+        self._lock = forkable(Lock())
 
     @classmethod
     def of(cls, given: object) -> LocalModel:
@@ -74,7 +75,7 @@ class LocalModel:
         """
         model = self.loaded
         with _turns_lock:
-            turn = _turns.setdefault(model.model, Lock())
+            turn = _turns.setdefault(model.model, forkable(Lock()))
         with turn:
             yield model
 

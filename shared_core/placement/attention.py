@@ -12,16 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from operator import index
-from typing import TypeAlias
 
 import numpy.typing as npt
 
+from shared_core.checking import check_count
 from shared_core.sensitivity.region import finite_scores
-
-AttentionPlacement: TypeAlias = Callable[
-    [Sequence[int], npt.ArrayLike, Sequence[int]], tuple[int, ...]
-]
-"""Ranking, positional scores by token and lengths by document to slot -> document."""
 
 
 def attention_placement(
@@ -47,8 +42,8 @@ def attention_placement(
     Raises
     ------
     ValueError
-        If `ranking` is not a permutation of the documents, a length is below 1, or the scores
-        are too few or not finite.
+        If `ranking` is not a permutation of the documents, a length is no integer >= 1, or the
+        scores are too few or not finite.
 
     Examples
     --------
@@ -112,7 +107,9 @@ def direct_u(
     return tuple(slots)
 
 
-ATTENTION_PLACEMENTS: dict[str, AttentionPlacement] = {
+ATTENTION_PLACEMENTS: dict[
+    str, Callable[[Sequence[int], npt.ArrayLike, Sequence[int]], tuple[int, ...]]
+] = {
     "attention_u_shape": attention_placement,
     "attention_u_shape_reversed": reversed_attention_placement,
     "direct_u": direct_u,
@@ -123,15 +120,16 @@ ATTENTION_PLACEMENTS: dict[str, AttentionPlacement] = {
 def _checked(
     ranking: Sequence[int], token_scores: npt.ArrayLike, lengths: Sequence[int]
 ) -> tuple[list[int], list[float], list[int]]:
-    order, sizes = [index(document) for document in ranking], [index(size) for size in lengths]
+    order = [index(document) for document in ranking]
+    sizes = [
+        check_count(size, f"the length of document {document}")
+        for document, size in enumerate(lengths)
+    ]
     if sorted(order) != list(range(len(sizes))):
         raise ValueError(
             f"ranking must be a permutation of the {len(sizes)} documents that have lengths, "
             f"got {order}"
         )
-    for document, size in enumerate(sizes):
-        if size < 1:
-            raise ValueError(f"document {document} has length {size}; a length is at least 1 token")
     scores: list[float] = finite_scores(token_scores).tolist()
     if len(scores) < sum(sizes):
         raise ValueError(

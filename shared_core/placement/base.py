@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from shared_core.checking import check_count
 from shared_core.sensitivity.profile import PositionProfile
 
 
@@ -32,11 +33,9 @@ class Placement:
         Raises
         ------
         ValueError
-            If `k` is negative, or the placement needs a profile and gets none.
+            If `k` is no integer >= 0, or the placement needs a profile and gets none.
         """
-        if k < 0:
-            raise ValueError(f"k must be >= 0, got {k}")
-        return self.order(k, profile)
+        return self.order(check_count(k, "k", 0), profile)
 
     def order(self, k: int, profile: PositionProfile | None) -> tuple[int, ...]:
         """Return slot -> rank; called with ``k >= 0``."""

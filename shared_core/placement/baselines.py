@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shared_core.checking import check_counts_of
 from shared_core.placement.base import Placement
 from shared_core.sensitivity.profile import PositionProfile
 
@@ -50,8 +51,7 @@ class Shuffle(Placement):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise ValueError(f"seed must be >= 0, got {self.seed}")
+        check_counts_of(self, {"seed": 0})
 
     def order(self, k: int, profile: PositionProfile | None) -> tuple[int, ...]:
         """Return slot -> rank."""

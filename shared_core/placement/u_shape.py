@@ -9,11 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from shared_core.checking import check_choice, check_count
 from shared_core.placement.base import Placement
 from shared_core.sensitivity.profile import PositionProfile
 
+Edge = Literal["start", "end"]
 
-def u_shape_order(k: int, *, best_at: Literal["start", "end"] = "start") -> list[int]:
+
+def u_shape_order(k: int, *, best_at: Edge = "start") -> list[int]:
     """Return slot -> rank of the U-shape (CAUS eq. 4), 0-based, best first.
 
     Even ranks fill the slots from the front, odd ranks from the back. ``best_at="end"`` is the
@@ -31,7 +34,7 @@ def u_shape_order(k: int, *, best_at: Literal["start", "end"] = "start") -> list
     Raises
     ------
     ValueError
-        If `k` is negative or `best_at` is neither ``"start"`` nor ``"end"``.
+        If `k` is no integer >= 0, or `best_at` is neither ``"start"`` nor ``"end"``.
 
     Examples
     --------
@@ -40,10 +43,8 @@ def u_shape_order(k: int, *, best_at: Literal["start", "end"] = "start") -> list
     >>> u_shape_order(4, best_at="end")
     [1, 3, 2, 0]
     """
-    if k < 0:
-        raise ValueError(f"k must be >= 0, got {k}")
-    if best_at not in ("start", "end"):
-        raise ValueError(f"best_at must be 'start' or 'end', got {best_at!r}")
+    k = check_count(k, "k", 0)
+    check_choice(best_at, "best_at", Edge)
     front = list(range(0, k, 2))
     back = list(range(1, k, 2))
     order = front + back[::-1]
@@ -61,10 +62,10 @@ class UShape(Placement):
     """
 
     name = "u_shape"
-    best_at: Literal["start", "end"] = "start"
+    best_at: Edge = "start"
 
     def __post_init__(self) -> None:
-        u_shape_order(0, best_at=self.best_at)
+        check_choice(self.best_at, "best_at", Edge)
 
     def order(self, k: int, profile: PositionProfile | None) -> tuple[int, ...]:
         """Return slot -> rank."""
@@ -72,7 +73,11 @@ class UShape(Placement):
 
 
 @dataclass(frozen=True)
-class EdgeBalanced(UShape):
+class EdgeBalanced(Placement):
     """RetriVex's name for the U-shape, best at the start."""
 
     name = "edge_balanced"
+
+    def order(self, k: int, profile: PositionProfile | None) -> tuple[int, ...]:
+        """Return slot -> rank."""
+        return tuple(u_shape_order(k))

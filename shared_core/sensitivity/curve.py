@@ -10,9 +10,10 @@ from typing import Self
 import numpy as np
 
 from shared_core.arrays import Scores
+from shared_core.checking import check_count, check_counts_of, check_fractions
 from shared_core.errors import ProfileNotFoundError
 from shared_core.sensitivity.profile_files import path_of, saved_names
-from shared_core.sensitivity.records import is_file, read_record, write_record
+from shared_core.sensitivity.records import check_model, is_file, read_record, write_record
 from shared_core.sensitivity.region import (
     TENTHS,
     finite_scores,
@@ -77,11 +78,13 @@ class PositionalCurve:
     identity: str | None = None
 
     def __post_init__(self) -> None:
+        check_model(self.model)
+        check_fractions({"confidence": self.confidence})
+        check_counts_of(self, {"n": 1})
+        check_counts_of(self, {"k": 1}, optional=True)
         scores = finite_scores(self.scores)
         if not len(scores):
             raise ValueError(f"the curve of {self.model!r} has no scores")
-        if self.n < 1:
-            raise ValueError(f"n must be at least 1, got {self.n}")
         object.__setattr__(self, "scores", tuple(scores.tolist()))
         if self.band is not None:
             band = tuple(_interval(each, "band") for each in self.band)
@@ -121,8 +124,7 @@ class PositionalCurve:
         ValueError
             If `n_tokens` is negative.
         """
-        if n_tokens < 0:
-            raise ValueError(f"n_tokens must be >= 0, got {n_tokens}")
+        check_count(n_tokens, "n_tokens", 0)
         return np.interp(middles(n_tokens), middles(len(self.scores)), self.scores)
 
     def save(self, path: str | Path | None = None) -> Path:

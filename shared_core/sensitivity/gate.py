@@ -8,6 +8,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TypeAlias
 
+from shared_core.checking import check_choice
 from shared_core.sensitivity.profile import PositionProfile
 from shared_core.types import Evidence, GateDecision
 
@@ -58,8 +59,7 @@ def decide(psi: Psi, *, evidence: Evidence = "point", k: int | None = None) -> G
     ProfileNotFoundError
         If `psi` names a profile that is not there.
     """
-    if evidence not in ("point", "interval"):
-        raise ValueError(f"evidence must be 'point' or 'interval', got {evidence!r}")
+    check_choice(evidence, "evidence", Evidence)
     if psi is None:
         return GateDecision(
             False, None, "no position profile given, so the ranked order is kept: set psi="

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Literal, TypeAlias, cast
 
 from shared_core.evaluation.answers import Grader, grade
 from shared_core.evaluation.distraction import abstention_request, effect_of
@@ -101,12 +101,6 @@ class Distraction(Measure):
             )
         passages = question.passages(slot, k, gold=question.hard_distractor)
         return self.template.render(passages, question.question)
-
-
-def check_measure(name: MeasureName) -> None:
-    """Raise ValueError if there is no measure of that name."""
-    if name not in get_args(MeasureName):
-        raise ValueError(f"measure must be 'accuracy', 'logprob' or 'distraction', got {name!r}")
 
 
 def resolve_measure(

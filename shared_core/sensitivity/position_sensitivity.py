@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from shared_core.checking import check_choice
 from shared_core.evaluation.intervals import bootstrap_interval
 
 EPS = 1e-7
@@ -39,15 +40,14 @@ def position_sensitivity_index(accuracy: Sequence[float], *, bands: Bands = "slo
     Raises
     ------
     ValueError
-        If `accuracy` is empty or holds a value outside [0, 1].
+        If `accuracy` is empty or holds a value outside [0, 1], or `bands` is unknown.
     """
     values = check_shares(accuracy, "accuracy")
+    check_choice(bands, "bands", Bands)
     if bands == "thirds":
         top, middle, bottom = (float(np.mean(part)) for part in _thirds(values))
-    elif bands == "slots":
-        top, middle, bottom = (values[slot] for slot in index_slots(len(values)))
     else:
-        raise ValueError(f"bands must be 'slots' or 'thirds', got {bands!r}")
+        top, middle, bottom = (values[slot] for slot in index_slots(len(values)))
     if top == middle == bottom == 0:
         return math.nan
     return (top + bottom) / (2 * middle + EPS)

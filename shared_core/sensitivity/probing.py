@@ -12,18 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.checking import check_counts, check_fractions
+from shared_core.checking import check_choice, check_count, check_counts_of, check_fractions
 from shared_core.evaluation.answers import Grader, grade, grader_name, resolve_grader
 from shared_core.evaluation.sequential import Looks
 from shared_core.generation.asking import Asker
 from shared_core.generation.callables import as_generator
 from shared_core.generation.journal import Journal
 from shared_core.generation.templates import PromptTemplate
-from shared_core.sensitivity.measures import MeasureName, check_measure, resolve_measure
+from shared_core.sensitivity.measures import MeasureName, resolve_measure
 from shared_core.sensitivity.plan import ProbePlan
 from shared_core.sensitivity.position_sensitivity import check_slots, index_interval
 from shared_core.sensitivity.profile import PositionProfile
-from shared_core.sensitivity.questions import ProbeQuestion, check_context, check_questions
+from shared_core.sensitivity.questions import ProbeQuestion, check_questions
 from shared_core.sensitivity.rotation import Rotation
 from shared_core.sensitivity.stopping import stop_reason
 from shared_core.sensitivity.versions import timestamp, versions
@@ -90,19 +90,19 @@ class Probe:
     task: str | None = None
 
     def __post_init__(self) -> None:
-        check_context(self.k)
+        check_counts_of(self, {"k": 3, "seed": 0, "looks": 1, "attempts": 1})
+        limits = {"max_calls": 1, "batch_size": 1, "concurrency": 1}
+        check_counts_of(self, limits, optional=True)
         resolve_grader(self.grader)
-        check_measure(self.measure)
-        if self.seed < 0:
-            raise ValueError(f"seed must be >= 0, got {self.seed}")
+        check_choice(self.measure, "measure", MeasureName)
         check_fractions({"confidence": self.confidence})
-        counts = ("looks", "attempts", "batch_size", "concurrency", "max_calls")
-        check_counts({name: getattr(self, name) for name in counts})
         check_slots(self._slots, self.k)
 
     @property
     def _slots(self) -> tuple[int, ...]:
-        return tuple(range(self.k)) if self.slots is None else tuple(self.slots)
+        if self.slots is None:
+            return tuple(range(self.k))
+        return tuple(check_count(slot, "a slot", 0) for slot in self.slots)
 
     def plan(
         self, model: object, questions: Sequence[ProbeQuestion], *, journal: Journal | None = None

@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
+from shared_core.checking import check_count, check_counts_of, check_fractions
+from shared_core.errors import ProfileNotFoundError
+from shared_core.lazy import cached_property
 from shared_core.sensitivity.position_sensitivity import check_shares, position_sensitivity_index
-from shared_core.sensitivity.profile_files import read_profile, write_profile
+from shared_core.sensitivity.profile_files import path_of, profile_folder, saved_names
+from shared_core.sensitivity.published import published_fields, published_names
+from shared_core.sensitivity.records import check_model, is_file, read_record, write_record
 
 Outcomes = tuple[tuple[float, ...], ...]
 
@@ -80,14 +85,10 @@ class PositionProfile:
     stopped: str | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.model, str) or not self.model:
-            raise ValueError(f"model must be a name, got {self.model!r}")
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, got {self.confidence}")
-        counts = {"n": self.n, "distraction_n": self.distraction_n, "k": self.k or None}
-        for name, count in counts.items():
-            if count is not None and (not isinstance(count, int) or count < 1):
-                raise ValueError(f"{name} must be an integer >= 1, got {count!r}")
+        check_model(self.model)
+        check_fractions({"confidence": self.confidence})
+        check_counts_of(self, {"k": 0})
+        check_counts_of(self, {"n": 1, "distraction_n": 1}, optional=True)
         for name in ("accuracy", "distraction"):
             values = getattr(self, name)
             if values is not None:
@@ -156,10 +157,10 @@ class PositionProfile:
             File to write; by default one named after the model in `profile_folder`, where
             ``psi=<model name>`` finds it.
         """
-        return write_profile(self, path)
+        return write_record(self, path_of(self.model) if path is None else Path(path))
 
     @classmethod
-    def load(cls, name: str | Path) -> PositionProfile:
+    def load(cls, name: str | Path) -> Self:
         """Read a profile by path, by the model name it was saved under, or a published one.
 
         Raises
@@ -169,17 +170,25 @@ class PositionProfile:
         ValueError
             If the file is not a position profile.
         """
-        return read_profile(cls, name)
+        for path in (Path(name), path_of(str(name))):
+            if is_file(path):
+                return read_record(cls, path, what="position profile")
+        published = published_fields(str(name))
+        if published is not None:
+            return cls(**published)
+        raise ProfileNotFoundError(
+            f"no position profile {str(name)!r}: neither a file, nor a name saved in "
+            f"{profile_folder()} ({saved_names(profile_folder())}), nor a published one "
+            f"({', '.join(published_names())})"
+        )
 
 
 def _checked_slots(slots: Sequence[int], k: int, measured: int) -> tuple[int, ...]:
-    if not all(isinstance(slot, int) for slot in slots):
-        raise ValueError(f"slots must be integers, got {slots}")
     if not slots:
         if measured != k:
             raise ValueError(f"{measured} values for k={k} slots: say which by slots=")
         return tuple(range(k))
-    checked = tuple(int(slot) for slot in slots)
+    checked = tuple(check_count(slot, "a slot", 0) for slot in slots)
     if list(checked) != sorted({*checked}) or not 0 <= checked[0] <= checked[-1] < k:
         raise ValueError(f"slots must ascend within 0..{k - 1}, got {slots}")
     if len(checked) != measured:

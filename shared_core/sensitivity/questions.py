@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import random
 import uuid
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from shared_core.checking import check_count
+from shared_core.sensitivity.json_lines import check_fields, read_lines, shown
 
 _REQUIRED = ("question", "answers", "gold", "distractors")
 _FIELDS = (*_REQUIRED, "hard_distractor")
@@ -83,41 +85,25 @@ def read_questions(path: str | Path) -> list[ProbeQuestion]:
     OSError
         If the file cannot be read.
     """
-    path = Path(path)
-    questions = []
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        if line.strip():
-            try:
-                questions.append(_parse(json.loads(line.decode("utf-8-sig"))))
-            except (ValueError, RecursionError) as error:
-                raise ValueError(f"{path}, line {number}: {error}") from error
+    questions = [*read_lines(Path(path), _parse)]
     if not questions:
         raise ValueError(f"{path} holds no questions")
     return questions
 
 
-def _parse(data: Any) -> ProbeQuestion:
-    if not isinstance(data, Mapping):
-        raise ValueError(f"expected an object with {', '.join(_FIELDS)}, got {data!r}")
+def _parse(data: Mapping[str, Any]) -> ProbeQuestion:
     check_fields(data, _REQUIRED)
     values = {name: data[name] for name in _FIELDS if data.get(name) is not None}
     if isinstance(values.get("answers"), str):
         values["answers"] = [values["answers"]]
     for name in ("question", "gold", "hard_distractor"):
         if not isinstance(values.get(name, ""), str):
-            raise ValueError(f"{name} must be a string, got {values[name]!r}")
+            raise ValueError(f"{name} must be a string, got {shown(values[name])}")
     for name in ("answers", "distractors"):
         if not _are_strings(values.get(name, [])):
-            raise ValueError(f"{name} must be a list of strings, got {values[name]!r}")
+            raise ValueError(f"{name} must be a list of strings, got {shown(values[name])}")
         values[name] = tuple(values.get(name, ()))
     return ProbeQuestion(**{"question": "", "gold": "", **values})
-
-
-def check_fields(data: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Raise ValueError if a field is not there at all; the message names those that are."""
-    for name in names:
-        if name not in data:
-            raise ValueError(f'no field "{name}"; it has {", ".join(data) or "none"}')
 
 
 def _are_strings(value: Any) -> bool:
@@ -134,10 +120,10 @@ def key_value_questions(n: int, *, k: int = 10, seed: int = 0) -> list[ProbeQues
     Raises
     ------
     ValueError
-        If `n` or `k` is below 1.
+        If `n` or `k` is no integer >= 1.
     """
-    if n < 1 or k < 1:
-        raise ValueError(f"n and k must be at least 1, got n={n}, k={k}")
+    check_count(n, "n")
+    check_count(k, "k")
     generator = random.Random(seed)
 
     def identifier() -> str:
@@ -156,8 +142,7 @@ def key_value_questions(n: int, *, k: int = 10, seed: int = 0) -> list[ProbeQues
 
 def check_context(k: int) -> None:
     """Raise ValueError if a context of `k` passages has no middle to compare its edges with."""
-    if k < 3:
-        raise ValueError(f"k must be at least 3, got {k}: below there is no middle to compare with")
+    check_count(k, "k", 3)
 
 
 def check_questions(questions: Sequence[ProbeQuestion], k: int) -> None:

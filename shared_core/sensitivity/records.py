@@ -18,6 +18,12 @@ FORMAT = 1
 Record = TypeVar("Record", bound="DataclassInstance")
 
 
+def check_model(name: object) -> None:
+    """Raise ValueError if the name of a record's model is none."""
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"model must be a name, got {name!r}")
+
+
 def write_record(record: DataclassInstance, path: Path) -> Path:
     """Write a dataclass of plain values as JSON, atomically, and return the path."""
     data = {"format": FORMAT, **asdict(record)}

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
+from shared_core.checking import check_count
 from shared_core.sensitivity.position_sensitivity import EPS
 
 TENTHS = 10
@@ -49,8 +50,7 @@ def relative_scores(readings: Sequence[npt.ArrayLike], points: int) -> Scores:
         If there are no readings, one is empty, not finite or without attention, or `points` is
         below 1.
     """
-    if points < 1:
-        raise ValueError(f"points must be at least 1, got {points}")
+    check_count(points, "points")
     if not readings:
         raise ValueError("no readings to make a curve of; give one at least")
     rows = []

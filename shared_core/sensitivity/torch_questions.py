@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 
+from shared_core.checking import check_count
 from shared_core.corpora import torch_api_passages
 from shared_core.corpora.docstrings import shortened
 from shared_core.sensitivity.questions import ProbeQuestion
@@ -38,10 +39,10 @@ def torch_questions(n: int, *, k: int = 10, seed: int = 0) -> list[ProbeQuestion
     MissingExtraError
         If torch is not installed.
     """
+    check_count(n, "n")
+    check_count(k, "k")
     passages = torch_api_passages()
     calls = {passage.id: call for passage in passages if (call := _call(passage)) is not None}
-    if n < 1 or k < 1:
-        raise ValueError(f"n and k must be at least 1, got n={n}, k={k}")
     if n > len(calls):
         raise ValueError(f"the installed torch gives {len(calls)} questions, asked for {n}")
     generator = random.Random(seed)

@@ -14,22 +14,27 @@ from shared_core import auto_alpha, fuse
 NEITHER = math.e / (1 + math.e)
 """Weight where both legs stand out equally: odds of e."""
 
-legs = st.lists(st.integers(-1000, 1000), max_size=60).map(lambda values: np.array(values, float))
+score = st.integers(-1000, 1000)
+pools = st.lists(st.tuples(score, score), max_size=60).map(
+    lambda pairs: np.array(pairs, float).reshape(-1, 2).T
+)
+"""Both legs' scores, shape (2, n)."""
 
 
-@given(legs, legs)
-def test_it_lies_in_the_unit_interval(dense: np.ndarray, sparse: np.ndarray) -> None:
+@given(pools)
+def test_it_lies_in_the_unit_interval(pool: np.ndarray) -> None:
     """For any scores, empty and equal ones included; a plain float."""
-    alpha = auto_alpha(dense, sparse)
+    alpha = auto_alpha(*pool)
     assert 0 <= alpha <= 1
     assert type(alpha) is float
 
 
-@given(legs, legs, st.sampled_from([0.25, 1.0, 8.0, 3.7]), st.integers(-500, 500))
+@given(pools, st.sampled_from([0.25, 1.0, 8.0, 3.7]), st.integers(-500, 500))
 def test_shifting_and_stretching_a_leg_changes_nothing(
-    dense: np.ndarray, sparse: np.ndarray, stretch: float, shift: int
+    pool: np.ndarray, stretch: float, shift: int
 ) -> None:
     """Each leg by itself: the weight does not depend on a leg's scale."""
+    dense, sparse = pool
     alpha = auto_alpha(dense, sparse)
     assert auto_alpha(stretch * dense + shift, sparse) == pytest.approx(alpha, abs=1e-9)
     assert auto_alpha(dense, stretch * sparse + shift) == pytest.approx(alpha, abs=1e-9)
@@ -79,10 +84,26 @@ def test_only_the_twenty_best_are_compared() -> None:
 )
 def test_a_leg_of_equal_scores_weighs_nothing(equal: list[float]) -> None:
     """It says nothing, so the other leg decides; where neither says anything, the prior."""
-    telling, silent = np.array([1.0, 0.0, 0.2]), np.array(equal)
-    assert auto_alpha(telling, silent) == 1
-    assert auto_alpha(silent, telling) == 0
+    telling, silent = np.array([1.0, 0.0, 0.2])[: len(equal)], np.array(equal)
+    if len(equal) > 1:
+        assert auto_alpha(telling, silent) == 1
+        assert auto_alpha(silent, telling) == 0
     assert auto_alpha(silent, silent) == pytest.approx(NEITHER)
+
+
+@pytest.mark.parametrize(
+    ("dense", "sparse", "told"),
+    [
+        ([1.0, 2.0, 3.0], [1.0, 2.0], r"the same passages, got shapes \(3,\) and \(2,\)"),
+        ([1.0, math.nan], [1.0, 2.0], "dense scores must be finite, got nan"),
+        ([1.0, 2.0], [1.0, math.inf], "sparse scores must be finite, got inf"),
+        ([[1.0, 2.0]], [[1.0, 2.0]], r"dense scores must be one-dimensional, got shape \(1, 2\)"),
+    ],
+)
+def test_what_is_no_pool_is_refused(dense: object, sparse: object, told: str) -> None:
+    """A weight of it would look like any other."""
+    with pytest.raises(ValueError, match=told):
+        auto_alpha(dense, sparse)  # type: ignore[arg-type]
 
 
 def test_legs_that_stand_out_equally_get_the_prior() -> None:

@@ -420,6 +420,15 @@ def test_options_out_of_range_are_refused(option: str, value: object) -> None:
         BM25Options(**{option: value})  # type: ignore[arg-type]
 
 
+def test_k1_is_the_variants_usual_one_unless_it_is_given() -> None:
+    """Of the options as of the index."""
+    assert BM25Options().k1 == BM25Index().options.k1 == 1.2
+    okapi = BM25Options(variant="okapi")
+    assert okapi == BM25Index(variant="okapi").options
+    assert (okapi.k1, okapi.gain) == (1.5, 2.5)
+    assert BM25Options(variant="okapi", k1=1.2).k1 == 1.2
+
+
 def test_an_absent_term_weighs_nothing_where_k1_is_zero() -> None:
     """k1 = 0 makes a term count once however often it occurs; absent must not be 0 / 0."""
     scores = BM25Index.from_texts(["a a a", "a b", "b"], k1=0.0).scores("a")

@@ -171,6 +171,28 @@ def test_min_max_maps_the_extremes_and_keeps_the_order(values: list[float]) -> N
         assert not scaled.any()
 
 
+@pytest.mark.parametrize(
+    ("scores", "told"),
+    [
+        ([1.0, math.nan], "scores must be finite, got nan"),
+        ([1.0, -INF], "scores must be finite, got -inf"),
+        ([[1.0, 2.0]], r"scores must be one-dimensional, got shape \(1, 2\)"),
+        ([-1.7e308, 1.7e308], "scores lie too far apart"),
+    ],
+)
+def test_min_max_refuses_what_has_no_extremes(scores: object, told: str) -> None:
+    """One NaN would make all of it NaN."""
+    with pytest.raises(ValueError, match=told):
+        min_max(scores)  # type: ignore[arg-type]
+
+
+def test_min_max_reaches_one_only_in_rounding() -> None:
+    """Where epsilon is lost; and no scores stay none."""
+    assert min_max([0.0, 1.0]).max() < 1
+    assert min_max([0.0, 1e10]).max() == 1
+    assert min_max([]).shape == (0,)
+
+
 @given(
     st.lists(st.integers(-100, 100), min_size=1, max_size=20),
     st.integers(1, 1000),

@@ -77,6 +77,14 @@ def test_the_arguments_are_those_of_caus() -> None:
     assert hints == {field.name: real[field.name] for field in fields(CAUS)}
 
 
+def test_a_placement_saved_with_options_that_it_lacks_is_named() -> None:
+    """By hand, or by another version; one that is given stands for it."""
+    saved = {"placement": {"name": "edge_balanced", "best_at": "end"}}
+    with pytest.raises(ValueError, match=r"'best_at'.*; give placement= again"):
+        decode_caus(saved)
+    assert decode_caus({**saved, "placement": "u_shape"}) == CAUS(placement="u_shape")
+
+
 def test_an_option_that_is_unknown_is_named() -> None:
     """From a newer version, or by hand."""
     with pytest.raises(ValueError, match=r"unknown options \['kk'\]"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given
@@ -73,7 +74,7 @@ def test_profile_placements_give_better_passages_better_slots(
 
 
 def test_the_names_are_those_of_the_contract() -> None:
-    """All nine, each found under its own name."""
+    """A new one is entered here, too; each is found under its own name."""
     assert {*PLACEMENTS} == {
         *("sequential", "inverse", "shuffle", "u_shape", "max_relevance", "min_distraction"),
         *("front_first", "back_first", "edge_balanced"),
@@ -94,24 +95,26 @@ def test_a_placement_is_found_by_name_or_is_one_already(name: str) -> None:
 @pytest.mark.parametrize("spec", ["u-shape", "U_SHAPE", "", 3, None, UShape])
 def test_an_unknown_placement_is_refused(spec: object) -> None:
     """The message names it and lists those there are."""
-    with pytest.raises(ValueError, match=r"unknown placement .*known: sequential.*edge_balanced"):
+    with pytest.raises(
+        ValueError, match=f"unknown placement .*known: {', '.join(PLACEMENTS)}, and"
+    ):
         resolve_placement(spec)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", PLACEMENTS)
 def test_a_negative_k_is_refused(name: str) -> None:
     """By every placement, in the same words."""
-    with pytest.raises(ValueError, match="k must be >= 0, got -1"):
+    with pytest.raises(ValueError, match="k must be an integer >= 0, got -1"):
         PLACEMENTS[name]()(-1, PROFILE)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: u_shape_order(-1), "k must be >= 0, got -1"),
+        (lambda: u_shape_order(-1), "k must be an integer >= 0, got -1"),
         (lambda: u_shape_order(3, best_at="middle"), "best_at must .* got 'middle'"),  # type: ignore[arg-type]
         (lambda: UShape(best_at="top"), "best_at must .* got 'top'"),  # type: ignore[arg-type]
-        (lambda: Shuffle(seed=-1), "seed must be >= 0, got -1"),
+        (lambda: Shuffle(seed=-1), "seed must be an integer >= 0, got -1"),
         (lambda: MaxRelevance()(3), "'max_relevance' is made from the accuracy .*psi="),
         (lambda: MinDistraction()(3), "'min_distraction' is made from the distracting .*psi="),
         (
@@ -152,6 +155,14 @@ def test_a_placement_of_ones_own_takes_part() -> None:
     assert Odd()(5) == (1, 3, 0, 2, 4)
     with pytest.raises(ValueError, match="got -2"):
         Odd()(-2)
+
+
+@pytest.mark.parametrize("name", ["edge_balanced", "front_first", "back_first"])
+def test_a_name_for_one_order_takes_no_options(name: str) -> None:
+    """It would be saved under a name that says otherwise."""
+    with pytest.raises(TypeError):
+        PLACEMENTS[name]("end")  # type: ignore[call-arg]
+    assert asdict(PLACEMENTS[name]()) == {}
 
 
 def test_placements_are_values() -> None:

@@ -111,7 +111,16 @@ def test_a_curve_is_a_value() -> None:
         (lambda: relative_scores([[1.0, np.inf]], 2), "must be finite, got inf at position 1"),
         (lambda: relative_scores([[[1.0]]], 2), r"must have shape \(n,\), got \(1, 1\)"),
         (lambda: PositionalCurve(model="m", scores=(), n=1), "curve of 'm' has no scores"),
-        (lambda: PositionalCurve(model="m", scores=(1.0,), n=0), "n must be at least 1, got 0"),
+        (
+            lambda: PositionalCurve(model="m", scores=(1.0,), n=0),
+            "n must be an integer >= 1, got 0",
+        ),
+        (lambda: PositionalCurve(model="m", scores=(1.0,), n=1.5), "n must be .* got 1.5"),  # type: ignore[arg-type]
+        (lambda: PositionalCurve(model="", scores=(1.0,), n=1), "model must be a name, got ''"),
+        (
+            lambda: PositionalCurve(model="m", scores=(1.0,), n=1, confidence=7),
+            "confidence must lie between 0 and 1, got 7",
+        ),
         (lambda: PositionalCurve(model="m", scores=(1.0,), n=1).scores_for(-1), "got -1"),
         (
             lambda: PositionalCurve(model="m", scores=(1.0,), n=1, band=((0.0, 1.0),) * 2),

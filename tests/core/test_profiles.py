@@ -159,7 +159,7 @@ def test_fields_of_a_later_version_are_ignored(tmp_path: Path) -> None:
         ({"interval": (math.nan, 1.1)}, "interval must be"),
         ({"n": 0}, "n must be an integer >= 1, got 0"),
         ({"distraction_n": 1.5}, "distraction_n must be an integer >= 1, got 1.5"),
-        ({"slots": (0, 1), "k": math.inf}, "k must be an integer >= 1, got inf"),
+        ({"slots": (0, 1), "k": math.inf}, "k must be an integer >= 0, got inf"),
     ],
 )
 def test_bad_values_are_refused(fields: dict[str, Any], message: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from shared_core.attention.by_position import AttentionByPosition, attention_by_position
+from shared_core.checking import check_count
 from shared_core.cli import models, questions
 from shared_core.cli.attention import report
 from shared_core.cli.attention.files import AttentionFiles
@@ -48,10 +49,9 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
     console = Console()
-    if arguments.batch_size is not None and arguments.batch_size < 1:
-        raise ValueError(f"--batch-size must be at least 1, got {arguments.batch_size}")
-    if arguments.seed < 0:
-        raise ValueError(f"--seed must be >= 0, got {arguments.seed}")
+    if arguments.batch_size is not None:
+        check_count(arguments.batch_size, "--batch-size")
+    check_count(arguments.seed, "--seed", 0)
     check_context(arguments.k)
     source = questions.open_questions(
         arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     kept = files.save(found)
     if kept is not None:
-        console.say(f"A former curve that says something else is kept as {kept}")
+        console.say(f"A former curve that says something else is kept as {kept}", whole=True)
     for part in report.parts(found):
         console.show(part)
     for line in report.lines(found.curve, files, spec=arguments.model):

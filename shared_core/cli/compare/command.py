@@ -10,10 +10,11 @@ from shared_core.cli.compare import report
 from shared_core.cli.compare.files import ReportFiles
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import Embedding, default_model
-from shared_core.cli.files import default_cache
+from shared_core.cli.files import KEPT, default_cache
 from shared_core.cli.options import (
     add_abstain_template,
     add_asking,
+    add_fresh,
     names,
     open_template,
     with_graders,
@@ -31,7 +32,6 @@ from shared_core.comparison.strategies import DEFAULTS
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, Journal
 from shared_core.generation.templates import ABSTAIN, ANSWER
-from shared_core.sensitivity.profile_files import path_of
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -44,7 +44,8 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
         **with_graders(
             "Answer your questions with the retrieved passages in different orders, and say "
             "whether any order is better than the ranked one, or than chance. An interrupted "
-            "comparison goes on where it stopped."
+            "comparison goes on where it stopped: answers are kept in "
+            f"{KEPT}."
         ),
     )
     add = parser.add_argument
@@ -80,7 +81,7 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
         "fail on (default: 0.1)")  # fmt: skip
     add_asking(parser)
     add("--name", help="name of the model, if not its own")
-    add("--fresh", action="store_true", help="ask again what has been answered before")
+    add_fresh(parser)
     parser.set_defaults(run=run)
 
 
@@ -115,8 +116,10 @@ def run(arguments: argparse.Namespace) -> int:
         batch_size=arguments.batch_size,
         name=arguments.name,
     )
-    files = ReportFiles.of(arguments.output)
-    result = _compared(console, comparison, model, data, fresh=arguments.fresh)
+    files = ReportFiles.of(arguments.output, model.name)
+    result = _compared(
+        console, comparison, model, data, journal=files.journal, fresh=arguments.fresh
+    )
     files.save(result)
     for part in report.parts(result):
         console.show(part)
@@ -126,9 +129,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _compared(
-    console: Console, comparison: Comparison, model: Generator, data: ComparisonData, *, fresh: bool
+    console: Console,
+    comparison: Comparison,
+    model: Generator,
+    data: ComparisonData,
+    *,
+    journal: Journal,
+    fresh: bool,
 ) -> ComparisonResult:
-    journal = Journal(path_of(model.name, ".answers.jsonl"))
     if fresh:
         comparison.forget(model, data, journal=journal)
     plan = comparison.plan(model, data, journal=journal)

@@ -1,4 +1,4 @@
-"""The folder of a comparison's report."""
+"""The folder of a comparison's report, and where its answers are kept."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shared_core.atomic import write_whole
-from shared_core.cli.files import make_folder
+from shared_core.cli.files import check_file, make_folder, open_journal, writing
 from shared_core.comparison import ComparisonResult, to_html, to_markdown
+from shared_core.generation import Journal
 
 
 @dataclass(frozen=True)
 class ReportFiles:
-    """What is written into the folder.
+    """What is written.
 
     Attributes
     ----------
@@ -22,26 +23,46 @@ class ReportFiles:
         Verdict and tables.
     html
         The same with plots, for a browser.
+    journal
+        Answers of the model, in the folder of the profiles.
     """
 
     json: Path
     markdown: Path
     html: Path
+    journal: Journal
 
     @classmethod
-    def of(cls, folder: Path) -> ReportFiles:
-        """Return the files, and make the folder, before anything is asked.
+    def of(cls, folder: Path, model: str) -> ReportFiles:
+        """Return the files of a model's report, and make the folders, before anything is asked.
 
         Raises
         ------
         OSError
             If there is a file of that name, or the folder cannot be made or written into.
+        PosragError
+            If answers cannot be kept.
+        ValueError
+            If the folder has a folder in the place of a file.
         """
         make_folder(folder)
-        return cls(*(folder / f"comparison.{kind}" for kind in ("json", "md", "html")))
+        data, text, page = (folder / f"comparison.{kind}" for kind in ("json", "md", "html"))
+        for file in (data, text, page):
+            check_file(file)
+        return cls(data, text, page, open_journal(model))
 
     def save(self, result: ComparisonResult) -> None:
-        """Write the report, each file whole or not at all."""
-        write_whole(self.json, result.to_json())
-        write_whole(self.markdown, to_markdown(result))
-        write_whole(self.html, to_html(result))
+        """Write the report, each file whole or not at all.
+
+        Raises
+        ------
+        PosragError
+            If a file cannot be written; it says that the answers are kept.
+        """
+        for file, text in (
+            (self.json, result.to_json()),
+            (self.markdown, to_markdown(result)),
+            (self.html, to_html(result)),
+        ):
+            with writing(file, self.journal):
+                write_whole(file, text)

@@ -74,6 +74,7 @@ def file_lines(files: ReportFiles) -> Iterator[str]:
     yield f"report    {files.html}"
     yield f"tables    {files.markdown}"
     yield f"outcomes  {files.json}"
+    yield f"answers   {files.journal.path}"
 
 
 def legend(result: ComparisonResult) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 from shared_core.attention import attention_profile
 from shared_core.cli import models, questions
 from shared_core.cli.console import Console
-from shared_core.cli.options import add_asking, open_template, with_graders
+from shared_core.cli.files import KEPT, writing
+from shared_core.cli.options import add_asking, add_fresh, open_template, with_graders
 from shared_core.cli.probe import report
 from shared_core.cli.probe.files import ProbeFiles
 from shared_core.evaluation import GRADERS
@@ -28,7 +29,8 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
         **with_graders(
             "Rotate the passage that holds the answer through the slots of the context, ask the "
             "model, and save its position profile, which every psi= takes by the model's name. An "
-            "interrupted probe goes on where it stopped."
+            "interrupted probe goes on where it stopped: answers are kept in "
+            f"{KEPT}."
         ),
     )
     add = parser.add_argument
@@ -52,7 +54,7 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
     add("--output", type=Path, help="file of the profile (default: named after the model, in "
         "$POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
     add("--figure", type=Path, help="file of the drawn curve (default: beside the profile)")
-    add("--fresh", action="store_true", help="ask again what has been answered before")
+    add_fresh(parser)
     parser.set_defaults(run=run)
 
 
@@ -93,12 +95,13 @@ def run(arguments: argparse.Namespace) -> int:
         profile = _measure(console, probe, model, source, files, fresh=arguments.fresh)
     saved, kept = files.save(profile)
     if kept is not None:
-        console.say(f"A former profile that says something else is kept as {kept}")
-    for part in report.parts(saved, files):
+        console.say(f"A former profile that says something else is kept as {kept}", whole=True)
+    for part in report.parts(saved, width=console.width):
         console.show(part)
-    draw_profile(saved, files.figure)
-    for line in report.file_lines(files):
-        console.show(line)
+    with writing(files.figure, files.journal):
+        draw_profile(saved, files.figure)
+    for line in report.file_lines(saved, files):
+        console.show(line, whole=True)
     return 0
 
 

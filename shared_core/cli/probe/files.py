@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shared_core.cli.files import make_folder
+from shared_core.cli.files import check_file, open_journal, writing
 from shared_core.generation import Journal
 from shared_core.sensitivity import PositionProfile
 from shared_core.sensitivity.figure import check_figure
@@ -29,33 +29,36 @@ class ProbeFiles:
         ValueError
             If the figure has no known format or would overwrite the profile, or a file cannot be
             written.
+        PosragError
+            If answers cannot be kept.
         """
         profile = output or path_of(model)
+        check_file(profile)
         drawn = check_figure(figure or profile.with_suffix(".png"))
         if drawn == profile:
             raise ValueError(f"the figure would overwrite the profile {profile}; give --figure")
-        for file in (profile, drawn):
-            if file.is_dir():
-                raise ValueError(f"{file} is a folder; give the name of a file")
-            try:
-                make_folder(file.parent)
-            except OSError as error:
-                raise ValueError(f"{file} cannot be written: {error.strerror}") from error
-        return cls(profile, drawn, Journal(path_of(model, ".answers.jsonl")))
+        check_file(drawn)
+        return cls(profile, drawn, open_journal(model))
 
     def save(self, profile: PositionProfile) -> tuple[PositionProfile, Path | None]:
         """Write the profile; return it as written, and where a former one is kept, if it is.
 
         The other curve of the same model and slots is joined to it. A former profile that says
         more, or something else, is kept beside it.
+
+        Raises
+        ------
+        PosragError
+            If it cannot be written; it says that the answers are kept.
         """
         old = self._former()
         joined = profile if old is None else _joined(old, profile)
         kept = None
-        if old is not None and _would_be_lost(old, joined):
-            kept = beside(self.profile, old.date)
-            old.save(kept)
-        joined.save(self.profile)
+        with writing(self.profile, self.journal):
+            if old is not None and _would_be_lost(old, joined):
+                kept = beside(self.profile, old.date)
+                old.save(kept)
+            joined.save(self.profile)
         return joined, kept
 
     def _former(self) -> PositionProfile | None:

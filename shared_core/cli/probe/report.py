@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 BAR = 30
+LEAST_BAR = 5
 MOST = 1000
 
 
@@ -38,61 +39,69 @@ def cost_lines(model: str, plan: ProbePlan) -> Iterator[str]:
         yield f"{left_out} {verb} left out to stay within --max-calls."
 
 
-def parts(profile: PositionProfile, files: ProbeFiles) -> Iterator[RenderableType]:
-    """Yield what was measured, and what it means."""
-    yield table(profile)
+def parts(profile: PositionProfile, *, width: int) -> Iterator[RenderableType]:
+    """Yield what was measured, and what it means, for so many columns."""
+    yield table(profile, width=width)
     yield ""
     if profile.accuracy is not None:
         yield from verdict_lines(profile)
-        known_by = profile.model if files.profile == path_of(profile.model) else files.profile
-        yield f'Use it with psi="{known_by}".'
     if profile.stopped:
         yield (
             f"Stopped early: {profile.stopped}. The curve is rough then; --looks 1 asks everything."
         )
 
 
-def file_lines(files: ProbeFiles) -> Iterator[str]:
-    """Say what has been written where."""
+def file_lines(profile: PositionProfile, files: ProbeFiles) -> Iterator[str]:
+    """Say what use it is, if any, and what has been written where: lines to copy from."""
+    if profile.accuracy is not None and not math.isnan(profile.psi):
+        known_by = profile.model if files.profile == path_of(profile.model) else files.profile
+        yield f'Use it with psi="{known_by}".'
     yield ""
     yield f"profile  {files.profile}"
     yield f"curve    {files.figure}"
     yield f"answers  {files.journal.path}"
 
 
-def table(profile: PositionProfile) -> Table:
-    """Return the curve, slot by slot."""
+def table(profile: PositionProfile, *, width: int) -> Table:
+    """Return the curve, slot by slot, in at most `width` columns where its figures need no more."""
     built: Table = require("rich.table", extra="eval").Table(
         box=require("rich.box", extra="eval").SIMPLE_HEAD, padding=0
     )
-    built.add_column("slot", justify="right", no_wrap=True)
     curves = [
-        (name, values, n)
+        (values, _figures(name, values, n))
         for name, values, n in (
             (profile.measure, profile.accuracy, profile.n),
             ("distraction", profile.distraction, profile.distraction_n),
         )
         if values is not None
     ]
-    columns = [_cells(values, n, bar=BAR // len(curves)) for _, values, n in curves]
-    for name, _, _ in curves:
-        for heading, side in ((name, "right"), ("95%", "left"), ("", "left")):
-            built.add_column(heading, justify=side, no_wrap=True)  # type: ignore[arg-type]
-    for row, slot in enumerate(profile.slots):
-        built.add_row(str(slot + 1), *(cell for column in columns for cell in column[row]))
+    slots = ["slot", *(str(slot + 1) for slot in profile.slots)]
+    built.add_column(slots[0], justify="right", no_wrap=True)
+    columns = [slots, *(cells for _, figures in curves for cells in figures)]
+    # One column of the terminal stands before the first one of the table, and one after each.
+    left = width - 1 - sum(max(map(len, cells)) + 1 for cells in columns)
+    bar = min(BAR // len(curves), left // len(curves) - 1)
+    block = "█" if _can_say("█") else "#"
+    columns = [slots]
+    for values, (shown, spans) in curves:
+        built.add_column(shown[0], justify="right", overflow="fold")
+        built.add_column(spans[0], overflow="fold")
+        columns += [shown, spans]
+        if bar >= LEAST_BAR:
+            built.add_column("")
+            columns.append(["", *(block * round(bar * value) for value in values)])
+    for row in zip(*(cells[1:] for cells in columns), strict=True):
+        built.add_row(*row)
     return built
 
 
-def _cells(values: Sequence[float], n: int | None, *, bar: int) -> list[tuple[str, str, str]]:
-    block = "█" if _can_say("█") else "#"
+def _figures(name: str, values: Sequence[float], n: int | None) -> tuple[list[str], list[str]]:
+    """Return headings and cells of a curve: its values, and their intervals."""
     spans = [""] * len(values)
     if n is not None and n > 1:
         bounds = zip(*mean_interval(values, n), strict=True)
         spans = [f"[{low:.2f}, {high:.2f}]" for low, high in bounds]
-    return [
-        (f"{value:.3f}", span, block * round(bar * value))
-        for value, span in zip(values, spans, strict=True)
-    ]
+    return [name, *(f"{value:.3f}" for value in values)], ["95%", *spans]
 
 
 def _can_say(text: str) -> bool:

@@ -14,7 +14,7 @@ from shared_core.cli import models
 from shared_core.cli.console import Console
 from shared_core.cli.corpus import open_corpus
 from shared_core.cli.embedding import EmbeddingModel, default_model
-from shared_core.cli.files import default_cache
+from shared_core.cli.files import default_cache, open_journal
 from shared_core.cli.options import psi
 from shared_core.cli.reproduce import failing, papers, report
 from shared_core.cli.reproduce.caus import Measured, configurations
@@ -26,10 +26,9 @@ from shared_core.comparison.failing import Failed
 from shared_core.comparison.markdown import failure_lines
 from shared_core.comparison.wording import counted
 from shared_core.corpora import torch_api_passages, torch_queries
-from shared_core.generation import Asker, Generator, Journal
+from shared_core.generation import Asker, Generator
 from shared_core.generation.asking import Request, Response
 from shared_core.sensitivity import Psi
-from shared_core.sensitivity.profile_files import path_of
 from shared_core.tokens import estimate_tokens
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
@@ -115,7 +114,7 @@ def _retrieved(
 def _answered(
     console: Console, model: Generator, rows: Sequence[Measured]
 ) -> tuple[list[Measured], tuple[Failure, ...]]:
-    asker = Asker.of(model, journal=Journal(path_of(model.name, ".answers.jsonl")))
+    asker = Asker.of(model, journal=open_journal(model.name))
     by_row = [[(prompt,) for prompt in row.prompts] for row in rows]
     requests = [request for row in by_row for request in row]
     different = {*requests}

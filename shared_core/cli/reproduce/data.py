@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from shared_core.checking import check_count
 from shared_core.comparison import ComparisonData, read_comparison
 from shared_core.comparison.wording import counted
 from shared_core.sensitivity import ProbeQuestion, read_questions
@@ -131,8 +132,7 @@ def _is_of_the_probe(path: Path) -> bool:
 def _count(path: Path, n: int | None, there: int) -> int:
     if n is None:
         return there
-    if n < 1:
-        raise ValueError(f"--n must be at least 1, got {n}")
+    check_count(n, "--n")
     if n > there:
         raise ValueError(f"--n {n}: {path} holds {counted(there, 'question')}")
     return n

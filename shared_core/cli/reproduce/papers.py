@@ -9,7 +9,7 @@ from shared_core import __version__
 from shared_core.cli import models
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import Embedding, default_model
-from shared_core.cli.files import default_cache
+from shared_core.cli.files import default_cache, open_journal
 from shared_core.cli.options import add_abstain_template, names, open_template
 from shared_core.cli.reproduce import (
     data,
@@ -22,9 +22,8 @@ from shared_core.cli.reproduce.tables import check_output, save
 from shared_core.cli.reranker import open_reranker
 from shared_core.comparison import PIPELINES, ComparisonData
 from shared_core.comparison.pipelines import RERANKED, Retrieval
-from shared_core.generation import Generator, Journal
+from shared_core.generation import Generator
 from shared_core.generation.templates import ABSTAIN, ANSWER
-from shared_core.sensitivity.profile_files import path_of
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -117,7 +116,7 @@ def _positional_bias(arguments: argparse.Namespace) -> int:
         found = positional_bias.Experiment(
             console=console,
             model=model,
-            journal=Journal(path_of(model.name, ".answers.jsonl")),
+            journal=open_journal(model.name),
             template=ANSWER,
             abstain=abstain,
             retrieval=retrieval,
@@ -139,7 +138,7 @@ def _good_positions(arguments: argparse.Namespace) -> int:
     experiment = good_positions.Experiment(
         console=console,
         model=model,
-        journal=Journal(path_of(model.name, ".answers.jsonl")),
+        journal=open_journal(model.name),
         questions=questions,
     )
     found = good_positions_report.Tables.of(experiment)

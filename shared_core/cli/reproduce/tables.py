@@ -15,6 +15,7 @@ from shared_core._extras import require
 from shared_core.arrays import Scores
 from shared_core.atomic import write_whole
 from shared_core.cli.console import Console
+from shared_core.cli.files import check_file
 from shared_core.comparison.wording import counted
 from shared_core.evaluation import bootstrap_interval
 
@@ -101,12 +102,14 @@ def watched(console: Console, what: str, total: int) -> Iterator[Callable[[int],
 
 
 def check_output(path: Path | None) -> None:
-    """Raise ValueError if the folder of an output file is not there."""
+    """Raise ValueError if an output file is a folder, or its folder is not there."""
     if path is not None and not path.parent.is_dir():
         raise ValueError(f"--output {path}: there is no such folder")
+    if path is not None:
+        check_file(path)
 
 
 def save(found: Mapping[str, Any], path: Path, console: Console) -> None:
     """Write a result as JSON, and say where."""
     write_whole(path, json.dumps(found, indent=1) + "\n")
-    console.say(f"Every outcome is in {path}")
+    console.say(f"Every outcome is in {path}", whole=True)

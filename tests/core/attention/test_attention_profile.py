@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,8 +41,25 @@ def test_every_value_is_a_share_and_the_same_each_time() -> None:
 
 def test_too_few_passages_are_named() -> None:
     """As by the probe."""
-    with pytest.raises(ValueError, match="k must be at least 3, got 2"):
+    with pytest.raises(ValueError, match="k must be an integer >= 3, got 2"):
         attention_profile(reader("uniform"), questions(2), k=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": 1.5}, "seed must be an integer >= 0, got 1.5"),
+        ({"confidence": 1.0}, "confidence must lie between 0 and 1, got 1.0"),
+    ],
+)
+def test_what_the_interval_needs_is_checked_before_the_model_is_asked(
+    options: dict[str, Any], message: str
+) -> None:
+    """Not once all is read."""
+    asked: list[int] = []
+    with pytest.raises(ValueError, match=message):
+        attention_profile(reader("uniform"), questions(2), k=3, on_answer=asked.append, **options)
+    assert asked == []
 
 
 def test_the_command_measures_it(

@@ -195,7 +195,7 @@ def test_bad_input_is_named_before_anything_is_answered() -> None:
     for asked, k, message in (
         (questions(1), 10, "at least 2 questions, got 1"),
         ([], 10, "no questions to ask"),
-        (questions(3), 2, "k must be at least 3, got 2"),
+        (questions(3), 2, "k must be an integer >= 3, got 2"),
         (questions(3), 11, "has 9 distractors, and k=11 passages take 10"),
         ([*questions(2), long], 4, r"prompt 2 has \d+ tokens, .*more than the 512 that uniform"),
     ):

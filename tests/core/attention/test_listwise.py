@@ -72,5 +72,5 @@ def test_a_proper_answer_is_taken_at_its_word(ranking: list[int]) -> None:
 
 def test_there_are_no_fewer_than_no_passages() -> None:
     """By name."""
-    with pytest.raises(ValueError, match="n must be >= 0, got -1"):
+    with pytest.raises(ValueError, match="n must be an integer >= 0, got -1"):
         parse_permutation("[1]", -1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from transformers import BloomConfig, BloomForCausalLM, DynamicCache, LlamaConfi
 
 from shared_core.arrays import Scores
 from shared_core.attention.layers import layer_sets
+from shared_core.attention.passes import can_crop
 from shared_core.attention.reading import (
     AnswerAttention,
     answer_with_attention,
@@ -21,7 +23,7 @@ from shared_core.attention.reading import (
 )
 from shared_core.attention.rows import LayerCall
 from shared_core.errors import GenerationError
-from shared_core.generation.hugging_face import HuggingFaceModel
+from shared_core.generation.hugging_face import HuggingFaceModel, evaluating
 from tests.core.attention.models import CONFIGS, PAIRS, WINDOW, reference, some_tokens, tiny
 from tests.core.generation.test_hugging_face import trained_tokenizer
 
@@ -82,6 +84,12 @@ def expected_scores(
     }
 
 
+def continued(model: HuggingFaceModel, prompts: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """Return the tokens of the answers as the model gives them while nothing is recorded."""
+    with evaluating(model.model):
+        return [tuple(ids) for ids in model.continued(prompts, model.max_new_tokens).answers]
+
+
 def assert_scores(
     found: AnswerAttention, expected: Mapping[tuple[str, str], Scores], tolerance: float = 1e-5
 ) -> None:
@@ -110,8 +118,7 @@ def test_answers_are_those_of_generate_and_scores_those_of_eager_attention(
         layers = FAR if mixed else HALVES
         expected = expected_scores(kind, prompt, each.answer_ids, span, layers)
         assert_scores(each, expected, tolerance)
-        (alone,) = model._answers([prompt])
-        assert each.answer == alone
+        assert [each.answer_ids] == continued(model, [prompt])
         assert len(each.answer_ids) == NEW or each.answer_ids[-1] == END
 
 
@@ -147,7 +154,10 @@ def test_an_answer_ends_where_the_model_ends_it(tokenizer: Any) -> None:
     ours = HuggingFaceModel(model, tokenizer, max_new_tokens=NEW, batch_size=3)
     found = answer_with_attention(ours, PROMPTS, query_spans=SPANS)
     assert [each.answer_ids for each in found] == [long, short[:3], empty[:1]]
-    assert [each.answer for each in found] == ours._answers(PROMPTS)
+    assert [each.answer_ids for each in found] == continued(ours, PROMPTS)
+    for each in found:
+        words = [token for token in each.answer_ids if token not in ends]
+        assert each.answer == tokenizer.decode(words, skip_special_tokens=True).strip()
     for prompt, span, each in zip(PROMPTS, SPANS, found, strict=True):
         assert_scores(each, expected_scores("llama", prompt, each.answer_ids, span, ends=ends))
     assert found[2].answer == ""
@@ -192,7 +202,7 @@ def test_what_the_tokenizer_skips_is_no_part_of_the_answer() -> None:
     assert word not in tokenizer.all_special_ids
     ours = HuggingFaceModel(tiny("llama"), tokenizer)
     found = attention_of_answer(ours, PROMPTS[0], [word, 50])
-    assert found.answer == ours.text_of([50], [])
+    assert found.answer == ours.text_of([50])
     assert np.array_equal(found.scores["answer", "all"], found.scores["first", "all"])
 
 
@@ -292,6 +302,18 @@ def test_a_cache_that_cannot_be_cropped_is_not_used(ours: HuggingFaceModel) -> N
         attention_of_answer(ours, prompt, answer, cache=DynamicCache(config=ours.model.config))
 
 
+@pytest.mark.parametrize("able", [True, False])
+def test_every_layer_must_be_croppable_where_the_cache_does_not_say(able: bool) -> None:
+    """As in transformers 4, where the base class of caches has `crop`, and hands it on."""
+
+    def crop(_: int) -> None: ...
+
+    layers = [SimpleNamespace(crop=crop), SimpleNamespace(crop=crop)]
+    if not able:
+        del layers[1].crop
+    assert can_crop(SimpleNamespace(crop=crop, layers=layers), to_hold=9) is able
+
+
 @pytest.mark.parametrize("with_cache", [False, True])
 def test_no_answer_is_read_at_the_last_token_of_the_prompt(
     ours: HuggingFaceModel, with_cache: bool
@@ -373,7 +395,7 @@ def test_a_prompt_that_no_layer_sees_is_warned_of(tokenizer: Any, ours: HuggingF
 def test_bad_input_is_refused_by_name(ours: HuggingFaceModel) -> None:
     """Before the model has run."""
     prompt = PROMPTS[0]
-    with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="max_new_tokens must be an integer >= 1, got 0"):
         answer_with_attention(ours, [prompt], max_new_tokens=0)
     with pytest.raises(ValueError, match="prompt 1 is empty"):
         answer_with_attention(ours, [prompt, []])

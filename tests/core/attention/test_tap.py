@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import BloomConfig, BloomForCausalLM, DynamicCache, StaticCache
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
@@ -24,6 +25,10 @@ from tests.core.attention.models import PAIRS, WINDOW, reference, some_tokens, t
 N = 3 * WINDOW
 IDS = some_tokens(N)
 EACH_LAYER = {str(layer): {layer} for layer in range(3)}
+NEEDS_TRANSFORMERS_5 = pytest.mark.skipif(
+    int(transformers.__version__.split(".")[0]) < 5,
+    reason="a static window that is full takes one token at a time in transformers 4",
+)
 
 
 class Rows:
@@ -212,13 +217,18 @@ def test_without_a_cache_no_row_counts_twice() -> None:
 @torch.no_grad()
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])
 @pytest.mark.parametrize("kind", ["llama", "mistral, window", "gemma3"])
-def test_positions_are_right_in_a_static_cache(kind: str, implementation: str) -> None:
+@pytest.mark.parametrize(
+    "sizes", [(N - 2, 1, 1), pytest.param((N - 8, 6, 1, 1), marks=NEEDS_TRANSFORMERS_5)], ids=str
+)
+def test_positions_are_right_in_a_static_cache(
+    kind: str, implementation: str, sizes: Sequence[int]
+) -> None:
     """It has room behind the last token, and a window's is rolled."""
     model = tiny(kind, implementation)
     rows = Rows()
     cache = StaticCache(config=model.config, max_cache_len=N + 7)
     with tapped(model, rows, layers=EACH_LAYER, width=N) as tap:
-        in_chunks(model, torch.tensor([IDS]), (N - 8, 6, 1, 1), cache)
+        in_chunks(model, torch.tensor([IDS]), sizes, cache)
     np.testing.assert_allclose(recorded(tap, rows), reference(kind, IDS).mean(1), rtol=0, atol=1e-5)
 
 

@@ -81,7 +81,9 @@ def test_documents_of_a_file_are_named_by_id(tmp_path: Path) -> None:
     ("line", "message"),
     [
         ("{", "Expecting"),
-        ("[1]", "expected an object"),
+        ("1", "expected an object, got 1"),
+        ("[", "expected one object a line (JSON Lines), not one array, got ["),
+        (f"[{json.dumps(ASKED)}]", "expected one object a line (JSON Lines), not one array"),
         (
             {"_id": 1, "text": "Q", "answers": ["a"]},
             'no field "question"; it has _id, text, answers',
@@ -126,6 +128,22 @@ def test_a_malformed_line_is_named(tmp_path: Path, line: Any, message: str) -> N
     assert message in str(caught.value)
 
 
+def test_an_array_is_not_shown_whole(tmp_path: Path) -> None:
+    """It may be the whole file."""
+    path = write(tmp_path / "q.jsonl", [{**ASKED, "documents": ["x" * 10_000]}] * 50)
+    with pytest.raises(ValueError, match="not one array") as caught:
+        read_comparison(path)
+    assert len(str(caught.value)) < 300
+
+
+def test_gold_of_a_file_of_documents_is_named_by_id(tmp_path: Path) -> None:
+    """Numbers are places in a ranked list, and here is none."""
+    corpus = write(tmp_path / "d.jsonl", {"id": "12", "text": "x"})
+    path = write(tmp_path / "q.jsonl", {**ASKED, "gold": [12]})
+    with pytest.raises(ValueError, match='gold 12 is no id: ids are strings, as in "12"'):
+        read_comparison(path, corpus)
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -157,7 +175,7 @@ def test_a_file_without_enough_questions_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "q.jsonl", {**ASKED, "documents": ["x"]})
     with pytest.raises(ValueError, match=r"n=2: .* holds 1 question$"):
         read_comparison(path, n=2)
-    with pytest.raises(ValueError, match="n must be at least 1 question, got 0"):
+    with pytest.raises(ValueError, match="n must be an integer >= 1, got 0"):
         read_comparison(path, n=0)
 
 

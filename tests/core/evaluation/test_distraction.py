@@ -180,9 +180,9 @@ def test_what_cannot_be_measured_is_refused() -> None:
         JudgedRanking(question="Who", passages=("a",), relevant=(True, False))
     with pytest.raises(ValueError, match="blank"):
         JudgedRanking(question=" ", passages=(), relevant=())
-    with pytest.raises(ValueError, match="samples must be at least 1 answer, got 0"):
+    with pytest.raises(ValueError, match="samples must be an integer >= 1, got 0"):
         distracting_effect(Abstainer(), RANKINGS, samples=0)
-    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
         distraction_measures(RANKINGS, [(0, 0, 0), (0,)], ks=[0])
     with pytest.raises(ValueError, match="one value for each passage"):
         distraction_measures(RANKINGS, [(0, 0), (0,)], ks=[1])

@@ -368,7 +368,7 @@ def test_a_confidence_is_a_probability(confidence: float) -> None:
 def test_other_slips_are_named() -> None:
     """No resample, arrays that do not match, a statistic of one mean instead of many."""
     rows = np.ones((5, 2))
-    with pytest.raises(ValueError, match="resamples must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="resamples must be an integer >= 1, got 0"):
         bootstrap_interval(rows, first, resamples=0)
     with pytest.raises(ValueError, match=r"to shape \(10000,\), got shape \(\)"):
         bootstrap_interval(rows, lambda means: np.float64(1))  # type: ignore[arg-type, return-value]

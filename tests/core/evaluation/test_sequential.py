@@ -121,8 +121,8 @@ def test_looks_are_evenly_spaced_and_never_at_a_handful(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"total": 0}, "total must be at least 1 question, got 0"),
-        ({"total": 100, "count": 0}, "count must be at least 1 look, got 0"),
+        ({"total": 0}, "total must be an integer >= 1, got 0"),
+        ({"total": 100, "count": 0}, "count must be an integer >= 1, got 0"),
         ({"total": 100, "confidence": 95}, "confidence must lie between 0 and 1, got 95"),
     ],
 )
@@ -211,7 +211,7 @@ def test_a_slot_that_is_edge_and_middle_counts_as_middle() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"remaining": -1}, "remaining must be at least 0 questions, got -1"),
+        ({"remaining": -1}, "remaining must be an integer >= 0, got -1"),
         ({"edges": [0, 3]}, r"there are 3 columns, got \[0, 3\]"),
         ({"middle": [-1]}, r"there are 3 columns, got \[-1\]"),
         ({"outcomes": np.ones(3)}, r"questions by slots, got shape \(3,\)"),

@@ -381,8 +381,10 @@ def test_what_cannot_be_compared_is_refused() -> None:
         minimum_detectable_effect([0.5])
     with pytest.raises(ValueError, match=r"\[-1, 1\], got 2.0"):
         minimum_detectable_effect([0.5, 2.0])
-    with pytest.raises(ValueError, match="n must be at least 1 question, got 0"):
+    with pytest.raises(ValueError, match="n must be an integer >= 1, got 0"):
         minimum_detectable_effect([0.5, 0.1], n=0)
+    with pytest.raises(ValueError, match=r"n must be an integer >= 1, got 2\.5"):
+        minimum_detectable_effect([0.5, 0.1], n=2.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"between 0 and 1, got 1\.5"):
         questions_needed([0.5, 0.1], 0.1, power=1.5)
     with pytest.raises(ValueError, match=r"effect must be a difference in \(0, 1\], got 0"):

@@ -110,5 +110,5 @@ def test_what_cannot_be_measured_is_refused() -> None:
         rescued_by_neighbour([[]], [[], []], [ANSWER])
     with pytest.raises(ValueError, match="no characters"):
         span_recall([[]], [Extent("manual", 5, 5)])
-    with pytest.raises(ValueError, match="k must be at least 1 or None, got 0"):
+    with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
         span_recall([[ANSWER]], [ANSWER], k=0)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
+import pickle
 import warnings
+from collections.abc import Callable
 from dataclasses import fields
 
 import numpy as np
@@ -260,6 +263,24 @@ def test_deleting_all_that_is_near_a_foreign_question_asks_for_a_new_fit() -> No
         gate.decide(0.5)
 
 
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda gate: pickle.loads(pickle.dumps(gate))]
+)
+def test_a_copy_decides_alike_and_is_changed_by_itself(
+    copied: Callable[[VectorCandidates], VectorCandidates],
+) -> None:
+    ids, vectors, owners, pseudo, foreign = synthetic()
+    gate = VectorCandidates.fit(
+        ids, vectors, owners, pseudo, negatives=foreign, policy=0.2, threshold=0.01
+    )
+    again = copied(gate)
+    assert [again.decide(s) for s in (0.1, 0.5, 0.9)] == [gate.decide(s) for s in (0.1, 0.5, 0.9)]
+    again.delete(ids[:10])
+    assert (len(again), len(gate)) == (len(ids) - 10, len(ids))
+    again.add(ids[:10], vectors[:10], [], np.empty((0, 16), np.float32))
+    assert len(again) == len(ids)
+
+
 def test_progress_counts_the_contexts() -> None:
     """In parts, adding up."""
     ids, vectors, owners, pseudo, foreign = synthetic(5000)
@@ -294,8 +315,8 @@ def test_fitting_changes_nothing_of_the_callers() -> None:
         warnings.simplefilter("error")
         gate = VectorCandidates.fit(ids, vectors, owners, pseudo, negatives=foreign)
         longer = VectorCandidates.fit(ids, 3 * vectors, owners, pseudo, negatives=foreign)
-    for array, copy in zip((vectors, pseudo, foreign), copies, strict=True):
-        np.testing.assert_array_equal(array, copy)
+    for array, before in zip((vectors, pseudo, foreign), copies, strict=True):
+        np.testing.assert_array_equal(array, before)
     assert gate.levels.edge == pytest.approx(longer.levels.edge, abs=1e-6)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -32,7 +34,7 @@ from shared_core.gating import (
 )
 from shared_core.gating.pseudo_queries import telling_words
 from shared_core.generation import CallableModel
-from tests.core.gating.conftest import highest
+from tests.core.gating.conftest import highest, synthetic
 from tests.core.gating.texts import ASKED, ELSEWHERE, PASSAGES
 
 
@@ -53,7 +55,7 @@ def test_key_phrases_are_the_rare_words_in_their_own_order() -> None:
     ]
     assert key_phrases(texts, count=2)[2] == "comb wild"
     assert key_phrases(["a b"]) == ["a b"], "nothing telling: the text itself"
-    with pytest.raises(ValueError, match="count must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="count must be an integer >= 1, got 0"):
         key_phrases(texts, count=0)
 
 
@@ -63,7 +65,7 @@ def test_a_query_is_cut_down_to_what_tells_in_the_corpus() -> None:
     words.add(["the bee makes the honey", "the bee makes the wax"])
     assert telling_words("does the bee like the honey", words, count=3) == "does like honey"
     assert telling_words("a b", words) == "a b"
-    with pytest.raises(ValueError, match="count must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="count must be an integer >= 1, got 0"):
         telling_words("honey", words, count=0)
 
 
@@ -181,7 +183,7 @@ def test_labelled_queries_choose_a_policy_and_threshold(
     assert choice == choose(gate, positives, negatives), "deterministic"
     with pytest.raises(ValueError, match="negatives: at least 5 queries, got 2"):
         choose(gate, positives, negatives[:2])
-    with pytest.raises(ValueError, match="folds must be at least 2, got 1"):
+    with pytest.raises(ValueError, match="folds must be an integer >= 2, got 1"):
         choose(gate, positives, negatives, folds=1)
 
 
@@ -209,6 +211,25 @@ def test_drift_is_told_once_and_again_after_it_came_back(gate: VectorCandidates)
         assert [monitor.observe(1.0) for _ in range(20)][-1]
     with pytest.raises(ValueError, match="window must be at least 20, got 5"):
         DriftMonitor(gate, window=5)
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda monitor: pickle.loads(pickle.dumps(monitor))]
+)
+def test_a_copied_monitor_watches_by_itself(
+    copied: Callable[[DriftMonitor], DriftMonitor],
+) -> None:
+    """From what it had seen when it was copied."""
+    ids, vectors, owners, pseudo, foreign = synthetic()
+    gate = VectorCandidates.fit(ids, vectors, owners, pseudo, negatives=foreign)
+    monitor, inside = DriftMonitor(gate, window=20), gate.levels.edge + 0.1
+    for _ in range(19):
+        monitor.observe(inside)
+    again = copied(monitor)
+    assert not monitor.observe(inside)
+    with pytest.warns(UserWarning, match="left the fitted distribution"):
+        assert any(again.observe(0.0) for _ in range(20))
+    assert not monitor.observe(inside)
 
 
 def test_threads_may_share_a_monitor(gate: VectorCandidates) -> None:

@@ -211,9 +211,9 @@ def test_waits_are_told_in_the_calling_thread(waits: list[float]) -> None:
 
 
 @pytest.mark.parametrize("option", ["batch_size", "concurrency", "attempts"])
-@pytest.mark.parametrize("value", [0, -3])
-def test_options_below_one_are_refused(option: str, value: int) -> None:
-    with pytest.raises(ValueError, match=rf"{option} must be at least 1, got {value}"):
+@pytest.mark.parametrize("value", [0, -3, 2.5, True, None])
+def test_options_that_count_nothing_are_refused(option: str, value: object) -> None:
+    with pytest.raises(ValueError, match=rf"{option} must be an integer >= 1, got {value}"):
         Asker(name="m", call=Model(), **{option: value})  # type: ignore[arg-type]
 
 

@@ -12,6 +12,7 @@ import pytest
 from shared_core.generation import callables
 from shared_core.generation.base import Generator, ScoringModel
 from shared_core.generation.callables import CallableModel, as_generator
+from shared_core.generation.identity import model_identity
 
 
 def shout(prompts: Sequence[str]) -> list[str]:
@@ -150,7 +151,8 @@ def test_another_name_adds_nothing_either() -> None:
     assert not isinstance(model, ScoringModel)
     assert model.generate(["a"]) == ["A"]
     kept = [getattr(model, name) for name in ("name", "batch_size", "concurrency", "identity")]
-    assert kept == ["mine", 1, 1, "plain"], "its answers are those of the model itself"
+    own = [1, 1, model_identity(Plain())]
+    assert kept == ["mine", *own], "its answers are those of the model itself"
 
 
 @pytest.mark.parametrize("kind", [Foreign, Derived])

@@ -129,8 +129,6 @@ def tokenizer() -> PreTrainedTokenizerFast:
 @pytest.fixture
 def warned() -> Iterator[list[str]]:
     """What transformers logs during the test; each of its warnings, also those it gives once."""
-    from transformers.utils import logging as transformers_logging
-
     records: list[str] = []
 
     class Keep(logging.Handler):
@@ -138,9 +136,10 @@ def warned() -> Iterator[list[str]]:
             records.append(record.getMessage())
 
     handler = Keep()
-    transformers_logging.add_handler(handler)
+    library = logging.getLogger("transformers")
+    library.addHandler(handler)
     yield records
-    transformers_logging.remove_handler(handler)
+    library.removeHandler(handler)
 
 
 @torch.no_grad()
@@ -410,9 +409,9 @@ def test_a_prompt_that_does_not_fit_is_refused_and_not_cut(kind: str, warned: li
 
 def test_numbers_out_of_range_are_refused(llama: Any, tokenizer: Any) -> None:
     """By name and value."""
-    with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="max_new_tokens must be an integer >= 1, got 0"):
         HuggingFaceModel(llama, tokenizer, max_new_tokens=0)
-    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="batch_size must be an integer >= 1, got 0"):
         HuggingFaceModel(llama, tokenizer, batch_size=0)
 
 

@@ -98,9 +98,10 @@ def test_openai_connections_and_timeouts_pass() -> None:
 
 
 def test_langchains_errors_of_openai_pass_too() -> None:
-    """Subclasses, known by the names of their bases."""
+    """Subclasses, known by the names of their bases; its first versions have none."""
     classes = pytest.importorskip("langchain_openai.chat_models.base")
-    assert is_transient(classes.OpenAITimeoutError(request=REQUEST))
+    timeout = getattr(classes, "OpenAITimeoutError", openai.APITimeoutError)
+    assert is_transient(timeout(request=REQUEST))
     assert is_transient(caused(RuntimeError("the chain failed"), of_openai(429)))
 
 

@@ -27,7 +27,7 @@ def test_both_curves_and_their_bands_are_in_it(tmp_path: Path) -> None:
     """One band a curve, where the number of questions is known."""
 
     def bands(profile: PositionProfile) -> int:
-        return draw_profile(profile, tmp_path / "c.svg").read_text().count("FillBetweenPoly")
+        return draw_profile(profile, tmp_path / "c.svg").read_text().count("fill-opacity: 0.2")
 
     assert bands(PROFILE) == 2
     assert bands(replace(PROFILE, distraction_n=None)) == 1

@@ -437,15 +437,18 @@ def test_a_model_that_fails_leaves_what_it_answered(tmp_path: Path) -> None:
     path = tmp_path / "j.jsonl"
 
     class Failing(SlotReader):
+        up_to = 12
+
         def generate(self, prompts: Sequence[str]) -> list[str]:
-            if len(self.asked) >= 12:
+            if len(self.asked) >= self.up_to:
                 raise RuntimeError("out of order")
             return super().generate(prompts)
 
     with pytest.raises(GenerationError, match=r"out of order; 12 of 25 answers are kept in"):
         EXACT.run(Failing(U_SHAPE), questions(5, 5), journal=Journal(path))
     assert len(path.read_text().splitlines()) == 12
-    healthy = SlotReader(U_SHAPE)
+    healthy = Failing(U_SHAPE)
+    healthy.up_to = 25
     EXACT.run(healthy, questions(5, 5), journal=Journal(path))
     assert len(healthy.asked) == 13
 
@@ -486,17 +489,23 @@ def test_progress_adds_up() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 2}, "k must be at least 3, got 2"),
-        ({"k": 1}, "k must be at least 3, got 1"),
+        ({"k": 2}, "k must be an integer >= 3, got 2"),
+        ({"k": 1}, "k must be an integer >= 3, got 1"),
         ({"grader": "bleu"}, "bleu"),
         ({"confidence": 1.0}, "confidence must lie between 0 and 1, got 1.0"),
-        ({"looks": 0}, "looks must be at least 1, got 0"),
-        ({"max_calls": 0}, "max_calls must be at least 1, got 0"),
-        ({"seed": -1}, "seed must be >= 0, got -1"),
+        ({"looks": 0}, "looks must be an integer >= 1, got 0"),
+        ({"max_calls": 0}, "max_calls must be an integer >= 1, got 0"),
+        ({"seed": -1}, "seed must be an integer >= 0, got -1"),
         ({"measure": "vibes"}, "'accuracy', 'logprob' or 'distraction', got 'vibes'"),
-        ({"attempts": 0}, "attempts must be at least 1, got 0"),
-        ({"concurrency": -1}, "concurrency must be at least 1, got -1"),
-        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ({"attempts": 0}, "attempts must be an integer >= 1, got 0"),
+        ({"concurrency": -1}, "concurrency must be an integer >= 1, got -1"),
+        ({"batch_size": 0}, "batch_size must be an integer >= 1, got 0"),
+        ({"k": 4.5}, "k must be an integer >= 3, got 4.5"),
+        ({"k": None}, "k must be an integer >= 3, got None"),
+        ({"seed": 1.5}, "seed must be an integer >= 0, got 1.5"),
+        ({"seed": True}, "seed must be an integer >= 0, got True"),
+        ({"attempts": 2.5}, "attempts must be an integer >= 1, got 2.5"),
+        ({"k": 5, "slots": (0.0, 2.0, 4.0)}, "a slot must be an integer >= 0, got 0.0"),
         ({"k": 5, "slots": (0, 4)}, r"slots must ascend and hold \(0, 2, 4\), got \(0, 4\)"),
         ({"k": 5, "slots": (4, 2, 0)}, "slots must ascend"),
         ({"k": 5, "slots": (0, 2, 4, 5)}, r"slots must lie in 0..4, got \(0, 2, 4, 5\)"),
@@ -507,6 +516,17 @@ def test_options_out_of_range_are_named(options: dict[str, object], message: str
     """When the probe is made, not in the middle of the work."""
     with pytest.raises(ValueError, match=message):
         Probe(**options)  # type: ignore[arg-type]
+
+
+def test_numbers_of_numpy_are_as_good_as_plain_ones(tmp_path: Path) -> None:
+    """Whatever comes of a computation is kept with the profile, and read back."""
+    probe = Probe(k=np.int64(5), slots=np.array([0, 2, 4]), seed=np.int32(3), looks=np.int64(1))  # type: ignore[arg-type]
+    profile = probe.run(SlotReader(U_SHAPE), questions(3, 5))
+    assert profile == replace(
+        Probe(k=5, slots=(0, 2, 4), seed=3, looks=1).run(SlotReader(U_SHAPE), questions(3, 5)),
+        date=profile.date,
+    )
+    assert PositionProfile.load(profile.save(tmp_path / "p.json")) == profile
 
 
 def test_no_questions_and_too_few_distractors_are_named() -> None:

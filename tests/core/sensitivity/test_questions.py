@@ -60,10 +60,9 @@ def test_a_longer_probe_begins_with_the_shorter_one() -> None:
 @pytest.mark.parametrize(("n", "k"), [(0, 5), (5, 0), (-1, 5)])
 def test_numbers_below_one_are_named(n: int, k: int) -> None:
     """By both kinds of generated questions."""
-    with pytest.raises(ValueError, match=f"n={n}, k={k}"):
-        key_value_questions(n, k=k)
-    with pytest.raises(ValueError, match=f"n={n}, k={k}"):
-        torch_questions(n, k=k)
+    for questions in (key_value_questions, torch_questions):
+        with pytest.raises(ValueError, match=f"[nk] must be an integer >= 1, got {min(n, k)}"):
+            questions(n, k=k)
 
 
 def test_questions_of_the_torch_api_are_answered_by_their_passage_alone() -> None:
@@ -100,7 +99,10 @@ def test_a_file_is_read_with_its_optional_parts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ([], "expected an object"),
+        ("text", 'expected an object, got "text"'),
+        ([], r"expected one object a line \(JSON Lines\), not one array, got \[\]$"),
+        ([WHOLE] * 500, r'not one array, got \[{"question": .{60,70}\.\.\.$'),
+        ({**WHOLE, "gold": ["x"] * 500}, r'gold must be a string, got \["x", .{60,75}\.\.\.$'),
         ({**WHOLE, "gold": ""}, "has no gold passage"),
         ({"q": "q", "answer": "a"}, 'no field "question"; it has q, answer'),
         (

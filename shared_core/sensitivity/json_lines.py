@@ -1,0 +1,59 @@
+"""Files of JSON lines that people write by hand: one object a line, and errors that say where."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_MOST = 80
+"""Characters of a value that an error shows."""
+
+
+def read_lines(path: Path, parse: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
+    """Yield what `parse` makes of the object on each line; blank lines are passed over.
+
+    Raises
+    ------
+    ValueError
+        If a line holds no object, or `parse` raises it; the message names file and line.
+    OSError
+        If the file cannot be read.
+    """
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        if line.strip():
+            try:
+                yield parse(_object(line.decode("utf-8-sig")))
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"{path}, line {number}: {error}") from error
+
+
+def _object(line: str) -> Mapping[str, Any]:
+    if line.lstrip().startswith("["):
+        raise ValueError(
+            f"expected one object a line (JSON Lines), not one array, got {shortened(line.strip())}"
+        )
+    data = json.loads(line)
+    if not isinstance(data, Mapping):
+        raise ValueError(f"expected an object, got {shown(data)}")
+    return data
+
+
+def check_fields(data: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Raise ValueError if a field is not there at all; the message names those that are."""
+    for name in names:
+        if name not in data:
+            raise ValueError(f'no field "{name}"; it has {", ".join(data) or "none"}')
+
+
+def shown(value: Any) -> str:
+    """Return a value as JSON, shortened for an error."""
+    return shortened(json.dumps(value, ensure_ascii=False))
+
+
+def shortened(text: str) -> str:
+    """Return as much of a text as an error shows."""
+    return text if len(text) <= _MOST else f"{text[: _MOST - 3]}..."
