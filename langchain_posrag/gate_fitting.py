@@ -1,8 +1,9 @@
-"""Fitting a gate on what a retriever of LangChain searches."""
+"""Fitting a gate on what a retriever of LangChain searches, or reading one for it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Unpack
 
 from langchain_core.documents import Document
@@ -13,7 +14,7 @@ from langchain_core.runnables import RunnableBinding
 from langchain_posrag.documents import id_of
 from langchain_posrag.retrievers import CAUSRetriever
 from shared_core import HybridIndex
-from shared_core.gating import ContextGate
+from shared_core.gating import ContextGate, Transform
 from shared_core.gating.fitting import FitArguments, as_queries, fit_gate, fit_index
 from shared_core.gating.foreign import Embed
 
@@ -53,6 +54,17 @@ def fitted(
     else:
         raise ValueError(f"{type(retriever).__name__} does not tell its documents: give contexts=")
     return gate, model
+
+
+def loaded(
+    path: str | Path,
+    retriever: RetrieverLike,
+    embeddings: Embeddings | None,
+    transform: Transform,
+) -> tuple[ContextGate, Embeddings]:
+    """Read a gate, and return it with the model; see `GateOptions.load`."""
+    model = model_of(retriever, embeddings)
+    return ContextGate.load(path, embed=embed_with(model), transform=transform), model
 
 
 def embed_with(embeddings: Embeddings) -> Embed:

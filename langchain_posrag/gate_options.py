@@ -17,7 +17,7 @@ from langchain_core.runnables.utils import ConfigurableFieldSpec
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
 
 from langchain_posrag.gate_documents import Gated, let_through, read
-from langchain_posrag.gate_fitting import embed_with, fitted, model_of, own_retriever
+from langchain_posrag.gate_fitting import fitted, loaded, own_retriever
 from shared_core.gating import ContextGate, Transform, identity
 from shared_core.gating.evidence import Embedded, aevidence, evidence
 from shared_core.gating.fitting import FitArguments
@@ -130,8 +130,7 @@ class GateOptions(BaseModel):
         ValueError
             If there are no embeddings, or as `ContextGate.load`.
         """
-        model = model_of(retriever, embeddings)
-        gate = ContextGate.load(path, embed=embed_with(model), transform=transform)
+        gate, model = loaded(path, retriever, embeddings, transform)
         return cls(retriever=retriever, gate=gate, embeddings=model, include_scores=include_scores)
 
     @property

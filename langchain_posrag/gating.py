@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Self, Unpack
 
 from langchain_core.callbacks import (
@@ -18,8 +19,9 @@ from pydantic import ConfigDict, InstanceOf
 from typing_extensions import override
 
 from langchain_posrag.gate_documents import Gated
+from langchain_posrag.gate_fitting import fitted, loaded
 from langchain_posrag.gate_options import GateOptions
-from shared_core.gating import GatedPrompts, unwrapped
+from shared_core.gating import GatedPrompts, Transform, identity, unwrapped
 from shared_core.gating.fitting import FitArguments
 
 
@@ -95,10 +97,36 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
         **fit: Unpack[FitArguments],
     ) -> Self:
         """Do what `GateOptions.from_retriever` does, with prompts of one's own if given."""
-        gate = super().from_retriever(
-            retriever, embeddings, contexts, include_scores=include_scores, **fit
+        gate, model = fitted(retriever, embeddings, contexts, **fit)
+        return cls(
+            retriever=retriever,
+            gate=gate,
+            embeddings=model,
+            prompts=GatedPrompts() if prompts is None else prompts,
+            include_scores=include_scores,
         )
-        return gate if prompts is None else gate.model_copy(update={"prompts": prompts})
+
+    @override
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        retriever: RetrieverLike,
+        embeddings: Embeddings | None = None,
+        *,
+        transform: Transform = identity,
+        prompts: GatedPrompts | None = None,
+        include_scores: bool = True,
+    ) -> Self:
+        """Do what `GateOptions.load` does, with prompts of one's own if given: none are saved."""
+        gate, model = loaded(path, retriever, embeddings, transform)
+        return cls(
+            retriever=retriever,
+            gate=gate,
+            embeddings=model,
+            prompts=GatedPrompts() if prompts is None else prompts,
+            include_scores=include_scores,
+        )
 
     @override
     def invoke(

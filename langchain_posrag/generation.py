@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any
 
 from langchain_core.language_models import BaseLanguageModel
@@ -11,8 +13,9 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 
 from shared_core._extras import require
+from shared_core.checking import check_count
 from shared_core.errors import GenerationError
-from shared_core.generation.identity import identity_of
+from shared_core.generation.identity import identity_of, source_of
 
 _NO_KEY = "none"  # a server on one's own machine wants no key, its client does
 
@@ -38,25 +41,28 @@ class LangChainModel:
     TypeError
         If `model` cannot be invoked.
     ValueError
-        If `concurrency` is below 1.
+        If `concurrency` is no integer >= 1.
     """
 
     batch_size = 1
 
     identity: str
-    """Name and a hash of how the model is set up: another prompt or address is another model."""
+    """Name, and a hash of how the model is set up and of the functions and classes that are no part
+    of LangChain, each with its module: another prompt, address or function is another model, and
+    asked anew. Not noticed is a change of what these import or ask: a helper of another module, a
+    server's new weights. See `shared_core.generation.identity.source_of`."""
 
     def __init__(
         self, model: Runnable[str, Any], *, name: str | None = None, concurrency: int = 4
     ) -> None:
         if not isinstance(model, Runnable):
             raise TypeError(f"a LangChain model or chain is a Runnable, got {model!r}")
-        if concurrency < 1:
-            raise ValueError(f"concurrency must be at least 1, got {concurrency}")
         self.model = model
         self.name = name if name is not None else _name_of(model)
-        self.concurrency = concurrency
-        self.identity = identity_of(self.name, repr(model))
+        self.concurrency = check_count(concurrency, "concurrency")
+        self.identity = identity_of(
+            self.name, repr(model), *sorted(map(source_of, _code_of(model)))
+        )
 
     def generate(self, prompts: Sequence[str]) -> list[str]:
         """Return one answer a prompt, in order.
@@ -164,3 +170,37 @@ def _names(model: Any) -> Iterator[str]:
 def _tracing_name(model: Any) -> object:
     """Return the name a model goes by in traces: integrations that call it otherwise set it."""
     return model._get_ls_params().get("ls_model_name")
+
+
+def _code_of(chain: Runnable[Any, Any]) -> list[Callable[..., object]]:
+    """Return the functions and classes of a chain that are no part of LangChain.
+
+    `repr` shows a function by its name alone, and of a class the settings.
+    """
+    found: list[Callable[..., object]] = []
+    seen: set[int] = set()
+    # What a function of a chain calls by a name of its own is its `deps`, and a part, too.
+    parts: list[Any] = [chain]
+    while parts:
+        part = parts.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, Runnable):
+            parts += [type(part), *vars(part).values(), *getattr(part, "deps", ())]
+        elif isinstance(part, Mapping):
+            parts += part.values()
+        elif isinstance(part, (list, tuple)):
+            parts += part
+        elif callable(part) and not _is_theirs(str(getattr(part, "__module__", "")).split(".")[0]):
+            found.append(part)
+    return found
+
+
+@cache
+def _is_theirs(package: str) -> bool:
+    """Whether a package is LangChain's or an integration, and not one's own of such a name."""
+    try:
+        return package.startswith("langchain") and bool(distribution(package))
+    except PackageNotFoundError:
+        return False

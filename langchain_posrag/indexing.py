@@ -16,8 +16,8 @@ from langchain_posrag.legs import EmbeddingLegs, Legs
 from langchain_posrag.options import CAUSOptions
 from langchain_posrag.vector_store_legs import VectorStoreLegs
 from shared_core import HybridIndex
+from shared_core.checking import check_several
 from shared_core.expansion import NeighbourSpans
-from shared_core.ids import check_several
 from shared_core.index import ChunkKeys
 
 
@@ -32,7 +32,7 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
 
     index: HybridIndex | InstanceOf[VectorStoreLegs] = Field(default_factory=HybridIndex)
     embeddings: Embeddings | None = Field(default=None, repr=False)
-    fetch_k: int = Field(default=50, ge=1)
+    fetch_k: int = 50
     expand: InstanceOf[NeighbourSpans] | None = None
     chunk_keys: InstanceOf[ChunkKeys] = ChunkKeys()
 

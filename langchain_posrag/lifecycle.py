@@ -13,17 +13,19 @@ from pydantic import ConfigDict
 
 from langchain_posrag.indexing import IndexedDocuments
 from langchain_posrag.options import CAUSArguments
-from langchain_posrag.saved_options import KEY, decode_options, encode_options
 from langchain_posrag.sparse_leg import as_sparse_leg
 from langchain_posrag.vector_store_legs import VectorStoreLegs
 from langchain_posrag.vector_stores import check_scored_search
 from langchain_posrag.vector_stores import higher_is_better as known_direction
 from shared_core import HybridIndex
+from shared_core.checking import check_several
 from shared_core.expansion import NeighbourSpans
-from shared_core.ids import check_several
 from shared_core.index import ChunkKeys, Tokenizer
 from shared_core.index.bm25 import Variant
 from shared_core.index.dense import Dense, Metric
+from shared_core.options import decode_options, encode_options
+
+_ADAPTER = "langchain_posrag"
 
 T = TypeVar("T")
 
@@ -186,8 +188,8 @@ class RetrieverLifecycle(IndexedDocuments):
                 f"{type(self.index.store).__name__} keeps its own documents: persist the store, "
                 "and call from_vectorstore again"
             )
-        names = (*self._method, "include_scores")
-        self.index.save(path, extra={KEY: encode_options(self, names)})
+        options = {name: getattr(self, name) for name in (*self._method, "include_scores")}
+        self.index.save(path, extra={_ADAPTER: encode_options(options)})
 
     @classmethod
     def load(
@@ -226,7 +228,7 @@ class RetrieverLifecycle(IndexedDocuments):
             If `embeddings` is none, or an option is unknown or out of range.
         """
         index = HybridIndex.load(path, tokenizer=tokenizer)
-        saved = decode_options(index.extra.get(KEY, {}), options)
+        saved = decode_options({**index.extra.get(_ADAPTER, {}), **options})
         retriever = cls(index=index, embeddings=embeddings, **saved)
         if verify:
             index.verify_embeddings(lambda text: embeddings.embed_documents([text])[0])

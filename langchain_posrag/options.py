@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
+from typing import Any, ClassVar, Self, TypedDict
 
 from pydantic import (
     BaseModel,
     ConfigDict,
-    Field,
     InstanceOf,
     PrivateAttr,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
 
 from shared_core import CAUS, Placement, PositionProfile
+from shared_core.checking import check_count
+from shared_core.scoring.fusion import Alpha, check_alpha
 from shared_core.types import Evidence, Fusion
 
-Alpha = Annotated[float, Field(ge=0, le=1)] | Literal["auto"]
 Psi = float | str | Path | InstanceOf[PositionProfile] | None
 
 
@@ -43,8 +44,7 @@ class PlacementOptions(BaseModel):
     Attributes
     ----------
     placement
-        Name in `shared_core.PLACEMENTS`, a placement, or a `PlacementTransformer`, whose `psi`
-        and `evidence` are then taken over as well, where none are given.
+        Name in `shared_core.PLACEMENTS`, or a placement.
     psi
         What the gate knows of the model: a number, a `PositionProfile`, the path or name of a
         saved one, ``"always"`` or ``"never"``. None keeps the ranked order and says so.
@@ -72,19 +72,12 @@ class PlacementOptions(BaseModel):
         super().__pydantic_init_subclass__(**kwargs)
         cls._read = attrgetter(*cls._method)
 
-    @model_validator(mode="before")
+    # Before pydantic, which takes True for 1 and "3" for 3.
+    @field_validator("psi", mode="before")
     @classmethod
-    def _unwrap_placement(cls, data: Any) -> Any:
-        if isinstance(data, dict) and isinstance(given := data.get("placement"), PlacementOptions):
-            taken = {"psi": given.psi, "evidence": given.evidence}
-            return {**taken, **data, "placement": given.placement}
-        return data
-
-    @field_validator("psi", "alpha", "k", "fetch_k", mode="before", check_fields=False)
-    @classmethod
-    def _refuse_truth(cls, value: object) -> object:
-        if isinstance(value, bool):  # which pydantic takes for 1 or 0
-            raise ValueError(f"must be a number, got {value!r}")
+    def _check_psi(cls, value: object) -> object:
+        if isinstance(value, bool):
+            raise ValueError(f"psi must be a number, got {value!r}")
         return value
 
     @model_validator(mode="after")
@@ -117,15 +110,25 @@ class CAUSOptions(PlacementOptions):
         ``"min_max"`` (CAUS eq. 2) or ``"rrf"``.
     """
 
-    k: int = Field(default=10, ge=1)
+    k: int = 10
     alpha: Alpha = 0.3
     fusion: Fusion = "min_max"
 
     _method: ClassVar[tuple[str, ...]] = (*PlacementOptions._method, "k", "alpha", "fusion")
 
+    @field_validator("k", "fetch_k", mode="before", check_fields=False)
+    @classmethod
+    def _check_count(cls, value: int, field: ValidationInfo) -> int:
+        return check_count(value, str(field.field_name))
+
+    @field_validator("alpha", mode="before")
+    @classmethod
+    def _check_alpha(cls, value: Alpha) -> Alpha:
+        return check_alpha(value)
+
 
 class PlacementArguments(TypedDict, total=False):
-    """Keyword arguments of `PlacementOptions`."""
+    """Keyword arguments of `PlacementOptions` besides the placement."""
 
     psi: Psi
     evidence: Evidence
@@ -135,7 +138,7 @@ class PlacementArguments(TypedDict, total=False):
 class CAUSArguments(PlacementArguments, total=False):
     """Keyword arguments of `CAUSOptions`."""
 
-    placement: str | Placement | PlacementOptions
+    placement: str | Placement
     k: int
-    alpha: float | Literal["auto"]
+    alpha: Alpha
     fusion: Fusion

@@ -38,7 +38,9 @@ class CAUSRetriever(RetrieverLifecycle):
     fused score, in [0, 1] and higher is better, under ``metadata["score"]`` (a key of that name
     of the user's own stays) and its explanation under ``metadata["posrag"]``. A document that
     comes without an id gets a random one. The explanation belongs to one query; so set it to False
-    under LangChain's MultiQueryRetriever, which keeps equal documents once.
+    under LangChain's MultiQueryRetriever, which keeps equal documents once. EnsembleRetriever, or
+    whatever else fuses ranks, takes slots for ranks: give ``psi="never"`` there, and place
+    behind it with a `PlacementTransformer`.
 
     With `expand` the k passages that were found take in their neighbours, and what follows each
     other becomes one document: at most k documents come back, each with the id and metadata of
@@ -119,10 +121,12 @@ class CAUSRetriever(RetrieverLifecycle):
         """Answer many queries at once, sooner; the results are those of `invoke`.
 
         Queries are embedded one by one, up to ``max_concurrency`` at a time. Then each is a run
-        of its own, that reports what the common search found for it.
+        of its own, that reports what the common search found for it. A subclass that answers
+        single queries in a way of its own answers all of them so, one by one.
         """
         legs = self._legs
-        if len(inputs) < 2 or not isinstance(legs, EmbeddingLegs):
+        own = _inherits(type(self), "invoke", "_get_relevant_documents")
+        if len(inputs) < 2 or not own or not isinstance(legs, EmbeddingLegs):
             return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
         configs = get_config_list(config, len(inputs))
         limit = configs[0].get("max_concurrency")
@@ -148,7 +152,8 @@ class CAUSRetriever(RetrieverLifecycle):
     ) -> list[list[Document]]:
         """Do what `batch` does, with the embeddings awaited."""
         legs = self._legs
-        if len(inputs) < 2 or not isinstance(legs, EmbeddingLegs):
+        own = _inherits(type(self), "ainvoke", "_aget_relevant_documents")
+        if len(inputs) < 2 or not own or not isinstance(legs, EmbeddingLegs):
             return await super().abatch(
                 inputs, config, return_exceptions=return_exceptions, **kwargs
             )
@@ -180,6 +185,11 @@ class CAUSRetriever(RetrieverLifecycle):
         if embeddings is not None:
             params["ls_embedding_provider"] = type(embeddings).__name__
         return params
+
+
+def _inherits(cls: type[CAUSRetriever], *methods: str) -> bool:
+    """Return whether a class answers a query as `CAUSRetriever` does."""
+    return all(getattr(cls, name) is getattr(CAUSRetriever, name) for name in methods)
 
 
 def _tried(

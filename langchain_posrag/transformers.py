@@ -1,4 +1,4 @@
-"""Placement as a step of its own: in a pipe, in a compression pipeline, or as an option."""
+"""Placement as a step of its own: in a pipe, or in a compression pipeline."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class PlacementTransformer(
 ):
     """Put ranked documents, best first, into the slots of a prompt; slot 0 comes first.
 
-    One object serves in a pipe (``retriever | PlacementTransformer("u_shape") | ...``), in
-    LangChain's ContextualCompressionRetriever and DocumentCompressorPipeline, and as the
-    `placement` of a `CAUSRetriever`. Documents are copied; the copies carry ``rank``, ``slot``,
+    One object serves in a pipe (``retriever | PlacementTransformer("u_shape") | ...``) and in
+    LangChain's ContextualCompressionRetriever and DocumentCompressorPipeline; a `CAUSRetriever`
+    places by its own options. Documents are copied; the copies carry ``rank``, ``slot``,
     ``placement``, ``psi``, ``gate`` and ``reason`` under ``metadata["posrag"]``, in place of what
     told an earlier slot and beside the rest, unless `include_scores` is False. Documents that stand
     as an earlier step has placed them are placed by the ranks they carry, not by where they stand.

@@ -6,7 +6,6 @@ all nodes: ``compact``, ``tree_summarize`` and ``simple_summarize``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -126,19 +125,15 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
 
     def _placed(self, nodes: list[NodeWithScore], query: QueryBundle | None) -> list[NodeWithScore]:
         if len(nodes) < 2:
-            return [explained(node) for node in nodes]
+            return [
+                ExplainedNode(node=each.node, score=each.score, posrag={**explanation(each)})
+                for each in nodes
+            ]
         question = None if query is None else query.query_str
         order, details = self._method.place([text_of(node) for node in nodes], question)
-        return [explained(nodes[at], why) for at, why in zip(order, details, strict=True)]
+        return [moved(nodes[at], why) for at, why in zip(order, details, strict=True)]
 
 
 def text_of(node: NodeWithScore) -> str:
     """Return what a language model is to read of a node."""
     return node.node.get_content(MetadataMode.LLM)
-
-
-def explained(node: NodeWithScore, detail: Mapping[str, Any] | None = None) -> ExplainedNode:
-    """Return a copy that says what was known of the node and, if there is a `detail`, its slot."""
-    if detail is not None:
-        return moved(node, detail)
-    return ExplainedNode(node=node.node, score=node.score, posrag={**explanation(node)})

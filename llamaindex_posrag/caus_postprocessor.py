@@ -16,7 +16,7 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 
 from llamaindex_posrag.embedding import embedded_text, plain_text
 from llamaindex_posrag.events import reranking
-from llamaindex_posrag.fields import PlacementField, PsiField
+from llamaindex_posrag.fields import AlphaField, KField, PlacementField, PsiField
 from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
 from llamaindex_posrag.nodes import explained
 from llamaindex_posrag.statistics import NodeStatistics
@@ -70,8 +70,8 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    k: int = Field(default=10, frozen=True)
-    alpha: Alpha = Field(default=0.3, frozen=True)
+    k: KField = Field(default=10, frozen=True)
+    alpha: AlphaField = Field(default=0.3, frozen=True)
     placement: PlacementField = Field(default="u_shape", frozen=True)
     psi: PsiField = Field(default=None, frozen=True)
     evidence: Evidence = Field(default="point", frozen=True)

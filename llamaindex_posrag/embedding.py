@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import BaseNode, MetadataMode, QueryBundle, QueryType
 
+from shared_core.checking import check_several
 from shared_core.gating import unwrapped
-from shared_core.ids import check_several
 
 
 def as_bundle(query: QueryType) -> QueryBundle:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, TypeAlias
 
 from llama_index.core.bridge.pydantic import PlainSerializer
-from pydantic import PlainValidator
+from pydantic import BeforeValidator, PlainValidator
 
 from shared_core import Placement
+from shared_core.checking import check_count
 from shared_core.expansion import ChunkSource, NeighbourSpans
 from shared_core.index import ChunkKeys
 from shared_core.options import (
@@ -20,6 +22,7 @@ from shared_core.options import (
     encode_placement,
     encode_psi,
 )
+from shared_core.scoring.fusion import Alpha, check_alpha
 from shared_core.sensitivity import Psi
 
 
@@ -56,6 +59,9 @@ def _chunks(value: Any) -> ChunkSource | None:
     return source
 
 
+# Before pydantic, which takes True for 1 and "3" for 3; after it, numbers of NumPy are Python's.
+KField: TypeAlias = Annotated[int, BeforeValidator(partial(check_count, name="k"))]
+AlphaField: TypeAlias = Annotated[Alpha, BeforeValidator(check_alpha)]
 PlacementField: TypeAlias = Annotated[
     str | Placement, PlainValidator(_placement), PlainSerializer(encode_placement)
 ]

@@ -12,12 +12,14 @@ import numpy as np
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, QueryType
 from llama_index.core.vector_stores.types import MetadataFilters
+from llama_index_instrumentation import get_dispatcher
 
-from llamaindex_posrag.embedding import plain_text
+from llamaindex_posrag.embedding import as_bundles, plain_text
 from llamaindex_posrag.filters import filterable, predicate
 from llamaindex_posrag.index_leg import IndexLeg, held_nodes
+from llamaindex_posrag.index_objects import ObjectRetriever
 from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import arranged, explained, isolated, to_passage
 from llamaindex_posrag.statistics import NodeStatistics
@@ -27,15 +29,17 @@ from shared_core.index.neighbours import PassageNeighbours
 from shared_core.index.tokenize import Tokenizer
 from shared_core.options import CAUSArguments
 
+dispatcher = get_dispatcher(__name__)
 
-class FusingRetriever(BaseRetriever):
+
+class FusingRetriever(ObjectRetriever):
     """Fuse what a dense retriever finds with what BM25 finds, cut to k, and place.
 
     A retriever cannot be asked for the score of a given node, so a node that only BM25 found
     counts with the lowest score of the dense leg (``missing="floor"``); a `CAUSRetriever` over
     its own index scores it exactly. Nodes are added and deleted where the dense leg keeps them;
     what BM25 searches is fixed. Neighbours for ``caus.expand`` are those among what BM25 searches.
-    An `IndexNode` leads to its object after the fusion.
+    An `IndexNode` leads to its object after the fusion, as in `CAUSRetriever`.
 
     Parameters
     ----------
@@ -154,9 +158,26 @@ class FusingRetriever(BaseRetriever):
             verbose=verbose,
         )
 
+    @property
+    def nodes(self) -> list[BaseNode]:
+        """Copies of the nodes that BM25 searches, whatever the filters."""
+        return [isolated(node) for node in self._nodes]
+
+    @dispatcher.span
+    def retrieve_batch(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
+        """Retrieve for many queries, one after another: the dense leg is asked for each.
+
+        Raises
+        ------
+        ValueError
+            If `queries` is one query instead of several.
+        """
+        return [self.retrieve(bundle) for bundle in as_bundles(queries)]
+
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self._fuse(query_bundle, self._dense.retrieve(_own(query_bundle)))
 
+    @dispatcher.span
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         found = await self._dense.aretrieve(_own(query_bundle))
         return await asyncio.to_thread(self._fuse, query_bundle, found)

@@ -13,6 +13,7 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index_instrumentation import get_dispatcher
 
 from llamaindex_posrag.embedding import embed_nodes, embedded_query, embedded_text
+from llamaindex_posrag.fusing import FusingRetriever
 from llamaindex_posrag.nodes import ExplainedNode, explanation
 from llamaindex_posrag.retrievers import CAUSRetriever
 from shared_core.gating import ContextGate, RetrievalDecision, Transform, identity, unwrapped
@@ -83,18 +84,6 @@ class NodeGate(NamedTuple):
             embedding=query.embedding,
         )
 
-    def gated(
-        self, query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithScore]
-    ) -> Gated:
-        """Decide as `decided` does, and return what is let through."""
-        return _let_through(self.decided(query, searched, nodes), nodes)
-
-    async def agated(
-        self, query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithScore]
-    ) -> Gated:
-        """Do what `gated` does, without holding up the event loop."""
-        return _let_through(await self.adecided(query, searched, nodes), nodes)
-
     def decided(
         self, query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithScore]
     ) -> RetrievalDecision:
@@ -153,7 +142,8 @@ def _read(nodes: Sequence[NodeWithScore]) -> tuple[list[dict[str, Any]], list[st
     return [explanation(each) for each in nodes], [embedded_text(each.node) for each in nodes]
 
 
-def _let_through(decision: RetrievalDecision, nodes: Sequence[NodeWithScore]) -> Gated:
+def let_through(decision: RetrievalDecision, nodes: Sequence[NodeWithScore]) -> Gated:
+    """Return what the gate lets through: nothing, or the nodes with the decision in each."""
     if not decision.retrieve:
         return Gated(decision, [])
     return Gated(
@@ -183,7 +173,7 @@ def fitted(
         The retriever.
     nodes
         What it searches; by default what is in the index of a `CAUSRetriever`, whose vectors are
-        then taken as they are.
+        then taken as they are, or the nodes of a `FusingRetriever`.
     embed_model
         The model behind it; by default that of a `CAUSRetriever`.
     **fit
@@ -197,6 +187,8 @@ def fitted(
         If `embed_model` is not the model of the index.
     """
     own = retriever if isinstance(retriever, CAUSRetriever) else None
+    if nodes is None and isinstance(retriever, FusingRetriever):
+        nodes = retriever.nodes
     model = own.embed_model if embed_model is None and own is not None else embed_model
     if model is None:
         raise ValueError(f"{type(retriever).__name__} brings no model: give embed_model=")

@@ -17,7 +17,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 
 from llamaindex_posrag.direct_query_engine import DirectQueryEngine
-from llamaindex_posrag.gate_decision import Gated, NodeGate, fitted
+from llamaindex_posrag.gate_decision import Gated, NodeGate, fitted, let_through
 from shared_core.gating import ContextGate, GatedPrompts, RetrievalDecision, unwrapped
 from shared_core.gating.fitting import FitArguments
 
@@ -95,7 +95,7 @@ class GatedQueryEngine(BaseQueryEngine):
             Answers, with context and without.
         nodes
             What the retriever searches; by default what is in the index of a `CAUSRetriever`,
-            whose vectors are then taken as they are.
+            whose vectors are then taken as they are, or the nodes of a `FusingRetriever`.
         embed_model
             The model behind it; by default that of a `CAUSRetriever`.
         prompts, callback_manager
@@ -134,7 +134,8 @@ class GatedQueryEngine(BaseQueryEngine):
     def decide(self, query_bundle: QueryBundle) -> Gated:
         """Search, and decide by what is found: the first half of a query."""
         searched = self._gate.prepared(query_bundle)
-        return self._gate.gated(query_bundle, searched, self._engine.retrieve(searched))
+        nodes = self._engine.retrieve(searched)
+        return let_through(self._gate.decided(query_bundle, searched, nodes), nodes)
 
     async def adecide(self, query_bundle: QueryBundle) -> Gated:
         """Do what `decide` does; a transform, or an engine without ``aretrieve``, in a thread."""
@@ -144,7 +145,7 @@ class GatedQueryEngine(BaseQueryEngine):
             nodes = await asyncio.to_thread(self._engine.retrieve, searched)
         else:
             nodes = await aretrieve(searched)
-        return await self._gate.agated(query_bundle, searched, nodes)
+        return let_through(await self._gate.adecided(query_bundle, searched, nodes), nodes)
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """Return what the gate lets through; nothing for a query without context."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from llama_index.core.base.llms.types import ChatMessage, LLMMetadata, MessageRole
 from llama_index.core.llms import LLM
 
-from shared_core.generation.identity import identity_of
+from shared_core.checking import check_count
+from shared_core.generation.identity import identity_of, source_of
 
 
 class LlamaIndexModel:
@@ -31,23 +32,24 @@ class LlamaIndexModel:
     TypeError
         If `llm` is not a language model of LlamaIndex.
     ValueError
-        If `concurrency` is below 1.
+        If `concurrency` is no integer >= 1.
     """
 
     batch_size = 1
 
     identity: str
-    """Name and a hash of how the model is set up: another setting is another model."""
+    """Name, and a hash of how the model is set up, of its functions, and of its class where that is
+    no part of LlamaIndex, each with its module: another setting or function is another model, and
+    asked anew. Not noticed is a change of what these import or ask: a helper of another module, a
+    server's new weights. See `shared_core.generation.identity.source_of`."""
 
     def __init__(self, llm: LLM, *, name: str | None = None, concurrency: int = 4) -> None:
         if not isinstance(llm, LLM):
             raise TypeError(f"a language model of LlamaIndex is an LLM, got {llm!r}")
-        if concurrency < 1:
-            raise ValueError(f"concurrency must be at least 1, got {concurrency}")
         self.llm = llm
         self.name = name if name is not None else _name_of(llm)
-        self.concurrency = concurrency
-        self.identity = identity_of(self.name, repr(llm))
+        self.concurrency = check_count(concurrency, "concurrency")
+        self.identity = identity_of(self.name, repr(llm), *map(source_of, _code_of(llm)))
 
     def generate(self, prompts: Sequence[str]) -> list[str]:
         """Return one answer a prompt, in order."""
@@ -69,3 +71,13 @@ def _name_of(llm: LLM) -> str:
     """Return the name in the metadata, unless it is the one that all unnamed models share."""
     name = llm.metadata.model_name
     return llm.class_name() if name in ("", LLMMetadata().model_name) else name
+
+
+def _code_of(llm: LLM) -> list[Callable[..., object]]:
+    """Return the functions and the class of a model that are no part of LlamaIndex."""
+    parts = (part for part in (type(llm), *vars(llm).values()) if callable(part))
+    return [part for part in parts if not _is_theirs(part)]
+
+
+def _is_theirs(part: Callable[..., object]) -> bool:
+    return str(getattr(part, "__module__", "")).split(".")[0] == "llama_index"

@@ -7,7 +7,14 @@ from copy import copy, deepcopy
 from typing import Any, TypeVar
 
 from llama_index.core.bridge.pydantic import Field
-from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, TextNode
+from llama_index.core.schema import (
+    BaseNode,
+    MediaResource,
+    Node,
+    NodeRelationship,
+    NodeWithScore,
+    TextNode,
+)
 from pydantic import BaseModel, SkipValidation
 
 from llamaindex_posrag.embedding import embedded_text
@@ -31,6 +38,7 @@ _set_values, _set_given, _set_extra, _set_private = (
     )
 )
 _CONTAINERS = ("relationships", "excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
+_RESOURCES = ("text_resource", "image_resource", "audio_resource", "video_resource")
 
 
 class ExplainedNode(NodeWithScore):
@@ -136,6 +144,9 @@ def explanation(node: NodeWithScore) -> dict[str, Any]:
 def isolated(node: BaseNode) -> BaseNode:
     """Copy a node so that changing the copy leaves the original as it is.
 
+    What either says of another node, its `RelatedNodeInfo`, is the same object in both, to be
+    replaced and not changed: copying those of ten nodes would take a tenth of a search.
+
     Raises
     ------
     ValueError
@@ -156,6 +167,22 @@ def isolated(node: BaseNode) -> BaseNode:
         raise uncopied(node.metadata, f" of node {node.node_id!r}") from error
     for name in _CONTAINERS:
         fields[name] = fields[name].copy()
+    relationships = fields["relationships"]
+    for name, related in relationships.items():
+        if type(related) is list:
+            relationships[name] = related.copy()
+    if isinstance(copied, Node):
+        for name in _RESOURCES:
+            if (resource := fields[name]) is not None:
+                fields[name] = _resource(resource)
+    return copied
+
+
+def _resource(resource: MediaResource) -> MediaResource:
+    """Return a copy of a text, an image or the like."""
+    copied = copy(resource)
+    if copied.embeddings is not None:
+        copied.embeddings = copied.embeddings.copy()
     return copied
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
 from llama_index.core.instrumentation.events.retrieval import (
@@ -29,12 +28,13 @@ from llamaindex_posrag.embedding import (
 )
 from llamaindex_posrag.filters import where
 from llamaindex_posrag.fusing import FusingRetriever
+from llamaindex_posrag.index_objects import ObjectRetriever
 from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import arranged, explanation, to_passage
 from llamaindex_posrag.persistence import complete, decode_node, encode_node
 from shared_core import CAUS, Arrangement, HybridIndex
+from shared_core.checking import check_several
 from shared_core.errors import IndexFormatError
-from shared_core.ids import check_several
 from shared_core.index.bm25 import Variant
 from shared_core.index.dense import Dense, Metric
 from shared_core.index.tokenize import Tokenizer
@@ -45,7 +45,7 @@ dispatcher = get_dispatcher(__name__)
 _ADAPTER = "llamaindex_posrag"
 
 
-class CAUSRetriever(BaseRetriever):
+class CAUSRetriever(ObjectRetriever):
     """Dense and BM25 search side by side, fused, cut to k, and placed if the gate opens.
 
     Every node comes back as a copy with its fused score in [0, 1], higher is better, and all
@@ -58,6 +58,10 @@ class CAUSRetriever(BaseRetriever):
     each other becomes one node: at most k come back, each with the id and metadata of its best
     node and the text of the span. Neighbours pass the filters too. Who stands next to whom is
     told as `llamaindex_posrag.node_chunks.NodeChunks` says.
+
+    An `IndexNode` leads to its object, as in LlamaIndex's own retrievers: to a node with the score
+    and the explanation of the index node, or to what a retriever or query engine makes of the
+    query, as it comes from there.
 
     Parameters
     ----------
@@ -215,14 +219,18 @@ class CAUSRetriever(BaseRetriever):
         """Retrieve for many queries at once, sooner; the results are those of `retrieve`.
 
         Each query is announced as one retrieval, like those of `retrieve`, to the dispatcher and
-        to the callback manager; the latter hears of one when the common search is over.
+        to the callback manager; the latter hears of one when the common search is over. A
+        subclass with a `retrieve` or ``_retrieve`` of its own is asked query by query.
 
         Raises
         ------
         ValueError
             If `queries` is one query instead of several.
         """
-        bundles = as_bundles(queries)
+        bundles, cls = as_bundles(queries), type(self)
+        own = cls.retrieve is CAUSRetriever.retrieve and cls._retrieve is CAUSRetriever._retrieve
+        if not own:
+            return [self.retrieve(bundle) for bundle in bundles]
         for bundle in bundles:
             dispatcher.event(RetrievalStartEvent(str_or_query_bundle=bundle))
         with self.callback_manager.as_trace("query"):
@@ -323,6 +331,7 @@ class CAUSRetriever(BaseRetriever):
             return []
         return self._search(query_bundle, embed(self.embed_model, query_bundle))
 
+    @dispatcher.span
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         if not len(self.index):
             return []

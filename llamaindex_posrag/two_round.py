@@ -18,7 +18,8 @@ from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index_instrumentation import get_dispatcher
 
-from llamaindex_posrag.attention import explained, text_of
+from llamaindex_posrag.attention import text_of
+from llamaindex_posrag.nodes import moved
 from shared_core.attention.answering import Case, PlacedAnswer
 from shared_core.attention.method import AttentionMethod
 from shared_core.attention.two_round import TwoRound
@@ -160,7 +161,7 @@ class TwoRoundQueryEngine(BaseQueryEngine):
         placed = zip(found.order, details, strict=True)
         return Response(
             response=found.answer,
-            source_nodes=[explained(nodes[at], why) for at, why in placed],
+            source_nodes=[moved(nodes[at], why) for at, why in placed],
             metadata=metadata,
         )
 

@@ -1,5 +1,6 @@
 """A clear error that names the value, or a harmless result that is documented."""
 
+import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
@@ -11,11 +12,16 @@ from shared_core import HybridIndex, ProfileNotFoundError
 OPTIONS = [
     ({"k": 0}, "0"),
     ({"k": -3}, "-3"),
-    ({"k": True}, "True"),
+    ({"k": True}, "k must be an integer >= 1, got True"),
+    ({"k": "3"}, "k must be an integer >= 1, got '3'"),
+    ({"k": 3.0}, "k must be an integer >= 1, got 3.0"),
+    ({"alpha": True}, "alpha must be a number in .* got True"),
+    ({"alpha": "0.5"}, "alpha must be a number in .* got '0.5'"),
     ({"alpha": 1.5}, "1.5"),
     ({"alpha": "most"}, "most"),
     ({"fusion": "max"}, "max"),
     ({"placement": "v_shape"}, "v_shape"),
+    ({"placement": PlacementTransformer("inverse")}, "placement"),
     ({"placement": "max_relevance", "psi": "always"}, "max_relevance"),
     ({"psi": -1.0}, "-1.0"),
     ({"psi": float("nan")}, "nan"),
@@ -25,12 +31,25 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("options", "named"), [*OPTIONS, ({"fetch_k": 0}, "0")])
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [*OPTIONS, ({"fetch_k": 0}, "0"), ({"fetch_k": "9"}, "fetch_k must be an integer >= 1")],
+)
 def test_a_retriever_refuses_what_it_cannot_mean(
     embeddings: Embeddings, options: dict[str, object], named: str
 ) -> None:
     with pytest.raises(ValueError, match=named):
         CAUSRetriever.from_documents([], embeddings, **options)
+
+
+def test_numbers_of_numpy_are_python_s(embeddings: Embeddings) -> None:
+    retriever = CAUSRetriever.from_documents(
+        [], embeddings, k=np.int64(3), fetch_k=np.int32(9), alpha=np.float32(0.5)
+    )
+
+    options = (retriever.k, retriever.fetch_k, retriever.alpha)
+    assert options == (3, 9, 0.5)
+    assert [type(option) for option in options] == [int, int, float]
 
 
 @pytest.mark.parametrize(("options", "named"), OPTIONS)
@@ -39,7 +58,7 @@ def test_a_compressor_refuses_what_it_cannot_mean(options: dict[str, object], na
         HybridScoreCompressor(**options)
 
 
-@pytest.mark.parametrize(("options", "named"), OPTIONS[6:])
+@pytest.mark.parametrize(("options", "named"), OPTIONS[10:])
 def test_a_transformer_refuses_what_it_cannot_mean(options: dict[str, object], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         PlacementTransformer(**options)

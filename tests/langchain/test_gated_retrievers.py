@@ -296,6 +296,7 @@ def test_nothing_is_embedded_again_where_the_question_was_searched(
     retriever: CAUSRetriever, words: Words, wrap: Wrap, ask: Ask
 ) -> None:
     """Whatever the retriever is wrapped in, and a transform of the gate's own."""
+    asked = [INSIDE] if ask in (invoked, awaited) else [INSIDE, OUTSIDE]
     for transform in (str, str.upper):
         gate = GatedRetriever.from_retriever(
             wrap(retriever), words, documents(), transform=transform
@@ -303,6 +304,5 @@ def test_nothing_is_embedded_again_where_the_question_was_searched(
         words.queries.clear()
         before = words.passages
         ask(gate, INSIDE, None)
-        assert words.queries[-1:] == [transform(INSIDE)]
-        assert len(words.queries) == len({*words.queries}), "each query once"
+        assert sorted(words.queries) == sorted(map(transform, asked)), "each query once"
         assert words.passages == before

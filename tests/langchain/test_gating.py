@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import copy
 import math
+import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -379,6 +381,46 @@ def test_a_gate_decides_after_loading_as_before(
         assert again.invoke(question).decision == gate.invoke(question).decision
     with pytest.raises(EmbeddingMismatchError, match="not the one the gate was fitted with"):
         GatedRetriever.load(tmp_path / "gate", retriever, Words(salt="x"))
+
+
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "model_copy": lambda host: host.model_copy(deep=True),
+    "pickle": lambda host: pickle.loads(pickle.dumps(host)),
+}
+
+
+@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("host", [ContextAwarenessGate, GatedRetriever])
+def test_a_copy_of_a_host_answers_as_it_does(
+    retriever: CAUSRetriever, host: Any, copied: Callable[[Any], Any]
+) -> None:
+    """With the monitor of its gate."""
+    made = host.from_retriever(retriever, words=True)
+    drift = DriftMonitor(made.gate.candidates)
+    made = host(
+        retriever=retriever, embeddings=made.embeddings, gate=replace(made.gate, drift=drift)
+    )
+    again = copied(made)
+    for question in (INSIDE, OUTSIDE):
+        assert again.invoke(question) == made.invoke(question)
+
+
+def test_prompts_of_one_s_own_are_taken_and_checked(
+    gate: ContextAwarenessGate, retriever: CAUSRetriever, tmp_path: Path
+) -> None:
+    """When a gate is fitted, and when one is loaded."""
+    gate.gate.save(tmp_path / "gate")
+    prompts = GatedPrompts(direct="Plainly: {question}")
+    given: Any = "x"
+    again = ContextAwarenessGate.load(tmp_path / "gate", retriever, prompts=prompts)
+    assert again.invoke(OUTSIDE).text == f"Plainly: {OUTSIDE}"
+    assert ContextAwarenessGate.load(tmp_path / "gate", retriever).prompts == GatedPrompts()
+    with pytest.raises(ValueError, match="prompts"):
+        ContextAwarenessGate.load(tmp_path / "gate", retriever, prompts=given)
+    with pytest.raises(ValueError, match="prompts"):
+        ContextAwarenessGate.from_retriever(retriever, prompts=given)
 
 
 def test_a_similarity_that_is_not_a_number_is_refused(

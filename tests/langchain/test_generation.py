@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -99,7 +102,7 @@ def test_what_is_no_runnable_is_refused() -> None:
     """When it is given, not at the first question."""
     with pytest.raises(TypeError, match="Runnable, got 'gpt-4o'"):
         LangChainModel("gpt-4o")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="concurrency must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="concurrency must be an integer >= 1, got 0"):
         LangChainModel(RunnableLambda(str.upper), concurrency=0)
 
 
@@ -180,7 +183,7 @@ def test_a_server_that_hangs_is_given_up(serve: Serve) -> None:
 def test_a_body_that_is_no_completion_is_no_answer(serve: Serve, body: bytes) -> None:
     """An empty text would count as a wrong answer, and nobody would notice."""
     server = serve(lambda request: Reply(body=body))
-    with pytest.raises((ValueError, TypeError, LookupError, openai.OpenAIError)):
+    with pytest.raises((ValueError, TypeError, LookupError, AttributeError, openai.OpenAIError)):
         endpoint(server).generate(["x"])
 
 
@@ -253,3 +256,47 @@ def test_a_model_of_another_class_is_asked_as_a_message() -> None:
     model: BaseChatModel = Recording(responses=["yes"])
     assert generator_of(model).generate(["well?"]) == ["yes"]
     assert asked == ["human: well?"]
+
+
+def _chain(template: str, prompt: str = "{text}") -> Runnable[Any, Any]:
+    """Return a chain with a function that formats, and is in no repr but by its name."""
+
+    def format_prompt(text: str) -> str:
+        return template.format(text)
+
+    def tagged(text: str) -> str:
+        return str(inner.invoke(text))
+
+    inner = RunnableLambda(format_prompt)
+    model = FakeListChatModel(responses=["one"])
+    asked = RunnableLambda(tagged) | ChatPromptTemplate.from_template(prompt)
+    return asked | model.with_retry().with_fallbacks([model]) | StrOutputParser()
+
+
+def test_a_chain_is_another_one_with_another_function_within() -> None:
+    """However deep it stands, and whatever it encloses; the same again is the same."""
+    model = LangChainModel(_chain("say {}"))
+    assert model.identity == LangChainModel(_chain("say {}")).identity
+    assert model.identity == LangChainModel(model.model).identity
+    assert model.identity != LangChainModel(_chain("shout {}")).identity
+    assert model.identity != LangChainModel(_chain("say {}", "tell {text}")).identity
+
+
+@pytest.mark.parametrize("name", ["app_with_a_model", "langchain_app"])
+def test_a_model_class_of_ones_own_counts_with_its_module(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LangChain's own classes count by how they are set up."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    source = (
+        "from langchain_core.language_models import FakeListChatModel\n"
+        "SUFFIX = 'a'\nclass Mine(FakeListChatModel): pass\n"
+    )
+    found = []
+    for text in (source, source, source.replace("'a'", "'bb'")):
+        (tmp_path / f"{name}.py").write_text(text)
+        shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+        sys.modules.pop(name, None)
+        app = importlib.import_module(name)
+        found.append(LangChainModel(app.Mine(responses=["one"])).identity)
+    assert found[0] == found[1] != found[2]

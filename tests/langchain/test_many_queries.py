@@ -12,10 +12,15 @@ from typing import Any
 
 import pytest
 from langchain_classic.retrievers import MultiQueryRetriever
-from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    BaseCallbackHandler,
+    CallbackManagerForRetrieverRun,
+)
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.language_models import FakeListLLM
+from langchain_core.runnables import RunnableConfig
 
 from langchain_posrag import CAUSRetriever
 from shared_core import HybridIndex
@@ -52,6 +57,38 @@ class Events(BaseCallbackHandler):
     def on_retriever_error(self, error, *, parent_run_id, **kwargs) -> None:
         if parent_run_id is None:
             self.seen.append(("error", str(error)))
+
+
+class OfOneLanguage(CAUSRetriever):
+    """Asks in its own words, for what one tenant may see; knows fewer options."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        return super()._get_relevant_documents(
+            f"{query} layer", run_manager=run_manager, k=k, filter={"lang": "en"}
+        )
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        return await super()._aget_relevant_documents(
+            f"{query} layer", run_manager=run_manager, k=k, filter={"lang": "en"}
+        )
+
+
+class Reversing(CAUSRetriever):
+    """Changes the query before anything else sees it."""
+
+    def invoke(
+        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[Document]:
+        return super().invoke(" ".join(reversed(input.split())), config, **kwargs)[:2]
+
+    async def ainvoke(
+        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[Document]:
+        return (await super().ainvoke(" ".join(reversed(input.split())), config, **kwargs))[:2]
 
 
 @pytest.fixture
@@ -98,6 +135,37 @@ async def test_batch_takes_the_arguments_of_invoke(retriever: CAUSRetriever) -> 
         retriever.batch(QUERIES[:5], kk=9)
     with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
         await retriever.abatch(QUERIES[:5], k=0)
+
+
+@pytest.mark.parametrize("subclass", [OfOneLanguage, Reversing])
+async def test_a_batch_is_the_invoke_of_a_subclass(
+    subclass: type[CAUSRetriever], documents: list[Document], embeddings: Embeddings
+) -> None:
+    retriever = subclass.from_documents(documents, embeddings, k=5, psi="always")
+    queries = QUERIES[:6]
+    expected = [retriever.invoke(query, k=3) for query in queries]
+
+    assert retriever.batch(queries, k=3) == expected
+    assert await retriever.abatch(queries, k=3) == expected
+    assert [await retriever.ainvoke(query, k=3) for query in queries] == expected
+
+
+def test_a_subclass_that_changes_nothing_of_a_query_searches_for_all_at_once(
+    documents: list[Document], embeddings: Embeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Named(CAUSRetriever):
+        def label(self) -> str:
+            return "named"
+
+    retriever, batches = Named.from_documents(documents, embeddings), []
+    search_batch = HybridIndex.search_batch
+    monkeypatch.setattr(
+        HybridIndex,
+        "search_batch",
+        lambda *given, **options: batches.append(given) or search_batch(*given, **options),
+    )
+    assert retriever.batch(QUERIES[:3]) == [retriever.invoke(query) for query in QUERIES[:3]]
+    assert len(batches) == 1
 
 
 async def test_what_a_batch_hands_to_its_runs_is_no_option(retriever: CAUSRetriever) -> None:

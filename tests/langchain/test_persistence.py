@@ -7,7 +7,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_posrag import CAUSRetriever, PlacementTransformer
+from langchain_posrag import CAUSRetriever
 from shared_core import (
     CorruptIndexError,
     EmbeddingMismatchError,
@@ -89,18 +89,6 @@ def test_given_options_win(
     assert (loaded.k, loaded.psi, loaded.placement) == (2, None, "u_shape")
     with pytest.raises(ValueError, match="kk"):
         CAUSRetriever.load(tmp_path / "index", embeddings, kk=9)
-
-
-def test_a_given_transformer_brings_its_gate(
-    documents: list[Document], embeddings: Embeddings, tmp_path: Path
-) -> None:
-    CAUSRetriever.from_documents(documents, embeddings).save(tmp_path / "index")
-
-    loaded = CAUSRetriever.load(
-        tmp_path / "index", embeddings, placement=PlacementTransformer("inverse")
-    )
-
-    assert (loaded.placement, loaded.psi) == ("inverse", "always")
 
 
 def test_an_index_saved_by_the_core_loads(

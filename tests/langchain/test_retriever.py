@@ -171,30 +171,14 @@ def test_without_psi_the_ranked_order_is_kept(
     assert {detail["gate"] for detail in details} == {"shut"}
 
 
-@pytest.mark.parametrize("placement", [PlacementTransformer(UShape("end")), UShape("end")])
-def test_placements_as_objects(
-    documents: list[Document], embeddings: Embeddings, placement: object
-) -> None:
+def test_a_placement_as_an_object(documents: list[Document], embeddings: Embeddings) -> None:
     retriever = CAUSRetriever.from_documents(
-        documents, embeddings, k=4, placement=placement, psi="always"
+        documents, embeddings, k=4, placement=UShape("end"), psi="always"
     )
 
     found = retriever.invoke(QUERY)
 
     assert [document.metadata["posrag"]["rank"] for document in found] == [1, 3, 2, 0]
-
-
-def test_a_transformer_as_option_brings_its_gate_unless_one_is_given(
-    documents: list[Document], embeddings: Embeddings
-) -> None:
-    taken = CAUSRetriever.from_documents(
-        documents, embeddings, placement=PlacementTransformer("u_shape", psi=1.3)
-    )
-    given = CAUSRetriever.from_documents(
-        documents, embeddings, placement=PlacementTransformer("u_shape"), psi="never"
-    )
-
-    assert (taken.placement, taken.psi, given.psi) == ("u_shape", 1.3, "never")
 
 
 def test_options_changed_later_take_effect(retriever: CAUSRetriever) -> None:

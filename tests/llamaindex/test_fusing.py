@@ -37,6 +37,7 @@ from llama_index.core.vector_stores import (
 from llama_index.vector_stores.faiss import FaissVectorStore
 
 from llamaindex_posrag import CAUSRetriever, FusingRetriever
+from llamaindex_posrag.index_leg import held_nodes
 from llamaindex_posrag.nodes import ExplainedNode
 
 from .checks import facts, ids
@@ -262,6 +263,28 @@ def test_a_map_of_objects_may_be_given() -> None:
     retriever = CAUSRetriever.from_index(index, higher_is_better=True, k=12, object_map=other)
     stubs = {f"stub{n}" for n in range(1, len(TEXTS))}
     assert set(ids(retriever.retrieve(QUERY))) == {"other", *stubs}
+
+
+def test_a_batch_gives_what_single_queries_give() -> None:
+    retriever = CAUSRetriever.from_index(indexed(), higher_is_better=True, k=5)
+    batch = retriever.retrieve_batch([*TEXTS[:3], QueryBundle(QUERY)])
+    assert [facts(found) for found in batch] == [
+        facts(retriever.retrieve(query)) for query in (*TEXTS[:3], QUERY)
+    ]
+    assert retriever.retrieve_batch([]) == []
+    with pytest.raises(ValueError, match=r"several queries, got .*abc"):
+        retriever.retrieve_batch("abc")
+
+
+def test_its_nodes_are_read_as_copies() -> None:
+    index = indexed()
+    retriever = CAUSRetriever.from_index(index, higher_is_better=True)
+    read = retriever.nodes
+    assert read == held_nodes(index)
+    read.pop().metadata["tags"].append("x")
+    assert retriever.nodes == held_nodes(index)
+    with pytest.raises(AttributeError):
+        retriever.nodes = []  # type: ignore[misc]
 
 
 def test_both_retrievals_are_announced(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import math
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -453,6 +455,34 @@ def test_a_gate_decides_after_loading_as_before(
         assert again.decide(query).decision == engine.decide(query).decision
     with pytest.raises(EmbeddingMismatchError, match="not the one the gate was fitted with"):
         load_gate(tmp_path / "gate", Words(salt="x"))
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda engine: pickle.loads(pickle.dumps(engine))]
+)
+def test_a_copy_of_an_engine_answers_as_it_does(
+    engine: GatedQueryEngine, copied: Callable[[GatedQueryEngine], GatedQueryEngine]
+) -> None:
+    again = copied(engine)
+    for query in (INSIDE, OUTSIDE):
+        one, other = again.query(query), engine.query(query)
+        assert (str(one), one.metadata) == (str(other), other.metadata)
+
+
+def test_a_gate_is_fitted_on_the_nodes_of_a_fusing_retriever() -> None:
+    """Which brings no model of its own to ask."""
+    fusing = CAUSRetriever.from_index(
+        VectorStoreIndex(nodes(), embed_model=Words()), higher_is_better=True
+    )
+    engine = GatedQueryEngine.from_retriever(fusing, MockLLM(), embed_model=Words())
+    given = GatedQueryEngine.from_retriever(fusing, MockLLM(), nodes(), embed_model=Words())
+    assert engine.gate.candidates.levels == given.gate.candidates.levels
+    assert [engine.decide(QueryBundle(q)).decision.retrieve for q in (INSIDE, OUTSIDE)] == [
+        True,
+        False,
+    ]
+    with pytest.raises(ValueError, match="FusingRetriever brings no model: give embed_model="):
+        GatedQueryEngine.from_retriever(fusing, MockLLM())
 
 
 @pytest.mark.parametrize("ask", WAYS)

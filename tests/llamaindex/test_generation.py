@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import importlib
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -108,5 +112,37 @@ def test_what_is_no_model_of_the_framework_is_refused() -> None:
     """When it is given, not at the first question."""
     with pytest.raises(TypeError, match="LLM, got 'gpt-4o'"):
         LlamaIndexModel("gpt-4o")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="concurrency must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="concurrency must be an integer >= 1, got 0"):
         LlamaIndexModel(Shouting(), concurrency=0)
+
+
+def _formatter(template: str) -> Callable[[str], str]:
+    def format_prompt(prompt: str) -> str:
+        return template.format(prompt)
+
+    return format_prompt
+
+
+def test_a_model_is_another_one_with_another_function() -> None:
+    """Its repr shows no more than the name; the same again is the same."""
+    one, same, other = (
+        LlamaIndexModel(MockLLM(completion_to_prompt=_formatter(text))).identity
+        for text in ("say {}", "say {}", "shout {}")
+    )
+    assert one == same != other
+
+
+def test_a_model_class_of_ones_own_counts_with_its_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LlamaIndex's own classes count by how they are set up."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    source = "from llama_index.core.llms import MockLLM\nSUFFIX = 'a'\nclass Mine(MockLLM): pass\n"
+    found = []
+    for text in (source, source, source.replace("'a'", "'bb'")):
+        (tmp_path / "app_with_an_llm.py").write_text(text)
+        shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+        sys.modules.pop("app_with_an_llm", None)
+        app = importlib.import_module("app_with_an_llm")
+        found.append(LlamaIndexModel(app.Mine()).identity)
+    assert found[0] == found[1] != found[2]

@@ -11,12 +11,17 @@ from llama_index.core.schema import (
     Document,
     ImageNode,
     IndexNode,
+    MediaResource,
+    Node,
     NodeRelationship,
     RelatedNodeInfo,
     TextNode,
 )
 
+from llamaindex_posrag import CAUSRetriever
 from llamaindex_posrag.nodes import ExplainedNode, explained_node, isolated
+
+from .doubles import WordEmbedding
 
 
 class Noted(TextNode):
@@ -69,6 +74,33 @@ def test_a_copy_is_equal_and_apart(node: BaseNode) -> None:
     copied.embedding = [1.0]
     assert node.model_dump() == before
     assert "embedding" not in node.model_fields_set
+
+
+@pytest.mark.parametrize("kind", [Node, Document])
+def test_the_resources_of_a_copy_are_its_own(kind: type[Node]) -> None:
+    """As of what an index holds, of what it hands out, and of the caller's own nodes."""
+    node = kind(
+        id_="n",
+        text_resource=MediaResource(text="pooling layer", embeddings={"dense": [1.0]}),
+        image_resource=MediaResource(url="https://localhost/a.png"),
+        relationships={NodeRelationship.CHILD: [RelatedNodeInfo(node_id="m")]},
+    )
+    before = node.model_dump()
+    retriever = CAUSRetriever.from_nodes([node], WordEmbedding())
+    for copied in (isolated(node), *(retriever.retrieve("pooling")[0].node for _ in range(2))):
+        assert isinstance(copied, kind)
+        assert copied.text_resource is not None
+        assert copied.text_resource.embeddings is not None
+        assert copied.image_resource is not None
+        assert copied.model_dump() == before
+        copied.text_resource.text = "x"
+        copied.text_resource.embeddings["sparse"] = [2.0]
+        copied.image_resource.mimetype = "image/png"
+        copied.relationships[NodeRelationship.CHILD].append(RelatedNodeInfo(node_id="o"))
+    assert node.model_dump() == before
+    assert node.text_resource is not None
+    node.text_resource.text = "y"
+    assert retriever.retrieve("pooling")[0].node.get_content() == "pooling layer"
 
 
 def test_private_and_extra_fields_come_along() -> None:

@@ -271,7 +271,12 @@ def test_nothing_of_the_explanation_reaches_the_prompt() -> None:
         ({"k": 0}, "0"),
         ({"k": -1}, "-1"),
         ({"k": "many"}, "many"),
+        ({"k": True}, "k must be an integer >= 1, got True"),
+        ({"k": "3"}, "k must be an integer >= 1, got '3'"),
+        ({"k": 3.0}, "k must be an integer >= 1, got 3.0"),
         ({"alpha": 1.5}, "1.5"),
+        ({"alpha": True}, "alpha must be a number in .* got True"),
+        ({"alpha": "0.5"}, "alpha must be a number in .* got '0.5'"),
         ({"alpha": "some"}, "some"),
         ({"placement": "v_shape"}, "v_shape"),
         ({"placement": 3}, "3"),
@@ -287,6 +292,12 @@ def test_nothing_of_the_explanation_reaches_the_prompt() -> None:
 def test_bad_options_are_named(options: dict[str, Any], value: str) -> None:
     with pytest.raises(ValueError, match=value):
         CAUSPostprocessor(**options)
+
+
+def test_numbers_of_numpy_are_python_s() -> None:
+    made = CAUSPostprocessor(k=np.int64(3), alpha=np.float32(0.5))
+    assert (made.k, made.alpha) == (3, 0.5)
+    assert CAUSPostprocessor.from_json(made.to_json()).to_dict() == made.to_dict()
 
 
 @pytest.mark.parametrize("options", [{"placement": "v_shape"}, {"psi": -1.0}, {"evidence": "x"}])

@@ -34,6 +34,7 @@ from llama_index.core.schema import (
     NodeRelationship,
     NodeWithScore,
     QueryBundle,
+    QueryType,
     RelatedNodeInfo,
     TextNode,
 )
@@ -60,6 +61,21 @@ class CountingEmbedding(WordEmbedding):
             raise ConnectionError("the embedding service is gone")
         self.texts.append(text)
         return super()._get_text_embedding(text)
+
+
+class Rewriting(CAUSRetriever):
+    """Asks in its own words."""
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return super()._retrieve(QueryBundle(f"pooling {query_bundle.query_str}"))[:3]
+
+
+class Cutting(CAUSRetriever):
+    """Keeps the first two of what is found."""
+
+    def retrieve(self, str_or_query_bundle: QueryType) -> list[NodeWithScore]:
+        """Retrieve, and cut."""
+        return super().retrieve(str_or_query_bundle)[:2]
 
 
 @pytest.fixture
@@ -210,6 +226,35 @@ def test_a_batch_gives_what_single_queries_give(retriever: CAUSRetriever) -> Non
     assert retriever.retrieve_batch([]) == []
     empty = CAUSRetriever.from_nodes([], WordEmbedding())
     assert empty.retrieve_batch(["a", "b"]) == [[], []]
+
+
+def test_both_ways_to_retrieve_show_as_the_same_spans(retriever: CAUSRetriever) -> None:
+    """As in LlamaIndex's own retrievers."""
+    fusing = CAUSRetriever.from_index(
+        VectorStoreIndex(corpus(), embed_model=WordEmbedding()), higher_is_better=True
+    )
+    for each in (retriever, fusing):
+        spans = []
+        for retrieve in (
+            each.retrieve,
+            lambda query, each=each: asyncio.run(each.aretrieve(query)),
+        ):
+            with traced() as trace:
+                retrieve(QUERY)
+            spans.append({span.id_.partition("-")[0] for span in trace.spans.completed_spans})
+        name = type(each).__name__
+        assert {f"{name}.retrieve", f"{name}._retrieve"} <= spans[0]
+        assert {f"{name}.aretrieve", f"{name}._aretrieve"} <= spans[1]
+
+
+@pytest.mark.parametrize("subclass", [Rewriting, Cutting])
+def test_a_batch_gives_what_a_subclass_gives(subclass: type[CAUSRetriever]) -> None:
+    retriever = subclass.from_nodes(corpus(), WordEmbedding(), k=5, psi="always")
+    with traced() as trace:
+        batch = retriever.retrieve_batch([*TEXTS])
+    assert [facts(found) for found in batch] == [facts(retriever.retrieve(q)) for q in TEXTS]
+    assert len(trace.of(RetrievalEndEvent)) == len(TEXTS)
+    assert not trace.spans.open_spans
 
 
 def test_a_batch_is_announced_to_callbacks_as_single_queries_are() -> None:

@@ -120,6 +120,6 @@ def test_a_fit_of_one_framework_serves_the_other(tmp_path: Any) -> None:
     """The file knows no framework, and the model's fingerprint is its vectors."""
     retriever = on_langchain.CAUSRetriever.from_documents(CORPUS.documents, LangChainEmbedding())
     gate = on_langchain.ContextAwarenessGate.from_retriever(retriever).gate
-    gate.candidates.save(tmp_path / "gate")
+    gate.save(tmp_path / "gate")
     loaded = on_llamaindex.load_gate(tmp_path / "gate", LlamaIndexEmbedding())
     assert loaded.candidates.levels == gate.candidates.levels
