@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,14 @@ from llama_index.core.schema import TextNode
 from langchain_posrag.demo import FunctionEmbeddings
 from shared_core import CAUS, HuggingFaceModel
 from shared_core.cli.embedding import EmbeddingModel, default_model
+from shared_core.cli.main import main
+from shared_core.comparison import read_comparison
+from shared_core.sensitivity.questions import read_questions
 
 README = Path(__file__).parents[1] / "README.md"
-SNIPPETS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+TEXT = README.read_text(encoding="utf-8")
+SNIPPETS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+LINES = re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)
 TEXTS = [
     *("resize an image tensor", "load a checkpoint", "sum along a dimension", "a query"),
     *("save a model", "sort a tensor", "mask the padding", "drop some units", "warm up the rate"),
@@ -95,6 +101,7 @@ def test_the_placement_that_contributors_are_shown_works() -> None:
     (snippet,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     names: dict[str, Any] = {}
     exec(compile(snippet, "CONTRIBUTING.md", "exec"), names)
+    assert names.get("__doc__"), "the linter asks for one of every module"
     last_two = names["LastTwo"]()
     assert [last_two(k) for k in (0, 1, 2, 5)] == [(), (0,), (1, 0), (2, 3, 4, 1, 0)]
     assert CAUS(placement=last_two, psi="always").placed(3)[0] == (2, 1, 0)
@@ -102,3 +109,50 @@ def test_the_placement_that_contributors_are_shown_works() -> None:
 
 def test_readme_has_snippets() -> None:
     assert len(SNIPPETS) >= 4
+
+
+def test_the_lines_of_the_files_of_questions_are_read(tmp_path: Path) -> None:
+    """The first by `posrag compare`, the second by `posrag probe`, and by `posrag compare`, too."""
+    ranked, rotated = (tmp_path / name for name in ("ranked.jsonl", "rotated.jsonl"))
+    for path, line in zip((ranked, rotated), LINES, strict=True):
+        assert f"--data {path.name}" in TEXT
+        path.write_text(line)
+    (question,) = read_questions(rotated)
+    assert len(question.passages(0, k=3)) == 3
+    for path, passages in ((ranked, 2), (rotated, 3)):
+        data = read_comparison(path)
+        assert len(data.passages) == passages
+        assert len(data.questions[0].gold) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["compare", "probe", "attention"])
+def test_what_a_command_is_said_to_print_it_prints(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """All but what an ellipsis stands for, and where a line is broken."""
+    monkeypatch.chdir(README.parent)
+    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "profiles"))
+    monkeypatch.setenv("COLUMNS", "80")
+    line, said = _printed(command)
+    arguments = shlex.split(line.replace("--output report", f"--output {tmp_path / 'report'}"))
+    assert main(arguments[1:]) == 0
+    printed = " ".join(word for word in capsys.readouterr().out.split() if word.strip("─"))
+    at = 0
+    for part in said.split("…"):
+        words = " ".join(part.split())
+        assert words in printed[at:]
+        at = printed.index(words, at) + len(words)
+
+
+def _printed(command: str) -> tuple[str, str]:
+    """Return a command of the README on a reader of the tests, and the text beside it."""
+    named = re.compile(
+        rf"^posrag {command} tests/readers/.*|^posrag {command} --data tests/.*", re.M
+    )
+    (line,) = named.findall(TEXT)
+    rest = TEXT.partition(line)[2].removeprefix("\n```\n\n```text\n")
+    return line, rest.partition("```")[0]

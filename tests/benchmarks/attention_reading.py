@@ -167,7 +167,7 @@ def difference(after: Values, before: Values) -> str:
 def report_rankings(found: Sequence[RankedAnswer]) -> None:
     """Print how many of RankGPT's rankings could be used."""
     none = np.mean([not each.named for each in found])
-    part = np.mean([bool(each.named) and not each.is_complete for each in found])
+    part = np.mean([0 < len(each.named) < len(each.order) for each in found])
     print(f"RankGPT: {none:.1%} of the rankings name no document, {part:.1%} only some")
 
 

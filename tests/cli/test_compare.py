@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -266,9 +268,9 @@ def test_distraction_aware_is_compared_on_request_and_its_calls_come_first(
         (["--model", f"{MODULE}:broken"], "RuntimeError: the weights are gone"),
         (["--data", "absent.jsonl"], "absent.jsonl"),
         (["--documents", "absent.jsonl"], "absent.jsonl"),
-        (["--n", "0"], "n must be at least 1 question, got 0"),
+        (["--n", "0"], "n must be an integer >= 1, got 0"),
         (["--n", "99"], "holds 12 questions"),
-        (["--k", "1"], "k must be at least 2"),
+        (["--k", "1"], "k must be an integer >= 2"),
         (["--k", "9"], "no question has more than 4 passages (given); give --k 4"),
         (["--strategies", "best"], "no strategy 'best'"),
         (["--strategies", "max_relevance"], "position profile (profile=, or --profile)"),
@@ -387,3 +389,87 @@ def test_a_folder_that_cannot_be_written_into_is_refused_before_anything_is_aske
     assert compare(questions, UNWRITABLE) == 2
     assert str(UNWRITABLE) in capsys.readouterr().err
     assert not list(profiles.glob("*.jsonl"))
+
+
+@pytest.mark.skipif(not UNWRITABLE.is_dir(), reason="needs a folder that root cannot write into")
+@pytest.mark.parametrize("folder", [UNWRITABLE, UNWRITABLE / "below"])
+def test_answers_that_could_not_be_kept_are_not_asked_for(
+    folder: Path,
+    questions: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """They would be paid for and lost."""
+    monkeypatch.setenv("POSRAG_PROFILES", str(folder))
+    assert compare(questions, tmp_path / "report", model="broken") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"answers cannot be kept in {folder / 'broken.answers.jsonl'} (" in line
+    assert "set POSRAG_PROFILES to a folder" in line
+
+
+@pytest.mark.parametrize("name", ["comparison.json", "comparison.md", "comparison.html"])
+def test_a_folder_in_the_place_of_a_report_is_refused_before_anything_is_asked(
+    name: str, questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not after all the calls."""
+    (tmp_path / "report" / name).mkdir(parents=True)
+    assert compare(questions, tmp_path / "report", model="broken") == 2
+    assert f"{tmp_path / 'report' / name} is a folder" in capsys.readouterr().err
+
+
+def test_a_report_that_finds_no_room_says_so_and_where_the_answers_are(
+    questions: Path, tmp_path: Path, profiles: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file is named, and nothing is asked twice."""
+    assert compare(questions, tmp_path / "report") == 0
+    (tmp_path / "report/comparison.md").unlink()
+    kept = profiles / "last.answers.jsonl"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (kept.stat().st_size, before[1]))
+    try:
+        assert compare(questions, tmp_path / "report") == 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert f"{tmp_path / 'report/comparison.json'} cannot be written (File too large)" in line
+    assert f"the answers are kept in {kept}: run again" in line
+
+
+def test_it_is_said_where_answers_are_kept_and_what_is_not_noticed(
+    questions: Path, tmp_path: Path, profiles: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the help, when some are taken, and at the end."""
+    for _ in range(2):
+        assert compare(questions, tmp_path / "report") == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[-1] == f"answers   {profiles / 'last.answers.jsonl'}"
+    assert "a server's new weights) is not noticed: --fresh asks anew" in " ".join(
+        captured.err.split()
+    )
+    with pytest.raises(SystemExit):
+        main(["compare", "--help"])
+    text = said(capsys)[0]
+    assert "answers are kept in NAME.answers.jsonl in $POSRAG_PROFILES" in text
+    assert "a change of what the model imports or asks (a helper" in text
+
+
+def test_an_edited_model_is_another_one(
+    questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profiles: Path
+) -> None:
+    """Also where only a constant has changed: the old answers would be the new result."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    command = ["compare", "--data", str(questions), "--output", str(tmp_path / "report")]
+    kept = []
+    for model in ("good", "good", "bad"):
+        (tmp_path / "an_app.py").write_text(
+            f"MODEL = {model!r}\n"
+            "def call(model): return model\n"
+            "def answer(prompts): return [call(MODEL) for _ in prompts]\n"
+        )
+        shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+        sys.modules.pop("an_app", None)
+        assert main([*command, "--model", "an_app:answer"]) == 0
+        kept.append(len((profiles / "answer.answers.jsonl").read_text().splitlines()))
+    assert kept[0] == kept[1] == kept[2] // 2

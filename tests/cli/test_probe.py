@@ -244,8 +244,8 @@ def test_a_figure_is_not_told_of_before_it_is_drawn(
         (["no.such.module:model"], "no.such.module:model is no model"),
         ([f"{MODULE}:absent"], "absent"),
         ([f"{MODULE}:broken", "--n", "2"], "RuntimeError: the weights are gone"),
-        ([f"{MODULE}:even", "--k", "2"], "k must be at least 3, got 2"),
-        ([f"{MODULE}:even", "--n", "0"], "--n must be at least 1, got 0"),
+        ([f"{MODULE}:even", "--k", "2"], "k must be an integer >= 3, got 2"),
+        ([f"{MODULE}:even", "--n", "0"], "--n must be an integer >= 1, got 0"),
         ([f"{MODULE}:even", "--data", "absent.jsonl"], "absent.jsonl"),
         ([f"{MODULE}:even", "--grader", "bleu"], "bleu"),
         ([f"{MODULE}:even", "--measure", "vibes"], "vibes"),
@@ -270,3 +270,54 @@ def test_bad_input_is_one_line_on_stderr(
     assert message in captured.err.splitlines()[-1]
     assert captured.err.splitlines()[-1].startswith("posrag: ")
     assert captured.out == ""
+
+
+def test_what_is_to_be_copied_stays_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Paths, also in what it is used by, and where a former profile is."""
+    monkeypatch.setenv("COLUMNS", "80")
+    path = tmp_path / ("a folder with a long name " * 5).strip() / "p.json"
+    for model in ("edges", "even"):
+        command = ["probe", f"{MODULE}:{model}", "--n", "5", "--k", "3"]
+        assert main([*command, "--output", str(path)]) == 0
+    captured = capsys.readouterr()
+    lines = captured.out.splitlines()
+    assert f"profile  {path}" in lines
+    assert f'Use it with psi="{path}".' in lines
+    (former,) = (line for line in captured.err.splitlines() if line.startswith("A former"))
+    assert Path(former.partition(" is kept as ")[2]).is_file()
+
+
+def test_an_index_that_is_undefined_is_of_no_use(capsys: pytest.CaptureFixture[str]) -> None:
+    """And no use is named."""
+    assert main(["probe", f"{MODULE}:nothing", "--n", "20", "--k", "4"]) == 0
+    assert "Use it" not in capsys.readouterr().out
+
+
+def test_a_folder_is_no_file_for_a_profile(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One without a name of its own either."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["probe", f"{MODULE}:even", "--n", "5", "--output", "."]) == 2
+    assert capsys.readouterr().err == "posrag: . is a folder; give the name of a file\n"
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder of no use to root")
+def test_answers_that_cannot_be_kept_are_not_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the profile goes elsewhere."""
+    monkeypatch.setenv("POSRAG_PROFILES", "/proc/nope")
+    options = ["--n", "5", "--k", "3", "--output", str(tmp_path / "p.json")]
+    assert main(["probe", f"{MODULE}:even", *options]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "answers cannot be kept in /proc/nope/even.answers.jsonl" in line
+
+
+def test_a_model_that_fails_is_called_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """And not by the hash that its answers are kept under."""
+    command = ["probe", "tests.cli.comparing:broken", "--n", "5", "--k", "3"]
+    assert main([*command, "--name", "mine"]) == 2
+    assert "model 'mine' failed: RuntimeError: the weights are gone" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 pytest.importorskip("rich")
 pytest.importorskip("matplotlib")
+
+from rich.console import Console
 
 from shared_core import PositionProfile, ProfileNotFoundError
 from shared_core.cli.probe import report
@@ -100,6 +103,31 @@ def test_a_figure_does_not_overwrite_the_profile(tmp_path: Path) -> None:
         ProbeFiles.of("m", output=tmp_path, figure=tmp_path / "c.png")
     with pytest.raises(ValueError, match=r"one of .*got .*c\.xyz"):
         ProbeFiles.of("m", output=None, figure=tmp_path / "c.xyz")
+
+
+def drawn(profile: PositionProfile, width: int) -> list[str]:
+    console = Console(width=width, file=io.StringIO())
+    with console.capture() as captured:
+        console.print(report.table(profile, width=width))
+    return captured.get().splitlines()
+
+
+@pytest.mark.parametrize("curves", [1, 2])
+@pytest.mark.parametrize("width", range(29, 101))
+def test_the_figures_come_first_and_bars_take_what_is_left(width: int, curves: int) -> None:
+    """No figure is cut off, and a bar too short to tell anything is left out."""
+    profile = ACCURACY if curves == 1 else replace(ACCURACY, distraction=(0.3, 0.1, 0.2))
+    full = replace(profile, accuracy=(1.0, 0.5, 0.8), distraction_n=20 if curves == 2 else None)
+    rows = drawn(full, width)
+    assert max(map(len, rows)) <= width
+    if (room := width - (28 if curves == 1 else 54)) >= 0:
+        assert "[0.96, 1.00]" in rows[3]
+    assert "…" not in "".join(rows)
+    blocks = rows[3].count("█")
+    if curves == 1:
+        bar = min(30, room - 1)
+        assert blocks == (bar if bar >= 5 else 0)
+    assert blocks > 0 or width < 70
 
 
 def lines(profile: PositionProfile) -> str:

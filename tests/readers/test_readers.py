@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 
@@ -58,6 +59,13 @@ def test_a_reader_is_small(name: str) -> None:
     """At most 3 M parameters and 6 MB, so that the repository can hold it."""
     assert reader(name).model.num_parameters() <= 3_000_000
     assert (FOLDER / name / "model.safetensors").stat().st_size <= 6_000_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_reader_is_loaded_by_transformers_4_too(name: str) -> None:
+    """Version 5 saves a tokenizer under the name of a class that version 4 has not."""
+    config = json.loads((FOLDER / name / "tokenizer_config.json").read_text())
+    assert config["tokenizer_class"] == "PreTrainedTokenizerFast"
 
 
 def test_the_prompt_they_know_is_the_packages_own_and_lies_in_a_file() -> None:
