@@ -31,6 +31,9 @@ class Segment(NamedTuple):
         Row and occurrences of each posting, and the tokens of that row, shape (p,); rows ascend
         within a term. A row's length stands beside each of its counts because a search that
         looked it up by row would wait for memory most of the time.
+    extremes
+        The most occurrences among a term's postings, and the tokens of its shortest row, shape
+        (t, 2): they bound what the term adds to a score.
     """
 
     terms: Ints
@@ -38,6 +41,7 @@ class Segment(NamedTuple):
     rows: Ints
     counts: Narrow
     lengths: Narrow
+    extremes: Ints
 
     @classmethod
     def build(cls, documents: Sequence[Sequence[int]], first_row: int) -> Segment:
@@ -46,7 +50,7 @@ class Segment(NamedTuple):
         words = int(lengths.sum(dtype=np.int64))
         numbers = np.fromiter(chain.from_iterable(documents), np.int32, words)
         if kernels.built and numbers.max(initial=0) <= REPAYS * words:
-            return cls(*kernels.count_postings(numbers, lengths, first_row))
+            return cls.of(*kernels.count_postings(numbers, lengths, first_row))
         rows = np.repeat(np.arange(len(documents), dtype=np.int32), lengths)
         keys = numbers * np.int64(len(documents)) + rows
         keys.sort()
@@ -107,7 +111,10 @@ class Segment(NamedTuple):
                 return values.astype(np.uint16, copy=False)
             return values.astype(np.int32, copy=False)
 
-        return cls(terms, starts, rows, fit(counts), fit(lengths))
+        most = np.maximum.reduceat(counts, starts[:-1])
+        shortest = np.minimum.reduceat(lengths, starts[:-1])
+        extremes = np.stack([most, shortest], axis=1, dtype=np.int32)
+        return cls(terms, starts, rows, fit(counts), fit(lengths), extremes)
 
     @property
     def size(self) -> int:

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEGMENT 5 /* arrays of one */
+#define SEGMENT 6 /* arrays of one */
 
 Py_ssize_t seek(const int32_t *values, Py_ssize_t size, Py_ssize_t at, Py_ssize_t value)
 {
@@ -28,10 +28,10 @@ Py_ssize_t seek(const int32_t *values, Py_ssize_t size, Py_ssize_t at, Py_ssize_
 
 static int borrow_segment(Words *words, PyObject *segment, const long *numbers, List *lists)
 {
-    enum { TERMS, STARTS, ROWS, COUNTS, LENGTHS };
-    static const char *names[] = {"terms", "starts", "rows", "counts", "lengths"};
-    static const char *kinds[] = {"il", "lq", "il", "Hil", "Hil"};
-    static const int sizes[] = {4, 8, 4, 0, 0};
+    enum { TERMS, STARTS, ROWS, COUNTS, LENGTHS, EXTREMES };
+    static const char *names[] = {"terms", "starts", "rows", "counts", "lengths", "extremes"};
+    static const char *kinds[] = {"il", "lq", "il", "Hil", "Hil", "il"};
+    static const int sizes[] = {4, 8, 4, 0, 0, 4};
     Py_buffer *views = words->buffers + words->borrowed;
     if (!PyTuple_Check(segment) || PyTuple_Size(segment) != SEGMENT) {
         PyErr_Format(PyExc_TypeError, "a segment is a tuple of %d arrays", SEGMENT);
@@ -42,12 +42,14 @@ static int borrow_segment(Words *words, PyObject *segment, const long *numbers, 
                    sizes[part]) < 0)
             return -1;
     const int32_t *terms = views[TERMS].buf, *rows = views[ROWS].buf;
+    const int32_t *extremes = views[EXTREMES].buf;
     const int64_t *starts = views[STARTS].buf;
     const char *counts = views[COUNTS].buf, *lengths = views[LENGTHS].buf;
     Py_ssize_t known = length(views + TERMS), postings = length(views + ROWS);
     Py_ssize_t width = views[COUNTS].itemsize;
     if (length(views + STARTS) != known + 1 || length(views + COUNTS) != postings ||
-        length(views + LENGTHS) != postings || views[LENGTHS].itemsize != width || width > 4)
+        length(views + LENGTHS) != postings || views[LENGTHS].itemsize != width || width > 4 ||
+        length(views + EXTREMES) != 2 * known)
         goto misfit;
     for (Py_ssize_t term = 0; term < words->terms; term++) {
         Py_ssize_t at = numbers[term]; /* where it stands in a segment that holds all terms */
@@ -63,6 +65,8 @@ static int borrow_segment(Words *words, PyObject *segment, const long *numbers, 
         lists[term].counts = counts + start * width;
         lists[term].lengths = lengths + start * width;
         lists[term].size = end - start;
+        lists[term].most = extremes[2 * at];
+        lists[term].least = extremes[2 * at + 1];
         lists[term].wide = width == 4;
     }
     return 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define WINDOW 2048 /* rows whose scores are added up together */
+#define FEW 64      /* postings in one that are sooner taken back one by one */
 #define DEARER 3    /* looking a row up takes as long as going through so many postings */
 
 /* The best k rows, and others until they are dropped. */
@@ -95,24 +96,8 @@ static void best_offer(Best *best, double score, Py_ssize_t row)
 /* What a posting of a list adds to a score at most: as the most occurrences in the shortest row. */
 static double most_of(const List *list, Norm norm)
 {
-    int32_t count = 0, length = INT32_MAX;
-    if (list->wide) {
-        const int32_t *counts = list->counts, *lengths = list->lengths;
-        for (Py_ssize_t at = 0; at < list->size; at++) {
-            count = counts[at] > count ? counts[at] : count;
-            length = lengths[at] < length ? lengths[at] : length;
-        }
-    } else { /* in as narrow variables, of which the processor compares more at once */
-        const uint16_t *counts = list->counts, *lengths = list->lengths;
-        uint16_t most = 0, least = UINT16_MAX;
-        for (Py_ssize_t at = 0; at < list->size; at++) {
-            most = counts[at] > most ? counts[at] : most;
-            least = lengths[at] < least ? lengths[at] : least;
-        }
-        count = most;
-        length = least;
-    }
-    return list->size ? list->weight * (count / (count + (length * norm.slope + norm.base))) : 0.0;
+    double most = list->most, least = list->least;
+    return list->size ? list->weight * (most / (most + (least * norm.slope + norm.base))) : 0.0;
 }
 
 /* A search: its terms, the weightiest first, and what comes of it. */
@@ -142,8 +127,11 @@ static void bound_terms(Search *search)
 static Py_ssize_t gone_through(Search *search, const List *lists)
 {
     const Words *words = search->words;
+    Best *best = &search->best;
+    if (best->size > best->k + best->k / 2)
+        best_cut(best);
     while (words->prunes && search->needed > 1 &&
-           search->rest[search->needed - 1] * SAFETY <= search->best.cut)
+           search->rest[search->needed - 1] * SAFETY <= best->cut)
         search->needed--;
     Py_ssize_t term = 0, postings = 0;
     for (; term < search->needed; term++)
@@ -170,6 +158,21 @@ add_window(List *list, int wide, int32_t first, Norm norm, double bar, double *r
         marked[place / 64] |= (uint64_t)(score > bar) << place % 64;
     }
     list->at = at;
+}
+
+/* Take back what the lists have added in a window. */
+static void clear_window(const List *lists, Py_ssize_t count, int32_t first, double *scores)
+{
+    Py_ssize_t added = 0;
+    for (const List *list = lists; list < lists + count; list++)
+        added += list->at - list->from;
+    if (added > FEW) {
+        memset(scores, 0, WINDOW * sizeof *scores);
+        return;
+    }
+    for (const List *list = lists; list < lists + count; list++)
+        for (Py_ssize_t at = list->from; at < list->at; at++)
+            scores[list->rows[at] - first] = 0.0;
 }
 
 /* Look a row up in the lists of the terms from `term` on, while they can lift it to the best k. */
@@ -204,10 +207,10 @@ static void search_segment(Search *search, List *lists, double *scores)
                 first = list->rows[list->at];
         if (first == INT32_MAX)
             return;
-        memset(scores, 0, WINDOW * sizeof *scores);
         for (List *list = lists; list < lists + through; list++) {
             if (list >= lists + search->needed)
                 list->at = seek(list->rows, list->size, list->at, first);
+            list->from = list->at;
             if (list->wide)
                 add_window(list, 1, first, words->norm, bar, scores, marked);
             else
@@ -219,6 +222,7 @@ static void search_segment(Search *search, List *lists, double *scores)
                 if (!search->allowed || search->allowed[first + place])
                     look_up(search, lists, through, scores[place], first + place);
             }
+        clear_window(lists, through, first, scores);
     }
 }
 
@@ -229,7 +233,7 @@ PyObject *best_postings(PyObject *module, PyObject *args)
     Norm norm;
     Words words;
     Search search = {.words = &words};
-    double scores[WINDOW];
+    double scores[WINDOW] = {0.0};
     Py_ssize_t n, k;
     if (!PyArg_ParseTuple(args, "O!O!O!(dd)nnO", &PyTuple_Type, &segments, &PyList_Type, &terms,
                           &PyList_Type, &weights, &norm.slope, &norm.base, &n, &k,

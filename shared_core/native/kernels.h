@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define INTERFACE 3 /* as in kernels.py; changes with the functions, what they take and return */
+#define INTERFACE 4 /* as in kernels.py; changes with the functions, what they take and return */
 
 _Static_assert(sizeof(Py_ssize_t) == 8, "rows are 64 bits wide");
 
@@ -86,7 +86,8 @@ typedef struct {
 typedef struct {
     const int32_t *rows;          /* ascending */
     const void *counts, *lengths; /* uint16_t, or int32_t where `wide` */
-    Py_ssize_t size, at;
+    Py_ssize_t size, at, from;
+    int32_t most, least; /* occurrences at most, and the length of the shortest row */
     int wide;
     double weight;
 } List;

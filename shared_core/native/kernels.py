@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Ints, Rows, Scores, Vectors
 
-INTERFACE = 3
+INTERFACE = 4
 """Changes with the functions, what they take and return: an older build's module is not used."""
 
 try:
@@ -26,8 +26,11 @@ else:
 
 Narrow: TypeAlias = npt.NDArray[np.uint16] | npt.NDArray[np.int32]
 
-Postings: TypeAlias = tuple[Ints, npt.NDArray[np.int64], Ints, Narrow, Narrow]
-"""Terms, starts, rows, counts and lengths: a `shared_core.index.postings.Segment`."""
+Counted: TypeAlias = tuple[Ints, npt.NDArray[np.int64], Ints, Narrow, Narrow]
+"""Terms, starts, rows, counts and lengths of a `shared_core.index.postings.Segment`."""
+
+Postings: TypeAlias = tuple[Ints, npt.NDArray[np.int64], Ints, Narrow, Narrow, Ints]
+"""A `shared_core.index.postings.Segment`."""
 
 Norm: TypeAlias = tuple[float, float]
 """Slope and base of a length normalisation; see `shared_core.index.bm25.BM25Options`."""
@@ -110,7 +113,7 @@ def vectors_at(vectors: Vectors, query: Vectors, rows: Rows) -> Scores:
     return np.frombuffer(_kernels.vectors_at(vectors, query, rows), np.float64)
 
 
-def count_postings(numbers: Ints, lengths: Ints, first_row: int) -> Postings:
+def count_postings(numbers: Ints, lengths: Ints, first_row: int) -> Counted:
     """Return the postings of documents, whose terms stand one after the other.
 
     Parameters

@@ -209,12 +209,12 @@ def test_other_lists_are_left_to_numpy(numbers: list[Any]) -> None:
 
 F, D, R = np.zeros((4, 3), np.float32), np.zeros(4), np.arange(4)
 TERMS, ROWS, ONES = np.zeros(1, np.int32), np.arange(2, dtype=np.int32), np.ones(2, "H")
-POSTINGS = (TERMS, np.array([0, 2]), ROWS, ONES, ONES)
+POSTINGS = (TERMS, np.array([0, 2]), ROWS, ONES, ONES, np.ones((1, 2), np.int32))
 NORM = (0.1, 1.0)
 
 
 def postings(**parts: np.ndarray) -> tuple[Any, ...]:
-    names = ("terms", "starts", "rows", "counts", "lengths")
+    names = ("terms", "starts", "rows", "counts", "lengths", "extremes")
     return (tuple(parts.get(n, a) for n, a in zip(names, POSTINGS, strict=True)),)
 
 
@@ -268,7 +268,7 @@ def pool(query: np.ndarray = F[0], near: np.ndarray = R, matching: np.ndarray = 
         (lambda: count([0], kind=np.int64), TypeError),
         (lambda: search([]), TypeError),
         (lambda: search((POSTINGS, [])), TypeError),
-        (lambda: search((POSTINGS[:4],)), TypeError),
+        (lambda: search((POSTINGS[:5],)), TypeError),
         (lambda: search(postings(), k=0), ValueError),
         (lambda: search(postings(), size=1), ValueError),
         (lambda: search(postings(), size=-1), ValueError),
@@ -287,6 +287,8 @@ def pool(query: np.ndarray = F[0], near: np.ndarray = R, matching: np.ndarray = 
         (lambda: search(postings(lengths=np.ones(2, np.int32))), ValueError),
         (lambda: search(postings(counts=np.ones(2, np.int32))), ValueError),
         (lambda: search(postings(counts=np.ones(2, int), lengths=np.ones(2, int))), ValueError),
+        (lambda: search(postings(extremes=np.ones((2, 2), np.int32))), ValueError),
+        (lambda: search(postings(extremes=np.ones((1, 2), "H"))), TypeError),
         (lambda: kernels.rank(D, D[:3].copy(), R, alpha=0.3, k=1, eps=0, rrf_k=0), ValueError),
         (lambda: kernels.rank(D, D, R[:3].copy(), alpha=0.3, k=1, eps=0, rrf_k=0), ValueError),
         (lambda: kernels.rank(D, D, R, alpha=0.3, k=0, eps=0, rrf_k=0), ValueError),

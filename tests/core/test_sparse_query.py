@@ -86,30 +86,36 @@ def test_counts_of_any_width_score_alike(seed: int, k: int, parts: int) -> None:
 
 @pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize(
-    ("rare", "frequent", "share"),
-    [(600, 2000, 0.66), (298, 2000, 0.86), (207, 2000, 0.96), (298, 700, 0.44)],
+    ("rare", "frequent", "share"), [(600, 2000, 0.87), (438, 2000, 0.99), (298, 700, 0.58)]
 )
+@pytest.mark.parametrize("segment", [0, 1])
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_the_bound_of_the_frequent_term_is_used_to_the_full(
-    rare: int, frequent: int, share: float, k: int
+    rare: int, frequent: int, share: float, segment: int, k: int
 ) -> None:
     """A row that is behind by `share` of the bound overtakes by holding the frequent term often.
 
     With b = 0 a term that occurs 1,000 times weighs 0.999 of what it can weigh at most. The rows
     before fill the best k, and no row with the frequent term alone can come there; whether its
-    postings are gone through (as where it is in 700 rows) or looked up.
+    postings are gone through (as where it is in 700 rows) or looked up, and in either segment.
     """
-    texts = ["rare " * 4] * 200 + ["none"] * 2500 + ["rare " + "frequent " * 1000] * k
-    texts += ["rare"] * (rare - 200 - k) + ["frequent"] * (frequent - k)
-    texts += ["none"] * (6000 - len(texts))
-    index = BM25Index.from_texts(texts, k1=1.2, b=0.0)
-    overtaking = list(range(2700, 2700 + k))
-    first, behind, lift = (
-        index.scores_at(term, [row])[0]
-        for term, row in (("rare", 0), ("rare", 2700), ("frequent", 2700))
-    )
-    assert (first - behind) / lift == pytest.approx(share, abs=0.01)
-    assert sorted(index.query("rare frequent").best(k).tolist()) == overtaking
+    before = ["rare " * 8] * 200 + ["none nil null nought void"] * 2500
+    overtaking = ["rare " + "frequent " * 1000] * k
+    behind = ["rare"] * (rare - 200 - k) + ["frequent"] * (frequent - k - 10)
+    elsewhere = ["frequent"] * 10
+    if segment == 0:
+        parts = [before + overtaking + behind, elsewhere]
+    else:
+        parts = [before + elsewhere, overtaking + behind]
+    index = BM25Index(k1=1.2, b=0.0)
+    index.add(parts[0])
+    index.add(parts[1] + ["none"] * (6000 - len(parts[0] + parts[1])))
+    assert len(index.view.segments) == 2
+    row = 2700 if segment == 0 else 2710
+    first, lift = index.scores_at("rare", [0])[0], index.scores_at("frequent", [row])[0]
+    assert (first - index.scores_at("rare", [row])[0]) / lift == pytest.approx(share, abs=0.01)
+    best_rows = index.query("rare frequent").best(k)
+    assert sorted(best_rows.tolist()) == list(range(row, row + k))
 
 
 @pytest.mark.usefixtures("either_way")
