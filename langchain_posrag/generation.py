@@ -15,7 +15,7 @@ from langchain_core.runnables import Runnable
 from shared_core._extras import require
 from shared_core.checking import check_count
 from shared_core.errors import GenerationError
-from shared_core.generation.identity import identity_of, source_of
+from shared_core.generation.identity import identity_of, source_of, without_addresses
 
 _NO_KEY = "none"  # a server on one's own machine wants no key, its client does
 
@@ -61,7 +61,9 @@ class LangChainModel:
         self.name = name if name is not None else _name_of(model)
         self.concurrency = check_count(concurrency, "concurrency")
         self.identity = identity_of(
-            self.name, repr(model), *sorted(map(source_of, _code_of(model)))
+            self.name,
+            without_addresses(repr(model)),
+            *sorted(map(source_of, _code_of(model))),
         )
 
     def generate(self, prompts: Sequence[str]) -> list[str]:

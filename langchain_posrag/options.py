@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
 
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Field,
     InstanceOf,
     PrivateAttr,
     ValidationInfo,
@@ -23,6 +24,10 @@ from shared_core.scoring.fusion import Alpha, check_alpha
 from shared_core.types import Evidence, Fusion
 
 Psi = float | str | Path | InstanceOf[PositionProfile] | None
+
+# The range is checked by `check_alpha`, whose message is the same everywhere, and is here for the
+# schema; within the union, as LangChain's configurable fields drop what stands around a whole type.
+AlphaField = Annotated[float, Field(ge=0, le=1)] | Literal["auto"]
 
 
 def refuse_arguments(step: object, arguments: Mapping[str, Any]) -> None:
@@ -111,7 +116,7 @@ class CAUSOptions(PlacementOptions):
     """
 
     k: int = 10
-    alpha: Alpha = 0.3
+    alpha: AlphaField = 0.3
     fusion: Fusion = "min_max"
 
     _method: ClassVar[tuple[str, ...]] = (*PlacementOptions._method, "k", "alpha", "fusion")

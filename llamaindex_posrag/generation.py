@@ -8,7 +8,7 @@ from llama_index.core.base.llms.types import ChatMessage, LLMMetadata, MessageRo
 from llama_index.core.llms import LLM
 
 from shared_core.checking import check_count
-from shared_core.generation.identity import identity_of, source_of
+from shared_core.generation.identity import identity_of, source_of, without_addresses
 
 
 class LlamaIndexModel:
@@ -49,7 +49,8 @@ class LlamaIndexModel:
         self.llm = llm
         self.name = name if name is not None else _name_of(llm)
         self.concurrency = check_count(concurrency, "concurrency")
-        self.identity = identity_of(self.name, repr(llm), *map(source_of, _code_of(llm)))
+        code = map(source_of, _code_of(llm))
+        self.identity = identity_of(self.name, without_addresses(repr(llm)), *code)
 
     def generate(self, prompts: Sequence[str]) -> list[str]:
         """Return one answer a prompt, in order."""

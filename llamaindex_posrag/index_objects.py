@@ -16,7 +16,8 @@ class ObjectRetriever(BaseRetriever):
     """A retriever that goes on from an `IndexNode` to its object, as found.
 
     LlamaIndex's own takes a score of 0.0, the worst of a min-max fusion, for none and puts 1.0
-    in its place, and hands out an object that is a node itself, not a copy.
+    in its place, and hands out an object that is a node, with a score or without, itself: here
+    it comes as a copy, explained as the index node is.
     """
 
     def _handle_recursive_retrieval(
@@ -64,10 +65,13 @@ def _score(hit: NodeWithScore) -> float:
 def _as_found(
     behind: Iterable[NodeWithScore], led_to: object, hit: NodeWithScore
 ) -> list[NodeWithScore]:
-    """Return what is behind an index node; a node itself as a copy that is explained as that is."""
+    """Return what is behind an index node; a node itself as a copy that is explained as that is.
+
+    A node has the score of the index node; a `NodeWithScore` keeps its own, even if that is None.
+    """
     return [
         ExplainedNode(node=isolated(each.node), score=each.score, posrag=explanation(hit))
-        if each.node is led_to
+        if led_to is each or led_to is each.node
         else each
         for each in behind
     ]

@@ -165,6 +165,8 @@ def isolated(node: BaseNode) -> BaseNode:
         }
     except Exception as error:  # whatever a class of the user's raises
         raise uncopied(node.metadata, f" of node {node.node_id!r}") from error
+    if (embedding := fields["embedding"]) is not None:
+        fields["embedding"] = copy(embedding)
     for name in _CONTAINERS:
         fields[name] = fields[name].copy()
     relationships = fields["relationships"]
@@ -182,7 +184,7 @@ def _resource(resource: MediaResource) -> MediaResource:
     """Return a copy of a text, an image or the like."""
     copied = copy(resource)
     if copied.embeddings is not None:
-        copied.embeddings = copied.embeddings.copy()
+        copied.embeddings = {kind: copy(each) for kind, each in copied.embeddings.items()}
     return copied
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -78,10 +79,12 @@ class CAUS:
             raise ValueError(f"expand must be NeighbourSpans or None, got {self.expand!r}")
         if not isinstance(self.chunk_keys, ChunkKeys):
             raise ValueError(f"chunk_keys must be ChunkKeys, got {self.chunk_keys!r}")
-        check_alpha(self.alpha)
+        object.__setattr__(self, "alpha", check_alpha(self.alpha))
         check_choice(self.fusion, "fusion", Fusion)
         resolve_placement(self.placement)
         self.applied(1, self.profile)
+        if isinstance(self.psi, Real):  # checked by the gate; JSON knows no numbers of NumPy
+            object.__setattr__(self, "psi", float(self.psi))
 
     @cached_property
     def profile(self) -> PositionProfile | None:

@@ -94,10 +94,11 @@ def fuse(
 
 
 def check_alpha(alpha: Alpha) -> Alpha:
-    """Return `alpha` if it is ``"auto"`` or lies in [0, 1]; raise ValueError otherwise."""
+    """Return ``"auto"``, or a number in [0, 1] as a float; raise ValueError otherwise."""
     if isinstance(alpha, str) and alpha == "auto":
         return alpha
-    number = isinstance(alpha, int | float | np.number) and not isinstance(alpha, bool)
+    real = isinstance(alpha, int | float | np.integer | np.floating)
+    number = real and not isinstance(alpha, bool)
     if not number or not 0 <= alpha <= 1:
         raise ValueError(f"alpha must be a number in [0, 1] or 'auto', got {alpha!r}")
     return float(alpha)

@@ -106,7 +106,9 @@ def test_scores_that_cannot_be_fused_are_refused(
         fuse(dense, sparse)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("alpha", [-0.01, 1.01, NAN, INF, "AUTO", "0.3", None, [0.3]])
+@pytest.mark.parametrize(
+    "alpha", [-0.01, 1.01, NAN, INF, "AUTO", "0.3", None, [0.3], 0.3j, np.complex128(0.3), np.True_]
+)
 def test_an_alpha_out_of_range_is_refused(alpha: object) -> None:
     """A ValueError that names it, whatever its type."""
     with pytest.raises(ValueError, match="alpha must"):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
+import numpy as np
 import pytest
 
 from shared_core import CAUS, NeighbourSpans, PositionProfile
@@ -43,6 +44,24 @@ def test_every_option_survives_json(caus: CAUS) -> None:
     encoded = encode_caus(caus)
     assert json.loads(json.dumps(encoded)) == encoded
     assert decode_caus(encoded) == caus
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({"alpha": np.float32(0.5)}, 0.5),
+        ({"alpha": np.int64(1)}, 1.0),
+        ({"psi": np.float32(1.5)}, 1.5),
+        ({"psi": np.int64(2)}, 2.0),
+    ],
+    ids=repr,
+)
+def test_numbers_of_numpy_are_python_s(given: dict[str, Any], kept: float) -> None:
+    """JSON knows no others."""
+    caus = CAUS(**given)
+    (name,) = given
+    assert (type(getattr(caus, name)), getattr(caus, name)) == (float, kept)
+    assert decode_caus(encode_caus(caus)) == caus
 
 
 @pytest.mark.parametrize("kind", [str, Path])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.runnables import ConfigurableField
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_posrag import CAUSRetriever, HybridScoreCompressor, PlacementTransformer
@@ -50,6 +51,18 @@ def test_numbers_of_numpy_are_python_s(embeddings: Embeddings) -> None:
     options = (retriever.k, retriever.fetch_k, retriever.alpha)
     assert options == (3, 9, 0.5)
     assert [type(option) for option in options] == [int, int, float]
+
+
+def test_the_range_of_alpha_is_in_the_schema(embeddings: Embeddings) -> None:
+    """By which a form or another program knows what may be configured."""
+    retriever = CAUSRetriever.from_documents([], embeddings)
+    configurable = retriever.configurable_fields(alpha=ConfigurableField(id="alpha"))
+
+    schema = configurable.config_schema().model_json_schema()
+
+    alpha = schema["$defs"]["Configurable"]["properties"]["alpha"]
+    assert {"type": "number", "minimum": 0, "maximum": 1} in alpha["anyOf"]
+    assert {"type": "string", "const": "auto"} in alpha["anyOf"]
 
 
 @pytest.mark.parametrize(("options", "named"), OPTIONS)

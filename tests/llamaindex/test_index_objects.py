@@ -86,6 +86,27 @@ def test_an_object_comes_as_a_copy(make: Make, way: Way, kind: type[BaseNode]) -
     assert target.model_dump() == before
 
 
+@pytest.mark.parametrize(
+    ("kind", "score"), [(NodeWithScore, 7.5), (NodeWithScore, None), (ExplainedNode, 0.0)]
+)
+def test_an_object_with_a_score_keeps_it(
+    make: Make, way: Way, kind: type[NodeWithScore], score: float | None
+) -> None:
+    """It too is a copy, explained as the index node is."""
+    plain: Any = way(make(corpus(), {}), QUERY)[-1]
+    node = TextNode(id_="behind", text="the object", metadata={"tags": ["a"]}, embedding=[1.0])
+    target = kind(node=node, score=score)
+    before = target.model_dump()
+    hit: Any = way(make(corpus(), {"s": target}), QUERY)[-1]
+    assert (hit.node, hit.score) == (target.node, score)
+    assert hit.posrag == plain.posrag
+    hit.score = 0.5
+    hit.posrag["seen"] = True
+    hit.node.metadata["tags"].append("b")
+    hit.node.embedding.append(7.0)
+    assert target.model_dump() == before
+
+
 def test_an_object_that_is_found_itself_comes_once(make: Make, way: Way) -> None:
     nodes = corpus()
     nodes[-1] = IndexNode(id_="sign", index_id="s", text="other things", obj=nodes[0])

@@ -76,6 +76,16 @@ def test_a_copy_is_equal_and_apart(node: BaseNode) -> None:
     assert "embedding" not in node.model_fields_set
 
 
+@pytest.mark.parametrize("kind", [TextNode, Document, Counted])
+def test_the_embedding_of_a_copy_is_its_own(kind: type[BaseNode]) -> None:
+    """As of the nodes that a retriever shows, and of the objects that index nodes lead to."""
+    node: Any = kind(id_="n", embedding=[1.0, 2.0])
+    copied = isolated(node)
+    assert copied.embedding == [1.0, 2.0]
+    copied.embedding.append(7.0)
+    assert node.embedding == [1.0, 2.0]
+
+
 @pytest.mark.parametrize("kind", [Node, Document])
 def test_the_resources_of_a_copy_are_its_own(kind: type[Node]) -> None:
     """As of what an index holds, of what it hands out, and of the caller's own nodes."""
@@ -94,6 +104,7 @@ def test_the_resources_of_a_copy_are_its_own(kind: type[Node]) -> None:
         assert copied.image_resource is not None
         assert copied.model_dump() == before
         copied.text_resource.text = "x"
+        copied.text_resource.embeddings["dense"].append(7.0)
         copied.text_resource.embeddings["sparse"] = [2.0]
         copied.image_resource.mimetype = "image/png"
         copied.relationships[NodeRelationship.CHILD].append(RelatedNodeInfo(node_id="o"))
