@@ -32,7 +32,7 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
 
     index: HybridIndex | InstanceOf[VectorStoreLegs] = Field(default_factory=HybridIndex)
     embeddings: Embeddings | None = Field(default=None, repr=False)
-    fetch_k: int = 50
+    fetch_k: int = Field(default=50, ge=1)
     expand: InstanceOf[NeighbourSpans] | None = None
     chunk_keys: InstanceOf[ChunkKeys] = ChunkKeys()
 

@@ -115,7 +115,7 @@ class CAUSOptions(PlacementOptions):
         ``"min_max"`` (CAUS eq. 2) or ``"rrf"``.
     """
 
-    k: int = 10
+    k: int = Field(default=10, ge=1)
     alpha: AlphaField = 0.3
     fusion: Fusion = "min_max"
 

@@ -8,6 +8,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, TypedDict
 
+import numpy as np
+
 from shared_core.caus import CAUS
 from shared_core.expansion import NeighbourSpans
 from shared_core.index.places import ChunkKeys
@@ -104,7 +106,7 @@ def decode_chunk_keys(value: Any) -> Any:
 
 
 def encode_psi(psi: Any) -> Any:
-    """Return a profile, or the one in a file, as a dictionary, and anything else as it is.
+    """Return a profile, or the one in a file, as a dictionary, and anything else as JSON has it.
 
     A path would be read from wherever the options are decoded; a name means the same anywhere.
     """
@@ -112,6 +114,8 @@ def encode_psi(psi: Any) -> Any:
         psi = PositionProfile.load(psi)
     if isinstance(psi, PositionProfile):
         return asdict(psi)
+    if isinstance(psi, np.integer | np.floating):
+        return float(psi)
     return str(psi) if isinstance(psi, Path) else psi
 
 

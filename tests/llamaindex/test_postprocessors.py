@@ -295,9 +295,11 @@ def test_bad_options_are_named(options: dict[str, Any], value: str) -> None:
 
 
 def test_numbers_of_numpy_are_python_s() -> None:
-    made = CAUSPostprocessor(k=np.int64(3), alpha=np.float32(0.5))
+    made = CAUSPostprocessor(k=np.int64(3), alpha=np.float32(0.5), psi=np.float32(1.5))
     assert (made.k, made.alpha) == (3, 0.5)
-    assert CAUSPostprocessor.from_json(made.to_json()).to_dict() == made.to_dict()
+    again = CAUSPostprocessor.from_json(made.to_json())
+    assert again.psi == 1.5
+    assert again.to_dict() == made.to_dict()
 
 
 @pytest.mark.parametrize("options", [{"placement": "v_shape"}, {"psi": -1.0}, {"evidence": "x"}])
