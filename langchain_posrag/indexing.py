@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import override
 
 from langchain_posrag.legs import EmbeddingLegs, Legs
-from langchain_posrag.options import CAUSOptions
+from langchain_posrag.options import CAUSOptions, CountField
 from langchain_posrag.vector_store_legs import VectorStoreLegs
 from shared_core import HybridIndex
 from shared_core.checking import check_several
@@ -32,7 +32,7 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
 
     index: HybridIndex | InstanceOf[VectorStoreLegs] = Field(default_factory=HybridIndex)
     embeddings: Embeddings | None = Field(default=None, repr=False)
-    fetch_k: int = Field(default=50, ge=1)
+    fetch_k: CountField = 50
     expand: InstanceOf[NeighbourSpans] | None = None
     chunk_keys: InstanceOf[ChunkKeys] = ChunkKeys()
 

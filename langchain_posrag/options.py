@@ -27,6 +27,7 @@ Psi = float | str | Path | InstanceOf[PositionProfile] | None
 
 # The range is checked by `check_alpha`, whose message is the same everywhere, and is here for the
 # schema; within the union, as LangChain's configurable fields drop what stands around a whole type.
+CountField = Annotated[int, Field(ge=1)]
 AlphaField = Annotated[float, Field(ge=0, le=1)] | Literal["auto"]
 
 
@@ -115,7 +116,7 @@ class CAUSOptions(PlacementOptions):
         ``"min_max"`` (CAUS eq. 2) or ``"rrf"``.
     """
 
-    k: int = Field(default=10, ge=1)
+    k: CountField = 10
     alpha: AlphaField = 0.3
     fusion: Fusion = "min_max"
 
