@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MAX_WIDTH = 100
-UNNOTICED = "what the model imports or asks (a helper in another module, a server's new weights)"
+UNNOTICED = (
+    "what the model imports or asks (a helper in another module, what a list, an object or the "
+    "environment holds, a server's new weights)"
+)
 
 
 class Console:

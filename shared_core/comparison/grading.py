@@ -12,6 +12,7 @@ from shared_core.evaluation.answers import GRADERS, Grader, grade, grader_name, 
 from shared_core.generation.checking import Request
 from shared_core.generation.identity import identity_of, source_of
 from shared_core.generation.journal import Journal
+from shared_core.lazy import cached_property
 
 JudgeFunction: TypeAlias = Callable[[str, Sequence[str], str], float]
 """(question, accepted answers, answer) -> score in [0, 1], higher is better."""
@@ -34,7 +35,7 @@ class Judge:
     function: JudgeFunction
     name: str = "judge"
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """Name, and a hash of what `source_of` reads: a changed function judges anew."""
         return identity_of(self.name, source_of(self.function))

@@ -13,9 +13,9 @@ class Generator(Protocol):
     Some attributes are read where they exist. ``batch_size``: the number of prompts that one call
     of `generate` takes best. ``concurrency``: the number of calls that may be under way at once.
     Both are 1 otherwise. ``identity``: what tells its kept answers from another model's; otherwise
-    the name, and the source of the module of its class, so that a setting which is not in the name
-    (an address, a temperature) is not noticed. ``count_tokens``: a function from a prompt to its
-    tokens.
+    the name, the source of the module of its class, and its plain public attributes, so that a
+    setting which is in none of these is not noticed. ``count_tokens``: a function from a prompt to
+    its tokens.
     """
 
     @property

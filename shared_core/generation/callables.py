@@ -49,10 +49,11 @@ class CallableModel:
 
     @cached_property
     def identity(self) -> str:
-        """Name, and a hash of the function's module and of the values that it uses.
+        """Name, and a hash of the function's module and of the plain values that it was given.
 
         With a change there it is another model, and asked anew. Not noticed is a change of what it
-        imports or asks: a helper of another module, a server's new weights. See `source_of`.
+        imports, holds or asks: a helper of another module, what a list or an object holds, a
+        server's new weights. See `source_of`.
         """
         return identity_of(self.name, source_of(self.function))
 

@@ -212,7 +212,7 @@ class HuggingFaceModel:
             Most tokens of an answer.
         one_pass
             Read the prompts in one pass, into a cache that has room for more, whatever the
-            checkpoint says.
+            checkpoint says, and return the cache, too.
         """
         ends = self.end_tokens()
         pad = self.padding(ends)
@@ -220,14 +220,16 @@ class HuggingFaceModel:
         output = self.model.generate(
             **inputs,
             **GREEDY,
-            **(_ONE_PASS if one_pass else {}),
             max_new_tokens=max_new_tokens,
             eos_token_id=ends or None,
             pad_token_id=pad,
-            return_dict_in_generate=True,
+            # with a cache that is read, and in every other batch would still be there in the next
+            return_dict_in_generate=one_pass,
+            **(_ONE_PASS if one_pass else {}),
         )
         mask = inputs["attention_mask"]
-        new = output.sequences[:, mask.shape[1] :].tolist()
+        sequences = output.sequences if one_pass else output
+        new = sequences[:, mask.shape[1] :].tolist()
         return Continued([ids[: _end(ids, ends) + 1] for ids in new], mask, output)
 
     def text_of(self, ids: Sequence[int]) -> str:
@@ -272,7 +274,8 @@ class Continued:
     mask
         Which tokens are a prompt's own and no padding, shape (batch, width).
     output
-        What ``generate`` returned, with ``sequences`` and ``past_key_values``.
+        What ``generate`` returned: with ``one_pass`` an object with ``sequences`` and
+        ``past_key_values``, else the sequences alone.
     """
 
     answers: list[list[int]]

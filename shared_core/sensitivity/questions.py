@@ -142,7 +142,10 @@ def key_value_questions(n: int, *, k: int = 10, seed: int = 0) -> list[ProbeQues
 
 def check_context(k: int) -> None:
     """Raise ValueError if a context of `k` passages has no middle to compare its edges with."""
-    check_count(k, "k", 3)
+    try:
+        check_count(k, "k", 3)
+    except ValueError as error:
+        raise ValueError(f"{error}: below 3 there is no middle to compare the edges with") from None
 
 
 def check_questions(questions: Sequence[ProbeQuestion], k: int) -> None:

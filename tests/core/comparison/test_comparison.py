@@ -477,6 +477,22 @@ def test_a_judge_reads_the_question_and_judges_nothing_twice(tmp_path: Path, kep
         Comparison(ks=(4,), graders=(Judge(lambda *_: 7.0),)).run(last, codes(3))
 
 
+def test_a_judge_that_counts_its_calls_judges_nothing_twice(tmp_path: Path) -> None:
+    """What it notes down beside itself would make it another one after the first call."""
+
+    seen = []
+
+    def judge(question: str, answers: Sequence[str], answer: str, calls: int = 0) -> float:
+        seen.append((question, answer))
+        judge.__defaults__ = (calls + 1,)  # type: ignore[attr-defined]
+        return float(answer in answers)
+
+    comparison = Comparison(ks=(4,), graders=(Judge(judge, "gpt"),))
+    for _ in range(2):
+        comparison.run(last, codes(10), journal=Journal(tmp_path / "answers"))
+    assert len(seen) == len({*seen}) > 10
+
+
 def test_keywords_are_what_the_keyword_grader_asks_for() -> None:
     """The answers are what the others do."""
     data = codes(10)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 import logging
+import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import (
     AutoModelForCausalLM,
+    DynamicCache,
     Gemma2Config,
     GemmaConfig,
     GPT2Config,
@@ -523,3 +526,28 @@ def test_under_another_name_it_stays_a_local_model(
     assert (renamed.name, model.name) == ("mine", "tiny")
     assert renamed.identity == model.identity
     assert renamed.model is model.model
+
+
+def test_a_batch_is_answered_without_the_cache_of_the_one_before(
+    llama: Any, tokenizer: PreTrainedTokenizerFast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory for two caches is what a batch that just fits does not leave."""
+    made: list[weakref.ref[Any]] = []
+    alive: list[int] = []
+    ours = HuggingFaceModel(llama, tokenizer, batch_size=1, max_new_tokens=2)
+    begin, generate = DynamicCache.__init__, llama.generate
+
+    def spied(self: Any, *arguments: Any, **options: Any) -> None:
+        begin(self, *arguments, **options)
+        made.append(weakref.ref(self))
+
+    def watched(**options: Any) -> Any:
+        gc.collect()
+        alive.append(sum(cache() is not None for cache in made))
+        return generate(**options)
+
+    monkeypatch.setattr(DynamicCache, "__init__", spied)
+    monkeypatch.setattr(llama, "generate", watched)
+    ours.generate(PROMPTS[:3])
+    assert len(made) >= 3
+    assert alive == [0, 0, 0]

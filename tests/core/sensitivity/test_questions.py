@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from shared_core.sensitivity import (
     read_questions,
     torch_questions,
 )
+from shared_core.sensitivity.questions import check_context
 
 WHOLE = {"question": "q", "answers": ["a"], "gold": "g", "distractors": ["d1", "d2"]}
 
@@ -63,6 +65,14 @@ def test_numbers_below_one_are_named(n: int, k: int) -> None:
     for questions in (key_value_questions, torch_questions):
         with pytest.raises(ValueError, match=f"[nk] must be an integer >= 1, got {min(n, k)}"):
             questions(n, k=k)
+
+
+@pytest.mark.parametrize("k", [2, 0, 2.5])
+def test_a_context_without_a_middle_is_refused_and_told_why(k: int) -> None:
+    check_context(3)
+    message = f"k must be an integer >= 3, got {k}: below 3 there is no middle to compare"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        check_context(k)
 
 
 def test_questions_of_the_torch_api_are_answered_by_their_passage_alone() -> None:
