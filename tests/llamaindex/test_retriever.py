@@ -257,6 +257,14 @@ def test_a_batch_gives_what_a_subclass_gives(subclass: type[CAUSRetriever]) -> N
     assert not trace.spans.open_spans
 
 
+@pytest.mark.parametrize("cls", [CAUSRetriever, type("Plain", (CAUSRetriever,), {})])
+def test_a_batch_is_one_search(cls: type[CAUSRetriever], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else it is no sooner; also of a subclass that answers as its parent does."""
+    retriever = cls.from_nodes(corpus(), WordEmbedding(), k=5)
+    monkeypatch.setattr(CAUSRetriever, "_search", lambda *_: pytest.fail("one by one"))
+    assert len(retriever.retrieve_batch([*TEXTS])) == len(TEXTS)
+
+
 def test_a_batch_is_announced_to_callbacks_as_single_queries_are() -> None:
     """With the query and the nodes of each, one after another."""
     queries = [*TEXTS[:3], QUERY]
