@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -188,3 +190,27 @@ def _min_max(values: Sequence[float]) -> list[float]:
         return []
     low, high = min(values), max(values)
     return [(value - low) / (high - low + 1e-7) for value in values]
+
+
+def check_saves_and_loads_at_once(folder: Path, *, seconds: float) -> None:
+    """Save three indexes to one folder and load from it, from five threads at once."""
+    indexes = [make_index(n) for n in (3, 5, 7)]
+    indexes[0].save(folder)
+    until = time.monotonic() + seconds
+    loads = []
+
+    def save(index: HybridIndex) -> None:
+        while time.monotonic() < until:
+            index.save(folder)
+
+    def load(_: int) -> None:
+        while time.monotonic() < until:
+            loads.append(len(HybridIndex.load(folder)))
+
+    with ThreadPoolExecutor(5) as pool:
+        running = [pool.submit(save, index) for index in indexes]
+        running += [pool.submit(load, n) for n in range(2)]
+        for done in running:
+            done.result()
+    assert {*loads} <= {3, 5, 7}
+    assert len(HybridIndex.load(folder)) in (3, 5, 7)

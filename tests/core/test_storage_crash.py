@@ -8,16 +8,14 @@ import shutil
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from shared_core import HybridIndex, IndexFormatError, Passage
 
-from .making import make_index
+from .making import check_saves_and_loads_at_once, make_index
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes"),
@@ -122,27 +120,8 @@ def test_an_interrupt_around_the_last_step_loses_nothing(
 
 def test_saves_and_loads_of_one_folder_at_once(tmp_path: Path) -> None:
     """Three savers and two loaders: every load finds one whole index, and so does the last."""
-    indexes = [make_index(n) for n in (3, 5, 7)]
-    indexes[0].save(tmp_path)
-    until = time.monotonic() + 1.0
-    loads = []
-
-    def save(index: HybridIndex) -> None:
-        while time.monotonic() < until:
-            index.save(tmp_path)
-
-    def load(_: int) -> None:
-        while time.monotonic() < until:
-            loads.append(len(HybridIndex.load(tmp_path)))
-
-    with ThreadPoolExecutor(5) as pool:
-        running = [pool.submit(save, index) for index in indexes]
-        running += [pool.submit(load, n) for n in range(2)]
-        for done in running:
-            done.result()
-    assert {*loads} <= {3, 5, 7}
-    assert len(HybridIndex.load(tmp_path)) in (3, 5, 7)
-    indexes[0].save(tmp_path)
+    check_saves_and_loads_at_once(tmp_path, seconds=1.0)
+    make_index(3).save(tmp_path)
     assert len([*tmp_path.iterdir()]) == 2
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +13,7 @@ from shared_core import CorruptIndexError, HybridIndex
 from shared_core.index import storage
 from shared_core.index.manifest import check_file
 
-from .making import data_of, make_index
+from .making import check_saves_and_loads_at_once, data_of, make_index
 
 
 def no_locks(*_: object) -> None:
@@ -121,23 +119,4 @@ def test_two_first_saves_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_savers_and_loaders_in_many_threads(tmp_path: Path) -> None:
     """Three savers and two loaders: every load finds one whole index, and so does the last."""
-    indexes = [make_index(n) for n in (3, 5, 7)]
-    indexes[0].save(tmp_path)
-    until = time.monotonic() + 0.5
-    loads = []
-
-    def save(index: HybridIndex) -> None:
-        while time.monotonic() < until:
-            index.save(tmp_path)
-
-    def load(_: int) -> None:
-        while time.monotonic() < until:
-            loads.append(len(HybridIndex.load(tmp_path)))
-
-    with ThreadPoolExecutor(5) as pool:
-        running = [pool.submit(save, index) for index in indexes]
-        running += [pool.submit(load, n) for n in range(2)]
-        for done in running:
-            done.result()
-    assert {*loads} <= {3, 5, 7}
-    assert len(HybridIndex.load(tmp_path)) in (3, 5, 7)
+    check_saves_and_loads_at_once(tmp_path, seconds=0.5)
