@@ -39,7 +39,7 @@ def effect_of_second(number: int, place: int) -> float:
 class Scoring:
     """Answers with the last code; tells by rule how probable it is to abstain of one passage."""
 
-    name = "scoring"
+    name = identity = "scoring"  # whenever it is to be interrupted
     batch_size = 4
 
     def __init__(self, effect: Callable[[int, int], float] = effect_of_second) -> None:
