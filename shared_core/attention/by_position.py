@@ -22,7 +22,7 @@ from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity.curve import Interval, PositionalCurve
-from shared_core.sensitivity.questions import ProbeQuestion, check_questions
+from shared_core.sensitivity.questions import ProbeQuestion, check_context, check_questions
 from shared_core.sensitivity.region import TENTHS, over_middle, relative_scores
 from shared_core.sensitivity.versions import timestamp, versions
 
@@ -125,7 +125,7 @@ def attention_by_position(
     GenerationError
         If the model's attention cannot be read.
     """
-    check_count(k, "k", 3)
+    check_context(k)
     check_count(seed, "seed", 0)
     check_fractions({"confidence": confidence})
     check_questions(questions, k)

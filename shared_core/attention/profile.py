@@ -13,7 +13,7 @@ from shared_core.checking import check_count, check_fractions
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.sensitivity import ANSWER, PositionProfile, ProbeQuestion, PromptTemplate
 from shared_core.sensitivity.position_sensitivity import index_interval
-from shared_core.sensitivity.questions import check_questions
+from shared_core.sensitivity.questions import check_context, check_questions
 from shared_core.sensitivity.versions import timestamp, versions
 
 
@@ -58,7 +58,7 @@ def attention_profile(
     GenerationError
         If the model's attention cannot be read.
     """
-    check_count(k, "k", 3)
+    check_context(k)
     check_count(seed, "seed", 0)
     check_fractions({"confidence": confidence})
     check_questions(questions, k)
