@@ -12,3 +12,6 @@ Ints: TypeAlias = npt.NDArray[np.int32]
 Rows: TypeAlias = npt.NDArray[np.intp]
 Scores: TypeAlias = npt.NDArray[np.float64]
 Vectors: TypeAlias = npt.NDArray[np.float32]
+
+Found: TypeAlias = tuple[Rows, Scores]
+"""Rows, ascending, and their scores, each of shape (n,)."""

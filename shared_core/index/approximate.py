@@ -15,7 +15,7 @@ import faiss
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Rows, Scores, Vectors
+from shared_core.arrays import Bools, Found, Rows, Scores, Vectors
 from shared_core.index.faiss_memory import memory
 from shared_core.lazy import cached_property
 from shared_core.native import kernels
@@ -182,8 +182,8 @@ class Approximate:
         *,
         longest: float,
         rounding: float,
-    ) -> list[Rows]:
-        """Return for each query the best `k` rows of all `vectors`, ascending.
+    ) -> list[Found]:
+        """Return for each query the best `k` rows of all `vectors`.
 
         Parameters
         ----------

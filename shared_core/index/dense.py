@@ -10,7 +10,7 @@ import faiss
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Rows, Vectors
+from shared_core.arrays import Bools, Found, Rows, Vectors
 from shared_core.index.approximate import Approximate
 from shared_core.index.dense_query import DenseQuery, best_of_all, products
 from shared_core.index.faiss_memory import memory
@@ -117,13 +117,16 @@ class DenseView:
         ValueError
             As `checked`.
         """
-        known = kernels.floats(vector) if kernels.built and isinstance(vector, list) else None
-        query = np.asarray(vector, dtype=np.float32) if known is None else known
-        if query.shape == (self.dim,):
+        dim, scaled = self.dim, self.metric == "cosine"
+        if kernels.built and dim is not None:
+            unit = kernels.unit_vector(vector, dim, shortest=TINY, scaled=scaled)
+            if unit is not None:
+                return unit
+        query = np.asarray(vector, dtype=np.float32)
+        if query.shape == (dim,):
             square = float(query @ query)
             if TINY**2 < square < np.inf:
-                scale = 1.0 if self.metric == "inner_product" else square**-0.5
-                return np.asarray(query * np.float32(scale))
+                return np.asarray(query * np.float32(square**-0.5 if scaled else 1.0))
         return self.checked(query[None], ["the query"]).reshape(-1)
 
     def query(self, vector: Vectors, depth: int, allowed: Bools | None = None) -> DenseQuery:
@@ -147,12 +150,12 @@ class DenseView:
         """Search for many queries, shape (m, dim); see `query`."""
         best = self._best(vectors, depth, allowed)
         return [
-            DenseQuery(self.vectors, vector, rows)
-            for vector, rows in zip(vectors, best, strict=True)
+            DenseQuery(self.vectors, vector, found)
+            for vector, found in zip(vectors, best, strict=True)
         ]
 
-    def _best(self, vectors: Vectors, depth: int, allowed: Bools | None) -> list[Rows]:
-        """Return for each query its best rows, ascending."""
+    def _best(self, vectors: Vectors, depth: int, allowed: Bools | None) -> list[Found]:
+        """Return for each query its best rows."""
         if allowed is not None and FEW * np.count_nonzero(allowed) <= allowed.size:
             rows = allowed.nonzero()[0]
             return [best_of(rows, products(self.vectors, v, rows), depth) for v in vectors]
@@ -179,7 +182,7 @@ class DenseView:
         bound: float,
         depth: int,
         allowed: Bools | None,
-    ) -> Rows:
+    ) -> Found:
         """Score only a short list, or all rows where the best may not be on it.
 
         For ``flat`` they are shown to be: by the distance of every vector from its 8-bit copy.
@@ -188,7 +191,7 @@ class DenseView:
         enough = rows.size >= min(depth, first if covered is None else np.count_nonzero(covered))
         if first < self.size:
             waiting = None if allowed is None else allowed[first:]
-            best = best_of_all(self.vectors[first:], vector, depth, waiting)
+            best, _ = best_of_all(self.vectors[first:], vector, depth, waiting)
             rows = np.concatenate([rows, first + best])
         scores = products(self.vectors, vector, rows)
         if enough and (self.kind != "flat" or kth_best(scores, depth) > bound):

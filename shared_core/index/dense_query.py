@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shared_core.arrays import Bools, Rows, Scores, Vectors
+from shared_core.arrays import Bools, Found, Rows, Scores, Vectors
 from shared_core.index.select import best_of, reaching
 from shared_core.native import kernels
 
@@ -27,12 +27,12 @@ class DenseQuery:
     vector
         The query, shape (dim,).
     best
-        The rows found, ascending; ties at the end went to earlier rows.
+        The rows found and their scores; ties at the end went to earlier rows.
     """
 
     vectors: Vectors
     vector: Vectors
-    best: Rows
+    best: Found
 
     def at(self, rows: Rows) -> Scores:
         """Return the exact scores of `rows`, shape (len(rows),), higher is better."""
@@ -46,8 +46,8 @@ def products(vectors: Vectors, vector: Vectors, rows: Rows) -> Scores:
     return np.asarray(np.vecdot(vectors[rows], vector), np.float64)
 
 
-def best_of_all(vectors: Vectors, vector: Vectors, k: int, allowed: Bools | None) -> Rows:
-    """Return the best `k` of the allowed rows, ascending."""
+def best_of_all(vectors: Vectors, vector: Vectors, k: int, allowed: Bools | None) -> Found:
+    """Return the best `k` of the allowed rows."""
     if kernels.built:
         return kernels.best_vectors(vectors, vector[None], k, allowed)[0]
     scores = np.vecdot(vectors, vector)

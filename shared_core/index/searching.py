@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Rows
+from shared_core.arrays import Bools, Found
 from shared_core.checking import check_choice, check_count
 from shared_core.index.dense_query import DenseQuery
 from shared_core.index.metadata import Where
@@ -151,7 +151,7 @@ class Search:
         sparse = self.state.sparse
         return SparseQuery(sparse, sparse.lexicon.lookup(text))
 
-    def _matching(self, words: SparseQuery) -> Rows:
+    def _matching(self, words: SparseQuery) -> Found:
         return words.best(self.depth, self.allowed)
 
     def _nothing_there(self) -> bool:
@@ -161,14 +161,16 @@ class Search:
     def _nothing(self) -> Ranking:
         return Ranking([], [], [], [], [], [], [], [], 0.0, self.fusion)
 
-    def _ranking(self, text: str, dense: DenseQuery, words: SparseQuery, matching: Rows) -> Ranking:
+    def _ranking(
+        self, text: str, dense: DenseQuery, words: SparseQuery, matching: Found
+    ) -> Ranking:
         """Pool what both legs find, score the pool by both, fuse, and keep the best `k`."""
         state = self.state
         if kernels.built:
             pool = kernels.pool(dense.vectors, dense.vector, dense.best, *words.postings, matching)
             rows, by_meaning, by_words = pool
         else:
-            rows = distinct(np.concatenate([dense.best, matching]))
+            rows = distinct(np.concatenate([dense.best[0], matching[0]]))
             by_meaning, by_words = dense.at(rows), words.at(rows)
         cosine = state.dense.metric == "cosine"
         nearest = float(by_meaning[by_meaning.argmax()]) if cosine else None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Rows, Scores
+from shared_core.arrays import Found, Rows, Scores
 
 STRIPES = 64
 """Parts at most, of which the maxima are taken."""
@@ -42,17 +42,17 @@ def reaching(scores: npt.NDArray[np.floating], k: int) -> Rows:
     return rows[_at_least(close, _kth(close, k))]
 
 
-def best_of(rows: Rows, scores: npt.NDArray[np.floating], k: int) -> Rows:
-    """Return the best `k` of `rows`, both ascending, by their scores, shape (len(rows),).
+def best_of(rows: Rows, scores: npt.NDArray[np.floating], k: int) -> Found:
+    """Return the best `k` of `rows`, both ascending, and their scores, shape (len(rows),).
 
     Ties at the end go to earlier rows.
     """
-    if rows.size <= k:
-        return rows
-    near = reaching(scores, k)
-    best = rows[near[(-scores[near]).argsort(kind="stable")[:k]]]
-    best.sort()
-    return best
+    if rows.size > k:
+        near = reaching(scores, k)
+        best = near[(-scores[near]).argsort(kind="stable")[:k]]
+        best.sort()
+        rows, scores = rows[best], scores[best]
+    return rows, np.asarray(scores, np.float64)
 
 
 def kth_best(scores: Scores, k: int) -> float:

@@ -208,8 +208,7 @@ class BM25Index:
         """
         prepared = self.query(query)
         mask = None if allowed is None else np.ascontiguousarray(allowed, np.bool_)
-        rows = prepared.best(check_count(k, "k"), mask)
-        scores = prepared.at(rows)
+        rows, scores = prepared.best(check_count(k, "k"), mask)
         order = np.lexsort((rows, -scores))
         return rows[order], scores[order]
 

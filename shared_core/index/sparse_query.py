@@ -8,7 +8,7 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Rows, Scores
+from shared_core.arrays import Bools, Found, Rows, Scores
 from shared_core.index.postings import Segment
 from shared_core.index.select import best_of
 from shared_core.index.sparse_view import SparseView
@@ -55,8 +55,8 @@ class SparseQuery:
         """Segments, terms, weights and norm, for the kernels."""
         return self._view.segments, self._terms, self._weights, self._view.norm
 
-    def best(self, k: int, allowed: Bools | None = None) -> Rows:
-        """Return the best `k` rows that share a term with the query, ascending.
+    def best(self, k: int, allowed: Bools | None = None) -> Found:
+        """Return the best `k` rows that share a term with the query.
 
         Ties go to earlier rows. `allowed` marks the rows that may be found, shape (rows,);
         deleted rows never are.

@@ -3,12 +3,14 @@
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Ints, Rows, Scores, Vectors
+from shared_core.arrays import Bools, Found, Ints, Rows, Scores, Vectors
 from shared_core.native.kernels import Columns, Norm, Postings
 
 INTERFACE: int
 
-def floats(numbers: list[float], /) -> bytearray | None: ...
+def unit_vector(
+    vector: object, dim: int, shortest: float, scaled: bool, /
+) -> bytearray | None: ...
 def best_vectors(
     vectors: Vectors,
     queries: Vectors,
@@ -20,7 +22,7 @@ def best_vectors(
     longest: float,
     rounding: float,
     /,
-) -> list[bytearray]: ...
+) -> list[tuple[bytearray, bytearray]]: ...
 def vectors_at(vectors: Vectors, query: Vectors, rows: Rows, /) -> bytearray: ...
 def count_postings(
     numbers: Ints, lengths: Ints, first_row: int, vocabulary: int, /
@@ -34,7 +36,7 @@ def best_postings(
     k: int,
     allowed: Bools | None,
     /,
-) -> bytearray: ...
+) -> tuple[bytearray, bytearray]: ...
 def postings_at(
     segments: tuple[Postings, ...],
     terms: list[int],
@@ -47,12 +49,12 @@ def postings_at(
 def pool(
     vectors: Vectors,
     query: Vectors,
-    near: Rows,
+    near: Found,
     segments: tuple[Postings, ...],
     terms: list[int],
     weights: list[float],
     norm: Norm,
-    matching: Rows,
+    matching: Found,
     /,
 ) -> tuple[bytearray, bytearray, bytearray]: ...
 def rank(

@@ -259,8 +259,9 @@ PyObject *best_postings(PyObject *module, PyObject *args)
     for (Py_ssize_t segment = 0; segment < words.segments; segment++)
         search_segment(&search, words.lists + segment * words.terms, scores);
     best_cut(&search.best);
-    found = PyByteArray_FromStringAndSize((const char *)search.best.rows,
-                                          search.best.size * (Py_ssize_t)sizeof(Py_ssize_t));
+    double *found_scores;
+    if ((found = found_rows(search.best.rows, search.best.size, &found_scores)))
+        memcpy(found_scores, search.best.scores, (size_t)search.best.size * sizeof *found_scores);
 done:
     best_close(&search.best);
     free(search.rest);

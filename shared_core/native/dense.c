@@ -10,25 +10,54 @@
 #define WIDEST 65536        /* dimensions of bytes whose products fit into 32 bits */
 #define LONG_SCAN (1 << 22) /* products from which other threads may run meanwhile */
 
-PyObject *floats(PyObject *module, PyObject *list)
+/* Copy a list of floats, or an array of one dimension, into `dim` float32; return whether it is one
+ * and has as many. */
+static int copy_vector(PyObject *vector, Py_ssize_t dim, float *values)
 {
-    if (!PyList_Check(list)) {
-        PyErr_SetString(PyExc_TypeError, "expected a list");
-        return NULL;
+    if (PyList_Check(vector)) {
+        int fits = PyList_Size(vector) == dim;
+        for (Py_ssize_t i = 0; fits && i < dim; i++) {
+            PyObject *item = PyList_GetItem(vector, i);
+            fits = PyFloat_CheckExact(item);
+            values[i] = fits ? (float)PyFloat_AsDouble(item) : 0.0f;
+        }
+        return fits;
     }
-    Py_ssize_t size = PyList_Size(list);
-    PyObject *bytes = PyByteArray_FromStringAndSize(NULL, size * (Py_ssize_t)sizeof(float));
-    if (!bytes)
+    Py_buffer view;
+    if (!PyObject_CheckBuffer(vector) || borrow(vector, &view, "vector", "fd", 0) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    int fits = view.ndim == 1 && length(&view) == dim;
+    const float *singles = view.buf;
+    const double *doubles = view.buf;
+    for (Py_ssize_t i = 0; fits && i < dim; i++)
+        values[i] = view.itemsize == sizeof(double) ? (float)doubles[i] : singles[i];
+    give_back(&view);
+    return fits;
+}
+
+PyObject *unit_vector(PyObject *module, PyObject *args)
+{
+    PyObject *vector, *bytes;
+    Py_ssize_t dim;
+    double shortest;
+    int scaled;
+    if (!PyArg_ParseTuple(args, "Ondp", &vector, &dim, &shortest, &scaled) ||
+        !(bytes = PyByteArray_FromStringAndSize(NULL, dim * (Py_ssize_t)sizeof(float))))
         return NULL;
     float *values = (float *)PyByteArray_AsString(bytes);
-    for (Py_ssize_t i = 0; i < size; i++) {
-        PyObject *item = PyList_GetItem(list, i);
-        if (!PyFloat_CheckExact(item)) {
-            Py_DECREF(bytes);
-            Py_RETURN_NONE;
-        }
-        values[i] = (float)PyFloat_AsDouble(item);
+    double square = 0.0;
+    int fits = copy_vector(vector, dim, values);
+    for (Py_ssize_t i = 0; fits && i < dim; i++)
+        square += (double)values[i] * values[i];
+    if (!fits || !(square > shortest * shortest && square < FLT_MAX)) {
+        Py_DECREF(bytes);
+        Py_RETURN_NONE;
     }
+    float scale = (float)(scaled ? 1.0 / sqrt(square) : 1.0);
+    for (Py_ssize_t i = 0; i < dim; i++)
+        values[i] *= scale;
     return bytes;
 }
 
@@ -93,13 +122,22 @@ AVX512 static void float_products_avx512 FLOAT_PRODUCTS
 static void (*float_products)(const float *, Py_ssize_t, const float *, const Py_ssize_t *,
                               Py_ssize_t, float *) = float_products_plain;
 
-/* A number that is as much less or greater than others as a float is. */
+/* A number that is as much less or greater than others as a float is; of the two zeros it stands
+ * for the positive one. */
 static int32_t key_of(float value)
 {
     int32_t key;
-    value += 0.0f; /* of the two zeros, the positive one */
+    value += 0.0f;
     memcpy(&key, &value, sizeof key);
     return key < 0 ? key ^ INT32_MAX : key;
+}
+
+static float float_of(int32_t key)
+{
+    float value;
+    key = key < 0 ? key ^ INT32_MAX : key;
+    memcpy(&value, &key, sizeof value);
+    return value;
 }
 
 /* A vector rounded to bytes, and the same numbers in two bytes each. */
@@ -244,6 +282,16 @@ static int scan_exactly(const Dense *dense, DenseQuery *queries, Py_ssize_t m)
     return 0;
 }
 
+/* What is nearest, and its scores. */
+static PyObject *found_by(const Near *near)
+{
+    double *scores;
+    PyObject *found = found_rows(near->rows, near->size, &scores);
+    for (Py_ssize_t i = 0; found && i < near->size; i++)
+        scores[i] = float_of(near->keys[i]);
+    return found;
+}
+
 static PyObject *search_dense(const Dense *dense, const float *vectors, Py_ssize_t m, Py_ssize_t k)
 {
     PyObject *found = NULL;
@@ -268,7 +316,7 @@ static PyObject *search_dense(const Dense *dense, const float *vectors, Py_ssize
     }
     found = failed ? PyErr_NoMemory() : PyList_New(m);
     for (Py_ssize_t i = 0; found && i < m; i++) {
-        PyObject *rows = near_rows(&queries[i].exact);
+        PyObject *rows = found_by(&queries[i].exact);
         if (!rows || PyList_SetItem(found, i, rows) < 0)
             Py_CLEAR(found);
     }
@@ -344,7 +392,7 @@ void vector_scores(const float *vectors, const float *query, Py_ssize_t dim, con
         Py_ssize_t size = n - at < BLOCK ? n - at : BLOCK;
         float_products(vectors, dim, query, rows + at, size, products);
         for (Py_ssize_t i = 0; i < size; i++)
-            scores[at + i] = products[i];
+            scores[at + i] = products[i] + 0.0f; /* no negative zero, as from `float_of` */
     }
 }
 

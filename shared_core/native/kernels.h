@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define INTERFACE 4 /* as in kernels.py; changes with the functions, what they take and return */
+#define INTERFACE 5 /* as in kernels.py; changes with the functions, what they take and return */
 
 _Static_assert(sizeof(Py_ssize_t) == 8, "rows are 64 bits wide");
 
@@ -37,6 +37,9 @@ int check_rows(const Py_buffer *view, Py_ssize_t rows);
 
 /* Raise ValueError unless k is at least 1. */
 int check_k(Py_ssize_t k);
+
+/* Rows that were found, and room for their scores, as a tuple of two bytearrays. */
+PyObject *found_rows(const Py_ssize_t *rows, Py_ssize_t n, double **scores);
 
 /* ----------------------------------------------------------------------------------- nearest.c */
 
@@ -63,9 +66,6 @@ void near_drop(Near *near);
 
 /* Keep the best k; where equal keys compete for the last places, those that came first. */
 void near_cut(Near *near);
-
-/* The rows, as a bytearray. */
-PyObject *near_rows(const Near *near);
 
 /* ------------------------------------------------------------------------------------- dense.c */
 
@@ -126,7 +126,7 @@ void word_scores(Words *words, const Py_ssize_t *rows, Py_ssize_t n, double *sco
 
 /* ----------------------------------------------------------------------- what Python can call */
 
-PyObject *floats(PyObject *module, PyObject *list);
+PyObject *unit_vector(PyObject *module, PyObject *args);
 PyObject *best_vectors(PyObject *module, PyObject *args);
 PyObject *vectors_at(PyObject *module, PyObject *args);
 PyObject *best_postings(PyObject *module, PyObject *args);

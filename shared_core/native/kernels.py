@@ -12,9 +12,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Ints, Rows, Scores, Vectors
+from shared_core.arrays import Bools, Found, Ints, Rows, Scores, Vectors
 
-INTERFACE = 4
+INTERFACE = 5
 """Changes with the functions, what they take and return: an older build's module is not used."""
 
 try:
@@ -51,9 +51,23 @@ WIDEST = 1 << 16
 """Dimensions of 8-bit vectors whose products fit into 32 bits."""
 
 
-def floats(numbers: list[float]) -> Vectors | None:
-    """Return a list of floats as an array; None if one is another kind of number."""
-    values = _kernels.floats(numbers)
+def unit_vector(vector: object, dim: int, *, shortest: float, scaled: bool) -> Vectors | None:
+    """Return a list of floats, or a contiguous array of them, as float32, shape (dim,).
+
+    None where it is something else, is no longer than `shortest`, or too long for float32.
+
+    Parameters
+    ----------
+    vector
+        The numbers.
+    dim
+        How many they have to be.
+    shortest
+        At least 0.
+    scaled
+        Whether to scale it to unit length.
+    """
+    values = _kernels.unit_vector(vector, dim, shortest, scaled)
     return None if values is None else np.frombuffer(values, np.float32)
 
 
@@ -68,8 +82,8 @@ def best_vectors(
     margin: float = 0.0,
     longest: float = 1.0,
     rounding: float = 0.0,
-) -> list[Rows]:
-    """Return for each query the rows of the best `k` products, ascending; ties to earlier rows.
+) -> list[Found]:
+    """Return for each query the rows of the best `k` products; ties go to earlier rows.
 
     Where there are 8-bit copies, they are gone through first, and a row is left out only if its
     product is further below the k-th best than the rounding to bytes can explain. Other threads
@@ -99,7 +113,7 @@ def best_vectors(
     found = _kernels.best_vectors(
         vectors, queries, codes, k, allowed, scale, margin, longest, rounding
     )
-    return [np.frombuffer(rows, np.intp) for rows in found]
+    return [(np.frombuffer(rows, np.intp), np.frombuffer(scores)) for rows, scores in found]
 
 
 def vectors_at(vectors: Vectors, query: Vectors, rows: Rows) -> Scores:
@@ -151,8 +165,8 @@ def best_postings(
     size: int,
     k: int,
     allowed: Bools | None,
-) -> Rows:
-    """Return the best `k` rows that hold a term, ascending; ties go to earlier rows.
+) -> Found:
+    """Return the best `k` rows that hold a term; ties go to earlier rows.
 
     A row's score is the sum over `terms`, in that order, of
     ``weight * (count / (count + (length * slope + base)))``. It is soonest found with the
@@ -173,8 +187,8 @@ def best_postings(
     allowed
         Rows that may be found, shape (size,); None: all.
     """
-    found = _kernels.best_postings(segments, terms, weights, norm, size, k, allowed)
-    return np.frombuffer(found, np.intp)
+    rows, scores = _kernels.best_postings(segments, terms, weights, norm, size, k, allowed)
+    return np.frombuffer(rows, np.intp), np.frombuffer(scores)
 
 
 def postings_at(
@@ -199,16 +213,25 @@ def postings_at(
 def pool(
     vectors: Vectors,
     query: Vectors,
-    near: Rows,
+    near: Found,
     segments: tuple[Postings, ...],
     terms: list[int],
     weights: list[float],
     norm: Norm,
-    matching: Rows,
+    matching: Found,
 ) -> tuple[Rows, Scores, Scores]:
-    """Return the rows in `near` or `matching`, and their scores by either leg; all ascending.
+    """Return the rows that either leg has found, ascending, and their scores by each.
 
-    The scores are those of `vectors_at` and `postings_at`, where the arguments are explained.
+    Parameters
+    ----------
+    vectors, query
+        As in `best_vectors`; a query of shape (dim,).
+    near
+        From `best_vectors`.
+    segments, terms, weights, norm
+        As in `best_postings`.
+    matching
+        From `best_postings`.
 
     Raises
     ------

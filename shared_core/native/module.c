@@ -3,7 +3,7 @@
 #include "kernels.h"
 
 static PyMethodDef functions[] = {
-    {"floats", floats, METH_O, NULL},
+    {"unit_vector", unit_vector, METH_VARARGS, NULL},
     {"best_vectors", best_vectors, METH_VARARGS, NULL},
     {"vectors_at", vectors_at, METH_VARARGS, NULL},
     {"best_postings", best_postings, METH_VARARGS, NULL},

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#define FEW 8 /* keys of which most often none is gathered */
+
 static int reaching(const int32_t *keys, Py_ssize_t n, int32_t bound)
 {
     int found = 0;
@@ -85,18 +87,19 @@ static int near_make_room(Near *near)
 int near_offer(Near *near, const int32_t *keys, Py_ssize_t size, Py_ssize_t first,
                const Py_ssize_t *rows, const char *allowed)
 {
-    if (!reaching(keys, size, near->bound))
-        return 0;
     if (near->room - near->size < size && near_make_room(near) < 0)
         return -1;
-    Py_ssize_t at = near->size;
-    for (Py_ssize_t i = 0; i < size; i++) {
-        Py_ssize_t row = rows ? rows[i] : first + i;
-        near->rows[at] = row;
-        near->keys[at] = keys[i];
-        at += keys[i] >= near->bound && (!allowed || allowed[row]);
+    for (Py_ssize_t start = 0, end; start < size; start = end) {
+        end = start + FEW < size ? start + FEW : size;
+        if (!reaching(keys + start, end - start, near->bound))
+            continue;
+        for (Py_ssize_t i = start; i < end; i++) {
+            Py_ssize_t row = rows ? rows[i] : first + i, at = near->size;
+            near->rows[at] = row;
+            near->keys[at] = keys[i];
+            near->size += keys[i] >= near->bound && (!allowed || allowed[row]);
+        }
     }
-    near->size = at;
     return 0;
 }
 
@@ -109,13 +112,9 @@ void near_cut(Near *near)
     for (Py_ssize_t i = 0; i < near->size; i++)
         places -= near->keys[i] > near->kth;
     for (Py_ssize_t i = 0; i < near->size; i++)
-        if (near->keys[i] > near->kth || places-- > 0)
-            near->rows[kept++] = near->rows[i];
+        if (near->keys[i] > near->kth || places-- > 0) {
+            near->rows[kept] = near->rows[i];
+            near->keys[kept++] = near->keys[i];
+        }
     near->size = kept;
-}
-
-PyObject *near_rows(const Near *near)
-{
-    return PyByteArray_FromStringAndSize((const char *)near->rows,
-                                         near->size * (Py_ssize_t)sizeof *near->rows);
 }

@@ -143,7 +143,7 @@ def exact(dense: DenseView, vectors: np.ndarray) -> float:
     """Return the share of queries whose best rows are those of a matrix product."""
     same = []
     for vector in vectors:
-        found = dense.query(dense.unit(vector), systems.FETCH_K).best
+        found, _ = dense.query(dense.unit(vector), systems.FETCH_K).best
         scores = dense.vectors @ vector
         best = scores.argsort()[-systems.FETCH_K :]
         # Rows that differ in the last bit may change places.

@@ -48,7 +48,7 @@ def test_inner_product_finds_the_best_with_ties_by_row(
     prepared = view.query(view.unit(query), k, allowed)
     scores = vectors @ query
     expected = best(scores, k, np.ones(n, bool) if allowed is None else allowed)
-    assert prepared.best.tolist() == expected
+    assert prepared.best[0].tolist() == expected
     assert prepared.at(np.arange(n)).tolist() == scores.tolist()
 
 
@@ -65,7 +65,7 @@ def test_inner_product_sees_lengths() -> None:
     view = view_of(np.array([[1.0, 0], [3, 0], [2, 0]]), "inner_product")
     prepared = view.query(view.unit([2.0, 0]), 3)
     assert prepared.at(np.arange(3)).tolist() == [2, 6, 4]
-    assert view.query(view.unit([2.0, 0]), 1).best.tolist() == [1]
+    assert view.query(view.unit([2.0, 0]), 1).best[0].tolist() == [1]
 
 
 @pytest.mark.parametrize("metric", ["cosine", "inner_product"])
@@ -75,7 +75,7 @@ def test_zero_vectors_score_zero(metric: str) -> None:
     assert view.query(view.unit([1.0, 0]), 3).at(np.arange(3)).tolist() == [0, 1, -1]
     zero = view.query(view.unit([0.0, 0]), 2)
     assert zero.at(np.arange(3)).tolist() == [0, 0, 0]
-    assert zero.best.tolist() == [0, 1]
+    assert zero.best[0].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("size", [1e-18, 1e-21, 1e-23, 1e-37])
@@ -95,7 +95,7 @@ def test_duplicate_vectors_come_in_row_order() -> None:
     vectors[250:750] = vectors[250]
     view = view_of(vectors)
     for k in (1, 10, 400):
-        found = view.query(view.unit(vectors[250]), k).best
+        found = view.query(view.unit(vectors[250]), k).best[0]
         assert found.tolist() == list(range(250, 250 + k))
 
 
@@ -106,7 +106,7 @@ def test_a_batch_finds_what_one_query_finds_where_sums_are_long(dim: int) -> Non
     view = view_of(0.3 + 1e-3 * (rng.random((3000, dim)) < 0.01))
     query = view.unit(np.full(dim, 0.3))
     for batched in view.queries(np.stack([query] * 5), 20):
-        assert batched.best.tolist() == view.query(query, 20).best.tolist()
+        assert batched.best[0].tolist() == view.query(query, 20).best[0].tolist()
 
 
 @pytest.mark.parametrize("keep", [None, 0.5, 0.02])
@@ -121,8 +121,8 @@ def test_a_batch_gives_the_same_rows_and_scores_bit_for_bit(keep: float | None) 
         units = np.stack([view.unit(query) for query in queries])
         for unit, batched in zip(units, view.queries(units, 10, allowed), strict=True):
             single = view.query(unit, 10, allowed)
-            rows = single.best
-            assert batched.best.tolist() == rows.tolist()
+            rows, _ = single.best
+            assert batched.best[0].tolist() == rows.tolist()
             assert batched.at(rows).tolist() == single.at(rows).tolist()
 
 
@@ -222,7 +222,7 @@ def test_flat_is_exact_where_it_preselects(
         scores = prepared.at(np.arange(3000))
         np.testing.assert_allclose(scores, view.vectors @ query, atol=1e-6)
         among = np.ones(3000, bool) if allowed is None else allowed
-        assert prepared.best.tolist() == best(scores, 20, among)
+        assert prepared.best[0].tolist() == best(scores, 20, among)
 
 
 def test_products_that_underflow_tie() -> None:
@@ -230,7 +230,7 @@ def test_products_that_underflow_tie() -> None:
     vectors = np.zeros((600, 4), np.float32)
     vectors[:, 1] = vectors[300:, 0] = 1e-5
     view = view_of(vectors, "inner_product")
-    assert view.query(view.unit([1e-42, 0, 0, 0]), 5).best.tolist() == [0, 1, 2, 3, 4]
+    assert view.query(view.unit([1e-42, 0, 0, 0]), 5).best[0].tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("step", [20, 450, 600])

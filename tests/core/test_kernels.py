@@ -112,14 +112,15 @@ def test_the_best_vectors_are_those_of_a_full_sort(
         off_by = {"longest": longest, "rounding": max(4e-6, dim * 2.0**-24)}
         copies = {"codes": made._codes, "scale": made.scale, "margin": made.margin, **off_by}
     found = kernels.best_vectors(vectors, queries, k, allowed, **copies)
-    for query, rows in zip(queries, found, strict=True):
+    for query, (rows, scores) in zip(queries, found, strict=True):
         products = kernels.vectors_at(vectors, query, np.arange(n))
         np.testing.assert_allclose(products, vectors @ query, atol=1e-4, rtol=1e-4)
         findable = range(n) if allowed is None else allowed.nonzero()[0].tolist()
         best = sorted(findable, key=lambda row: (-products[row], row))[:k]
         assert rows.tolist() == sorted(best)
-        (alone,) = kernels.best_vectors(vectors, query[None], k, allowed, **copies)
-        assert alone.tolist() == rows.tolist()
+        assert scores.tolist() == products[rows].tolist()
+        ((alone, same),) = kernels.best_vectors(vectors, query[None], k, allowed, **copies)
+        assert (alone.tolist(), same.tolist()) == (rows.tolist(), scores.tolist())
 
 
 @needs_kernels
@@ -141,7 +142,9 @@ def test_a_pool_is_what_either_leg_found_scored_by_both(
         index.add(texts[200 * part // parts : 200 * (part + 1) // parts])
     words = index.query("w0 w3 w17 w40")
     by_meaning, by_words = (np.array(sorted(rows), np.intp) for rows in (near, matching))
-    rows, dense, sparse = kernels.pool(vectors, query, by_meaning, *words.postings, by_words)
+    found = by_meaning, kernels.vectors_at(vectors, query, by_meaning)
+    matched = by_words, words.at(by_words)
+    rows, dense, sparse = kernels.pool(vectors, query, found, *words.postings, matched)
     assert rows.tolist() == sorted(near | matching)
     assert dense.tolist() == kernels.vectors_at(vectors, query, rows).tolist()
     assert sparse.tolist() == words.at(rows).tolist()
@@ -191,20 +194,55 @@ def test_other_threads_run_while_a_long_scan_does() -> None:
 
 
 @needs_kernels
-@pytest.mark.parametrize("numbers", [[], [0.1, -2.5, 1e-40], [1e300, float("nan")]])
-def test_lists_of_floats_become_what_numpy_makes_of_them(numbers: list[float]) -> None:
-    """Rounded to float32; too large is infinite."""
-    found = kernels.floats(numbers)
-    assert found is not None
-    with np.errstate(over="ignore"):
-        np.testing.assert_array_equal(found, np.array(numbers, np.float32))
+@given(st.lists(st.floats(-(2.0**60), 2.0**60, width=32), min_size=1, max_size=40), st.booleans())
+def test_a_vector_is_scaled_as_numpy_scales_it(numbers: list[float], scaled: bool) -> None:
+    """A list of floats, or an array of either width."""
+    exact = np.array(numbers)
+    length = float(np.linalg.norm(exact))
+    made = [
+        kernels.unit_vector(vector, len(numbers), shortest=1e-12, scaled=scaled)
+        for vector in (numbers, exact, exact.astype(np.float32))
+    ]
+    for vector in made:
+        if length <= 1e-12:
+            assert vector is None
+            continue
+        assert vector is not None
+        np.testing.assert_allclose(vector, exact / (length if scaled else 1), rtol=3e-7, atol=1e-37)
 
 
 @needs_kernels
-@pytest.mark.parametrize("numbers", [[1, 2.0], [True], ["1.0"], [None], [[1.0]], [np.float64(1)]])
-def test_other_lists_are_left_to_numpy(numbers: list[Any]) -> None:
+@pytest.mark.parametrize(
+    "vector",
+    [
+        [1, 2.0],
+        [True, 1.0],
+        ["1.0", "2"],
+        [None, 1.0],
+        [[1.0], [2.0]],
+        [np.float64(1), 2.0],
+        [1.0],
+        [1.0, 2.0, 3.0],
+        [0.0, 0.0],
+        [1e-13, 0.0],
+        [2e19, 0.0],
+        [float("nan"), 1.0],
+        [float("inf"), 1.0],
+        (1.0, 2.0),
+        "12",
+        b"12",
+        None,
+        np.ones((1, 2)),
+        np.ones(4)[::2],
+        np.ones(2, np.float16),
+        np.ones(2, int),
+        np.ones(2, object),
+        np.ones(2, ">f8"),
+    ],
+)
+def test_other_vectors_are_left_to_numpy(vector: Any) -> None:
     """It knows what to make of them, or how to complain."""
-    assert kernels.floats(numbers) is None
+    assert kernels.unit_vector(vector, 2, shortest=1e-12, scaled=True) is None
 
 
 F, D, R = np.zeros((4, 3), np.float32), np.zeros(4), np.arange(4)
@@ -232,15 +270,21 @@ def at(rows: np.ndarray) -> Any:
     return kernels.postings_at(postings(), [0], [1.0], NORM, 4, rows)
 
 
-def pool(query: np.ndarray = F[0], near: np.ndarray = R, matching: np.ndarray = R) -> Any:
-    return kernels.pool(F, query, near, postings(), [0], [1.0], NORM, matching)
+def pool(
+    query: np.ndarray = F[0],
+    near: np.ndarray = R,
+    matching: np.ndarray = R,
+    nearness: np.ndarray = D,
+    weight: np.ndarray = D,
+) -> Any:
+    found, matched = (near, nearness), (matching, weight)
+    return kernels.pool(F, query, found, postings(), [0], [1.0], NORM, matched)
 
 
 @needs_kernels
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda: kernels.floats((1.0,)), TypeError),  # type: ignore[arg-type]
         (lambda: kernels.best_vectors(F, F, 0, None), ValueError),
         (lambda: kernels.best_vectors(F.astype(float), F, 1, None), TypeError),
         (lambda: kernels.best_vectors(F[:, ::2], F[:, ::2], 1, None), (BufferError, ValueError)),
@@ -258,6 +302,9 @@ def pool(query: np.ndarray = F[0], near: np.ndarray = R, matching: np.ndarray = 
         (lambda: pool(near=R + 1), IndexError),
         (lambda: pool(matching=R - 1), IndexError),
         (lambda: pool(near=R.astype(np.int32)), TypeError),
+        (lambda: pool(nearness=D[:3]), ValueError),
+        (lambda: pool(weight=D[:3]), ValueError),
+        (lambda: pool(weight=D.astype(np.float32)), TypeError),
         (lambda: pool(query=F[0, :2].copy()), ValueError),
         (lambda: count([-1]), IndexError),
         (lambda: count([0], lengths=[2]), ValueError),
