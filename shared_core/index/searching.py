@@ -67,7 +67,7 @@ def _map(function: Callable[[A], B], arguments: Sequence[A]) -> Iterable[B]:
         return map(function, arguments)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Search:
     """What to search, and how; see `HybridIndex.search`.
 

@@ -8,9 +8,7 @@ from shared_core.native.kernels import Columns, Norm, Postings
 
 INTERFACE: int
 
-def unit_vector(
-    vector: object, dim: int, shortest: float, scaled: bool, /
-) -> bytearray | None: ...
+def unit_vector(vector: object, dim: int, shortest: float, scaled: bool, /) -> bytearray | None: ...
 def best_vectors(
     vectors: Vectors,
     queries: Vectors,

@@ -97,9 +97,8 @@ def check_alpha(alpha: Alpha) -> Alpha:
     """Return ``"auto"``, or a number in [0, 1] as a float; raise ValueError otherwise."""
     if isinstance(alpha, str) and alpha == "auto":
         return alpha
-    real = isinstance(alpha, int | float | np.integer | np.floating)
-    number = real and not isinstance(alpha, bool)
-    if not number or not 0 <= alpha <= 1:
+    number = isinstance(alpha, (int, float, np.integer, np.floating))
+    if not number or isinstance(alpha, bool) or not 0 <= alpha <= 1:
         raise ValueError(f"alpha must be a number in [0, 1] or 'auto', got {alpha!r}")
     return float(alpha)
 
