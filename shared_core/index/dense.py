@@ -94,10 +94,7 @@ class DenseView:
         ValueError
             If the shape is wrong, or a value is NaN or infinite.
         """
-        try:
-            matrix = np.asarray(vectors, dtype=np.float32)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"the embeddings are not numbers of one shape: {error}") from error
+        matrix = _as_floats(vectors)
         if matrix.ndim != 2 or matrix.shape[0] != len(names) or matrix.shape[1] == 0:
             raise ValueError(f"expected {len(names)} embeddings, got shape {matrix.shape}")
         if self.dim is not None and matrix.shape[1] != self.dim:
@@ -105,7 +102,9 @@ class DenseView:
                 f"the index holds vectors of dimension {self.dim}, got dimension "
                 f"{matrix.shape[1]}: embed with the model the index was built with"
             )
-        for at in (~np.isfinite(np.vecdot(matrix, matrix))).nonzero()[0].tolist():
+        with np.errstate(over="ignore"):  # it is told as an error
+            squares = np.vecdot(matrix, matrix)
+        for at in (~np.isfinite(squares)).nonzero()[0].tolist():
             raise ValueError(f"the embedding of {names[at]} holds NaN, infinite or huge values")
         return l2_normalized(matrix) if self.metric == "cosine" else matrix.copy()
 
@@ -117,17 +116,28 @@ class DenseView:
         ValueError
             As `checked`.
         """
-        dim, scaled = self.dim, self.metric == "cosine"
-        if kernels.built and dim is not None:
-            unit = kernels.unit_vector(vector, dim, shortest=TINY, scaled=scaled)
-            if unit is not None:
-                return unit
-        query = np.asarray(vector, dtype=np.float32)
-        if query.shape == (dim,):
-            square = float(query @ query)
-            if TINY**2 < square < np.inf:
-                return np.asarray(query * np.float32(square**-0.5 if scaled else 1.0))
-        return self.checked(query[None], ["the query"]).reshape(-1)
+        unit = self._scaled(vector) if kernels.built else None
+        if unit is None:
+            query = _as_floats(vector).astype(np.float32, order="C")  # as kernels take it
+            unit = self._scaled(query)
+            if unit is None:
+                unit = self.checked(query[None], ["the query"]).reshape(-1)
+        return unit
+
+    def _scaled(self, vector: npt.ArrayLike) -> Vectors | None:
+        """Do what `unit` does for a vector of usual length; None for any other.
+
+        Without kernels for a float32 array only.
+        """
+        scaled = self.metric == "cosine"
+        if kernels.built:
+            return kernels.unit_vector(vector, self.dim or 0, shortest=TINY, scaled=scaled)
+        query = np.asarray(vector)
+        with np.errstate(over="ignore", invalid="ignore"):
+            square = float(query @ query) if query.shape == (self.dim,) else 0.0
+        if not TINY**2 < square < np.inf:
+            return None
+        return np.asarray(query * np.float32(square**-0.5 if scaled else 1.0))
 
     def query(self, vector: Vectors, depth: int, allowed: Bools | None = None) -> DenseQuery:
         """Search for one query.
@@ -228,6 +238,15 @@ class DenseView:
         empty = DenseView(self.metric, self.kind)
         kept = self.vectors[keep]
         return empty.extended(kept) if len(kept) else empty.stored(kept, None)
+
+
+def _as_floats(vectors: npt.ArrayLike) -> Vectors:
+    """Return an array of float32, in which what is too large is infinite."""
+    try:
+        with np.errstate(over="ignore"):
+            return np.asarray(vectors, np.float32)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"the embeddings are not numbers of one shape: {error}") from error
 
 
 def _restored(

@@ -28,7 +28,7 @@ static int copy_vector(PyObject *vector, Py_ssize_t dim, float *values)
         PyErr_Clear();
         return 0;
     }
-    int fits = view.ndim == 1 && length(&view) == dim;
+    int fits = view.ndim == 1 && length(&view) == dim && (uintptr_t)view.buf % view.itemsize == 0;
     const float *singles = view.buf;
     const double *doubles = view.buf;
     for (Py_ssize_t i = 0; fits && i < dim; i++)

@@ -238,6 +238,7 @@ def test_a_vector_is_scaled_as_numpy_scales_it(numbers: list[float], scaled: boo
         np.ones(2, int),
         np.ones(2, object),
         np.ones(2, ">f8"),
+        memoryview(b"\0" * 9)[1:].cast("f"),
     ],
 )
 def test_other_vectors_are_left_to_numpy(vector: Any) -> None:
