@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Self
 
 from langchain_core.documents import Document
@@ -16,7 +16,7 @@ from langchain_posrag.legs import EmbeddingLegs, Legs
 from langchain_posrag.options import CAUSOptions, CountField
 from langchain_posrag.vector_store_legs import VectorStoreLegs
 from shared_core import HybridIndex
-from shared_core.checking import check_several
+from shared_core.checking import check_each, check_several
 from shared_core.expansion import NeighbourSpans
 from shared_core.index import ChunkKeys
 
@@ -61,17 +61,15 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
         Raises
         ------
         ValueError
-            If `documents` is one instead of several, an id occurs twice, an embedding is NaN,
-            infinite or of another dimension, or the vector store would have to replace a document
-            and cannot.
+            If `documents` is one instead of several, one is no Document, an id occurs twice, an
+            embedding is NaN, infinite or of another dimension, or the vector store would have to
+            replace a document and cannot.
         """
-        check_several(documents, "documents", Document)
-        return self._legs.add(documents)
+        return self._legs.add(_checked(documents))
 
     async def aadd_documents(self, documents: Sequence[Document]) -> list[str]:
         """Do what `add_documents` does, with the embedding and the store awaited."""
-        check_several(documents, "documents", Document)
-        return await self._legs.aadd(documents)
+        return await self._legs.aadd(_checked(documents))
 
     @override
     def upsert(self, items: Sequence[Document], /) -> UpsertResponse:  # type: ignore[override]
@@ -116,6 +114,13 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
         """Do what `get` does, with the store awaited."""
         check_several(ids)
         return await self._legs.aget(ids)
+
+
+def _checked(documents: Iterable[Document]) -> list[Document]:
+    check_several(documents, "documents", Document)
+    listed = [*documents]
+    check_each(listed, "documents", Document, "; from_texts takes texts")
+    return listed
 
 
 def _given(ids: list[str] | None) -> list[str]:

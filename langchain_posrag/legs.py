@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from langchain_posrag.documents import document_of, id_of, passage_of
 from shared_core import CAUS, Arrangement, HybridIndex
+from shared_core.index.hybrid import check_passages
 from shared_core.index.metadata import Where
 from shared_core.scoring.fusion import Alpha
 
@@ -208,6 +209,7 @@ class EmbeddingLegs(Legs):
         if not documents:
             return []
         passages = [passage_of(document, id_of(document)) for document in documents]
+        check_passages(passages)
         vectors = self.embeddings.embed_documents([passage.text for passage in passages])
         return self.index.add(passages, vectors)
 
@@ -216,6 +218,7 @@ class EmbeddingLegs(Legs):
         if not documents:
             return []
         passages = [passage_of(document, id_of(document)) for document in documents]
+        check_passages(passages)
         vectors = await self.embeddings.aembed_documents([p.text for p in passages])
         return await run_in_executor(None, self.index.add, passages, vectors)
 

@@ -34,10 +34,11 @@ from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import arranged, explanation, to_passage
 from llamaindex_posrag.persistence import complete, decode_node, encode_node
 from shared_core import CAUS, Arrangement, HybridIndex
-from shared_core.checking import check_several
+from shared_core.checking import check_each, check_several
 from shared_core.errors import IndexFormatError
 from shared_core.index.bm25 import Variant
 from shared_core.index.dense import Dense, Metric
+from shared_core.index.hybrid import check_passages
 from shared_core.index.tokenize import Tokenizer
 from shared_core.options import CAUSArguments, decode_caus, encode_caus
 
@@ -179,11 +180,13 @@ class CAUSRetriever(ObjectRetriever):
         Raises
         ------
         ValueError
-            If two nodes share an id, metadata cannot be copied, or an embedding is NaN, infinite
+            If one is no node, two share an id, metadata cannot be copied, or an embedding is NaN, infinite
             or of another dimension.
         """
         check_several(nodes, "nodes", BaseNode)
+        check_each(nodes, "nodes", BaseNode)
         passages = [to_passage(node) for node in nodes]
+        check_passages(passages)
         vectors = embed_nodes(self.embed_model, nodes, show_progress=show_progress)
         return self.index.add(passages, vectors) if passages else []
 
@@ -308,7 +311,10 @@ class CAUSRetriever(ObjectRetriever):
         index = HybridIndex.load(path, tokenizer=tokenizer, decode_source=decode_node)
         extra = index.extra
         if extra.get("adapter") != _ADAPTER:
-            raise IndexFormatError(f"{path} was not saved by {_ADAPTER}")
+            raise IndexFormatError(
+                f"{path} was not saved by {_ADAPTER}, and holds no nodes: load it with "
+                "shared_core.HybridIndex or LangChain's CAUSRetriever, or build it anew"
+            )
         caus = decode_caus({**extra["caus"], **options})
         complete(index.passages)
         if filters is None and extra["filters"] is not None:

@@ -82,6 +82,15 @@ def check_distinct(name: str, values: Sequence[object]) -> None:
             raise ValueError(f"{name} must differ, got {value!r} twice")
 
 
+def check_each(values: Sequence[object], name: str, kind: type, hint: str = "") -> None:
+    """Raise ValueError, with a `hint` at the way out, if one of `values` is of another class."""
+    for at, value in enumerate(values):
+        if not isinstance(value, kind):
+            raise ValueError(
+                f"{name}[{at}] must be a {kind.__name__}, got {_shortened(value)}{hint}"
+            )
+
+
 def check_several(value: object, name: str = "ids", one: type = str) -> None:
     """Raise ValueError if `value` is one instead of several.
 
@@ -98,7 +107,10 @@ def check_several(value: object, name: str = "ids", one: type = str) -> None:
     """
     if not isinstance(value, str | one):
         return
-    shown, kind = repr(value), "text " if isinstance(value, str) else ""
-    if len(shown) > SHOWN:
-        shown = f"{shown[:SHOWN]}..."
+    shown, kind = _shortened(value), "text " if isinstance(value, str) else ""
     raise ValueError(f"{name} must be several {name}, got the {kind}{shown}; give [{shown}]")
+
+
+def _shortened(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}..."

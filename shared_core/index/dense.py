@@ -94,7 +94,10 @@ class DenseView:
         ValueError
             If the shape is wrong, or a value is NaN or infinite.
         """
-        matrix = _as_floats(vectors)
+        try:
+            matrix = _as_floats(vectors)
+        except ValueError as error:
+            raise _uneven(vectors, names) or error from None
         if matrix.ndim != 2 or matrix.shape[0] != len(names) or matrix.shape[1] == 0:
             raise ValueError(f"expected {len(names)} embeddings, got shape {matrix.shape}")
         if self.dim is not None and matrix.shape[1] != self.dim:
@@ -247,6 +250,21 @@ def _as_floats(vectors: npt.ArrayLike) -> Vectors:
             return np.asarray(vectors, np.float32)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"the embeddings are not numbers of one shape: {error}") from error
+
+
+def _uneven(vectors: npt.ArrayLike, names: Sequence[str]) -> ValueError | None:
+    """Return what to say of embeddings of several dimensions; None if they are of one, or none."""
+    try:
+        sizes = [len(vector) for vector in vectors]  # type: ignore[arg-type, union-attr]
+    except TypeError:
+        return None
+    for name, size in zip(names, sizes, strict=False):
+        if size != sizes[0]:
+            return ValueError(
+                f"the embedding of {name} has dimension {size}, that of {names[0]} has "
+                f"{sizes[0]}: embed all of them with one model"
+            )
+    return None
 
 
 def _restored(

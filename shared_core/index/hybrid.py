@@ -161,7 +161,7 @@ class HybridIndex:
         """
         passages = list(passages)
         ids = [passage.id for passage in passages]
-        _check_passages(passages)
+        check_passages(passages)
         if not passages:
             return []
         with self._writing:
@@ -405,7 +405,11 @@ class HybridIndex:
         return index
 
 
-def _check_passages(passages: Sequence[Passage]) -> None:
+def check_passages(passages: Sequence[Passage]) -> None:
+    """Raise ValueError unless ids and texts are as an index takes them; before they are embedded.
+
+    Whatever it holds already: a passage of an id that is there replaces it.
+    """
     seen: dict[str, int] = {}
     for position, passage in enumerate(passages):
         id = passage.id

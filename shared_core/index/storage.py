@@ -107,7 +107,8 @@ def load_state(folder: Path, tokenizer: Tokenizer | None, decode: Coder | None) 
     """Read what `save_state` wrote; see `HybridIndex.load`."""
     path = folder / MANIFEST
     if not path.is_file():
-        raise IndexFormatError(f"{folder} is not an index: it has no {MANIFEST}")
+        what = f"it has no {MANIFEST}" if folder.is_dir() else "there is no such folder"
+        raise IndexFormatError(f"{folder} is not an index: {what}")
     with _locked(folder, exclusive=False):
         while True:
             manifest = read_manifest(path)

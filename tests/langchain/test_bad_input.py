@@ -1,5 +1,7 @@
 """A clear error that names the value, or a harmless result that is documented."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from langchain_core.documents import Document
@@ -212,3 +214,34 @@ async def test_one_where_several_are_wanted(
     with pytest.raises(ValueError, match=r"got the Document\(id='x'"):
         await retriever.aadd_documents(document)
     assert retriever.get(["x"]) == []
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        (
+            ["relu", "gelu"],
+            r"documents\[0\] must be a Document, got 'relu'; from_texts takes texts",
+        ),
+        ([Document("relu"), {"page_content": "x"}], r"documents\[1\] must be a Document, got {"),
+        ([Document("a", id="x"), Document("b", id="x")], "id 'x' occurs twice"),
+        ([Document("a"), Document("b", id="")], "id of passage 1 must be a non-empty string"),
+    ],
+)
+async def test_what_cannot_be_added_is_refused_before_it_is_embedded(
+    documents: list[Any], message: str
+) -> None:
+    """Embedding takes long, and often costs."""
+
+    class Unasked(DeterministicFakeEmbedding):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            raise AssertionError(f"asked to embed {texts}")
+
+    embeddings = Unasked(size=4)
+    retriever = CAUSRetriever(embeddings=embeddings)
+    with pytest.raises(ValueError, match=message):
+        CAUSRetriever.from_documents(documents, embeddings)
+    with pytest.raises(ValueError, match=message):
+        retriever.add_documents(documents)
+    with pytest.raises(ValueError, match=message):
+        await retriever.aadd_documents(documents)

@@ -466,6 +466,25 @@ def test_one_node_is_no_list_of_nodes(retriever: CAUSRetriever, nodes: Any) -> N
         retriever.add_nodes(nodes)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        (["relu"], r"nodes\[0\] must be a BaseNode, got 'relu'"),
+        ([NodeWithScore(node=TextNode(text="x"))], r"must be a BaseNode, got NodeWithScore\("),
+        ([TextNode(id_="x", text="a"), TextNode(id_="x", text="b")], "id 'x' occurs twice"),
+    ],
+)
+def test_what_cannot_be_added_is_refused_before_it_is_embedded(nodes: Any, message: str) -> None:
+    """Embedding takes long, and often costs."""
+
+    class Unasked(WordEmbedding):
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            raise AssertionError(f"asked to embed {texts}")
+
+    with pytest.raises(ValueError, match=message):
+        CAUSRetriever.from_nodes(nodes, Unasked())
+
+
 @pytest.mark.parametrize("asked", ["retriever", "from_index", "engine"])
 def test_the_events_of_past_queries_are_not_kept(asked: str) -> None:
     """A callback manager forgets them when a trace begins, so the model's has to see one begin."""

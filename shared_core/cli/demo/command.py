@@ -108,4 +108,7 @@ def _compare(console: Console, task: DemoTask, arrangement: Arrangement) -> int:
 
 
 def _alpha(text: str) -> float | str:
-    return text if text == "auto" else float(text)
+    try:
+        return float(text)
+    except ValueError:
+        return text  # "auto", or CAUS says what it has to be
