@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Vectors
 from shared_core.checking import check_choice, check_several
-from shared_core.embeddings import other_model
+from shared_core.vectors import other_model
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.forking import forkable
 from shared_core.index.bm25 import BM25Options, Variant
@@ -406,9 +406,9 @@ class HybridIndex:
 
 
 def check_passages(passages: Sequence[Passage]) -> None:
-    """Raise ValueError unless ids and texts are as an index takes them; before they are embedded.
+    """Raise ValueError if an id or a text is none, or an id occurs twice among the passages.
 
-    Whatever it holds already: a passage of an id that is there replaces it.
+    An adapter calls it before it embeds them; `HybridIndex.add` does so in any case.
     """
     seen: dict[str, int] = {}
     for position, passage in enumerate(passages):
