@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Self, TypedDict, Unpack
 
@@ -21,7 +22,6 @@ from typing_extensions import override
 
 from langchain_posrag.documents import copy_of
 from shared_core.attention.method import AttentionMethod
-from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
@@ -79,10 +79,12 @@ class AttentionOptions(BaseModel):
     @property
     def method(self) -> AttentionMethod:
         """The core's method with the present options."""
-        two_rounds = TwoRound(
-            estimator=self.estimator, placement=self.placement, template=self.template
+        return AttentionMethod(
+            model=self.model,
+            estimator=self.estimator,
+            placement=self.placement,
+            template=self.template,
         )
-        return AttentionMethod(model=self.model, two_rounds=two_rounds)
 
 
 class PlacementByAttentionArguments(AttentionArguments, total=False):
@@ -133,8 +135,7 @@ class AttentionPlacement(AttentionOptions, BaseDocumentCompressor):
     @override
     def method(self) -> AttentionMethod:
         """The core's method with the present options."""
-        found = super().method
-        return AttentionMethod(model=found.model, two_rounds=found.two_rounds, curve=self.curve)
+        return replace(super().method, curve=self.curve)
 
     @override
     def compress_documents(

@@ -14,16 +14,22 @@ from pydantic import ConfigDict, model_validator
 from typing_extensions import override
 
 from langchain_posrag.documents import annotate, copy_metadata, copy_with, score_of
-from langchain_posrag.options import CAUSArguments, CAUSOptions
-from shared_core import BM25Index
-from shared_core.gating.evidence import cosines
+from langchain_posrag.options import CAUSOptions, PlacementArguments
+from shared_core import BM25Index, Placement
+from shared_core.gating.found_cosines import cosines
 from shared_core.index import Tokenizer
 from shared_core.index.bm25 import Variant
+from shared_core.scoring.fusion import Alpha
+from shared_core.types import Fusion
 
 
-class CompressorArguments(CAUSArguments, total=False):
+class CompressorArguments(PlacementArguments, total=False):
     """Keyword arguments of `HybridScoreCompressor`."""
 
+    k: int
+    alpha: Alpha
+    fusion: Fusion
+    placement: str | Placement
     embeddings: Embeddings | None
     score_key: str
     higher_is_better: bool

@@ -14,9 +14,9 @@ from langchain_core.runnables import RunnableBinding
 from langchain_posrag.documents import id_of
 from langchain_posrag.retrievers import CAUSRetriever
 from shared_core import HybridIndex
+from shared_core.arrays import Embed
 from shared_core.gating import ContextGate, Transform
 from shared_core.gating.fitting import FitArguments, as_queries, fit_gate, fit_index
-from shared_core.gating.foreign import Embed
 
 
 def own_retriever(retriever: RetrieverLike) -> CAUSRetriever | None:
@@ -60,7 +60,7 @@ def loaded(
     path: str | Path,
     retriever: RetrieverLike,
     embeddings: Embeddings | None,
-    transform: Transform,
+    transform: Transform | None,
 ) -> tuple[ContextGate, Embeddings]:
     """Read a gate, and return it with the model; see `GateOptions.load`."""
     model = model_of(retriever, embeddings)

@@ -18,9 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
 
 from langchain_posrag.gate_documents import Gated, let_through, read
 from langchain_posrag.gate_fitting import fitted, loaded, own_retriever
-from shared_core.gating import ContextGate, Transform, identity
-from shared_core.gating.evidence import Embedded, aevidence, evidence
+from shared_core.gating import ContextGate, Transform
 from shared_core.gating.fitting import FitArguments
+from shared_core.gating.found_cosines import Embedded, afound_cosines, found_cosines
 
 RUN = "retrieve_or_not"
 """Name of the run that reports a decision."""
@@ -86,7 +86,7 @@ class GateOptions(BaseModel):
             As of the class.
         **fit
             ``pseudo_queries``, ``negatives``, ``policy``, ``threshold``, ``transform`` and
-            ``words``, see `shared_core.gating.fitting.fit_gate`.
+            ``coverage``, see `shared_core.gating.fitting.fit_gate`.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class GateOptions(BaseModel):
         retriever: RetrieverLike,
         embeddings: Embeddings | None = None,
         *,
-        transform: Transform = identity,
+        transform: Transform | None = None,
         include_scores: bool = True,
     ) -> Self:
         """Read what `ContextGate.save` wrote, and put it in front of a retriever.
@@ -153,7 +153,7 @@ class GateOptions(BaseModel):
             documents = self.retriever.invoke(prepared, below, **options)
             details, texts = read(documents)
             embedded = partial(self._embedded, prepared, texts)
-            found = evidence(prepared, details, texts, embedded)
+            found = found_cosines(prepared, details, texts, embedded)
             decision = self.gate.decide(query, *found)
         except BaseException as error:
             run.on_chain_error(error)
@@ -176,7 +176,7 @@ class GateOptions(BaseModel):
             documents = await self.retriever.ainvoke(prepared, below, **options)
             details, texts = read(documents)
             embedded = partial(self._aembedded, prepared, texts)
-            found = await aevidence(prepared, details, texts, embedded)
+            found = await afound_cosines(prepared, details, texts, embedded)
             decision = self.gate.decide(query, *found)
         except BaseException as error:
             await run.on_chain_error(error)

@@ -21,7 +21,7 @@ from typing_extensions import override
 from langchain_posrag.gate_documents import Gated
 from langchain_posrag.gate_fitting import fitted, loaded
 from langchain_posrag.gate_options import GateOptions
-from shared_core.gating import GatedPrompts, Transform, identity, unwrapped
+from shared_core.gating import ContextGate, GatedPrompts, Transform, unwrapped
 from shared_core.gating.fitting import FitArguments
 
 
@@ -97,14 +97,8 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
         **fit: Unpack[FitArguments],
     ) -> Self:
         """Do what `GateOptions.from_retriever` does, with prompts of one's own if given."""
-        gate, model = fitted(retriever, embeddings, contexts, **fit)
-        return cls(
-            retriever=retriever,
-            gate=gate,
-            embeddings=model,
-            prompts=GatedPrompts() if prompts is None else prompts,
-            include_scores=include_scores,
-        )
+        gate_and_model = fitted(retriever, embeddings, contexts, **fit)
+        return cls._in_front_of(retriever, gate_and_model, prompts, include_scores)
 
     @override
     @classmethod
@@ -114,12 +108,23 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
         retriever: RetrieverLike,
         embeddings: Embeddings | None = None,
         *,
-        transform: Transform = identity,
+        transform: Transform | None = None,
         prompts: GatedPrompts | None = None,
         include_scores: bool = True,
     ) -> Self:
         """Do what `GateOptions.load` does, with prompts of one's own if given: none are saved."""
-        gate, model = loaded(path, retriever, embeddings, transform)
+        gate_and_model = loaded(path, retriever, embeddings, transform)
+        return cls._in_front_of(retriever, gate_and_model, prompts, include_scores)
+
+    @classmethod
+    def _in_front_of(
+        cls,
+        retriever: RetrieverLike,
+        gate_and_model: tuple[ContextGate, Embeddings],
+        prompts: GatedPrompts | None,
+        include_scores: bool,
+    ) -> Self:
+        gate, model = gate_and_model
         return cls(
             retriever=retriever,
             gate=gate,

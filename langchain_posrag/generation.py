@@ -49,8 +49,8 @@ class LangChainModel:
     identity: str
     """Name, and a hash of how the model is set up and of the functions and classes that are no part
     of LangChain, each with its module: another prompt, address or function is another model, and
-    asked anew. Not noticed is a change of what these import or ask: a helper of another module, a
-    server's new weights. See `shared_core.generation.identity.source_of`."""
+    asked anew. Changes in imported helper modules or a server's weights are not detected. See
+    `shared_core.generation.identity.source_of`."""
 
     def __init__(
         self, model: Runnable[str, Any], *, name: str | None = None, concurrency: int = 4
@@ -86,11 +86,6 @@ class LangChainModel:
             f"{self.name} answered with {type(answer).__name__}, not with text or a message; "
             f"end the chain in a model or in StrOutputParser()"
         )
-
-
-def generator_of(model: Runnable[str, Any]) -> LangChainModel:
-    """Wrap a model or chain of LangChain, under its own name."""
-    return LangChainModel(model)
 
 
 def openai_endpoint(

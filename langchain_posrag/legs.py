@@ -107,7 +107,7 @@ class Embedding:
     go_on
         Whether to go on once one has failed.
     stopped
-        Whether no other is to be begun.
+        Set once no further query may be embedded.
     """
 
     embeddings: Embeddings
@@ -115,7 +115,7 @@ class Embedding:
     stopped: bool = False
 
     def one(self, query: str) -> Vector | Exception | None:
-        """Return the vector, or what the model raised; None if no other is to be begun."""
+        """Return the vector, or what the model raised; None once embedding was stopped."""
         try:
             return None if self.stopped else self.embeddings.embed_query(query)
         except Exception as error:

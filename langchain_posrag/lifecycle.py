@@ -12,18 +12,16 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict
 
 from langchain_posrag.indexing import IndexedDocuments
-from langchain_posrag.options import CAUSArguments
 from langchain_posrag.sparse_leg import as_sparse_leg
 from langchain_posrag.vector_store_legs import VectorStoreLegs
 from langchain_posrag.vector_stores import check_scored_search
 from langchain_posrag.vector_stores import higher_is_better as known_direction
 from shared_core import HybridIndex
 from shared_core.checking import check_several
-from shared_core.expansion import NeighbourSpans
-from shared_core.index import ChunkKeys, Tokenizer
+from shared_core.index import Tokenizer
 from shared_core.index.bm25 import Variant
 from shared_core.index.dense import Dense, Metric
-from shared_core.options import decode_options, encode_options
+from shared_core.options import CAUSArguments, decode_options, encode_caus
 
 _ADAPTER = "langchain_posrag"
 
@@ -33,9 +31,7 @@ T = TypeVar("T")
 class RetrieverArguments(CAUSArguments, total=False):
     """Keyword arguments of `CAUSRetriever` besides its legs."""
 
-    fetch_k: int
-    expand: NeighbourSpans | None
-    chunk_keys: ChunkKeys
+    include_scores: bool
     name: str | None
     tags: list[str] | None
     metadata: dict[str, Any] | None
@@ -188,8 +184,8 @@ class RetrieverLifecycle(IndexedDocuments):
                 f"{type(self.index.store).__name__} keeps its own documents: persist the store, "
                 "and call from_vectorstore again"
             )
-        options = {name: getattr(self, name) for name in (*self._method, "include_scores")}
-        self.index.save(path, extra={_ADAPTER: encode_options(options)})
+        options = {**encode_caus(self.caus), "include_scores": self.include_scores}
+        self.index.save(path, extra={_ADAPTER: options})
 
     @classmethod
     def load(

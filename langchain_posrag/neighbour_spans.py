@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self, TypedDict, Unpack
 
-from langchain_core.callbacks import Callbacks
-from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
+from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.runnables import RunnableConfig, RunnableSerializable, run_in_executor
 from langchain_core.stores import BaseStore
 from pydantic import ConfigDict, Field, InstanceOf, SkipValidation
 from typing_extensions import override
 
 from langchain_posrag.chunk_store import StoredChunks
+from langchain_posrag.document_step import DocumentStep
 from langchain_posrag.documents import (
     DETAIL,
     annotate,
@@ -22,7 +21,6 @@ from langchain_posrag.documents import (
     passage_of,
     score_of,
 )
-from langchain_posrag.options import refuse_arguments
 from shared_core.expanded import expand_passages, explain_expansion, similarities
 from shared_core.expansion import ChunkSource, NeighbourSpans
 from shared_core.explanations import merged
@@ -40,11 +38,7 @@ class NeighbourSpanArguments(TypedDict, total=False):
     include_scores: bool
 
 
-class NeighbourSpanTransformer(
-    RunnableSerializable[Sequence[Document], list[Document]],
-    BaseDocumentCompressor,
-    BaseDocumentTransformer,
-):
+class NeighbourSpanTransformer(DocumentStep):
     """Expand retrieved documents by the chunks that stand next to them (RetriVex).
 
     One object serves in a pipe (``retriever | NeighbourSpanTransformer.from_documents(chunks)``)
@@ -166,46 +160,11 @@ class NeighbourSpanTransformer(
         return cls(chunks=StoredChunks(store, key, keys), **options)
 
     @override
-    def invoke(
-        self, input: Sequence[Document], config: RunnableConfig | None = None, **kwargs: Any
-    ) -> list[Document]:
-        """Return the spans as documents, slot by slot."""
-        refuse_arguments(self, kwargs)
-        return self._call_with_config(self._expand, input, config)
-
-    @override
-    async def ainvoke(
-        self, input: Sequence[Document], config: RunnableConfig | None = None, **kwargs: Any
-    ) -> list[Document]:
-        """Return the spans as documents, slot by slot; a store is read in a thread."""
-        refuse_arguments(self, kwargs)
-
-        async def expand(documents: Sequence[Document]) -> list[Document]:
-            return await run_in_executor(None, self._expand, documents)
-
-        return await self._acall_with_config(expand, input, config)
-
-    @override
-    def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> list[Document]:
-        """Return the spans as documents, slot by slot."""
-        refuse_arguments(self, kwargs)
-        return self._expand(documents)
-
-    @override
-    def compress_documents(
-        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
-    ) -> list[Document]:
-        """Return the spans as documents, slot by slot; the query plays no part."""
-        return self._expand(documents)
-
-    def _expand(self, documents: Sequence[Document]) -> list[Document]:
+    def _processed(self, documents: Sequence[Document]) -> list[Document]:
         passages = [passage_of(document, document.id or "") for document in documents]
         given = [score_of(document, self.score_key) for document in documents]
-        if not self.higher_is_better:
-            given = [None if score is None else -score for score in given]
-        found, best = expand_passages(
-            passages, similarities(given), self.expand, self.chunk_keys, self.chunks
-        )
+        scores = similarities(given, higher_is_better=self.higher_is_better)
+        found, best = expand_passages(passages, scores, self.expand, self.chunk_keys, self.chunks)
         details = explain_expansion(found, self.expand)
         return [
             self._document(documents[best[rank]], found.spans[rank].text, why)

@@ -18,8 +18,9 @@ from pydantic import (
     model_validator,
 )
 
-from shared_core import CAUS, Placement, PositionProfile
+from shared_core import CAUS, Placement, PositionProfile, decide
 from shared_core.checking import check_count
+from shared_core.placement import resolve_placement
 from shared_core.scoring.fusion import Alpha, check_alpha
 from shared_core.types import Evidence, Fusion
 
@@ -78,12 +79,19 @@ class PlacementOptions(BaseModel):
         super().__pydantic_init_subclass__(**kwargs)
         cls._read = attrgetter(*cls._method)
 
-    # Before pydantic, which takes True for 1 and "3" for 3.
+    # Before pydantic, which takes True for 1 and "3" for 3, and of what fits no part of a union
+    # says something for each part.
+    @field_validator("placement", mode="before")
+    @classmethod
+    def _check_placement(cls, value: str | Placement) -> str | Placement:
+        resolve_placement(value)
+        return value
+
     @field_validator("psi", mode="before")
     @classmethod
-    def _check_psi(cls, value: object) -> object:
-        if isinstance(value, bool):
-            raise ValueError(f"psi must be a number, got {value!r}")
+    def _check_psi(cls, value: Psi) -> Psi:
+        if not isinstance(value, str | Path):  # these are read once, by CAUS
+            decide(value)
         return value
 
     @model_validator(mode="after")
@@ -139,12 +147,3 @@ class PlacementArguments(TypedDict, total=False):
     psi: Psi
     evidence: Evidence
     include_scores: bool
-
-
-class CAUSArguments(PlacementArguments, total=False):
-    """Keyword arguments of `CAUSOptions`."""
-
-    placement: str | Placement
-    k: int
-    alpha: Alpha
-    fusion: Fusion

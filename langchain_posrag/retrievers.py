@@ -197,9 +197,9 @@ def _tried(
     configs: Sequence[RunnableConfig],
     found: Sequence[Arrangement | Exception | None],
 ) -> list[tuple[str, RunnableConfig, Arrangement | Exception]]:
-    """Return what was searched for, without the queries that the failure of one has put a stop to.
+    """Drop queries that were never embedded because another failed; they get no run.
 
-    They have no run. That one is among the others, and raises.
+    The failed one stays, and raises.
     """
     items = zip(queries, configs, found, strict=True)
     return [(query, config, each) for query, config, each in items if each is not None]

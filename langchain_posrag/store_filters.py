@@ -1,37 +1,42 @@
-"""Metadata filters as vector stores take them. Each entry was tried on the store itself."""
+"""Metadata filters as vector stores take them. Each way was tried on the store itself."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any, TypeAlias
 
-from shared_core.index.metadata import Where, several
+from langchain_core.documents import Document
+
+from shared_core.index.metadata import Where, predicate, several
 
 Wanted: TypeAlias = Mapping[str, Sequence[Any]]
 """Values of each key, of which any will do."""
 
 
-def native_filter(class_names: Sequence[str], where: Where) -> Any:
-    """Return a filter as a store takes it; None if it cannot be told all of it.
+def as_function_of_document(where: Where) -> Callable[[Document], bool]:
+    """Return a filter as a function of a whole document."""
+    passes = predicate(where)
+    return lambda document: passes(document.metadata)
 
-    Chroma and PGVector are told every mapping of texts and finite numbers; other stores are told
-    single values, as they are. No store is told a function.
 
-    Parameters
-    ----------
-    class_names
-        The store's class and those it inherits from.
-    where
-        The filter.
+def of_mappings(translate: Callable[[Wanted], Any]) -> Callable[[Where], Any]:
+    """Return what tells a store any filter, from what tells it the wanted values of each key.
+
+    None stands for what it cannot be told, as every function, and for a filter that wants nothing.
     """
-    if where is None or callable(where):
-        return None
-    wanted = {key: [*several(value)] for key, value in where.items()}
-    translate = next((LANGUAGES[name] for name in class_names if name in LANGUAGES), single_values)
-    return translate(wanted) or None
+
+    @wraps(translate)
+    def told(where: Where) -> Any:
+        if where is None or callable(where):
+            return None
+        return translate({key: [*several(value)] for key, value in where.items()}) or None
+
+    return told
 
 
+@of_mappings
 def chroma(wanted: Wanted) -> dict[str, Any] | None:
     """Return ``$in`` for each key, joined by ``$and``; a list must hold values of one type."""
     clauses: list[dict[str, Any]] = []
@@ -46,6 +51,7 @@ def chroma(wanted: Wanted) -> dict[str, Any] | None:
     return {"$and": clauses} if len(clauses) > 1 else dict(*clauses)
 
 
+@of_mappings
 def pgvector(wanted: Wanted) -> dict[str, Any] | None:
     """Return the lists themselves: ``==`` in a JSON path compares with each of their values.
 
@@ -55,6 +61,7 @@ def pgvector(wanted: Wanted) -> dict[str, Any] | None:
     return told if all(told.values()) and all(map(str.isidentifier, told)) else None
 
 
+@of_mappings
 def single_values(wanted: Wanted) -> dict[str, Any] | None:
     """Return each key's only value."""
     if any(len(values) != 1 for values in wanted.values()):
@@ -62,8 +69,11 @@ def single_values(wanted: Wanted) -> dict[str, Any] | None:
     return {key: value for key, (value,) in wanted.items()}
 
 
-def nothing(_: Wanted) -> None:
-    """Return None: the store takes objects of its own, and a wrong key in one finds nothing."""
+def nothing(_: Where) -> None:
+    """Pass no filter: this store takes filter objects of its own.
+
+    In one of those an unknown key would silently match nothing.
+    """
 
 
 def _alike(values: Sequence[Any]) -> list[Any]:
@@ -81,12 +91,3 @@ def _alike(values: Sequence[Any]) -> list[Any]:
         if value in (0, 1):
             alike.append(int(value) if isinstance(value, bool) else bool(value))
     return alike
-
-
-LANGUAGES: dict[str, Callable[[Wanted], dict[str, Any] | None]] = {
-    "langchain_chroma.vectorstores.Chroma": chroma,
-    "langchain_community.vectorstores.chroma.Chroma": chroma,
-    "langchain_postgres.vectorstores.PGVector": pgvector,
-    "langchain_qdrant.qdrant.QdrantVectorStore": nothing,
-}
-"""How filters are told, by the name of the store's class."""

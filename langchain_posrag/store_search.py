@@ -10,8 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 
-from langchain_posrag.store_ids import as_added
-from langchain_posrag.vector_stores import search_arguments
+from langchain_posrag.vector_stores import as_added, search_arguments
 from shared_core.index.metadata import Where, predicate, several
 
 Hits = list[tuple[Document, float]]

@@ -157,7 +157,7 @@ class TwoRoundChain(AttentionOptions, RunnableSerializable[Asked, Answered]):
             for question, documents in asked
         ]
         with self.model.alone() as model:
-            found = self.method.two_rounds.run(model, cases)
+            found = self.method.run(model, cases)
         return [
             self._output(documents, placed)
             for (_, documents), placed in zip(asked, found, strict=True)

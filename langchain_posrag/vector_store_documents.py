@@ -13,10 +13,10 @@ from langchain_core.vectorstores import VectorStore
 from typing_extensions import override
 
 from langchain_posrag.documents import document_of, with_id
+from langchain_posrag.known_stores import known
 from langchain_posrag.legs import Legs
 from langchain_posrag.sparse_leg import Checked, SparseLeg
-from langchain_posrag.store_ids import as_added
-from langchain_posrag.vector_stores import replaces_documents
+from langchain_posrag.vector_stores import as_added
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ class VectorStoreDocuments(Legs):
         return named, self.sparse.check(named)
 
     def _check_replacing(self, present: Mapping[str, Document]) -> None:
-        if present and not replaces_documents(self.store):
+        if present and not known(self.store).replaces:
             raise ValueError(
                 f"{type(self.store).__name__} cannot replace documents: delete {[*present]} first"
             )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 from langchain_core.runnables import run_in_executor
 from langchain_core.runnables.config import ContextThreadPoolExecutor
 from typing_extensions import override
@@ -16,6 +15,7 @@ from langchain_posrag.legs import CallOptions
 from langchain_posrag.store_search import Hits, afind, find
 from langchain_posrag.vector_store_documents import VectorStoreDocuments
 from shared_core import CAUS, Arrangement, Passage
+from shared_core.foreign_leg import fuse_foreign
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,27 +63,26 @@ class VectorStoreLegs(VectorStoreDocuments):
     def _fuse(
         self, caus: CAUS, query: str, hits: Hits, sparse: Sequence[Passage], options: CallOptions
     ) -> Arrangement:
-        pool, dense = self._pool(hits, sparse)
-        scores = self.sparse.scores(query, pool)
-        ranking = caus.rank(dense, scores, k=options["k"], alpha=options["alpha"])
-        ranking = replace(ranking, passages=[pool[i] for i in ranking.indices])
-        if caus.expand is None:
-            return caus.place(ranking)
-        source = self.sparse.neighbours(caus.chunk_keys, options["where"])
-        return caus.place_expanded(ranking, source)
+        """Fuse by what the sparse leg takes for the same document; the store's own comes first."""
+        found = (
+            (Passage(document.id or "", document.page_content, document.metadata), score)
+            for document, score in hits
+        )
+        source = None
+        if caus.expand is not None:
+            source = self.sparse.neighbours(caus.chunk_keys, options["where"])
+        return fuse_foreign(
+            caus,
+            ((*self.sparse.identified(passage), score) for passage, score in found),
+            map(self.sparse.identified, sparse),
+            partial(self.sparse.scores, query),
+            higher_is_better=self.higher_is_better,
+            passage_of=_itself,
+            source=source,
+            k=options["k"],
+            alpha=options["alpha"],
+        )
 
-    def _pool(self, hits: Hits, sparse: Sequence[Passage]) -> tuple[list[Passage], list[float]]:
-        """Return the union of both legs and its dense scores; one that is missing is NaN.
 
-        The dense leg's come first, each leg's best first, so that equal scores keep that order.
-        """
-        pool: dict[str | bytes, tuple[Passage, float]] = {}
-        for document, score in hits:
-            hit = Passage(document.id or "", document.page_content, document.metadata)
-            value = float(score) if self.higher_is_better else -float(score)
-            identity, hit = self.sparse.identified(hit)
-            pool.setdefault(identity, (hit, value))
-        for passage in sparse:
-            identity, passage = self.sparse.identified(passage)
-            pool.setdefault(identity, (passage, np.nan))
-        return [passage for passage, _ in pool.values()], [score for _, score in pool.values()]
+def _itself(passage: Passage) -> Passage:
+    return passage

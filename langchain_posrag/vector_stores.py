@@ -1,29 +1,16 @@
-"""What has to be known of a vector store to use its scores. Each entry was read in its source."""
+"""How a vector store is asked, and what it gives, by what is known of it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from langchain_core.documents import Document
-from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+from langchain_core.vectorstores import VectorStore
 
-from langchain_posrag.store_filters import native_filter
-from shared_core.index.metadata import Where, predicate
-
-FAISS = "langchain_community.vectorstores.faiss.FAISS"
-QDRANT = "langchain_qdrant.qdrant.QdrantVectorStore"
-
-HIGHER_IS_BETTER = {
-    "langchain_core.vectorstores.in_memory.InMemoryVectorStore": True,
-    "langchain_chroma.vectorstores.Chroma": False,
-    "langchain_community.vectorstores.chroma.Chroma": False,
-    "langchain_community.vectorstores.pgvector.PGVector": False,
-    "langchain_postgres.vectorstores.PGVector": False,
-}
-"""Direction of the scores of ``similarity_search_with_score``, by the name of the store's class."""
-
-_INNER_PRODUCT = 0
-"""``faiss.METRIC_INNER_PRODUCT``."""
+from langchain_posrag.documents import copy_with
+from langchain_posrag.known_stores import known
+from shared_core.index.metadata import Where
 
 
 def higher_is_better(store: VectorStore) -> bool:
@@ -32,20 +19,15 @@ def higher_is_better(store: VectorStore) -> bool:
     Raises
     ------
     ValueError
-        If the store is not known.
+        If it is not known.
     """
-    names = class_names(store)
-    if FAISS in names:
-        return store.index.metric_type == _INNER_PRODUCT  # type: ignore[attr-defined, no-any-return]
-    if QDRANT in names:
-        return str(store.distance.value) in ("Cosine", "Dot")  # type: ignore[attr-defined]
-    for name in names:
-        if name in HIGHER_IS_BETTER:
-            return HIGHER_IS_BETTER[name]
-    raise ValueError(
-        f"whether a higher score of {type(store).__name__} is better is not known: pass "
-        "higher_is_better=True if it returns similarities, False if it returns distances"
-    )
+    direction = known(store).higher_is_better
+    if direction is None:
+        raise ValueError(
+            f"whether a higher score of {type(store).__name__} is better is not known: pass "
+            "higher_is_better=True if it returns similarities, False if it returns distances"
+        )
+    return direction if isinstance(direction, bool) else direction(store)
 
 
 def check_scored_search(store: VectorStore) -> None:
@@ -61,38 +43,34 @@ def check_scored_search(store: VectorStore) -> None:
 def search_arguments(store: VectorStore, k: int, where: Where) -> dict[str, Any]:
     """Return the keyword arguments of a search for `k` documents that pass a filter.
 
-    InMemoryVectorStore and FAISS get a function that means what the sparse leg means; other
-    stores get what `native_filter` can tell them. FAISS makes room for what it is asked for, and
-    so is asked for no more than it holds.
+    The filter is among them if the store can be told all of it. A store that makes room for what
+    it is asked for is asked for no more than it holds.
     """
+    facts = known(store)
     arguments: dict[str, Any] = {"k": k}
-    faiss = FAISS in class_names(store)
-    if faiss:
-        everything = max(1, store.index.ntotal)  # type: ignore[attr-defined]
+    told = None if where is None else facts.filter(where)
+    if told is not None:
+        arguments["filter"] = told
+    if facts.size is not None:
+        everything = max(1, facts.size(store))
         arguments["k"] = min(k, everything)
-    if where is None:
-        return arguments
-    passes = predicate(where)
-    if faiss:
-        return {**arguments, "filter": passes, "fetch_k": everything}
-    if isinstance(store, InMemoryVectorStore):
-
-        def keep(document: Document) -> bool:
-            return passes(document.metadata)
-
-        return {**arguments, "filter": keep}
-    native = native_filter(class_names(store), where)
-    return arguments if native is None else {**arguments, "filter": native}
+        if told is not None:
+            arguments["fetch_k"] = everything
+    return arguments
 
 
-def replaces_documents(store: VectorStore) -> bool:
-    """Return whether adding a document under an id that is there replaces it.
+def as_added(store: VectorStore, documents: Iterable[Document]) -> list[Document]:
+    """Return documents of a store under their ids, without the metadata that the store adds.
 
-    FAISS raises instead, and only after it has added the vector.
+    By what was added, the dense and the sparse leg know that a document of both is the same one.
     """
-    return FAISS not in class_names(store)
+    keys = known(store).added_metadata
+    return [_as_added(document, keys) for document in documents] if keys else list(documents)
 
 
-def class_names(store: VectorStore) -> list[str]:
-    """Return the names of a store's class and of those it inherits from, with their modules."""
-    return [f"{cls.__module__}.{cls.__qualname__}" for cls in type(store).__mro__]
+def _as_added(document: Document, keys: tuple[str, ...]) -> Document:
+    id_ = document.metadata.get(keys[0])
+    if document.id is not None or id_ is None:
+        return document
+    metadata = {key: value for key, value in document.metadata.items() if key not in keys}
+    return copy_with(document, metadata).model_copy(update={"id": str(id_)})

@@ -6,6 +6,7 @@ all nodes: ``compact``, ``tree_summarize`` and ``simple_summarize``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,11 +15,9 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from pydantic import BeforeValidator, PlainValidator
 
-from llamaindex_posrag.events import reranking
 from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode, explanation, moved
 from shared_core.attention.method import AttentionMethod
-from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
@@ -104,26 +103,17 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
 
     def model_post_init(self, context: Any) -> None:
         """Check the options."""
-        two_rounds = TwoRound(
-            estimator=self.estimator, placement=self.placement, template=self.template
+        self._method = AttentionMethod(
+            model=self.model,
+            estimator=self.estimator,
+            placement=self.placement,
+            template=self.template,
+            curve=self.curve,
         )
-        self._method = AttentionMethod(model=self.model, two_rounds=two_rounds, curve=self.curve)
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Name under which LlamaIndex serialises the class."""
-        return "AttentionPlacementPostprocessor"
-
-    def _postprocess_nodes(
-        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    def _processed(
+        self, nodes: Sequence[NodeWithScore], query: QueryBundle | None
     ) -> list[NodeWithScore]:
-        with reranking(
-            self.callback_manager, nodes, query_bundle, top_n=len(nodes), name=self.class_name()
-        ) as result:
-            result.extend(self._placed(nodes, query_bundle))
-        return result
-
-    def _placed(self, nodes: list[NodeWithScore], query: QueryBundle | None) -> list[NodeWithScore]:
         if len(nodes) < 2:
             return [
                 ExplainedNode(node=each.node, score=each.score, posrag={**explanation(each)})

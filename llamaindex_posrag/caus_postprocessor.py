@@ -15,17 +15,15 @@ from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 
 from llamaindex_posrag.embedding import embedded_text, plain_text
-from llamaindex_posrag.events import reranking
 from llamaindex_posrag.fields import AlphaField, KField, PlacementField, PsiField
 from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
 from llamaindex_posrag.nodes import explained
 from llamaindex_posrag.statistics import NodeStatistics
 from shared_core import CAUS, BM25Index, Placement
 from shared_core.index.bm25 import Variant
-from shared_core.index.tokenize import Tokenizer
 from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity import Psi
-from shared_core.types import Evidence, Fusion
+from shared_core.types import Evidence, Fusion, Tokenizer
 
 
 class CAUSPostprocessor(FixedOptionsPostprocessor):
@@ -144,29 +142,20 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
             evidence=self.evidence,
         )
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Name under which LlamaIndex serialises the class."""
-        return "CAUSPostprocessor"
+    def _top_n(self, nodes: Sequence[NodeWithScore]) -> int:
+        return self.k
 
-    def _postprocess_nodes(
-        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    def _processed(
+        self, nodes: Sequence[NodeWithScore], query: QueryBundle | None
     ) -> list[NodeWithScore]:
-        with reranking(
-            self.callback_manager, nodes, query_bundle, top_n=self.k, name=self.class_name()
-        ) as result:
-            query = plain_text(query_bundle) if query_bundle else ""
-            result.extend(self._fuse(nodes, query))
-        return result
-
-    def _fuse(self, nodes: Sequence[NodeWithScore], query: str) -> list[NodeWithScore]:
+        text = plain_text(query) if query else ""
         dense = np.array([math.nan if node.score is None else node.score for node in nodes])
         candidates = [node.node for node in nodes]
         alpha: float | None = None
-        if not query:
+        if not text:
             sparse, alpha = np.zeros(len(nodes)), 1.0
         else:
-            sparse = self._sparse(query, candidates)
+            sparse = self._sparse(text, candidates)
             if np.isnan(dense).all():
                 alpha = 0.0
         ranking = self._caus.rank(dense if self.higher_is_better else -dense, sparse, alpha=alpha)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -21,13 +20,14 @@ from llamaindex_posrag.filters import filterable, predicate
 from llamaindex_posrag.index_leg import IndexLeg, held_nodes
 from llamaindex_posrag.index_objects import ObjectRetriever
 from llamaindex_posrag.node_chunks import NodeChunks
-from llamaindex_posrag.nodes import arranged, explained, isolated, to_passage
+from llamaindex_posrag.nodes import arranged, isolated, to_passage
 from llamaindex_posrag.statistics import NodeStatistics
-from shared_core import CAUS
+from shared_core import CAUS, Passage
+from shared_core.foreign_leg import fuse_foreign
 from shared_core.index.bm25 import Variant
 from shared_core.index.neighbours import PassageNeighbours
-from shared_core.index.tokenize import Tokenizer
 from shared_core.options import CAUSArguments
+from shared_core.types import Tokenizer
 
 dispatcher = get_dispatcher(__name__)
 
@@ -87,7 +87,7 @@ class FusingRetriever(ObjectRetriever):
             )
         self.caus = caus or CAUS()
         self._dense = dense
-        self._sign = 1.0 if higher_is_better else -1.0
+        self._higher_is_better = higher_is_better
         self._nodes = [isolated(node) for node in nodes]
         self._statistics = NodeStatistics(nodes, variant=variant, tokenizer=tokenizer)
         passes = predicate(filters)
@@ -184,25 +184,23 @@ class FusingRetriever(ObjectRetriever):
 
     def _fuse(self, query: QueryBundle, found: Sequence[NodeWithScore]) -> list[NodeWithScore]:
         text = plain_text(query)
-        pool: dict[str, BaseNode] = {}
-        scores: dict[str, float] = {}
-        for hit in found:  # a store that was given a node twice finds it twice
-            pool.setdefault(hit.node.node_id, hit.node)
-            score = math.nan if hit.score is None else self._sign * hit.score
-            scores.setdefault(hit.node.node_id, score)
-        for row in self._statistics.search(text, self.caus.depth(), self._allowed):
-            pool.setdefault(self._nodes[row].node_id, self._nodes[row])
-        candidates = list(pool.values())
-        ranking = self.caus.rank(
-            [scores.get(node_id, math.nan) for node_id in pool],
-            self._statistics.scores(text, candidates),
+        rows = self._statistics.search(text, self.caus.depth(), self._allowed)
+        arrangement = fuse_foreign(
+            self.caus,
+            ((hit.node.node_id, hit.node, hit.score) for hit in found),
+            ((self._nodes[row].node_id, self._nodes[row]) for row in rows),
+            partial(self._statistics.scores, text),
+            higher_is_better=self._higher_is_better,
+            passage_of=_carried if self._neighbours is None else to_passage,
+            source=self._neighbours,
+            reader=self._reader,
         )
-        if self._neighbours is None:
-            arrangement = self.caus.place(ranking)
-            return explained((isolated(candidates[at]) for at in arrangement.indices), arrangement)
-        passages = [to_passage(candidates[at]) for at in ranking.indices]
-        ranking = replace(ranking, passages=passages)
-        return arranged(self.caus.place_expanded(ranking, self._neighbours, self._reader))
+        return arranged(arrangement)
+
+
+def _carried(node: BaseNode) -> Passage:
+    """Return a passage for a node that is placed without neighbours: nothing of it is read."""
+    return Passage(node.node_id, "", source=node)
 
 
 def _own(query: QueryBundle) -> QueryBundle:

@@ -16,10 +16,10 @@ from llamaindex_posrag.embedding import embed_nodes, embedded_query, embedded_te
 from llamaindex_posrag.fusing import FusingRetriever
 from llamaindex_posrag.nodes import ExplainedNode, explanation
 from llamaindex_posrag.retrievers import CAUSRetriever
-from shared_core.gating import ContextGate, RetrievalDecision, Transform, identity, unwrapped
-from shared_core.gating.evidence import Embedded, Found, aevidence, evidence
+from shared_core.arrays import Embed
+from shared_core.gating import ContextGate, RetrievalDecision, Transform, unwrapped
 from shared_core.gating.fitting import FitArguments, as_queries, fit_gate, fit_index
-from shared_core.gating.foreign import Embed
+from shared_core.gating.found_cosines import Embedded, FoundCosines, afound_cosines, found_cosines
 
 dispatcher = get_dispatcher(__name__)
 
@@ -100,7 +100,7 @@ class NodeGate(NamedTuple):
         """
         details, texts = _read(nodes)
         text, told_of = searched.query_str, embedded_query(searched)
-        found = evidence(told_of, details, texts, lambda: self._embedded(text, texts))
+        found = found_cosines(told_of, details, texts, lambda: self._embedded(text, texts))
         return self._announced(query, found)
 
     async def adecided(
@@ -109,10 +109,10 @@ class NodeGate(NamedTuple):
         """Do what `decided` does, without holding up the event loop."""
         details, texts = _read(nodes)
         text, told_of = searched.query_str, embedded_query(searched)
-        found = await aevidence(told_of, details, texts, lambda: self._aembedded(text, texts))
+        found = await afound_cosines(told_of, details, texts, lambda: self._aembedded(text, texts))
         return self._announced(query, found)
 
-    def _announced(self, query: QueryBundle, found: Found) -> RetrievalDecision:
+    def _announced(self, query: QueryBundle, found: FoundCosines) -> RetrievalDecision:
         decision = self.gate.decide(query.query_str, *found)
         asked = unwrapped(query.query_str)
         dispatcher.event(RetrievalDecisionEvent(query=asked, decision=decision.explain()))
@@ -204,7 +204,7 @@ def fitted(
 
 
 def load_gate(
-    path: str | Path, embed_model: BaseEmbedding, *, transform: Transform = identity
+    path: str | Path, embed_model: BaseEmbedding, *, transform: Transform | None = None
 ) -> ContextGate:
     """Read what `ContextGate.save` wrote, and check the model; see `ContextGate.load`."""
     return ContextGate.load(path, embed=_embed(embed_model), transform=transform)

@@ -104,7 +104,7 @@ class GatedQueryEngine(BaseQueryEngine):
             Whether the answers come as streams.
         **fit
             ``pseudo_queries``, ``negatives``, ``policy``, ``threshold``, ``transform`` and
-            ``words``, see `shared_core.gating.fitting.fit_gate`.
+            ``coverage``, see `shared_core.gating.fitting.fit_gate`.
 
         Raises
         ------

@@ -40,8 +40,8 @@ class LlamaIndexModel:
     identity: str
     """Name, and a hash of how the model is set up, of its functions, and of its class where that is
     no part of LlamaIndex, each with its module: another setting or function is another model, and
-    asked anew. Not noticed is a change of what these import or ask: a helper of another module, a
-    server's new weights. See `shared_core.generation.identity.source_of`."""
+    asked anew. Changes in imported helper modules or a server's weights are not detected. See
+    `shared_core.generation.identity.source_of`."""
 
     def __init__(self, llm: LLM, *, name: str | None = None, concurrency: int = 4) -> None:
         if not isinstance(llm, LLM):
@@ -61,11 +61,6 @@ class LlamaIndexModel:
             return self.llm.complete(prompt).text
         message = ChatMessage(role=MessageRole.USER, content=prompt)
         return self.llm.chat([message]).message.content or ""
-
-
-def generator_of(llm: LLM) -> LlamaIndexModel:
-    """Wrap a language model of LlamaIndex, under its own name."""
-    return LlamaIndexModel(llm)
 
 
 def _name_of(llm: LLM) -> str:

@@ -9,7 +9,7 @@ from llama_index.core.vector_stores import SimpleVectorStore
 
 
 class IndexLeg(BaseRetriever):
-    """What a retriever finds, with index nodes as they are.
+    """Wraps a retriever and returns index nodes without following them to their objects.
 
     LlamaIndex's retrievers go on from an `IndexNode` to the object it leads to. A fused one does
     so once, after the fusion: or the node, from BM25, and its object, from the dense leg, would

@@ -15,7 +15,6 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore.types import BaseDocumentStore
 
 from llamaindex_posrag.embedding import embed_nodes
-from llamaindex_posrag.events import reranking
 from llamaindex_posrag.fields import ChunkKeysField, ChunksField, ExpandField
 from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
 from llamaindex_posrag.linked_nodes import LinkedNodes
@@ -139,28 +138,14 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
         source = PassageNeighbours.of(map(to_passage, nodes), NodeChunks(keys), vectors or None)
         return cls(expand, chunk_keys=keys, higher_is_better=higher_is_better, chunks=source)
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Name under which LlamaIndex serialises the class."""
-        return "NeighbourSpanPostprocessor"
-
-    def _postprocess_nodes(
-        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    def _processed(
+        self, nodes: Sequence[NodeWithScore], query: QueryBundle | None
     ) -> list[NodeWithScore]:
-        with reranking(
-            self.callback_manager, nodes, query_bundle, top_n=len(nodes), name=self.class_name()
-        ) as result:
-            result.extend(self._expanded(nodes))
-        return result
-
-    def _expanded(self, nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
         reader = NodeChunks(self.chunk_keys)
         passages = [to_passage(node.node) for node in nodes]
-        sign = 1.0 if self.higher_is_better else -1.0
-        given = [None if node.score is None else sign * float(node.score) for node in nodes]
-        found, best = expand_passages(
-            passages, similarities(given), self.expand, reader, self.chunks
-        )
+        given = [node.score for node in nodes]
+        scores = similarities(given, higher_is_better=self.higher_is_better)
+        found, best = expand_passages(passages, scores, self.expand, reader, self.chunks)
         details = explain_expansion(found, self.expand)
         return [
             _explained(nodes[best[rank]], found.spans[rank], why)

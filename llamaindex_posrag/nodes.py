@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy, deepcopy
-from typing import Any, TypeVar
+from copy import copy
+from typing import Any
 
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.schema import (
@@ -20,23 +20,20 @@ from pydantic import BaseModel, SkipValidation
 from llamaindex_posrag.embedding import embedded_text
 from llamaindex_posrag.filters import filterable
 from shared_core import CAUS, Arrangement, Passage
-from shared_core.copying import IMMUTABLE, uncopied
+from shared_core.copying import copier
 from shared_core.expanded import ExpandedArrangement
 from shared_core.expansion import Span
 from shared_core.explanations import merged, ranked
+from shared_core.unvalidated import maker
 
-Model = TypeVar("Model", bound=BaseModel)
+_unvalidated = maker(BaseModel)
 
-_new = object.__new__
-_set_values, _set_given, _set_extra, _set_private = (
-    vars(BaseModel)[slot].__set__
-    for slot in (
-        "__dict__",
-        "__pydantic_fields_set__",
-        "__pydantic_extra__",
-        "__pydantic_private__",
-    )
-)
+
+def _name(node: BaseNode) -> str:
+    return f"node {node.node_id!r}"
+
+
+_copy_metadata = copier(_name)
 _CONTAINERS = ("relationships", "excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
 _RESOURCES = ("text_resource", "image_resource", "audio_resource", "video_resource")
 
@@ -72,17 +69,7 @@ class ExplainedNode(NodeWithScore):
 def explained_node(node: BaseNode, why: dict[str, Any]) -> ExplainedNode:
     """Pair a node with its explanation, as the constructor would, but without validating it."""
     values = {"node": node, "score": why["score"], "posrag": why}
-    return _model(ExplainedNode, values, {*values})
-
-
-def _model(model: type[Model], values: dict[str, Any], given: set[str]) -> Model:
-    """Return a model without extra or private fields; most of an answer's time goes into these."""
-    made = _new(model)
-    _set_values(made, values)
-    _set_given(made, given)
-    _set_extra(made, None)
-    _set_private(made, None)
-    return made
+    return _unvalidated(ExplainedNode, values, {*values})
 
 
 def explained(nodes: Iterable[BaseNode], arrangement: Arrangement) -> list[NodeWithScore]:
@@ -154,17 +141,11 @@ def isolated(node: BaseNode) -> BaseNode:
     """
     plain = type(node).__copy__ is BaseModel.__copy__ and not node.__pydantic_extra__
     if plain and not node.__pydantic_private__:
-        copied = _model(type(node), vars(node).copy(), node.__pydantic_fields_set__.copy())
+        copied = _unvalidated(type(node), vars(node).copy(), node.__pydantic_fields_set__.copy())
     else:
         copied = copy(node)
     fields = vars(copied)
-    try:
-        fields["metadata"] = {
-            key: value if type(value) in IMMUTABLE else deepcopy(value)
-            for key, value in fields["metadata"].items()
-        }
-    except Exception as error:  # whatever a class of the user's raises
-        raise uncopied(node.metadata, f" of node {node.node_id!r}") from error
+    fields["metadata"] = _copy_metadata(fields["metadata"], node)
     if (embedding := fields["embedding"]) is not None:
         fields["embedding"] = copy(embedding)
     for name in _CONTAINERS:

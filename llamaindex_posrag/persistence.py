@@ -69,6 +69,8 @@ def complete(passages: Iterable[Passage]) -> None:
 
 
 def _checked(node: BaseNode) -> dict[str, Any]:
+    # By its text, which goes into the prompt and the node's hash: np.float64(0.5) equals 0.5, but
+    # a node that came back with the latter would be another one.
     try:
         same = str(json.loads(json.dumps(node.metadata))) == str(node.metadata)
     except (TypeError, ValueError):

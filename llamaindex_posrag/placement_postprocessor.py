@@ -8,13 +8,13 @@ nodes means nothing, and a postprocessor is not told which mode it works for.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from llamaindex_posrag.events import reranking
 from llamaindex_posrag.fields import PlacementField, PsiField
 from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
 from llamaindex_posrag.nodes import placed
@@ -77,16 +77,7 @@ class PlacementPostprocessor(FixedOptionsPostprocessor):
         """Check the options and settle the gate."""
         self._caus = CAUS(placement=self.placement, psi=self.psi, evidence=self.evidence)
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Name under which LlamaIndex serialises the class."""
-        return "PlacementPostprocessor"
-
-    def _postprocess_nodes(
-        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    def _processed(
+        self, nodes: Sequence[NodeWithScore], query: QueryBundle | None
     ) -> list[NodeWithScore]:
-        with reranking(
-            self.callback_manager, nodes, query_bundle, top_n=len(nodes), name=self.class_name()
-        ) as result:
-            result.extend(placed(nodes, self._caus))
-        return result
+        return placed(nodes, self._caus)

@@ -39,8 +39,8 @@ from shared_core.errors import IndexFormatError
 from shared_core.index.bm25 import Variant
 from shared_core.index.dense import Dense, Metric
 from shared_core.index.hybrid import check_passages
-from shared_core.index.tokenize import Tokenizer
 from shared_core.options import CAUSArguments, decode_caus, encode_caus
+from shared_core.types import Tokenizer
 
 dispatcher = get_dispatcher(__name__)
 
@@ -180,8 +180,8 @@ class CAUSRetriever(ObjectRetriever):
         Raises
         ------
         ValueError
-            If one is no node, two share an id, metadata cannot be copied, or an embedding is NaN, infinite
-            or of another dimension.
+            If one is no node, two share an id, metadata cannot be copied, or an embedding is NaN,
+            infinite or of another dimension.
         """
         check_several(nodes, "nodes", BaseNode)
         check_each(nodes, "nodes", BaseNode)

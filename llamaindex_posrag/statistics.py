@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
 from llama_index.core.schema import BaseNode
 
 from llamaindex_posrag.embedding import embedded_text
 from shared_core import BM25Index
+from shared_core.arrays import Bools, Scores
 from shared_core.index.bm25 import Variant
-from shared_core.index.tokenize import Tokenizer
+from shared_core.types import Tokenizer
 
 
 class NodeStatistics:
@@ -51,21 +50,15 @@ class NodeStatistics:
             [embedded_text(node) for node in nodes], variant=variant, tokenizer=tokenizer
         )
 
-    def scores(self, query: str, nodes: Sequence[BaseNode]) -> npt.NDArray[np.float64]:
+    def scores(self, query: str, nodes: Sequence[BaseNode]) -> Scores:
         """Return the BM25 score of each node, shape (len(nodes),), higher is better.
 
         A node that is not in the corpus is scored by its text with the corpus's statistics.
         """
-        rows = np.array([self._rows.get(node.node_id, -1) for node in nodes], dtype=np.intp)
-        strange = rows < 0
-        scores = np.empty(len(nodes))
-        scores[~strange] = self._bm25.scores_at(query, rows[~strange])
-        if strange.any():
-            texts = [embedded_text(nodes[int(at)]) for at in np.flatnonzero(strange)]
-            scores[strange] = self._bm25.score_texts(query, texts)
-        return scores
+        rows = [self._rows.get(node.node_id) for node in nodes]
+        return self._bm25.scores_of(query, rows, lambda at: embedded_text(nodes[at]))
 
-    def search(self, query: str, k: int, allowed: npt.NDArray[np.bool_] | None = None) -> list[int]:
+    def search(self, query: str, k: int, allowed: Bools | None = None) -> list[int]:
         """Return the rows of the best `k` nodes that share a token with the query, best first."""
         rows, _ = self._bm25.search(query, k, allowed=allowed)
         return [int(row) for row in rows]

@@ -22,7 +22,6 @@ from llamaindex_posrag.attention import text_of
 from llamaindex_posrag.nodes import moved
 from shared_core.attention.answering import Case, PlacedAnswer
 from shared_core.attention.method import AttentionMethod
-from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
 
@@ -84,7 +83,9 @@ class TwoRoundQueryEngine(BaseQueryEngine):
         self._retriever = retriever
         self._method = AttentionMethod(
             model=LocalModel.of(model),
-            two_rounds=TwoRound(estimator=estimator, placement=placement, template=template),
+            estimator=estimator,
+            placement=placement,
+            template=template,
         )
 
     @property
@@ -114,7 +115,7 @@ class TwoRoundQueryEngine(BaseQueryEngine):
             texts = [text_of(node) for node in nodes]
             case = Case(question=query_bundle.query_str, documents=texts)
             with self._method.model.alone() as model:
-                found = self._method.two_rounds.run(model, [case])[0]
+                found = self._method.run(model, [case])[0]
             response = self._response(nodes, found)
             response.source_nodes.extend(additional_source_nodes or [])
             event.on_end(payload={EventPayload.RESPONSE: response})

@@ -1,7 +1,8 @@
-"""Names for the arrays that travel through the core."""
+"""Names for the arrays that travel through the core, and for what makes them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -15,3 +16,6 @@ Vectors: TypeAlias = npt.NDArray[np.float32]
 
 Found: TypeAlias = tuple[Rows, Scores]
 """Rows, ascending, and their scores, each of shape (n,)."""
+
+Embed: TypeAlias = Callable[[Sequence[str]], npt.ArrayLike]
+"""An embedding model: texts to vectors, shape (len(texts), dim)."""

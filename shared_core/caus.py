@@ -82,7 +82,7 @@ class CAUS:
         object.__setattr__(self, "alpha", check_alpha(self.alpha))
         check_choice(self.fusion, "fusion", Fusion)
         resolve_placement(self.placement)
-        self.applied(1, self.profile)
+        self.placement_in_force(1, self.profile)
         if isinstance(self.psi, Real):  # checked by the gate; JSON knows no numbers of NumPy
             object.__setattr__(self, "psi", float(self.psi))
 
@@ -101,8 +101,8 @@ class CAUS:
         return self.profile if self.profile is not None else self.psi
 
     @cached_property
-    def applied(self) -> Placement:
-        """The placement in force: the one asked for, or sequential while the gate is shut."""
+    def placement_in_force(self) -> Placement:
+        """The placement asked for, or sequential while the gate is shut."""
         return resolve_placement(self.placement) if self.gate.opened else Sequential()
 
     def rank(
@@ -119,8 +119,8 @@ class CAUS:
 
     def place(self, ranking: Ranking) -> Arrangement:
         """Put a ranking into slots: by the placement if the gate is open, else as ranked."""
-        slots, gate = self.placed(len(ranking))
-        return Arrangement(ranking, slots, self.applied.name, gate)
+        slots, gate = self.slots_and_gate(len(ranking))
+        return Arrangement(ranking, slots, self.placement_in_force.name, gate)
 
     def place_expanded(
         self, ranking: Ranking, source: ChunkSource, reader: ChunkReader | None = None
@@ -149,16 +149,17 @@ class CAUS:
         if self.expand is None:
             return self.place(ranking)
         spans, expansion = expand_ranking(ranking, self.expand, reader or self.chunk_keys, source)
-        slots, gate = self.placed(len(spans))
-        return ExpandedArrangement(spans, slots, self.applied.name, gate, ranking, expansion)
+        slots, gate = self.slots_and_gate(len(spans))
+        name = self.placement_in_force.name
+        return ExpandedArrangement(spans, slots, name, gate, ranking, expansion)
 
-    def placed(self, k: int) -> tuple[tuple[int, ...], GateDecision]:
+    def slots_and_gate(self, k: int) -> tuple[tuple[int, ...], GateDecision]:
         """Return slot -> rank for `k` passages by the placement in force, and why."""
-        placed = self._by_k.get(k)
-        if placed is None:
+        known = self._by_k.get(k)
+        if known is None:
             gate = decide(self._psi, evidence=self.evidence, k=k)
-            placed = self._by_k[k] = (self.applied(k, self.profile), gate)
-        return placed
+            known = self._by_k[k] = (self.placement_in_force(k, self.profile), gate)
+        return known
 
     @cached_property
     def _by_k(self) -> dict[int, tuple[tuple[int, ...], GateDecision]]:
@@ -166,13 +167,8 @@ class CAUS:
 
     def explain(self, k: int) -> list[dict[str, Any]]:
         """Return, slot by slot, how `k` passages are placed and why, JSON-able."""
-        slots, gate = self.placed(k)
-        shared = {
-            "placement": self.applied.name,
-            "psi": gate.psi,
-            "gate": "open" if gate.opened else "shut",
-            "reason": gate.reason,
-        }
+        slots, gate = self.slots_and_gate(k)
+        shared = {"placement": self.placement_in_force.name, **gate.explain()}
         return [{"rank": rank, "slot": slot, **shared} for slot, rank in enumerate(slots)]
 
     def search(
@@ -231,7 +227,7 @@ class CAUS:
     def _asked(
         self, k: int | None, fetch_k: int | None, alpha: Alpha | None
     ) -> tuple[int, int, Alpha]:
-        """Return what a call asks for: what it leaves out is as in the options."""
+        """Return k, fetch_k and alpha of a call; None means the configured value."""
         return (
             self.k if k is None else k,
             self.fetch_k if fetch_k is None else fetch_k,

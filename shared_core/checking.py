@@ -8,6 +8,8 @@ from typing import TypeVar, get_args
 
 import numpy as np
 
+from shared_core.wording import shortened
+
 SHOWN = 80
 """Characters of a value that a message shows at most."""
 
@@ -15,12 +17,12 @@ Choice = TypeVar("Choice")
 
 
 def check_count(value: int, name: str, least: int = 1) -> int:
-    """Return `value`, as far as it can count anything, if it is an integer >= `least`.
+    """Return `value` as an ``int``, at most ``sys.maxsize``.
 
     Raises
     ------
     ValueError
-        If it is not; the message names it. A truth value and a float are none.
+        If it is no integer >= `least`, as a bool or a float is none; the message names it.
     """
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
@@ -87,7 +89,7 @@ def check_each(values: Sequence[object], name: str, kind: type, hint: str = "") 
     for at, value in enumerate(values):
         if not isinstance(value, kind):
             raise ValueError(
-                f"{name}[{at}] must be a {kind.__name__}, got {_shortened(value)}{hint}"
+                f"{name}[{at}] must be a {kind.__name__}, got {shortened(repr(value), SHOWN)}{hint}"
             )
 
 
@@ -107,10 +109,5 @@ def check_several(value: object, name: str = "ids", one: type = str) -> None:
     """
     if not isinstance(value, str | one):
         return
-    shown, kind = _shortened(value), "text " if isinstance(value, str) else ""
+    shown, kind = shortened(repr(value), SHOWN), "text " if isinstance(value, str) else ""
     raise ValueError(f"{name} must be several {name}, got the {kind}{shown}; give [{shown}]")
-
-
-def _shortened(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}..."

@@ -144,8 +144,8 @@ def _spanned(passage: Passage, span: Span) -> Passage:
     return passage if len(span.chunks) == 1 else replace(passage, text=span.text)
 
 
-def similarities(scores: Sequence[float | None]) -> list[float]:
-    """Return the scores of seeds from any retriever, none of them missing.
+def similarities(scores: Sequence[float | None], *, higher_is_better: bool = True) -> list[float]:
+    """Return the scores of seeds from any retriever, none of them missing; distances negated.
 
     One that is missing, None or NaN, counts as the lowest of the others. If all are, the order
     tells: the first of n has 1, the last ``1 / n``.
@@ -155,7 +155,10 @@ def similarities(scores: Sequence[float | None]) -> list[float]:
     ValueError
         If a score is infinite.
     """
-    given = [None if score is None or math.isnan(score) else float(score) for score in scores]
+    sign = 1.0 if higher_is_better else -1.0
+    given = [
+        None if score is None or math.isnan(score) else sign * float(score) for score in scores
+    ]
     known = [score for score in given if score is not None]
     if any(map(math.isinf, known)):
         raise ValueError(f"the scores must be finite, got {given}")

@@ -11,7 +11,9 @@ _OF_A_SLOT = frozenset({"rank", "slot", "placement", "psi", "gate", "reason", "e
 
 
 TELLING = 4
-"""Passages from which on ascending slots are no chance: one order of 24."""
+"""From so many passages on, ascending slots count as an earlier placement: by chance, 1 of 24
+orders ascends.
+"""
 
 
 def merged(earlier: object, detail: Mapping[str, Any]) -> dict[str, Any]:
@@ -23,10 +25,10 @@ def merged(earlier: object, detail: Mapping[str, Any]) -> dict[str, Any]:
 def ranked(details: Sequence[object]) -> list[int]:
     """Return rank -> position of passages that are to be placed, given what explained each so far.
 
-    Passages that an earlier step placed are ranked by the ranks they carry; their places are
-    slots, not ranks. They were placed where all of them stand in their slots, or those that a
-    filter left stand in the order of theirs; of fewer than `TELLING` a reranker may have put
-    them so by chance, and the order they come in is then their ranking, as it is elsewhere.
+    Passages that an earlier step placed are ranked by the ranks they carry; all others by the
+    order they come in. The passages count as placed if their recorded slots are 0..n-1, or, from
+    `TELLING` passages up, ascend (a filter dropped some). With fewer, ascending slots may be
+    chance and the incoming order is the ranking.
     """
     n = len(details)
     told = [detail for detail in details if isinstance(detail, Mapping)]

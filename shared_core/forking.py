@@ -1,4 +1,4 @@
-"""Locks and changes in a forked process, where the threads that would end them do not exist."""
+"""What a forked process needs, where the threads of its parent do not exist: locks and the like."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ L = TypeVar("L")
 
 _locks: WeakSet[Any] = WeakSet()
 _under_way: set[Callable[[], None]] = set()
+
+
+def in_child(function: Callable[[], None]) -> Callable[[], None]:
+    """Have a function called in each process forked from now on; to be used as a decorator."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=function)
+    return function
 
 
 def forkable(lock: L) -> L:
@@ -33,13 +40,10 @@ def undone_by(undo: Callable[[], None]) -> Iterator[None]:
         _under_way.discard(undo)
 
 
+@in_child
 def _begin_anew() -> None:
     for lock in _locks:
         lock._at_fork_reinit()  # as Python's own modules do with theirs
     for undo in _under_way:
         undo()
     _under_way.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 Fusion: TypeAlias = Literal["min_max", "rrf"]
 Evidence: TypeAlias = Literal["point", "interval"]
+
+Tokenizer: TypeAlias = Callable[[str], list[str]]
+"""Text in, tokens out. Any callable of this shape serves as a tokeniser."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,14 @@ class GateDecision:
     opened: bool
     psi: float | None
     reason: str
+
+    def explain(self) -> dict[str, Any]:
+        """Return the decision as what explains a passage tells it; ``gate``: open or shut."""
+        return {
+            "psi": self.psi,
+            "gate": "open" if self.opened else "shut",
+            "reason": self.reason,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,16 +153,14 @@ class Arrangement:
 
     def explain(self) -> list[dict[str, Any]]:
         """Return, slot by slot, all that led to the order, as JSON-able dictionaries."""
-        ranking, gate, psi, reason = self.ranking, self.gate, self.gate.psi, self.gate.reason
+        ranking, why = self.ranking, self.gate.explain()
         alpha, fusion, placement = ranking.alpha, ranking.fusion, self.placement
-        opened = "open" if gate.opened else "shut"
         scores, dense, sparse = ranking.scores, ranking.dense, ranking.sparse
         dense_norm, sparse_norm = ranking.dense_norm, ranking.sparse_norm
         dense_rank, sparse_rank = ranking.dense_rank, ranking.sparse_rank
-        nearest: dict[str, Any] = {}
         if ranking.nearest is not None:
             # Whose cosines they are: a retriever above may have searched for another text.
-            nearest = {"nearest": ranking.nearest, "query": ranking.query}
+            why |= {"nearest": ranking.nearest, "query": ranking.query}
         return [
             {
                 "score": scores[rank],
@@ -166,10 +175,7 @@ class Arrangement:
                 "alpha": alpha,
                 "fusion": fusion,
                 "placement": placement,
-                "psi": psi,
-                "gate": opened,
-                "reason": reason,
-                **nearest,
+                **why,  # last: a dictionary made for so many keys need not grow
             }
             for slot, rank in enumerate(self.slots)
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from shared_core.attention.scores import Span
+from shared_core.attention.scores import TokenSpan
 from shared_core.attention.sums import Row
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class AnswerRows:
         *,
         ends: Collection[int],
         special: Collection[int],
-        questions: Sequence[Span] | None = None,
+        questions: Sequence[TokenSpan] | None = None,
         only: Collection[str] = groups,
     ) -> None:
         self.last: int | None = None

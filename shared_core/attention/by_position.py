@@ -21,10 +21,11 @@ from shared_core.checking import check_count, check_fractions
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.sensitivity.curve import Interval, PositionalCurve
+from shared_core.sensitivity.curve import PositionalCurve
+from shared_core.sensitivity.provenance import provenance
 from shared_core.sensitivity.questions import ProbeQuestion, check_context, check_questions
+from shared_core.sensitivity.records import Interval
 from shared_core.sensitivity.region import TENTHS, over_middle, relative_scores
-from shared_core.sensitivity.versions import timestamp, versions
 
 Order = Literal["unordered", "ordered"]
 READ: tuple[tuple[RowSet, LayerSet], ...] = (
@@ -146,13 +147,7 @@ def attention_by_position(
             )
         curves[order] = replace(
             _curve(model.name, relative_scores(regions, POINTS), confidence, seed),
-            k=k,
-            template=chosen.text,
-            task=task,
-            seed=seed,
-            date=timestamp(),
-            versions=versions(),
-            identity=model.identity,
+            **provenance(k=k, template=chosen, task=task, seed=seed, identity=model.identity),
         )
     return AttentionByPosition(documents=documents, curves=curves)
 

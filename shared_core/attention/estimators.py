@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
-from shared_core.attention.scores import LayerSet, RowSet, Span, document_scores, parts_of
+from shared_core.attention.scores import LayerSet, RowSet, TokenSpan, document_scores, parts_of
 from shared_core.sensitivity.region import finite_scores
 
 CONTENT_FREE = "N/A"
@@ -34,7 +34,7 @@ class Calibration:
     """
 
     token_scores: npt.ArrayLike
-    spans: Sequence[Span]
+    spans: Sequence[TokenSpan]
 
 
 class Estimator:
@@ -51,7 +51,7 @@ class Estimator:
     def __call__(
         self,
         token_scores: npt.ArrayLike,
-        spans: Sequence[Span],
+        spans: Sequence[TokenSpan],
         calibration: Calibration | None = None,
     ) -> Scores:
         """Return one score a document, in the order of the spans (eq. 2).
@@ -125,7 +125,7 @@ class CalibratedQuery(Estimator):
     def __call__(
         self,
         token_scores: npt.ArrayLike,
-        spans: Sequence[Span],
+        spans: Sequence[TokenSpan],
         calibration: Calibration | None = None,
     ) -> Scores:
         """Return the sum of each document's calibrated token scores without the outliers."""

@@ -15,15 +15,13 @@ from shared_core.sensitivity.curve import PositionalCurve
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttentionMethod:
-    """A model and how it places.
+class AttentionMethod(TwoRound):
+    """Two rounds with the model that makes them.
 
     Attributes
     ----------
     model
         The model.
-    two_rounds
-        What makes a text relevant, where it is put then, and the prompt.
     curve
         What the model attends to by position. With it nothing is asked of the model: the texts
         are ranked as they come.
@@ -35,10 +33,10 @@ class AttentionMethod:
     """
 
     model: LocalModel
-    two_rounds: TwoRound
     curve: PositionalCurve | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.curve is not None:
             self._one_round(self.curve)
 
@@ -64,15 +62,15 @@ class AttentionMethod:
             )
         case = Case(question=question, documents=texts)
         with self.model.alone() as model:
-            found = self.two_rounds.first(model, [case])[0]
+            found = self.first(model, [case])[0]
         return found.order, self.explain(found)
 
     def explain(self, found: PlacedAnswer) -> list[dict[str, Any]]:
         """Return rank, slot, score, placement and estimator of each slot, JSON-able."""
         ranks = {document: rank for rank, document in enumerate(ranking_of(found.scores))}
         shared = {
-            "placement": self.two_rounds.placement,
-            "estimator": self.two_rounds.estimator,
+            "placement": self.placement,
+            "estimator": self.estimator,
         }
         return [
             {"rank": ranks[document], "slot": slot, "score": found.scores[document], **shared}
@@ -85,10 +83,8 @@ class AttentionMethod:
         case = Case(question=question, documents=texts)
         with self.model.alone() as model:
             order = self._one_round(curve).order(model, case, range(len(texts)))
-        shared = {"placement": self.two_rounds.placement, "curve": curve.model}
+        shared = {"placement": self.placement, "curve": curve.model}
         return order, [{"rank": rank, "slot": slot, **shared} for slot, rank in enumerate(order)]
 
     def _one_round(self, curve: PositionalCurve) -> OneRound:
-        return OneRound(
-            placement=self.two_rounds.placement, curve=curve, template=self.two_rounds.template
-        )
+        return OneRound(placement=self.placement, curve=curve, template=self.template)

@@ -148,13 +148,7 @@ def ask(
     GenerationError
         If the model fails for good.
     """
-    asker = Asker(
-        name=model.name,
-        call=lambda requests: model.generate([prompt for (prompt,) in requests]),
-        batch_size=int(getattr(model, "batch_size", 1)),
-        concurrency=int(getattr(model, "concurrency", 1)),
-    )
-    answers = asker.answers([(prompt,) for prompt in prompts], on_answer=on_answer)
+    answers = Asker.of(model).answers([(prompt,) for prompt in prompts], on_answer=on_answer)
     return [str(answer) for answer in answers]
 
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def read(model: Any, tokens: Tensor, **options: Any) -> None:
-    """Have a model read tokens, shape (batch, new), for no logits but the last.
+    """Run one forward pass on tokens, shape (batch, new), with logits for the last token only.
 
-    Of the options it is given those that it knows.
+    Options that the model's `forward` does not know are dropped.
     """
     known = inspect.signature(model.forward).parameters
     options["logits_to_keep"] = 1

@@ -13,8 +13,8 @@ from shared_core.checking import check_count, check_fractions
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.sensitivity import ANSWER, PositionProfile, ProbeQuestion, PromptTemplate
 from shared_core.sensitivity.position_sensitivity import index_interval
+from shared_core.sensitivity.provenance import provenance
 from shared_core.sensitivity.questions import check_context, check_questions
-from shared_core.sensitivity.versions import timestamp, versions
 
 
 def attention_profile(
@@ -82,12 +82,7 @@ def attention_profile(
         outcomes=tuple(tuple(row) for row in values.tolist()),
         confidence=confidence,
         measure="attention",
-        template=chosen.text,
-        task=task,
-        seed=seed,
-        date=timestamp(),
-        versions=versions(),
-        identity=model.identity,
+        **provenance(k=k, template=chosen, task=task, seed=seed, identity=model.identity),
     )
 
 

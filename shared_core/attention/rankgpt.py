@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from typing import TypeAlias
 
 from shared_core.attention.answering import Case, PlacedAnswer
 from shared_core.attention.listwise import mentioned, parse_permutation, rankgpt_prompt
 from shared_core.attention.one_round import OneRound, ask, scores_of
-from shared_core.attention.scores import Span
 from shared_core.checking import check_counts_of
 from shared_core.generation.base import Generator
 from shared_core.generation.callables import as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.placement import Placement
 from shared_core.sensitivity.curve import PositionalCurve
+
+Window: TypeAlias = tuple[int, int]
+"""Part [start, end) of a ranking."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +133,7 @@ class RankGPT:
                 each.take(answer, window)
         return ranked
 
-    def _windows(self, n: int) -> Iterator[Span]:
+    def _windows(self, n: int) -> Iterator[Window]:
         """Yield parts [start, end) of a ranking of `n`, the last of which begins with the first."""
         for end in range(n, 1, -self.step):
             start = max(0, end - self.window)
@@ -149,11 +152,11 @@ class _Ranking:
     ignored: int = 0
     texts: list[str] = field(default_factory=list)
 
-    def prompt(self, window: Span) -> str:
+    def prompt(self, window: Window) -> str:
         inside = self.order[slice(*window)]
         return rankgpt_prompt(self.case.question, [self.case.documents[at] for at in inside])
 
-    def take(self, text: str, window: Span) -> None:
+    def take(self, text: str, window: Window) -> None:
         """Rank the documents of a window as a model's answer says."""
         inside = self.order[slice(*window)]
         identifiers = mentioned(text, len(inside))

@@ -12,7 +12,7 @@ from shared_core.arrays import Scores
 from shared_core.attention.answer_rows import AnswerRows
 from shared_core.attention.layers import layer_sets
 from shared_core.attention.passes import can_crop, read, read_last
-from shared_core.attention.scores import LayerSet, RowSet, Span
+from shared_core.attention.scores import LayerSet, RowSet, TokenSpan
 from shared_core.attention.tap import AttentionTap, tapped
 from shared_core.checking import check_count
 from shared_core.generation.hugging_face import HuggingFaceModel, evaluating
@@ -76,7 +76,7 @@ def answer_with_attention(
     model: HuggingFaceModel,
     prompts_ids: Sequence[Sequence[int]],
     *,
-    query_spans: Sequence[Span] | None = None,
+    query_spans: Sequence[TokenSpan] | None = None,
     max_new_tokens: int | None = None,
     wanted: Collection[Recorded] | None = None,
 ) -> list[AnswerAttention]:
@@ -139,7 +139,7 @@ def attention_of_answer(
     prompt_ids: Sequence[int],
     answer_ids: Sequence[int],
     *,
-    query_span: Span | None = None,
+    query_span: TokenSpan | None = None,
     cache: Any = None,
     wanted: Collection[Recorded] | None = None,
 ) -> AnswerAttention:
@@ -210,7 +210,7 @@ def attention_of_answer(
 def _answers(
     model: HuggingFaceModel,
     prompts: Sequence[Sequence[int]],
-    questions: Sequence[Span] | None,
+    questions: Sequence[TokenSpan] | None,
     max_new_tokens: int,
     wanted: Collection[Recorded],
 ) -> list[AnswerAttention]:
@@ -236,7 +236,7 @@ def _chosen(wanted: Collection[Recorded] | None, *, with_question: bool) -> list
 def _tapped(
     model: HuggingFaceModel,
     prompts: Sequence[Sequence[int]],
-    questions: Sequence[Span] | None,
+    questions: Sequence[TokenSpan] | None,
     wanted: Collection[Recorded],
 ) -> Iterator[tuple[AttentionTap, AnswerRows]]:
     sets = layer_sets(model.model.config)
@@ -303,8 +303,8 @@ def _check_cache(cache: Any, expected: int) -> None:
 
 
 def _checked_spans(
-    spans: Sequence[Span] | None, prompts: Sequence[Sequence[int]]
-) -> list[Span] | None:
+    spans: Sequence[TokenSpan] | None, prompts: Sequence[Sequence[int]]
+) -> list[TokenSpan] | None:
     if spans is None:
         return None
     if len(spans) != len(prompts):

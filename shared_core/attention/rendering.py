@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from shared_core.arrays import Rows
-from shared_core.attention.scores import Span
+from shared_core.attention.scores import TokenSpan
+from shared_core.attention.sentences import CharSpan
 from shared_core.generation.templates import PromptTemplate
 from shared_core.generation.tokens import PromptEncoder
 
@@ -54,14 +55,14 @@ class RenderedPrompt:
 
     text: str
     ids: tuple[int, ...]
-    blocks: tuple[Span, ...]
-    contents: tuple[Span, ...]
-    question: Span
+    blocks: tuple[TokenSpan, ...]
+    contents: tuple[TokenSpan, ...]
+    question: TokenSpan
     _origins: tuple[int, ...] = field(repr=False)
     _offsets: _Offsets = field(repr=False, compare=False)
 
     @property
-    def region(self) -> Span:
+    def region(self) -> TokenSpan:
         """Span of the document region, which the blocks tile; (0, 0) without documents."""
         return (self.blocks[0][0], self.blocks[-1][1]) if self.blocks else (0, 0)
 
@@ -70,7 +71,7 @@ class RenderedPrompt:
         """Tokens of each block, as `attention_placement` takes them."""
         return tuple(end - start for start, end in self.blocks)
 
-    def part(self, document: int, start: int, end: int) -> Span:
+    def part(self, document: int, start: int, end: int) -> TokenSpan:
         """Return the span of the characters [start, end) of a document's text.
 
         It is within the document's content, and empty where those characters have no token.
@@ -156,8 +157,8 @@ class _Pieces:
 
     text: str
     blocks: tuple[int, ...]
-    texts: tuple[Span, ...]
-    question: Span
+    texts: tuple[CharSpan, ...]
+    question: CharSpan
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ class _Offsets:
     starts: Rows
     ends: Rows
 
-    def covering(self, start: int, end: int) -> Span:
+    def covering(self, start: int, end: int) -> TokenSpan:
         """Span of the tokens with a character of [start, end); empty where that is."""
         first = self.ending_after(start)
         if start >= end:
@@ -201,7 +202,7 @@ def _compose(
     return _Pieces(text, tuple(blocks), tuple(texts), asked)
 
 
-def _as_read(encoder: PromptEncoder, prompt: str) -> tuple[str, int, Span]:
+def _as_read(encoder: PromptEncoder, prompt: str) -> tuple[str, int, CharSpan]:
     """Return the text that is tokenised, by how much the prompt is moved in it, and its span.
 
     A chat template may trim the message, as some do.
@@ -248,8 +249,8 @@ def _tokenised(encoder: PromptEncoder, text: str) -> tuple[tuple[int, ...], _Off
 
 
 def _contents(
-    offsets: _Offsets, texts: Sequence[Span], documents: Sequence[str]
-) -> tuple[Span, ...]:
+    offsets: _Offsets, texts: Sequence[CharSpan], documents: Sequence[str]
+) -> tuple[TokenSpan, ...]:
     covering = [offsets.covering(start, end) for start, end in texts]
     contents = []
     for number, (start, end) in enumerate(covering):
@@ -264,7 +265,9 @@ def _contents(
     return tuple(contents)
 
 
-def _blocks(offsets: _Offsets, blocks: Sequence[int], contents: Sequence[Span]) -> tuple[Span, ...]:
+def _blocks(
+    offsets: _Offsets, blocks: Sequence[int], contents: Sequence[TokenSpan]
+) -> tuple[TokenSpan, ...]:
     """Tile the region: a block begins where its characters do, behind the content before it."""
     if not blocks:
         return ()

@@ -19,8 +19,8 @@ RowSet: TypeAlias = Literal["answer", "producer", "edges", "first", "query"]
 """Whose attention is read: all answer tokens, the tokens before each, which produced them, the
 tokens t_b and t_e that begin and end the answer, the first generated token, or the question's."""
 
-Span: TypeAlias = tuple[int, int]
-"""Half-open interval [start, end) of positions."""
+TokenSpan: TypeAlias = tuple[int, int]
+"""Half-open interval [start, end) of tokens of a prompt."""
 
 
 def layer_halves(layers: int) -> tuple[range, range]:
@@ -81,7 +81,7 @@ def token_scores(rows: npt.ArrayLike, *, layers: LayerSet | Sequence[int] = "all
     return finite_scores(chosen.mean(axis=(0, 1, 2), dtype=np.float64))
 
 
-def document_scores(token_scores: npt.ArrayLike, spans: Sequence[Span]) -> Scores:
+def document_scores(token_scores: npt.ArrayLike, spans: Sequence[TokenSpan]) -> Scores:
     """Average token scores by document (eq. 2); higher is more attended.
 
     The mean removes the influence of the document's length, as the equation does.
@@ -106,7 +106,7 @@ def document_scores(token_scores: npt.ArrayLike, spans: Sequence[Span]) -> Score
     return np.array([part.mean() for part in parts_of(token_scores, spans)], np.float64)
 
 
-def parts_of(token_scores: npt.ArrayLike, spans: Sequence[Span]) -> list[Scores]:
+def parts_of(token_scores: npt.ArrayLike, spans: Sequence[TokenSpan]) -> list[Scores]:
     """Return the token scores of each span; raise as `document_scores` does."""
     scores = finite_scores(token_scores)
     for number, (start, end) in enumerate(spans):

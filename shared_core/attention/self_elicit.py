@@ -11,8 +11,8 @@ import numpy.typing as npt
 from shared_core.attention.answering import Case, PlacedAnswer, in_batches, second_round
 from shared_core.attention.reading import AnswerAttention, answer_with_attention
 from shared_core.attention.rendering import RenderedPrompt, render_prompt
-from shared_core.attention.scores import LayerSet, RowSet, Span, document_scores
-from shared_core.attention.sentences import mark_spans, sentence_spans
+from shared_core.attention.scores import LayerSet, RowSet, TokenSpan, document_scores
+from shared_core.attention.sentences import CharSpan, mark_spans, sentence_spans
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.templates import ANSWER, PromptTemplate
 
@@ -30,7 +30,7 @@ class ElicitedAnswer(PlacedAnswer):
         The sentences that were marked, by document, as intervals [start, end) of characters.
     """
 
-    evidence: tuple[tuple[Span, ...], ...]
+    evidence: tuple[tuple[CharSpan, ...], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,9 @@ class SelfElicit:
         if not 0 < self.alpha <= 1:
             raise ValueError(f"alpha must be in (0, 1], got {self.alpha}")
 
-    def __call__(self, token_scores: npt.ArrayLike, sentences: Sequence[Span]) -> tuple[int, ...]:
+    def __call__(
+        self, token_scores: npt.ArrayLike, sentences: Sequence[TokenSpan]
+    ) -> tuple[int, ...]:
         """Return which sentences are evidence, ascending.
 
         Parameters
@@ -150,7 +152,7 @@ class SelfElicit:
             for span in sentence_spans(text)
         ]
         tokens = [prompt.part(document, *span) for document, span in sentences]
-        evidence: list[list[Span]] = [[] for _ in case.documents]
+        evidence: list[list[CharSpan]] = [[] for _ in case.documents]
         for number in self(scores, tokens):
             document, span = sentences[number]
             evidence[document].append(span)
@@ -163,7 +165,7 @@ class SelfElicit:
             evidence=tuple(map(tuple, evidence)),
         )
 
-    def _marked(self, case: Case, evidence: Sequence[Sequence[Span]]) -> str:
+    def _marked(self, case: Case, evidence: Sequence[Sequence[CharSpan]]) -> str:
         documents = [
             mark_spans(text, spans, marks=self.marks)
             for text, spans in zip(case.documents, evidence, strict=True)

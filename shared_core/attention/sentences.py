@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TypeAlias
 
-from shared_core.attention.scores import Span
+CharSpan: TypeAlias = tuple[int, int]
+"""Half-open interval [start, end) of characters of a text."""
 
 _SENTENCE_END = re.compile(
     # the lookbehind: only at the first of a row of stops, or long rows take for ever
@@ -15,7 +17,7 @@ _SENTENCE_END = re.compile(
 )
 
 
-def sentence_spans(text: str) -> list[Span]:
+def sentence_spans(text: str) -> list[CharSpan]:
     """Return the sentences of a text as intervals of characters, without the space around them.
 
     A sentence ends at a line break, behind a full stop, question or exclamation mark that space
@@ -32,7 +34,7 @@ def sentence_spans(text: str) -> list[Span]:
     return spans
 
 
-def mark_spans(text: str, spans: Sequence[Span], *, marks: tuple[str, str]) -> str:
+def mark_spans(text: str, spans: Sequence[CharSpan], *, marks: tuple[str, str]) -> str:
     """Return a text with a mark before and behind each of some parts.
 
     Parameters

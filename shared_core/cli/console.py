@@ -6,12 +6,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from shared_core._extras import require
-from shared_core.comparison.wording import counted, one_line, visible
+from shared_core.wording import counted, one_line, visible
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
     from rich.console import RenderableType
     from rich.progress import Progress
+    from rich.table import Table
     from rich.text import Text
 
 MAX_WIDTH = 100
@@ -56,6 +57,14 @@ class Console:
             console=self._err, disable=not self._err.is_terminal, transient=True
         )
         return bar
+
+
+def empty_table(*, gap: int = 1) -> Table:
+    """Return a table with no line but that below its head, and `gap` blanks between columns."""
+    built: Table = require("rich.table", extra="eval").Table(
+        box=require("rich.box", extra="eval").SIMPLE_HEAD, padding=(0, gap - 1, 0, 0)
+    )
+    return built
 
 
 def fail(message: str) -> None:

@@ -15,7 +15,7 @@ from shared_core.arrays import Vectors
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import EmbeddingJournal, EmbeddingModel
 from shared_core.cli.files import ensure_writable
-from shared_core.comparison.wording import counted
+from shared_core.wording import counted
 
 _FORMAT = 2
 

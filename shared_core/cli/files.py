@@ -10,7 +10,7 @@ from pathlib import Path
 
 from shared_core import PosragError
 from shared_core.generation import Journal
-from shared_core.sensitivity.profile_files import path_of
+from shared_core.sensitivity.records import path_of
 
 KEPT = "NAME.answers.jsonl in $POSRAG_PROFILES or ~/.posrag/profiles"
 """Where the answers of the model NAME are kept."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Any, TypeAlias
 
 from shared_core.cli.console import UNNOTICED
 from shared_core.generation.templates import ABSTENTION, PromptTemplate
+
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+"""What a subcommand is added to; argparse has no public name for it."""
 
 GRADERS_HELP = """\
 graders, from 0 (wrong) to 1 (right):

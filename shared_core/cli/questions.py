@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shared_core.checking import check_count
-from shared_core.comparison.wording import counted
 from shared_core.sensitivity import (
     KEY_VALUE,
     ProbeQuestion,
@@ -15,6 +14,7 @@ from shared_core.sensitivity import (
     read_questions,
     torch_questions,
 )
+from shared_core.wording import counted
 
 GENERATED = 100
 HELP = (

@@ -21,9 +21,9 @@ from shared_core.comparison.records import (
 )
 from shared_core.comparison.result import ComparisonResult
 from shared_core.comparison.settings import Setting
-from shared_core.comparison.verdict import Evidence, overall_verdict, setting_verdict
+from shared_core.comparison.verdict import VerdictBasis, overall_verdict, setting_verdict
 from shared_core.evaluation.significance import PairedComparison
-from shared_core.sensitivity.versions import versions
+from shared_core.sensitivity.provenance import versions
 
 Graded = dict[str, dict[str, tuple[tuple[float, ...], ...]]]
 """Strategy -> grader -> question -> arrangement -> outcome."""
@@ -119,8 +119,8 @@ def _judged(
     decisive = gradings[0].name
     outcomes = [{name: by[decisive] for name, by in each.items()} for each in graded]
     compared, tests = testing.compare(outcomes)
-    evidence = [
-        Evidence(
+    bases = [
+        VerdictBasis(
             against=against,
             n=len(each.questions),
             fewest=testing.fewest(tests),
@@ -134,13 +134,11 @@ def _judged(
     ]
     settings = tuple(
         _setting(data, each, by_strategy, against, rests_on, testing)
-        for each, by_strategy, against, rests_on in zip(
-            kept, graded, compared, evidence, strict=True
-        )
+        for each, by_strategy, against, rests_on in zip(kept, graded, compared, bases, strict=True)
     )
     verdicts = {
         setting.name: (setting.verdict, rests_on)
-        for setting, rests_on in zip(settings, evidence, strict=True)
+        for setting, rests_on in zip(settings, bases, strict=True)
     }
     return settings, overall_verdict(verdicts), tests
 
@@ -193,7 +191,7 @@ def _setting(
     kept: Kept,
     graded: Graded,
     against: Against,
-    evidence: Evidence,
+    basis: VerdictBasis,
     testing: Testing,
 ) -> SettingResult:
     found = [kept.setting.passages[number] for number in kept.questions]
@@ -214,8 +212,8 @@ def _setting(
             _strategy(name, kept.answers[name], by_order, against.get(name, {}), testing)
             for name, by_order in graded.items()
         ),
-        questions_needed=evidence.needed,
-        verdict=setting_verdict(evidence),
+        questions_needed=basis.needed,
+        verdict=setting_verdict(basis),
     )
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from shared_core.attention import Case, OneRound, TwoRound
-from shared_core.comparison.strategy import Means, Order
+from shared_core.comparison.strategy import Order, StrategyContext
 from shared_core.errors import GenerationError
 from shared_core.generation.base import Generator
 from shared_core.generation.checking import Request
 from shared_core.generation.hugging_face import HuggingFaceModel
+from shared_core.generation.identity import model_identity
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,11 @@ class ByCurve:
     """One round: U-shaped by what the model is known to attend to by position."""
 
     name: ClassVar[str] = "attention"
-    means: Means
+    context: StrategyContext
 
     def __post_init__(self) -> None:
-        _local(self.means.model, self.name)
-        if self.means.curve is None:
+        _local(self.context.model, self.name)
+        if self.context.curve is None:
             raise ValueError(
                 f"strategy {self.name!r} needs the model's positional curve (curve=, or --curve); "
                 "`posrag attention MODEL` measures one"
@@ -37,10 +38,10 @@ class ByCurve:
     def orders(self, cases: Sequence[Case]) -> list[list[Order]]:
         """Return one order a case."""
         placing = OneRound(
-            placement="attention_u_shape", curve=self.means.curve, template=self.means.template
+            placement="attention_u_shape", curve=self.context.curve, template=self.context.template
         )
         return [
-            [placing.order(self.means.model, case, range(len(case.documents)))] for case in cases
+            [placing.order(self.context.model, case, range(len(case.documents)))] for case in cases
         ]
 
 
@@ -49,10 +50,10 @@ class TwoRounds:
     """Two rounds: ranked and placed by what the model attends to in a first one."""
 
     name: ClassVar[str] = "two_round"
-    means: Means
+    context: StrategyContext
 
     def __post_init__(self) -> None:
-        _local(self.means.model, self.name)
+        _local(self.context.model, self.name)
 
     def reads(self, cases: Sequence[Case]) -> list[Request]:
         """Return one request a case of several documents; it stands for the order found."""
@@ -62,9 +63,9 @@ class TwoRounds:
         """Return one order a case, of the journal or of a first round."""
         new = [case for case in cases if self._kept(case) is None]
         read = dict(zip(map(self._request, new), self._read(new), strict=True))
-        if self.means.journal is not None:
+        if self.context.journal is not None:
             for request, order in read.items():
-                self.means.journal.add(self._identity, request, json.dumps(order))
+                self.context.journal.add(self._identity, request, json.dumps(order))
         # The order of no documents is empty, and known.
         return [
             [read[self._request(case)] if kept is None else kept]
@@ -74,9 +75,9 @@ class TwoRounds:
     def _read(self, cases: Sequence[Case]) -> list[Order]:
         if not cases:
             return []
-        method = TwoRound(template=self.means.template)
+        method = TwoRound(template=self.context.template)
         try:
-            found = method.first(_local(self.means.model, self.name), cases)
+            found = method.first(_local(self.context.model, self.name), cases)
         except ValueError as error:
             raise GenerationError(str(error)) from error
         return [placed.order for placed in found]
@@ -84,16 +85,16 @@ class TwoRounds:
     def _kept(self, case: Case) -> Order | None:
         if len(case.documents) < 2:
             return tuple(range(len(case.documents)))
-        journal = self.means.journal
+        journal = self.context.journal
         kept = None if journal is None else journal.get(self._identity, self._request(case))
         return tuple(json.loads(kept)) if isinstance(kept, str) else None
 
     def _request(self, case: Case) -> Request:
-        return (self.means.template.render(case.documents, case.question), "order by attention")
+        return (self.context.template.render(case.documents, case.question), "order by attention")
 
     @property
     def _identity(self) -> str:
-        return str(getattr(self.means.model, "identity", self.means.model.name))
+        return model_identity(self.context.model)
 
 
 def _local(model: Generator, strategy: str) -> HuggingFaceModel:

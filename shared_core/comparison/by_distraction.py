@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from shared_core.comparison.strategy import Means, Order, RankedCase
+from shared_core.comparison.strategy import Order, RankedCase, StrategyContext
 from shared_core.evaluation.distraction import (
     JudgedRanking,
     abstention_request,
@@ -27,21 +27,21 @@ class DistractionAware:
     """
 
     name: ClassVar[str] = "distraction_aware"
-    means: Means
+    context: StrategyContext
     _effects: dict[tuple[str, str], float] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.means.model, ScoringModel):
+        if not isinstance(self.context.model, ScoringModel):
             raise ValueError(
                 f"strategy {self.name!r} reads how probable an abstention is off a model on this "
-                f"machine, and {self.means.model.name!r} is none"
+                f"machine, and {self.context.model.name!r} is none"
             )
-        self.means.profile_for(self.name).accuracy_at(2)
+        self.context.profile_for(self.name).accuracy_at(2)
 
     def reads(self, cases: Sequence[RankedCase]) -> list[Request]:
         """Return one request a passage, of the cases that have several."""
         return [
-            abstention_request(self.means.abstain.render([text], question), exact=True)
+            abstention_request(self.context.abstain.render([text], question), exact=True)
             for question, text in _pairs(cases)
         ]
 
@@ -49,13 +49,13 @@ class DistractionAware:
         """Return one order a case; the model is read where that has not been done yet."""
         new = [pair for pair in dict.fromkeys(_pairs(cases)) if pair not in self._effects]
         effects = distracting_effect(
-            self.means.model,
+            self.context.model,
             [
                 JudgedRanking(question=each, passages=(text,), relevant=(False,))
                 for each, text in new
             ],
-            template=self.means.abstain,
-            journal=self.means.journal,
+            template=self.context.abstain,
+            journal=self.context.journal,
         )
         self._effects.update(zip(new, (effect for (effect,) in effects), strict=True))
         return [[self._order(case)] for case in cases]
@@ -66,7 +66,7 @@ class DistractionAware:
         return distraction_placement(
             case.relevance,
             [self._effects[case.question, text] for text in case.documents],
-            self.means.profile_for(self.name),
+            self.context.profile_for(self.name),
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shared_core.comparison.strategy import Means, Order, RankedCase
+from shared_core.comparison.strategy import Order, RankedCase, StrategyContext
 from shared_core.generation.checking import Request
 from shared_core.placement import Placement, Shuffle
 
@@ -18,12 +18,12 @@ class Placed:
     """One placement, the same for every question."""
 
     placement: Placement
-    means: Means
+    context: StrategyContext
 
     def __post_init__(self) -> None:
         if self.placement.needs_profile:
-            self.means.profile_for(self.name)
-        self.placement(2, self.means.profile)
+            self.context.profile_for(self.name)
+        self.placement(2, self.context.profile)
 
     @property
     def name(self) -> str:
@@ -36,7 +36,7 @@ class Placed:
 
     def orders(self, cases: Sequence[RankedCase]) -> list[list[Order]]:
         """Return one order a case."""
-        return [[self.placement(len(case.documents), self.means.profile)] for case in cases]
+        return [[self.placement(len(case.documents), self.context.profile)] for case in cases]
 
 
 @dataclass(frozen=True)
@@ -44,22 +44,22 @@ class Shuffled:
     """Random orders, other ones for each question, so that no slot is favoured by the draw."""
 
     name: ClassVar[str] = "shuffle"
-    means: Means
+    context: StrategyContext
 
     def reads(self, cases: Sequence[RankedCase]) -> list[Request]:
         """Return nothing."""
         return []
 
     def orders(self, cases: Sequence[RankedCase]) -> list[list[Order]]:
-        """Return `Means.shuffles` orders a case; they depend on its question and k alone."""
+        """Return `context.shuffles` orders a case; they depend on its question and k alone."""
         return [
             [
                 Shuffle(seed=self._seed(case.question, number))(len(case.documents))
-                for number in range(self.means.shuffles)
+                for number in range(self.context.shuffles)
             ]
             for case in cases
         ]
 
     def _seed(self, question: str, number: int) -> int:
-        text = json.dumps([self.means.seed, number, question])
+        text = json.dumps([self.context.seed, number, question])
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

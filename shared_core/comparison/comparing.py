@@ -10,19 +10,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from shared_core.arrays import Embed
 from shared_core.checking import check_count, check_counts_of, check_distinct, check_fractions
 from shared_core.comparison.assembling import assemble
 from shared_core.comparison.baselines import with_baselines
 from shared_core.comparison.figures import Testing
 from shared_core.comparison.grading import AnyGrader, Grading, name_of
 from shared_core.comparison.job import Job
-from shared_core.comparison.pipelines import GIVEN, Embed, Pipeline, Reranker, Retrieval
+from shared_core.comparison.pipelines import GIVEN, Pipeline, Reranker, Retrieval
 from shared_core.comparison.plan import ComparisonPlan
 from shared_core.comparison.questions import ComparisonData
 from shared_core.comparison.result import ComparisonResult
 from shared_core.comparison.settings import DEFAULT_K, retrieved
 from shared_core.comparison.strategies import DEFAULTS, AnyStrategy, make_strategy
-from shared_core.comparison.strategy import Means
+from shared_core.comparison.strategy import StrategyContext
 from shared_core.generation.asking import Asker
 from shared_core.generation.base import Generator
 from shared_core.generation.callables import as_generator
@@ -217,7 +218,7 @@ class Comparison:
         retrieval = Retrieval(
             data=data, embed=self.embed, reranker=self.reranker, fetch_k=self.fetch_k
         )
-        means = Means(
+        context = StrategyContext(
             model=model,
             template=self.template,
             abstain=self.abstain,
@@ -227,7 +228,7 @@ class Comparison:
             shuffles=self.shuffles,
             seed=self.seed,
         )
-        strategies = tuple(make_strategy(each, means) for each in with_baselines(self.strategies))
+        strategies = tuple(make_strategy(each, context) for each in with_baselines(self.strategies))
         asker = Asker.of(
             model,
             journal=journal,

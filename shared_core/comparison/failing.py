@@ -144,7 +144,7 @@ def chunk_size(asker: Asker) -> int:
 
 @dataclass
 class _Progress:
-    """Passes on what is answered, once, though what is asked again is reported again."""
+    """Forwards progress, at most `left` in all, so that retried requests are not counted twice."""
 
     left: int
     on_answer: Callable[[int], None] | None

@@ -11,12 +11,12 @@ from typing import TypeAlias
 from shared_core.comparison.failing import Failed, answers_or_failures, each_or_failed
 from shared_core.comparison.settings import Setting
 from shared_core.comparison.strategy import Order, RankedCase, Strategy
-from shared_core.comparison.wording import counted
 from shared_core.errors import GenerationError
 from shared_core.generation.asking import Asker
 from shared_core.generation.checking import Request
 from shared_core.generation.journal import Journal
 from shared_core.generation.templates import PromptTemplate
+from shared_core.wording import counted
 
 
 @dataclass(frozen=True)

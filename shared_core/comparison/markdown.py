@@ -15,8 +15,8 @@ from shared_core.comparison.records import (
     StrategyResult,
 )
 from shared_core.comparison.result import ComparisonResult
-from shared_core.comparison.wording import counted, one_line
 from shared_core.evaluation.significance import PairedComparison
+from shared_core.wording import counted, one_line
 
 NOT_AVAILABLE = "n/a"
 

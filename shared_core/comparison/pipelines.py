@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from shared_core.arrays import Embed
 from shared_core.comparison.questions import ComparisonData
 from shared_core.comparison.ranked import RankedPassages
 from shared_core.comparison.spanning import SPANNED, as_spans, neighbours_of
@@ -18,9 +19,6 @@ from shared_core.index.sparse import BM25Index
 from shared_core.lazy import cached_property
 from shared_core.scoring.fusion import Alpha
 from shared_core.types import Passage
-
-Embed: TypeAlias = Callable[[Sequence[str]], npt.ArrayLike]
-"""Texts to their vectors, shape (len(texts), dim)."""
 
 Reranker: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]
 """A question and texts to the relevance of each; higher is better."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from shared_core.checking import check_count
 from shared_core.comparison.questions import Collection, ComparedQuestion, ComparisonData
-from shared_core.comparison.wording import counted
-from shared_core.sensitivity.json_lines import check_fields, read_lines, shown
+from shared_core.json_lines import check_fields, read_lines, shown
+from shared_core.wording import counted
 
 _PASSAGES = (
     "documents (the ranked list of a retriever), gold and distractors (texts), or a file of "

@@ -9,10 +9,10 @@ from shared_core.comparison.pipelines import GIVEN, Pipeline, Retrieval
 from shared_core.comparison.questions import ComparedQuestion
 from shared_core.comparison.ranked import RankedPassages
 from shared_core.comparison.strategy import RankedCase
-from shared_core.comparison.wording import counted
 from shared_core.lazy import cached_property
 from shared_core.sensitivity.questions import check_repeats
 from shared_core.types import Passage
+from shared_core.wording import counted
 
 DEFAULT_K = 10
 """Number of passages where none is asked for, and there are as many."""

@@ -10,13 +10,13 @@ from shared_core.comparison.by_attention import ByCurve, TwoRounds
 from shared_core.comparison.by_distraction import DistractionAware
 from shared_core.comparison.by_rank import Placed, Shuffled
 from shared_core.comparison.records import BASELINES
-from shared_core.comparison.strategy import Means, Strategy
+from shared_core.comparison.strategy import Strategy, StrategyContext
 from shared_core.placement import PLACEMENTS, Placement
 
 DEFAULTS = (*BASELINES, "inverse", "u_shape")
 """The strategies that need to know nothing of the model."""
 
-STRATEGIES: dict[str, Callable[[Means], Strategy]] = {
+STRATEGIES: dict[str, Callable[[StrategyContext], Strategy]] = {
     **{name: partial(Placed, placement()) for name, placement in PLACEMENTS.items()},
     "shuffle": Shuffled,
     "attention": ByCurve,
@@ -42,7 +42,7 @@ def strategy_name(spec: AnyStrategy) -> str:
     return spec if isinstance(spec, str) else spec.name
 
 
-def make_strategy(spec: AnyStrategy, means: Means) -> Strategy:
+def make_strategy(spec: AnyStrategy, context: StrategyContext) -> Strategy:
     """Return the strategy of that name, of a placement, or the caller's own as it is.
 
     Raises
@@ -51,5 +51,5 @@ def make_strategy(spec: AnyStrategy, means: Means) -> Strategy:
         If there is none of that name, or it needs what is not there.
     """
     if isinstance(spec, str):
-        return STRATEGIES[strategy_name(spec)](means)
-    return Placed(spec, means) if isinstance(spec, Placement) else spec
+        return STRATEGIES[strategy_name(spec)](context)
+    return Placed(spec, context) if isinstance(spec, Placement) else spec

@@ -44,7 +44,7 @@ class RankedCase(Case):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Means:
+class StrategyContext:
     """What strategies may draw upon.
 
     Attributes

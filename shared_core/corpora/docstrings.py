@@ -48,7 +48,7 @@ def split_docstring(name: str, entry: Any) -> tuple[str, str]:
     return _inspected_signature(entry), text
 
 
-def shortened(text: str, most: int) -> str:
+def whole_words(text: str, most: int) -> str:
     """Return at most `most` characters of the beginning of `text`, whole words."""
     return text if len(text) <= most else text[:most].rsplit(None, 1)[0]
 

@@ -148,9 +148,9 @@ class Fitting:
 
     @cached_property
     def _stops(self) -> tuple[dict[str, Stop], dict[str, Stop]]:
-        """Why nothing comes before the first chunk of a window, and nothing after the last.
+        """Why each window ends where it does: by the id of its first chunk, and of its last.
 
-        Where windows contradict each other a span may end elsewhere: there no two of them agree.
+        Where windows contradict each other, a span may end at a chunk that is not among them.
         """
         before: dict[str, Stop] = {}
         after: dict[str, Stop] = {}

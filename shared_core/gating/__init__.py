@@ -17,7 +17,7 @@ from shared_core.gating.pseudo_queries import (
     key_phrases,
     read_pseudo_queries,
 )
-from shared_core.gating.transforms import Transform, hyde, identity, rewriting, unwrapped
+from shared_core.gating.transforms import Transform, hyde, rewriting, unwrapped
 
 __all__ = [
     "CHAIN_OF_THOUGHT",
@@ -36,7 +36,6 @@ __all__ = [
     "first_sentences",
     "generate_pseudo_queries",
     "hyde",
-    "identity",
     "key_phrases",
     "read_pseudo_queries",
     "rewriting",

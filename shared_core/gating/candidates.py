@@ -10,16 +10,17 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Scores
+from shared_core.arrays import Embed, Scores
 from shared_core.checking import check_several
 from shared_core.forking import forkable
 from shared_core.gating.background import Background
 from shared_core.gating.decision import RetrievalDecision
 from shared_core.gating.fitted import Fitted
-from shared_core.gating.foreign import Embed, foreign_questions
+from shared_core.gating.foreign import foreign_questions
 from shared_core.gating.levels import Levels
 from shared_core.gating.policies import Policy, check_policy
-from shared_core.gating.vectors import finite, highest, unit_rows
+from shared_core.gating.similarities import finite, highest
+from shared_core.vectors import unit_rows
 
 BATCH = 4096
 """Contexts between two calls of `on_contexts`."""
@@ -160,8 +161,10 @@ class VectorCandidates:
         if not ids:
             return
         with self._writing:
-            contexts = unit_rows(vectors, len(ids), self._fitted.dim, "contexts")
-            queries = unit_rows(pseudo_queries, len(owners), contexts.shape[1], "pseudo-queries")
+            contexts = unit_rows(vectors, len(ids), "contexts", dim=self._fitted.dim)
+            queries = unit_rows(
+                pseudo_queries, len(owners), "pseudo-queries", dim=contexts.shape[1]
+            )
             rows = np.array([place[owner] for owner in owners], np.intp)
             order = np.argsort(rows, kind="stable")
             fitted = self._fitted.without(ids)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Self, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
 
-Split: TypeAlias = Callable[[str], list[str]]
-"""Text to words."""
+from shared_core.types import Tokenizer
 
 _WORD = re.compile(r"\w+")
 
 
-def split_words(text: str) -> list[str]:
+def plain_words(text: str) -> list[str]:
     """Return the lower-cased runs of word characters."""
     return _WORD.findall(text.lower())
 
@@ -24,19 +23,21 @@ class WordCoverage:
 
     Parameters
     ----------
-    words
-        Text to words; `split_words` by default.
+    tokenizer
+        Text to words; `plain_words` by default.
     """
 
-    def __init__(self, words: Split = split_words) -> None:
-        self.words = words
+    def __init__(self, tokenizer: Tokenizer = plain_words) -> None:
+        self.tokenizer = tokenizer
         self._passages = 0
         self._counts: Counter[str] = Counter()
 
     @classmethod
-    def of(cls, passages: int, counts: Mapping[str, int], words: Split = split_words) -> Self:
+    def of(
+        cls, passages: int, counts: Mapping[str, int], tokenizer: Tokenizer = plain_words
+    ) -> Self:
         """Return the coverage of passages that have been counted already: their `counts`."""
-        coverage = cls(words)
+        coverage = cls(tokenizer)
         coverage._passages = passages
         coverage._counts.update(counts)
         return coverage
@@ -53,7 +54,7 @@ class WordCoverage:
         """Count passages in."""
         for text in texts:
             self._passages += 1
-            self._counts.update({*self.words(text)})
+            self._counts.update({*self.tokenizer(text)})
 
     def delete(self, texts: Iterable[str]) -> None:
         """Count passages out, which must have been counted in.
@@ -64,7 +65,7 @@ class WordCoverage:
             If a passage holds a word that no counted passage does; the others before it are out.
         """
         for text in texts:
-            words = {*self.words(text)}
+            words = {*self.tokenizer(text)}
             stranger = next((word for word in words if self._counts[word] < 1), None)
             if stranger is not None or not self._passages:
                 raise ValueError(f"{text!r:.80} was never counted in: no passage holds {stranger}")
@@ -91,10 +92,10 @@ class WordCoverage:
         float
             In [0, 1]; 0 for a query without words, or no passages.
         """
-        weights = {word: self.weight(word) for word in {*self.words(query)}}
+        weights = {word: self.weight(word) for word in {*self.tokenizer(query)}}
         total = math.fsum(weights.values())
         if not total > 0:
             return 0.0
-        held = (weights.keys() & {*self.words(passage)} for passage in passages)
+        held = (weights.keys() & {*self.tokenizer(passage)} for passage in passages)
         best = max((math.fsum(weights[word] for word in words) for words in held), default=0.0)
         return min(1.0, best / total)

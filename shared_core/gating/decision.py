@@ -20,8 +20,8 @@ class RetrievalDecision:
         Lower edge of the fitted distribution under the policy (CAG's P), in units of similarity;
         None where there was nothing to compare.
     interval
-        From the statistic to the highest similarity of a pseudo-query; above it is inside too.
-        None where there was nothing to compare.
+        From the statistic to the highest similarity of a pseudo-query. Only the lower end is a
+        limit: a higher similarity is inside as well. None where there was nothing to compare.
     margin
         ``similarity - statistic - threshold``; not negative where the similarity alone decides to
         retrieve. None without a similarity.

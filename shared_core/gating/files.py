@@ -18,11 +18,12 @@ import numpy.typing as npt
 from shared_core.atomic import replacing
 from shared_core.errors import CorruptIndexError, IndexFormatError
 from shared_core.gating.background import Background
-from shared_core.gating.coverage import Split, WordCoverage, split_words
+from shared_core.gating.coverage import WordCoverage, plain_words
 from shared_core.gating.everyday import EVERYDAY_QUESTIONS
 from shared_core.gating.fitted import Fitted
 from shared_core.gating.foreign import Known
 from shared_core.gating.policies import Policy
+from shared_core.types import Tokenizer
 
 KIND = "posrag-vector-candidates"
 
@@ -72,25 +73,25 @@ def write_gate(
         arrays["counts"] = np.fromiter(counts.values(), np.int64, len(counts))
         about["coverage"] = {
             "passages": len(coverage),
-            "own_split": coverage.words is not split_words,
+            "own_split": coverage.tokenizer is not plain_words,
             "words": list(counts),
         }
     _write(path, about, arrays)
 
 
-def read_gate(path: Path, split: Split | None) -> tuple[Fit, WordCoverage | None]:
+def read_gate(path: Path, tokenizer: Tokenizer | None) -> tuple[Fit, WordCoverage | None]:
     """Read a fit and the words that count beside it; see `ContextGate.load`."""
     about, arrays = _read(path)
     saved = about.get("coverage")
     own = saved is not None and saved["own_split"]
-    if own and split is None:
-        raise ValueError(f"{path} counts words of a splitter of your own: give it as split=")
-    if split is not None and not own:
-        raise ValueError(f"{path} holds no words of a splitter of your own: leave split= out")
+    if own and tokenizer is None:
+        raise ValueError(f"{path} counts words of a tokeniser of your own: give it as tokenizer=")
+    if tokenizer is not None and not own:
+        raise ValueError(f"{path} holds no words of a tokeniser of your own: leave tokenizer= out")
     coverage = None
     if saved is not None:
         counts = dict(zip(saved["words"], arrays["counts"].tolist(), strict=True))
-        coverage = WordCoverage.of(saved["passages"], counts, split or split_words)
+        coverage = WordCoverage.of(saved["passages"], counts, tokenizer or plain_words)
     return _fit(about, arrays), coverage
 
 

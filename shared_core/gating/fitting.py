@@ -8,14 +8,13 @@ from typing import Protocol, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Vectors
+from shared_core.arrays import Embed, Vectors
 from shared_core.gating.candidates import VectorCandidates
 from shared_core.gating.coverage import WordCoverage
-from shared_core.gating.foreign import Embed
 from shared_core.gating.gate import ContextGate
 from shared_core.gating.policies import Policy
 from shared_core.gating.pseudo_queries import key_phrases
-from shared_core.gating.transforms import Transform, identity
+from shared_core.gating.transforms import Transform
 from shared_core.types import Passage
 
 ALIKE = 0.9999
@@ -29,8 +28,8 @@ class FitArguments(TypedDict, total=False):
     negatives: Sequence[str] | None
     policy: Policy | None
     threshold: float
-    transform: Transform
-    words: bool
+    transform: Transform | None
+    coverage: bool
 
 
 def fit_gate(
@@ -43,8 +42,8 @@ def fit_gate(
     negatives: Sequence[str] | None = None,
     policy: Policy | None = None,
     threshold: float = 0.0,
-    transform: Transform = identity,
-    words: bool = False,
+    transform: Transform | None = None,
+    coverage: bool = False,
 ) -> ContextGate:
     """Fit a gate on passages.
 
@@ -56,15 +55,15 @@ def fit_gate(
         Embeds queries, see `as_queries`.
     pseudo_queries
         Pairs of a passage's id and a question it answers, as `read_pseudo_queries` reads them;
-        by default the `key_phrases` of each passage. Where `transform` is not the identity, they
-        should have gone the same way.
+        by default the `key_phrases` of each passage. Where there is a `transform`, they should
+        have gone the same way.
     negatives
         Questions the passages do not answer, in place of `EVERYDAY_QUESTIONS`.
     policy, threshold
         As in `VectorCandidates`.
     transform
         As in `ContextGate`.
-    words
+    coverage
         Whether the query's words count beside its similarity; see `WordCoverage`.
 
     Raises
@@ -84,11 +83,10 @@ def fit_gate(
         embed=embed,
         negatives=negatives,
     )
-    coverage = None
-    if words:
-        coverage = WordCoverage()
-        coverage.add(texts)
-    return ContextGate(candidates=candidates, transform=transform, coverage=coverage)
+    words = WordCoverage() if coverage else None
+    if words is not None:
+        words.add(texts)
+    return ContextGate(candidates=candidates, transform=transform, coverage=words)
 
 
 class Index(Protocol):

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Vectors
+from shared_core.arrays import Embed, Vectors
+from shared_core.errors import EmbeddingMismatchError
 from shared_core.gating.background import Background
 from shared_core.gating.everyday import EVERYDAY_QUESTIONS
-from shared_core.gating.vectors import check_same_model, unit_rows
-
-Embed: TypeAlias = Callable[[Sequence[str]], npt.ArrayLike]
-"""Texts to vectors, shape (len(texts), dim): the embedding model that queries go through."""
+from shared_core.vectors import other_model, unit_rows
 
 LEAST_NEGATIVES = 10
 """Foreign questions whose median still means something."""
@@ -30,13 +26,20 @@ class Known:
 
     def check(self, embed: Embed) -> None:
         """Raise EmbeddingMismatchError if the model makes another vector of the text."""
-        check_same_model(self.vector, embed([self.text]))
+        found = other_model(self.vector, np.asarray(embed([self.text])).reshape(-1))
+        if found is not None:
+            raise EmbeddingMismatchError(
+                "the embedding model is not the one the gate was fitted with: a known question "
+                f"{found}; fit anew"
+            )
 
 
 def foreign_questions(
     embed: Embed | None, negatives: npt.ArrayLike | None
 ) -> tuple[Background | None, Known | None]:
-    """Return the background of an empty corpus, and a text that tells the model.
+    """Embed the foreign questions: the background of a still empty corpus, and a known text.
+
+    By the text, which comes with its vector, the model can be checked later.
 
     Parameters
     ----------
@@ -62,7 +65,7 @@ def foreign_questions(
         raise ValueError("negatives must be texts where embed= is given, else their vectors")
     texts = [] if embed is None else [str(row) for row in rows]
     vectors = negatives if embed is None else embed(texts)
-    questions = unit_rows(vectors, len(rows), None, "background questions")
+    questions = unit_rows(vectors, len(rows), "background questions")
     # A vector of zeros points nowhere; without `embed` there are no texts.
     told = (Known(*each) for each in zip(texts, questions, strict=False) if each[1].any())
     return Background.of(questions), next(told, None)

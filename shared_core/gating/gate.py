@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from shared_core.arrays import Embed
 from shared_core.gating.candidates import VectorCandidates
-from shared_core.gating.coverage import Split, WordCoverage
+from shared_core.gating.coverage import WordCoverage
 from shared_core.gating.decision import RetrievalDecision
 from shared_core.gating.drift import DriftMonitor
 from shared_core.gating.files import read_gate, write_gate
-from shared_core.gating.foreign import Embed
-from shared_core.gating.transforms import Transform, identity, unwrapped
+from shared_core.gating.transforms import Transform, unwrapped
+from shared_core.types import Tokenizer
 
 DEPTH = 5
 """Passages of which the one that holds most of the query's words counts."""
@@ -28,7 +29,7 @@ class ContextGate:
     candidates
         The fitted gate.
     transform
-        Applied to the query before it is embedded and searched.
+        Applied to the query before it is embedded and searched; None leaves it as it is.
     coverage
         Word counts of the corpus, if the words shall count beside the similarity.
     drift
@@ -36,7 +37,7 @@ class ContextGate:
     """
 
     candidates: VectorCandidates
-    transform: Transform = identity
+    transform: Transform | None = None
     coverage: WordCoverage | None = None
     drift: DriftMonitor | None = None
 
@@ -51,7 +52,7 @@ class ContextGate:
         query = unwrapped(query)
         if not query.strip():
             raise ValueError("the query is blank: there is nothing to decide about")
-        return self.transform(query)
+        return query if self.transform is None else self.transform(query)
 
     def decide(
         self, query: str, similarities: Sequence[float], texts: Sequence[str] = ()
@@ -87,7 +88,7 @@ class ContextGate:
     def save(self, path: str | Path) -> None:
         """Write the gate into one file; a crash midway leaves what was there before.
 
-        Candidates and coverage are written. A transform, a splitter of one's own and a monitor
+        Candidates and coverage are written. A transform, a tokeniser of one's own and a monitor
         are not: the first two have to be given to `load` again.
         """
         candidates = self.candidates
@@ -105,8 +106,8 @@ class ContextGate:
         path: str | Path,
         *,
         embed: Embed | None = None,
-        transform: Transform = identity,
-        split: Split | None = None,
+        transform: Transform | None = None,
+        tokenizer: Tokenizer | None = None,
     ) -> Self:
         """Read a gate that `save` wrote.
 
@@ -118,8 +119,8 @@ class ContextGate:
             The embedding model at hand, to be checked by `VectorCandidates.verify_embeddings`.
         transform
             As of the class; it is not saved.
-        split
-            What `WordCoverage` splits by, if that was not its default.
+        tokenizer
+            That of the `WordCoverage`, if it was not its default.
 
         Raises
         ------
@@ -130,9 +131,9 @@ class ContextGate:
         EmbeddingMismatchError
             If `embed` is not the model of the fit.
         ValueError
-            If the fit knows no text to try `embed` with, or `split` is missing or of no use.
+            If the fit knows no text to try `embed` with, or `tokenizer` is missing or of no use.
         """
-        fit, coverage = read_gate(Path(path), split)
+        fit, coverage = read_gate(Path(path), tokenizer)
         candidates = VectorCandidates.of(*fit)
         if embed is not None:
             candidates.verify_embeddings(embed)

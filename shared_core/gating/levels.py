@@ -95,7 +95,7 @@ class Levels:
         if self.foreign is None or self.near <= self.foreign:
             return None
         edge = self.foreign + SHARE * (self.near - self.foreign)
-        log_odds = self._evidence(similarity - edge, coverage)
+        log_odds = self._log_odds(similarity - edge, coverage)
         return 0.5 * (1 + math.tanh(log_odds / 2))
 
     def decide(
@@ -105,7 +105,7 @@ class Levels:
         margin = similarity - self.edge - threshold
         retrieve, words = margin >= 0, ""
         if coverage is not None:
-            retrieve = self._evidence(margin, coverage) >= 0
+            retrieve = self._log_odds(margin, coverage) >= 0
             words = f", with {coverage:.0%} of its words there"
         bar = f"{self.edge:.3f}" + (f" {threshold:+.3f}" if threshold else "")
         return RetrievalDecision(
@@ -123,7 +123,7 @@ class Levels:
             ),
         )
 
-    def _evidence(self, margin: float, coverage: float | None) -> float:
+    def _log_odds(self, margin: float, coverage: float | None) -> float:
         """Return the log-odds of a margin in similarity and, if known, a coverage."""
         if coverage is None:
             words = 0.0

@@ -5,17 +5,18 @@ What each source costs in accuracy: ``python -m tests.benchmarks.gating``.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from shared_core.checking import check_count
 from shared_core.errors import GenerationError
 from shared_core.gating.coverage import WordCoverage
 from shared_core.generation import Asker, Generator, Journal
+from shared_core.json_lines import check_fields, read_lines, shown
 
 PHRASES = 5
 
@@ -73,7 +74,7 @@ def telling_words(text: str, words: WordCoverage, *, count: int = PHRASES) -> st
         If `count` is below 1.
     """
     check_count(count, "count")
-    found = Counter(word for word in words.words(text) if len(word) > 2)
+    found = Counter(word for word in words.tokenizer(text) if len(word) > 2)
     weights = {word: words.weight(word) * (1 + math.log(n)) for word, n in found.items()}
     best = {*sorted(weights, key=lambda word: -weights[word])[:count]}
     return " ".join(word for word in found if word in best) or text
@@ -88,7 +89,9 @@ def first_sentences(texts: Sequence[str]) -> list[str]:
 
 
 def read_pseudo_queries(path: str | Path) -> list[tuple[str, str]]:
-    """Read pseudo-queries from a JSONL file of ``{"id": context, "text": question}``.
+    """Read pseudo-queries from JSON lines of ``{"id": context, "text": question}``.
+
+    Other fields are ignored, and blank lines are passed over.
 
     Returns
     -------
@@ -98,22 +101,19 @@ def read_pseudo_queries(path: str | Path) -> list[tuple[str, str]]:
     Raises
     ------
     ValueError
-        If a line is not of that form; the message holds its number.
+        If a line is not of that form; the message names file and line.
+    OSError
+        If the file cannot be read.
     """
-    pairs = []
-    with Path(path).open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-                pair = (record["id"], record["text"])
-            except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(f"{path}, line {number}: {error!r}") from error
-            if not all(isinstance(value, str) and value.strip() for value in pair):
-                raise ValueError(f"{path}, line {number}: id and text must be texts, not blank")
-            pairs.append(pair)
-    return pairs
+    return [*read_lines(Path(path), _pair)]
+
+
+def _pair(data: Mapping[str, Any]) -> tuple[str, str]:
+    check_fields(data, ("id", "text"))
+    pair = data["id"], data["text"]
+    if not all(isinstance(value, str) and value.strip() for value in pair):
+        raise ValueError(f"id and text must be texts, not blank, got {shown(pair)}")
+    return pair
 
 
 def generate_pseudo_queries(

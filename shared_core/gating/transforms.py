@@ -24,11 +24,6 @@ PASSAGE = (
 _BEFORE, _AFTER = "\ninput is ", "\n"
 
 
-def identity(query: str) -> str:
-    """Return the query as it is."""
-    return query
-
-
 def rewriting(model: Generator, *, prompt: str = REWRITE) -> Transform:
     """Return a transform that has a model rewrite the query.
 

@@ -117,8 +117,8 @@ class Asker:
         requests
             What is asked: ``(prompt,)`` for a text, ``(prompt, continuation)`` for scores.
         part_of
-            Makes all the requests of a job that is done in parts, these among them: what an error
-            or interrupt counts the kept answers of. `requests` by default.
+            Returns every request of the whole job if `requests` is a part of it; errors and
+            interrupts report how many of those are kept. `requests` by default.
         on_answer
             Told how many of `requests` have just been answered, by the journal or the model; it
             adds up to ``len(requests)``.

@@ -9,6 +9,7 @@ from numbers import Real
 from typing import TypeAlias
 
 from shared_core.errors import GenerationError
+from shared_core.wording import shortened
 
 Request: TypeAlias = tuple[str, ...]
 """What a model is asked: ``(prompt,)`` for a text, ``(prompt, continuation)`` for scores."""
@@ -41,7 +42,7 @@ def one_each(name: str, requests: Sequence[Request], returned: object) -> Sequen
     plural = "s" if len(requests) > 1 else ""
     raise GenerationError(
         f"model {name!r} returned {what} for {len(requests)} prompt{plural}, "
-        f"of which the first begins {_beginning(requests[0])}: it must return a list of "
+        f"of which the first begins {shortened(requests[0][0], 60)!r}: it must return a list of "
         "one answer a prompt"
     )
 
@@ -65,7 +66,7 @@ def checked(name: str, request: Request, response: object) -> Response:
         must = "a list of one finite log-probability, <= 0, for each token"
     raise GenerationError(
         f"model {name!r} returned {_shown(response)} instead of {must} for the prompt that "
-        f"begins {_beginning(request)}"
+        f"begins {shortened(request[0], 60)!r}"
     )
 
 
@@ -77,8 +78,3 @@ def _shown(value: object) -> str:
     if value is None:
         return "None"
     return f"a {type(value).__name__} ({_SHORT.repr(value)})"
-
-
-def _beginning(request: Request) -> str:
-    prompt = request[0]
-    return repr(prompt if len(prompt) <= 60 else f"{prompt[:57]}...")

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from shared_core._extras import require
 from shared_core.generation.workers import POLL
+from shared_core.wording import shortened
 
 T = TypeVar("T")
 
@@ -162,8 +163,8 @@ def call_with_retries(
 def describe(error: BaseException) -> str:
     """Return the class and the message of an error in one line of at most 300 characters."""
     message = " ".join(str(error).split())
-    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    return text if len(text) <= 300 else f"{text[:297]}..."
+    name = type(error).__name__
+    return shortened(f"{name}: {message}" if message else name, 300)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from shared_core.index.hybrid import HybridIndex
 from shared_core.index.places import ChunkKeys
 from shared_core.index.sparse import BM25Index
-from shared_core.index.tokenize import Tokenizer, tokenize
+from shared_core.index.tokenize import tokenize
+from shared_core.types import Tokenizer
 
 __all__ = ["BM25Index", "ChunkKeys", "HybridIndex", "Tokenizer", "tokenize"]

@@ -5,7 +5,6 @@ Each holds the vectors in 8 bits a dimension; the caller scores the selected row
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Found, Rows, Scores, Vectors
+from shared_core.forking import in_child
 from shared_core.index.faiss_memory import memory
 from shared_core.lazy import cached_property
 from shared_core.native import kernels
@@ -35,7 +35,8 @@ SMALL = 4096
 """Rows below which a scan is fast enough, and nothing is preselected."""
 
 COPIED = 512
-"""Rows from which the vectors have 8-bit copies; numpy's scan pays them no heed below `SMALL`."""
+"""Fewest rows for which 8-bit copies are made. Without compiled kernels they are used from `SMALL`
+rows on."""
 
 CLUSTERS_PER_ROOT = 4
 """Lists of the inverted file for each unit of the square root of the rows."""
@@ -242,13 +243,10 @@ class Approximate:
 _forked = False
 
 
+@in_child
 def _note_fork() -> None:
     global _forked
     _forked = True
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_note_fork)
 
 
 def _threads(kind: Kind) -> AbstractContextManager[None]:

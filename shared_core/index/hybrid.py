@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Vectors
 from shared_core.checking import check_choice, check_several
-from shared_core.vectors import other_model
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.forking import forkable
 from shared_core.index.bm25 import BM25Options, Variant
@@ -26,9 +25,9 @@ from shared_core.index.searching import Search
 from shared_core.index.sparse_view import SparseView
 from shared_core.index.state import State
 from shared_core.index.storage import load_state, save_state
-from shared_core.index.tokenize import Tokenizer
 from shared_core.scoring.fusion import Alpha
-from shared_core.types import Fusion, Passage, Ranking
+from shared_core.types import Fusion, Passage, Ranking, Tokenizer
+from shared_core.vectors import other_model
 
 
 class HybridIndex:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import chain, compress
 
-from shared_core.index.tokenize import Tokenizer, tokenize
+from shared_core.index.tokenize import tokenize
+from shared_core.types import Tokenizer
 
 REMEMBERED = 1 << 18
 """Pieces of text whose tokens are remembered, at most."""

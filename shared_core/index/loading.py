@@ -16,8 +16,7 @@ from shared_core.index.lexicon import Lexicon
 from shared_core.index.loading_legs import read_dense, read_sparse
 from shared_core.index.manifest import reading
 from shared_core.index.state import State
-from shared_core.index.tokenize import Tokenizer
-from shared_core.types import Passage
+from shared_core.types import Passage, Tokenizer
 
 
 def _read_lexicon(data: Path, tokenizer: Tokenizer | None) -> Lexicon:

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Self
 
-import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Vectors
@@ -15,7 +14,7 @@ from shared_core.index.metadata import Visible
 from shared_core.index.place_table import PlaceTable
 from shared_core.index.places import ChunkReader
 from shared_core.types import Passage
-from shared_core.vectors import cosine_similarity, l2_normalized
+from shared_core.vectors import cosine_similarity, unit_rows
 
 
 class PassageNeighbours:
@@ -77,7 +76,7 @@ class PassageNeighbours:
             finite.
         """
         passages = list(passages)
-        matrix = None if vectors is None else _unit_rows(vectors, passages)
+        matrix = None if vectors is None else unit_rows(vectors, len(passages), "the passages")
         table = PlaceTable(reader)
         table.grow(passages, range(len(passages)), len(passages))
         rows: dict[str, int] = {}
@@ -181,15 +180,6 @@ class PassageNeighbours:
         chunk = self._table.chunks[row]
         self._rows[chunk.id] = row
         return chunk
-
-
-def _unit_rows(vectors: npt.ArrayLike, passages: Sequence[Passage]) -> Vectors:
-    matrix = np.asarray(vectors, np.float32)
-    if matrix.ndim != 2 or len(matrix) != len(passages):
-        raise ValueError(f"expected {len(passages)} vectors, got shape {matrix.shape}")
-    for row in np.flatnonzero(~np.isfinite(matrix).all(axis=1)).tolist():
-        raise ValueError(f"the vector of {passages[row].id!r} holds NaN or infinite values")
-    return l2_normalized(matrix)
 
 
 def _in_one_place(one: Chunk, other: Chunk) -> ValueError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Found
 from shared_core.checking import check_choice, check_count
+from shared_core.forking import in_child
 from shared_core.index.dense_query import DenseQuery
 from shared_core.index.metadata import Where
 from shared_core.index.select import distinct
@@ -38,14 +38,11 @@ BLOCK = 16
 _beside = ThreadPoolExecutor(thread_name_prefix="posrag")
 
 
+@in_child
 def _renew_threads() -> None:
     """Replace the pool in a forked process, where its threads do not exist."""
     global _beside
     _beside = ThreadPoolExecutor(thread_name_prefix="posrag")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_threads)
 
 
 def _start(function: Callable[[A], B], argument: A) -> Future[B] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from shared_core.index.bm25 import BM25Options, Variant
 from shared_core.index.lexicon import Lexicon
 from shared_core.index.sparse_query import SparseQuery
 from shared_core.index.sparse_view import SparseView
-from shared_core.index.tokenize import Tokenizer
+from shared_core.types import Tokenizer
 
 
 class BM25Index:
@@ -214,9 +214,10 @@ class BM25Index:
 
     def scores(self, query: str) -> Scores:
         """Return the score of every row, shape (rows,), higher is better; 0 for deleted rows."""
-        view = self._view
-        scores = SparseQuery(view, view.lexicon.lookup(query)).at(np.arange(view.size))
-        return scores if view.alive is None else np.where(view.alive, scores, 0.0)
+        prepared = self.query(query)
+        scores = prepared.at(np.arange(prepared.view.size))
+        alive = prepared.view.alive
+        return scores if alive is None else np.where(alive, scores, 0.0)
 
     def scores_at(self, query: str, rows: npt.ArrayLike) -> Scores:
         """Return the exact scores of `rows`, in their shape; 0 for those that do not match.
@@ -226,12 +227,7 @@ class BM25Index:
         IndexError
             If there is no such row.
         """
-        wanted = np.ascontiguousarray(rows, dtype=np.intp)
-        view = self._view
-        for row in wanted[(wanted < 0) | (wanted >= view.size)]:
-            raise IndexError(f"there is no row {row}: there are {view.size}, counted from 0")
-        scores = SparseQuery(view, view.lexicon.lookup(query)).at(wanted.ravel())
-        return scores.reshape(np.shape(rows))
+        return _exact(self.query(query), rows)
 
     def score_texts(self, query: str, texts: Sequence[str]) -> Scores:
         """Score texts that are not in the index, with the statistics of those that are.
@@ -247,7 +243,46 @@ class BM25Index:
             If `texts` is one text instead of several.
         """
         check_several(texts, "texts")
-        view = self._view
-        measured = [view.lexicon.measure(text) for text in texts]
-        counts, lengths = [counts for counts, _ in measured], [length for _, length in measured]
-        return SparseQuery(view, view.lexicon.lookup(query)).weigh(counts, lengths)
+        return self.query(query).weigh(texts)
+
+    def scores_of(
+        self, query: str, rows: Sequence[int | None], text_at: Callable[[int], str]
+    ) -> Scores:
+        """Score texts of which some stand in the index, all against the same snapshot.
+
+        Parameters
+        ----------
+        query
+            Query text.
+        rows
+            The row of each text; None for one that is not in the index.
+        text_at
+            Position in `rows` to the text; asked for texts without a row alone.
+
+        Returns
+        -------
+        ndarray
+            Shape (len(rows),): where there is a row, its score as `scores_at` returns it, else
+            that of the text as `score_texts` returns it.
+
+        Raises
+        ------
+        IndexError
+            If there is no such row.
+        """
+        prepared = self.query(query)
+        scores = np.empty(len(rows))
+        known = np.array([row is not None for row in rows], np.bool_)
+        scores[known] = _exact(prepared, [row for row in rows if row is not None])
+        foreign = (~known).nonzero()[0].tolist()
+        if foreign:
+            scores[foreign] = prepared.weigh([text_at(at) for at in foreign])
+        return scores
+
+
+def _exact(prepared: SparseQuery, rows: npt.ArrayLike) -> Scores:
+    """Return the scores of rows, in their shape; IndexError if there is no such row."""
+    wanted, size = np.ascontiguousarray(rows, dtype=np.intp), prepared.view.size
+    for row in wanted[(wanted < 0) | (wanted >= size)]:
+        raise IndexError(f"there is no row {row}: there are {size}, counted from 0")
+    return prepared.at(wanted.ravel()).reshape(np.shape(rows))

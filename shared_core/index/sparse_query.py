@@ -30,10 +30,15 @@ class SparseQuery:
         The state of the index.
     terms
         Term number -> occurrences in the query.
+
+    Attributes
+    ----------
+    view
+        As given.
     """
 
     def __init__(self, view: SparseView, terms: Mapping[int, int]) -> None:
-        self._view = view
+        self.view = view
         idf, gain = view.idf, view.options.gain
         weighed = [
             (known * count * gain, term)
@@ -47,13 +52,13 @@ class SparseQuery:
     @property
     def frequency(self) -> int:
         """Number of alive rows that hold a term, summed over the terms."""
-        df = self._view.df
+        df = self.view.df
         return sum(int(df[term]) for term in self._terms)
 
     @property
     def postings(self) -> tuple[tuple[Segment, ...], list[int], list[float], Norm]:
         """Segments, terms, weights and norm, for the kernels."""
-        return self._view.segments, self._terms, self._weights, self._view.norm
+        return self.view.segments, self._terms, self._weights, self.view.norm
 
     def best(self, k: int, allowed: Bools | None = None) -> Found:
         """Return the best `k` rows that share a term with the query.
@@ -61,7 +66,7 @@ class SparseQuery:
         Ties go to earlier rows. `allowed` marks the rows that may be found, shape (rows,);
         deleted rows never are.
         """
-        view = self._view
+        view = self.view
         if view.alive is not None:
             allowed = view.alive if allowed is None else allowed & view.alive
         if kernels.built:
@@ -72,33 +77,26 @@ class SparseQuery:
 
     def at(self, rows: Rows) -> Scores:
         """Return the exact scores of `rows`, shape (len(rows),); 0 for rows that do not match."""
-        view = self._view
+        view = self.view
         if kernels.built:
             return kernels.postings_at(*self.postings, view.size, rows)
         return self._everywhere[0][rows]
 
-    def weigh(self, texts: Sequence[Mapping[int, int]], lengths: Sequence[int]) -> Scores:
-        """Score passages from outside the index by its statistics.
-
-        Parameters
-        ----------
-        texts
-            Term number -> occurrences, for each passage.
-        lengths
-            Tokens of each passage.
-        """
-        view = self._view
-        sizes = np.array(lengths)
+    def weigh(self, texts: Sequence[str]) -> Scores:
+        """Score texts from outside the view by its statistics, shape (len(texts),)."""
+        view = self.view
+        measured = [view.lexicon.measure(text) for text in texts]
+        sizes = np.array([length for _, length in measured])
         scores = np.zeros(len(texts))
         for term, weight in zip(self._terms, self._weights, strict=True):
-            counts = np.array([text.get(term, 0) for text in texts])
+            counts = np.array([counts.get(term, 0) for counts, _ in measured])
             scores += _saturated(weight, counts, sizes, view.norm)
         return scores
 
     @cached_property
     def _everywhere(self) -> tuple[Scores, Bools]:
         """The score of every row, and whether it holds a term, each of shape (rows,)."""
-        view = self._view
+        view = self.view
         found = [segment.find(term) for term in self._terms for segment in view.segments]
         if not found:
             return np.zeros(view.size), np.zeros(view.size, np.bool_)

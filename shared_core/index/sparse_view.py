@@ -12,9 +12,9 @@ from shared_core.arrays import Bools, Ints, Rows
 from shared_core.index.bm25 import BM25Options
 from shared_core.index.lexicon import Lexicon
 from shared_core.index.postings import Segment
-from shared_core.index.tokenize import Tokenizer
 from shared_core.lazy import cached_property
 from shared_core.native.kernels import Norm
+from shared_core.types import Tokenizer
 
 COMPACT = 1000
 """Rows from which deleted ones are to be dropped once they are the greater part."""

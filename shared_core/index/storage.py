@@ -49,7 +49,8 @@ from shared_core.index.manifest import (
     write_manifest,
 )
 from shared_core.index.state import State
-from shared_core.index.tokenize import Tokenizer, tokenize
+from shared_core.index.tokenize import tokenize
+from shared_core.types import Tokenizer
 
 try:
     import fcntl

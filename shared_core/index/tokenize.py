@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
-from typing import TypeAlias
-
-Tokenizer: TypeAlias = Callable[[str], list[str]]
-"""Text in, tokens out. Any callable of this shape serves as a tokeniser."""
 
 MARKS = 30
 """Combining marks in a row that are looked at where they are in disorder: as many as in Unicode's

@@ -9,9 +9,9 @@ from shared_core.sensitivity.plan import ProbePlan
 from shared_core.sensitivity.position_sensitivity import position_sensitivity_index
 from shared_core.sensitivity.probing import Probe
 from shared_core.sensitivity.profile import PositionProfile
-from shared_core.sensitivity.profile_files import profile_folder
 from shared_core.sensitivity.published import published_names
 from shared_core.sensitivity.questions import ProbeQuestion, key_value_questions, read_questions
+from shared_core.sensitivity.records import profile_folder
 from shared_core.sensitivity.torch_questions import torch_questions
 
 __all__ = [

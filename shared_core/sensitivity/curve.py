@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -12,8 +12,15 @@ import numpy as np
 from shared_core.arrays import Scores
 from shared_core.checking import check_count, check_counts_of, check_fractions
 from shared_core.errors import ProfileNotFoundError
-from shared_core.sensitivity.profile_files import path_of, saved_names
-from shared_core.sensitivity.records import check_model, is_file, read_record, write_record
+from shared_core.sensitivity.records import (
+    Interval,
+    check_model,
+    checked_interval,
+    find_record,
+    path_of,
+    saved_names,
+    write_record,
+)
 from shared_core.sensitivity.region import (
     TENTHS,
     finite_scores,
@@ -21,8 +28,6 @@ from shared_core.sensitivity.region import (
     over_middle,
     parts_of_region,
 )
-
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +92,11 @@ class PositionalCurve:
             raise ValueError(f"the curve of {self.model!r} has no scores")
         object.__setattr__(self, "scores", tuple(scores.tolist()))
         if self.band is not None:
-            band = tuple(_interval(each, "band") for each in self.band)
+            band = tuple(checked_interval(each, "band") for each in self.band)
             if len(band) != len(scores):
                 raise ValueError(f"band has {len(band)} intervals for {len(scores)} scores")
             object.__setattr__(self, "band", band)
-        intervals = {name: _interval(each, name) for name, each in self.intervals.items()}
+        intervals = {name: checked_interval(each, name) for name, each in self.intervals.items()}
         object.__setattr__(self, "intervals", intervals)
 
     @property
@@ -149,9 +154,9 @@ class PositionalCurve:
             If the file is not a positional curve.
         """
         saved = curve_path(str(name))
-        for path in (Path(name), saved):
-            if is_file(path):
-                return read_record(cls, path, what="positional curve")
+        found = find_record(cls, name, saved, what="positional curve")
+        if found is not None:
+            return found
         raise ProfileNotFoundError(
             f"no positional curve {str(name)!r}: neither a file, nor a name saved in "
             f"{saved.parent} ({saved_names(saved.parent)}); `posrag attention MODEL` measures one"
@@ -175,10 +180,3 @@ def curve_path(model: str) -> Path:
     """Return the file of a model's curve: in ``curves``, within the folder of the profiles."""
     profile = path_of(model)
     return profile.parent / "curves" / profile.name
-
-
-def _interval(bounds: Sequence[float], what: str) -> Interval:
-    lower, upper = (float(bound) for bound in bounds)
-    if not lower <= upper:
-        raise ValueError(f"an interval is (lower, upper), got {tuple(bounds)} for {what}")
-    return lower, upper

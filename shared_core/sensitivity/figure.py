@@ -1,4 +1,4 @@
-"""The position curve of a model, drawn."""
+"""Draw a position profile."""
 
 from __future__ import annotations
 

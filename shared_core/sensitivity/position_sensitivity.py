@@ -7,15 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from shared_core.arrays import Scores
 from shared_core.checking import check_choice
 from shared_core.evaluation.intervals import bootstrap_interval
 
 EPS = 1e-7
 
 Bands = Literal["slots", "thirds"]
-Floats = npt.NDArray[np.float64]
 
 
 def position_sensitivity_index(accuracy: Sequence[float], *, bands: Bands = "slots") -> float:
@@ -82,7 +81,7 @@ def check_slots(slots: Sequence[int], k: int, *, first: int = 0) -> None:
         raise ValueError(f"slots must lie in {first}..{k - 1 + first}, got {got}")
 
 
-def index_statistic(slots: Sequence[int], k: int) -> Callable[[Floats], Floats]:
+def index_statistic(slots: Sequence[int], k: int) -> Callable[[Scores], Scores]:
     """Return the function from accuracies in `slots`, shape (r, len(slots)), to indices (r,).
 
     A slot the index needs and `slots` lacks is interpolated linearly between its neighbours.
@@ -92,7 +91,7 @@ def index_statistic(slots: Sequence[int], k: int) -> Callable[[Floats], Floats]:
         for row, unit in enumerate(np.eye(len(slots))):
             weights[row, column] = np.interp(slot, slots, unit)
 
-    def index(accuracy: Floats) -> Floats:
+    def index(accuracy: Scores) -> Scores:
         top, middle, bottom = (accuracy @ weights).T
         undefined = (top == 0) & (middle == 0) & (bottom == 0)
         return np.where(undefined, np.nan, (top + bottom) / (2 * middle + EPS))
@@ -101,7 +100,7 @@ def index_statistic(slots: Sequence[int], k: int) -> Callable[[Floats], Floats]:
 
 
 def index_interval(
-    outcomes: Floats, slots: Sequence[int], k: int, *, confidence: float, seed: int
+    outcomes: Scores, slots: Sequence[int], k: int, *, confidence: float, seed: int
 ) -> tuple[float, float] | None:
     """Return the bootstrap interval of the index over questions; None if it cannot be told.
 

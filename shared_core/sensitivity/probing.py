@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from shared_core.arrays import Scores
 from shared_core.checking import check_choice, check_count, check_counts_of, check_fractions
 from shared_core.evaluation.answers import Grader, grade, grader_name, resolve_grader
 from shared_core.evaluation.sequential import Looks
@@ -23,12 +23,10 @@ from shared_core.sensitivity.measures import MeasureName, resolve_measure
 from shared_core.sensitivity.plan import ProbePlan
 from shared_core.sensitivity.position_sensitivity import check_slots, index_interval
 from shared_core.sensitivity.profile import PositionProfile
+from shared_core.sensitivity.provenance import provenance
 from shared_core.sensitivity.questions import ProbeQuestion, check_questions
 from shared_core.sensitivity.rotation import Rotation
 from shared_core.sensitivity.stopping import stop_reason
-from shared_core.sensitivity.versions import timestamp, versions
-
-Values = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +203,7 @@ class Probe:
         return Looks(total=total, count=count, confidence=self.confidence)
 
     def _profile(
-        self, rotation: Rotation, values: Values, looks: Looks, stopped: str | None
+        self, rotation: Rotation, values: Scores, looks: Looks, stopped: str | None
     ) -> PositionProfile:
         means = tuple(values.mean(axis=0).tolist())
         distraction = self.measure == "distraction"
@@ -221,18 +219,18 @@ class Probe:
             interval=interval,
             n=None if distraction else len(values),
             distraction_n=len(values) if distraction else None,
-            identity=rotation.asker.name,
             source="posrag probe",
-            k=self.k,
             slots=rotation.slots,
             outcomes=tuple(tuple(row) for row in values.tolist()),
             confidence=self.confidence,
             measure=self.measure,
             grader=grader_name(self.grader) if self.measure == "accuracy" else None,
-            template=rotation.measure.template.text,
-            task=self.task,
-            seed=self.seed,
-            date=timestamp(),
-            versions=versions(),
             stopped=stopped,
+            **provenance(
+                k=self.k,
+                template=rotation.measure.template,
+                task=self.task,
+                seed=self.seed,
+                identity=rotation.asker.name,
+            ),
         )

@@ -14,9 +14,17 @@ from shared_core.checking import check_count, check_counts_of, check_fractions
 from shared_core.errors import ProfileNotFoundError
 from shared_core.lazy import cached_property
 from shared_core.sensitivity.position_sensitivity import check_shares, position_sensitivity_index
-from shared_core.sensitivity.profile_files import path_of, profile_folder, saved_names
 from shared_core.sensitivity.published import published_fields, published_names
-from shared_core.sensitivity.records import check_model, is_file, read_record, write_record
+from shared_core.sensitivity.records import (
+    Interval,
+    check_model,
+    checked_interval,
+    find_record,
+    path_of,
+    profile_folder,
+    saved_names,
+    write_record,
+)
 
 Outcomes = tuple[tuple[float, ...], ...]
 
@@ -66,7 +74,7 @@ class PositionProfile:
     model: str
     accuracy: tuple[float, ...] | None = None
     distraction: tuple[float, ...] | None = None
-    interval: tuple[float, float] | None = None
+    interval: Interval | None = None
     n: int | None = None
     distraction_n: int | None = None
     source: str | None = None
@@ -105,10 +113,7 @@ class PositionProfile:
         object.__setattr__(self, "k", self.k or len(curve))
         object.__setattr__(self, "slots", _checked_slots(self.slots, self.k, len(curve)))
         if self.interval is not None:
-            lower, upper = (float(bound) for bound in self.interval)
-            if not lower <= upper:
-                raise ValueError(f"interval must be (lower, upper), got {self.interval}")
-            object.__setattr__(self, "interval", (lower, upper))
+            object.__setattr__(self, "interval", checked_interval(self.interval, "interval"))
         if self.outcomes is not None:
             object.__setattr__(self, "outcomes", _checked_outcomes(self.outcomes, self.slots))
 
@@ -170,9 +175,9 @@ class PositionProfile:
         ValueError
             If the file is not a position profile.
         """
-        for path in (Path(name), path_of(str(name))):
-            if is_file(path):
-                return read_record(cls, path, what="position profile")
+        found = find_record(cls, name, path_of(str(name)), what="position profile")
+        if found is not None:
+            return found
         published = published_fields(str(name))
         if published is not None:
             return cls(**published)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shared_core.checking import check_count
-from shared_core.sensitivity.json_lines import check_fields, read_lines, shown
+from shared_core.json_lines import check_fields, read_lines, shown
 
 _REQUIRED = ("question", "answers", "gold", "distractors")
 _FIELDS = (*_REQUIRED, "hard_distractor")

@@ -1,12 +1,15 @@
-"""What was measured of a model, on disk: frozen dataclasses as JSON files."""
+"""What was measured of a model: frozen dataclasses, in JSON files that its name finds."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from urllib.parse import quote, unquote
 
 from shared_core.atomic import write_whole
 
@@ -15,13 +18,58 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 
+Interval: TypeAlias = tuple[float, float]
+"""Lower and upper bound."""
+
 Record = TypeVar("Record", bound="DataclassInstance")
+
+_FORMER = re.compile(r"\.(former|\d{4}-\d\d-\d\dT\d{6})$")
+"""What `beside` adds to a name."""
 
 
 def check_model(name: object) -> None:
     """Raise ValueError if the name of a record's model is none."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"model must be a name, got {name!r}")
+
+
+def checked_interval(bounds: Sequence[float], name: str) -> Interval:
+    """Return bounds as floats; raise ValueError unless they are (lower, upper)."""
+    floats = tuple(float(bound) for bound in bounds)
+    if len(floats) != 2 or not floats[0] <= floats[1]:
+        raise ValueError(f"{name} must be (lower, upper), got {floats}")
+    return floats[0], floats[1]
+
+
+def profile_folder() -> Path:
+    """Folder of the saved profiles: ``$POSRAG_PROFILES``, else ``~/.posrag/profiles``."""
+    return Path(os.environ.get("POSRAG_PROFILES") or Path.home() / ".posrag" / "profiles")
+
+
+def path_of(model: str, suffix: str = ".json") -> Path:
+    """Return the file in `profile_folder` that belongs to a model."""
+    return profile_folder() / (quote(model, safe="") + suffix)
+
+
+def beside(file: Path, date: str | None) -> Path:
+    """Return the path for a file's former content, named after its date (ISO 8601)."""
+    day = (date or "former").replace(":", "").partition("+")[0]
+    return file.with_name(f"{file.stem}.{day}{file.suffix}")
+
+
+def saved_names(folder: Path) -> str:
+    """Say which models have a file in a folder, but for what is kept `beside` one."""
+    stems = (path.stem for path in folder.glob("*.json"))
+    names = sorted(unquote(stem) for stem in stems if not _FORMER.search(stem))
+    return "saved: " + ", ".join(names) if names else "none is saved yet"
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; False for a name that no file can have."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def write_record(record: DataclassInstance, path: Path) -> Path:
@@ -34,13 +82,27 @@ def write_record(record: DataclassInstance, path: Path) -> Path:
     return path
 
 
-def read_record(cls: type[Record], path: Path, *, what: str) -> Record:
-    """Read what `write_record` wrote; fields that are not known are passed over.
+def find_record(cls: type[Record], name: str | Path, saved: Path, *, what: str) -> Record | None:
+    """Read a record by its path, else from where one of that name is saved; None without either.
 
     Raises
     ------
     ValueError
         If the file holds no such record; the message says `what` was looked for.
+    """
+    for path in (Path(name), saved):
+        if is_file(path):
+            return _read_record(cls, path, what=what)
+    return None
+
+
+def _read_record(cls: type[Record], path: Path, *, what: str) -> Record:
+    """Read what `write_record` wrote; fields that are not known are passed over.
+
+    Raises
+    ------
+    ValueError
+        As `find_record`.
     """
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
@@ -53,14 +115,6 @@ def read_record(cls: type[Record], path: Path, *, what: str) -> Record:
         return cls(**{key: value for key, value in data.items() if key in known})
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"{path} is not a {what}: {error}") from error
-
-
-def is_file(path: Path) -> bool:
-    """Whether there is such a file; False for a name that no file can have."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
 
 
 def _line(value: object) -> str:

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from shared_core.checking import check_count
 from shared_core.corpora import torch_api_passages
-from shared_core.corpora.docstrings import shortened
+from shared_core.corpora.docstrings import whole_words
 from shared_core.sensitivity.questions import ProbeQuestion
 from shared_core.types import Passage
 
@@ -81,4 +81,4 @@ def _distractors(
 
 
 def _cut(passage: Passage) -> str:
-    return shortened(passage.text, LONGEST_PASSAGE)
+    return whole_words(passage.text, LONGEST_PASSAGE)

@@ -21,7 +21,6 @@ from shared_core.gating import (
     VectorCandidates,
     WordCoverage,
     hyde,
-    identity,
     key_phrases,
     rewriting,
 )
@@ -68,7 +67,7 @@ def transforms(splits: list[Split], embed: Embed, model: Model | None) -> None:
     for each in splits:
         print(f"\n{each.collection.name}")
         print(f"  {'always retrieve':27}recall / specificity 1.00/0.00 -> 0.500")
-        _show("identity", *_through(each, identity, embed))
+        _show("none", *_through(each, None, embed))
         _show("rewriting (key words only)", *_through(each, _by_rule(each), embed))
         if OTHERS in each.negatives:
             _show("HyDE, oracle", *oracle(each, [one.collection for one in splits], embed))
@@ -88,7 +87,7 @@ def _show(
 
 
 def _through(
-    each: Split, transform: Transform, embed: Embed, most: int | None = None
+    each: Split, transform: Transform | None, embed: Embed, most: int | None = None
 ) -> tuple[VectorCandidates, np.ndarray, dict[str, np.ndarray]]:
     """Return the gate, and the highest similarities of positives and of negatives."""
     # Only the hook that every host calls is used of it.

@@ -219,6 +219,17 @@ def test_every_passage_explains_its_slot() -> None:
     }.items() <= explained[0].items()
 
 
+@pytest.mark.parametrize(("psi", "state"), [(1.3, "open"), (0.7, "shut"), ("never", "shut")])
+def test_a_decision_is_explained_as_in_what_explains_a_passage(psi: Psi, state: str) -> None:
+    """The same three facts, of an arrangement and of slots without one."""
+    caus = CAUS(k=3, psi=psi)
+    arrangement = caus.search(make_index(40), "w1 w5", QUERY)
+    told = arrangement.gate.explain()
+    assert told == {"psi": caus.gate.psi, "gate": state, "reason": caus.gate.reason}
+    for why in (*arrangement.explain(), *caus.explain(3)):
+        assert told.items() <= why.items()
+
+
 def test_it_is_a_value() -> None:
     """Equal if its options are, and not changeable: safe to share between threads."""
     assert CAUS(k=3, psi=PROFILE) == CAUS(k=3, psi=PROFILE) != CAUS(k=4, psi=PROFILE)

@@ -277,7 +277,9 @@ def test_passages_in_memory_are_known_by_id_or_by_place() -> None:
     assert ids(found) == ["b:0", "b:1"]
     with pytest.raises(ValueError, match="two chunks of different text are 'a1'"):
         PassageNeighbours.of([passage("a", 1), replace(passage("b", 1), id="a1")], KEYS)
-    with pytest.raises(ValueError, match=r"expected 18 vectors, got shape \(17, 8\)"):
+    with pytest.raises(
+        ValueError, match=r"the passages: expected 18 vectors, got an array of shape \(17, 8\)"
+    ):
         PassageNeighbours.of(passages(), KEYS, vectors(17))
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shared_core.embeddings import other_model
-from shared_core.gating.evidence import cosines
-from shared_core.gating.vectors import unit_rows
-from shared_core.vectors import cosine_similarity, l2_normalized
+from shared_core.gating.found_cosines import cosines
+from shared_core.vectors import cosine_similarity, l2_normalized, other_model, unit_rows
 
 from .making import random_vectors
 
@@ -70,7 +68,7 @@ def test_the_gate_and_the_model_check_do_not_see_lengths(size: float) -> None:
     """They compare by the same cosine."""
     vectors = size * np.array([[3, 4], [4, -3]])
     np.testing.assert_allclose(
-        unit_rows(vectors, 2, 2, "passages"), [[0.6, 0.8], [0.8, -0.6]], rtol=1e-6
+        unit_rows(vectors, 2, "passages", dim=2), [[0.6, 0.8], [0.8, -0.6]], rtol=1e-6
     )
     assert cosines([3.0, 4.0], vectors, 2) == pytest.approx([1, 0], abs=1e-6)
     stored = vectors[0].astype(np.float32)

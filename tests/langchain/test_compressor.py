@@ -179,7 +179,10 @@ def test_embeddings_that_do_not_fit_each_other(candidates: list[Document]) -> No
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
             return super().embed_documents(texts[1:])
 
-    for broken, message in ((Longer, "dimension 16.*have 17"), (Fewer, r"expected 8.*\(7, 16\)")):
+    for broken, message in (
+        (Longer, "dimension 17, got dimension 16"),
+        (Fewer, r"expected 8.*\(7, 16\)"),
+    ):
         with pytest.raises(ValueError, match=message):
             HybridScoreCompressor(embeddings=broken(size=16)).compress_documents(candidates, QUERY)
 

@@ -1,5 +1,6 @@
 """Copies of documents: of classes of the user's own, and of metadata that has no copy."""
 
+import pickle
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from langchain_posrag import (
     PlacementTransformer,
     TwoRoundChain,
 )
+from langchain_posrag.documents import new_document
 from shared_core.sensitivity.curve import PositionalCurve
 
 READER = Path(__file__).parents[1] / "readers" / "biased"
@@ -92,6 +94,19 @@ def test_the_two_rounds_keep_the_class() -> None:
     given = [Reviewed(page_content=text, reviewer=text) for text in ("one", "two")]
     found = TwoRoundChain(READER).invoke({"question": "which?", "documents": [*given]})
     assert sorted(document.reviewer for document in found["documents"]) == ["one", "two"]
+
+
+def test_a_new_document_is_what_the_constructor_makes() -> None:
+    """Though nothing is validated: equal, with the same fields set, and copied and dumped alike."""
+    metadata = {"tags": ["x"]}
+    made, same = new_document("a", "text", metadata), Document("text", id="a", metadata=metadata)
+    assert made == same
+    assert made.metadata is metadata
+    assert made.model_fields_set == same.model_fields_set
+    assert made.model_dump() == same.model_dump()
+    assert made.model_copy(deep=True) == pickle.loads(pickle.dumps(made)) == same
+    assert repr(made) == repr(same)
+    assert new_document(None, "other", {}) == Document("other"), "each has fields of its own"
 
 
 def test_metadata_that_has_no_copy_is_named() -> None:

@@ -309,7 +309,7 @@ def test_prompts_pseudo_queries_and_words_are_the_callers(retriever: CAUSRetriev
     prompts = GatedPrompts(direct="Just say: {question}")
     pairs = [(id, text.split(",")[0]) for id, text in zip(IDS, PASSAGES, strict=True)]
     gate = ContextAwarenessGate.from_retriever(
-        retriever, prompts=prompts, pseudo_queries=pairs, words=True, policy="calibrated"
+        retriever, prompts=prompts, pseudo_queries=pairs, coverage=True, policy="calibrated"
     )
     assert gate.invoke(OUTSIDE).text == f"Just say: {OUTSIDE}"
     assert "of its words there" in gate.invoke(INSIDE).decision["reason"]
@@ -369,7 +369,9 @@ def test_another_embedding_model_is_refused(
     )
 
 
-@pytest.mark.parametrize("fit", [{"words": True}, {"negatives": [OUTSIDE, "tides"] * 5}], ids=str)
+@pytest.mark.parametrize(
+    "fit", [{"coverage": True}, {"negatives": [OUTSIDE, "tides"] * 5}], ids=str
+)
 def test_a_gate_decides_after_loading_as_before(
     retriever: CAUSRetriever, fit: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -397,7 +399,7 @@ def test_a_copy_of_a_host_answers_as_it_does(
     retriever: CAUSRetriever, host: Any, copied: Callable[[Any], Any]
 ) -> None:
     """With the monitor of its gate."""
-    made = host.from_retriever(retriever, words=True)
+    made = host.from_retriever(retriever, coverage=True)
     drift = DriftMonitor(made.gate.candidates)
     made = host(
         retriever=retriever, embeddings=made.embeddings, gate=replace(made.gate, drift=drift)

@@ -26,9 +26,11 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_openai import ChatOpenAI
 
-from langchain_posrag.generation import LangChainModel, generator_of, openai_endpoint
+from langchain_posrag.generation import LangChainModel, openai_endpoint
 from shared_core.errors import GenerationError, MissingExtraError
+from shared_core.generation import as_generator
 from shared_core.generation.base import Generator, ScoringModel
+from shared_core.generation.identity import model_identity
 from tests.langchain.openai_server import OpenAIServer, Reply, Request
 
 Answer = Callable[[Request], str | Reply]
@@ -130,8 +132,18 @@ GPT = ChatOpenAI(model="gpt-x", api_key="k")  # type: ignore[arg-type]
 )
 def test_a_model_goes_by_its_own_name(model: Runnable[Any, Any], name: str) -> None:
     """Its profile is saved under that name; a chain has the name of the model in it."""
-    assert generator_of(model).name == name
+    assert LangChainModel(model).name == name
     assert LangChainModel(model, name="mine").name == "mine"
+
+
+def test_a_chain_is_known_wherever_a_model_is_asked_for() -> None:
+    """By the entry point; another name keeps its answers."""
+    chain = RunnableLambda(str.upper)
+    model = as_generator(chain)
+    assert isinstance(model, LangChainModel)
+    renamed = as_generator(chain, name="mine")
+    assert renamed.name == "mine"
+    assert model_identity(renamed) == model.identity
 
 
 def test_an_answer_comes_over_the_wire(serve: Serve) -> None:
@@ -254,7 +266,7 @@ def test_a_model_of_another_class_is_asked_as_a_message() -> None:
             return super()._call(messages, *args, **kwargs)
 
     model: BaseChatModel = Recording(responses=["yes"])
-    assert generator_of(model).generate(["well?"]) == ["yes"]
+    assert LangChainModel(model).generate(["well?"]) == ["yes"]
     assert asked == ["human: well?"]
 
 

@@ -15,8 +15,7 @@ from langchain_qdrant import QdrantVectorStore
 from qdrant_client.models import Distance
 
 from langchain_posrag import CAUSRetriever
-from langchain_posrag.store_ids import as_added
-from langchain_posrag.vector_stores import higher_is_better
+from langchain_posrag.vector_stores import as_added, higher_is_better
 
 WORDS = ["relu", "conv", "pool", "adam", "norm"]
 QUERY = "the relu layer"

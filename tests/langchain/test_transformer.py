@@ -2,7 +2,8 @@
 
 import asyncio
 import copy
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 
 import pytest
 from langchain_classic.retrievers import ContextualCompressionRetriever
@@ -43,6 +44,20 @@ def test_documents_stand_in_the_order_of_the_placement(placement: str, k: int) -
     placed = PlacementTransformer(placement, psi=PROFILE).invoke(ranked(k))
 
     assert [document.id for document in placed] == [f"d{rank}" for rank in expected]
+
+
+def test_awaited_placing_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes microseconds, a thread more."""
+    threads = []
+    method = PlacementTransformer._processed
+
+    def noted(self: PlacementTransformer, documents: Sequence[Document]) -> list[Document]:
+        threads.append(threading.current_thread())
+        return method(self, documents)
+
+    monkeypatch.setattr(PlacementTransformer, "_processed", noted)
+    asyncio.run(PlacementTransformer().ainvoke(ranked(3)))
+    assert threads == [threading.main_thread()]
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -20,9 +20,10 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from rank_bm25 import BM25Okapi
 
 from langchain_posrag import CAUSRetriever
-from langchain_posrag.sparse_leg import SparseLeg, content_of
+from langchain_posrag.sparse_leg import SparseLeg
 from langchain_posrag.vector_stores import higher_is_better
 from shared_core import BM25Index, tokenize
+from shared_core.index.passage_rows import PassageRows
 from shared_core.index.sparse_view import COMPACT
 
 from .conftest import WORDS
@@ -709,18 +710,6 @@ def test_metadata_that_cannot_be_told_leave_the_leg_as_it_was(documents: list[Do
     assert [passage.id for passage in leg.search("swish", 5, None)] == ["a"]
 
 
-def test_what_is_kept_of_a_content_is_short_whatever_its_characters() -> None:
-    """Lone surrogates too, with metadata that JSON knows or does not."""
-    text = "lone \ud800 surrogate " * 1000
-    documents = [Document(text), Document(text, metadata={1: text, "a": (0,)})]
-    leg = SparseLeg.from_documents(documents)
-
-    found = leg.search("lone", 2, None)
-
-    assert [len(content_of(passage)) for passage in found] == [32, 32]
-    assert [leg.row_of(passage) for passage in found] == [0, 1]
-
-
 def test_a_store_that_refuses_to_delete_keeps_both_legs(
     documents: list[Document], embeddings: Embeddings
 ) -> None:
@@ -828,23 +817,27 @@ def state_of(leg: SparseLeg, ids: Sequence[str]) -> list[object]:
     return [leg.get(id_) for id_ in ids] + [found]
 
 
-@pytest.mark.parametrize("step", ["_remove", "_find", "_tidy"])
+@pytest.mark.parametrize(
+    ("part", "step"),
+    [(SparseLeg, "_remove"), (PassageRows, "append"), (SparseLeg, "_tidy")],
+    ids=["remove", "append", "tidy"],
+)
 def test_an_interrupted_change_leaves_a_sparse_leg_as_it_was(
-    step: str, documents: list[Document], monkeypatch: pytest.MonkeyPatch
+    part: type, step: str, documents: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C between the index and the documents it ranks would put them out of step for good."""
     ids = [*(str(document.id) for document in documents), "new"]
     leg = SparseLeg.from_documents(documents)
-    before, done = state_of(leg, ids), getattr(SparseLeg, step)
+    before, done = state_of(leg, ids), getattr(part, step)
 
-    def interrupted(self: SparseLeg, *args: Any) -> None:
+    def interrupted(self: object, *args: Any) -> None:
         monkeypatch.undo()  # what mends it is not interrupted again
         done(self, *args)
         raise KeyboardInterrupt
 
     added = [documents[0].model_copy(update={"page_content": "another relu"})]
     added.append(Document("the relu layer", id="new"))
-    monkeypatch.setattr(SparseLeg, step, interrupted)
+    monkeypatch.setattr(part, step, interrupted)
     with pytest.raises(KeyboardInterrupt):
         leg.add(added)
     assert state_of(leg, ids) == before

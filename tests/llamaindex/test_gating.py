@@ -442,7 +442,9 @@ def test_another_embedding_model_is_refused(engine: GatedQueryEngine, tmp_path: 
     assert again.gate.candidates.levels == gate.candidates.levels
 
 
-@pytest.mark.parametrize("fit", [{"words": True}, {"negatives": [OUTSIDE, "tides"] * 5}], ids=str)
+@pytest.mark.parametrize(
+    "fit", [{"coverage": True}, {"negatives": [OUTSIDE, "tides"] * 5}], ids=str
+)
 def test_a_gate_decides_after_loading_as_before(
     retriever: CAUSRetriever, fit: dict[str, Any], tmp_path: Path
 ) -> None:

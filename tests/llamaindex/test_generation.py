@@ -22,8 +22,10 @@ from llama_index.core.base.llms.types import (
 from llama_index.core.llms import CustomLLM, MockLLM
 from llama_index.core.llms.callbacks import llm_chat_callback, llm_completion_callback
 
-from llamaindex_posrag.generation import LlamaIndexModel, generator_of
+from llamaindex_posrag.generation import LlamaIndexModel
+from shared_core.generation import as_generator
 from shared_core.generation.base import Generator, ScoringModel
+from shared_core.generation.identity import model_identity
 
 
 class Shouting(CustomLLM):
@@ -97,15 +99,24 @@ def test_an_answer_without_text_is_empty() -> None:
 
 def test_a_model_goes_by_its_own_name() -> None:
     """Its profile is saved under that name; "unknown" would be shared by all."""
-    assert generator_of(Shouting()).name == "shouting-1"
-    assert generator_of(MockLLM()).name == "MockLLM"
+    assert LlamaIndexModel(Shouting()).name == "shouting-1"
+    assert LlamaIndexModel(MockLLM()).name == "MockLLM"
     assert LlamaIndexModel(Shouting(), name="mine").name == "mine"
+
+
+def test_a_model_is_known_wherever_one_is_asked_for() -> None:
+    """By the entry point; another name keeps its answers."""
+    model = as_generator(Shouting())
+    assert isinstance(model, LlamaIndexModel)
+    renamed = as_generator(Shouting(), name="mine")
+    assert renamed.name == "mine"
+    assert model_identity(renamed) == model.identity
 
 
 def test_an_error_of_the_model_comes_out_as_it_is() -> None:
     """Who asks knows by its class whether to try again."""
     with pytest.raises(ConnectionError, match="try again later"):
-        generator_of(Overloaded()).generate(["x"])
+        LlamaIndexModel(Overloaded()).generate(["x"])
 
 
 def test_what_is_no_model_of_the_framework_is_refused() -> None:

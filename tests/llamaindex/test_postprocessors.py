@@ -234,6 +234,27 @@ def test_events_say_what_is_asked() -> None:
     assert (place.model_name, place.top_n, place.query) == ("PlacementPostprocessor", 5, None)
 
 
+def test_a_class_of_ones_own_goes_by_its_own_name() -> None:
+    """In what it is saved as, and in events."""
+
+    class Mine(PlacementPostprocessor):
+        pass
+
+    with traced() as trace:
+        Mine().postprocess_nodes(scored())
+    assert Mine().to_dict()["class_name"] == "Mine"
+    assert [event.model_name for event in trace.of(ReRankStartEvent)] == ["Mine"]
+
+
+@pytest.mark.parametrize("kind", [CAUSPostprocessor, PlacementPostprocessor])
+def test_a_call_is_one_span(kind: type[BaseNodePostprocessor]) -> None:
+    """Under the name of the method that LlamaIndex calls."""
+    with traced() as trace:
+        kind().postprocess_nodes(scored(), query_str=QUERY)
+    (span,) = trace.spans.completed_spans
+    assert span.id_.startswith(f"{kind.__name__}._postprocess_nodes-")
+
+
 def test_the_wrapping_of_a_tool_is_not_scored() -> None:
     wrapped = CAUSPostprocessor().postprocess_nodes(
         scored(count=12), query_str=f"\ninput is {QUERY}\n"

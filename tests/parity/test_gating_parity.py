@@ -57,7 +57,7 @@ def decisions(**fit: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         {},
         {"policy": "median", "threshold": -0.1},
         {"policy": 0.25},
-        {"words": True},
+        {"coverage": True},
         {"transform": str.upper},
         {"negatives": QUERIES * 2},
     ],
@@ -88,7 +88,7 @@ def test_a_retriever_that_rewrites_the_query_is_decided_about_the_same(words: bo
 
     ours = on_langchain.CAUSRetriever.from_documents(CORPUS.documents, LangChainEmbedding(), k=3)
     gate = on_langchain.ContextAwarenessGate.from_retriever(
-        RunnableLambda(rewrite) | ours, LangChainEmbedding(), CORPUS.documents, words=words
+        RunnableLambda(rewrite) | ours, LangChainEmbedding(), CORPUS.documents, coverage=words
     )
     theirs = on_llamaindex.CAUSRetriever.from_nodes(CORPUS.nodes, LlamaIndexEmbedding(), k=3)
     engine = on_llamaindex.GatedQueryEngine.from_retriever(
@@ -96,7 +96,7 @@ def test_a_retriever_that_rewrites_the_query_is_decided_about_the_same(words: bo
         MockLLM(),
         CORPUS.nodes,
         embed_model=LlamaIndexEmbedding(),
-        words=words,
+        coverage=words,
     )
     decided = [gate.invoke(query).decision for query in QUERIES]
     assert decided == [engine.query(query).metadata["retrieval"] for query in QUERIES]

@@ -154,8 +154,7 @@ def test_the_gate_is_the_same_on_both_sides(psi: Any, evidence: Any) -> None:
     nodes = on_llamaindex.PlacementPostprocessor(
         "u_shape", psi=psi, evidence=evidence
     ).postprocess_nodes([NodeWithScore(node=node, score=0.5) for node in CORPUS.nodes[:5]])
-    expected = {"psi": core.gate.psi, "gate": "open" if core.gate.opened else "shut"}
-    expected |= {"reason": core.gate.reason, "placement": core.applied.name}
+    expected = {**core.gate.explain(), "placement": core.placement_in_force.name}
     for slot, why in enumerate(document.metadata["posrag"] for document in documents):
         assert why == nodes[slot].posrag  # type: ignore[attr-defined]
         assert expected.items() <= why.items()

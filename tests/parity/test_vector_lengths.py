@@ -18,8 +18,8 @@ from llama_index.core.schema import QueryBundle
 from langchain_posrag import HybridScoreCompressor
 from llamaindex_posrag import CAUSPostprocessor
 from shared_core import HybridIndex, Passage
-from shared_core.gating.evidence import cosines
 from shared_core.gating.fitting import as_queries, fit_gate
+from shared_core.gating.found_cosines import cosines
 from shared_core.gating.gate import ContextGate
 
 from .both_sides import Corpus, corpus, embed

@@ -12,15 +12,13 @@ from shared_core.cli import models, questions
 from shared_core.cli.attention import report
 from shared_core.cli.attention.files import AttentionFiles
 from shared_core.cli.console import Console
-from shared_core.cli.options import open_template
-from shared_core.comparison.wording import counted
+from shared_core.cli.options import Subparsers, open_template
 from shared_core.generation import HuggingFaceModel
 from shared_core.sensitivity.questions import check_context, check_questions
+from shared_core.wording import counted
 
-Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
-
-def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
+def add_parser(subcommands: Subparsers) -> None:
     """Add ``attention`` and its options."""
     parser = subcommands.add_parser(
         "attention",

@@ -10,7 +10,7 @@ from shared_core.attention.figures import draw_document_scores, draw_positional_
 from shared_core.cli.files import make_folder
 from shared_core.sensitivity.curve import PositionalCurve, curve_path
 from shared_core.sensitivity.figure import check_figure
-from shared_core.sensitivity.profile_files import beside
+from shared_core.sensitivity.records import beside
 
 
 @dataclass(frozen=True)

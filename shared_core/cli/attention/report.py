@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shared_core._extras import require
 from shared_core.arrays import Scores
 from shared_core.attention.by_position import AttentionByPosition, DocumentScores
 from shared_core.cli.attention.files import AttentionFiles
+from shared_core.cli.console import empty_table
 from shared_core.placement.attention import attention_placement
 from shared_core.sensitivity.curve import PositionalCurve, curve_path
 from shared_core.sensitivity.region import TENTHS, parts_of_region
@@ -46,9 +46,7 @@ def lines(curve: PositionalCurve, files: AttentionFiles, *, spec: str) -> Iterat
 
 def table(found: AttentionByPosition) -> Table:
     """Return the scores of the documents, position by position."""
-    built: Table = require("rich.table", extra="eval").Table(
-        box=require("rich.box", extra="eval").SIMPLE_HEAD, padding=(0, 1, 0, 0)
-    )
+    built = empty_table(gap=2)
     shuffled = found.documents["unordered", "answer", "all"]
     spans = [f"[{lower:.2f}, {upper:.2f}]" for lower, upper in _relative(shuffled.band, shuffled)]
     columns = {

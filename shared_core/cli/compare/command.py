@@ -12,6 +12,7 @@ from shared_core.cli.console import Console
 from shared_core.cli.embedding import Embedding, default_model
 from shared_core.cli.files import KEPT, default_cache
 from shared_core.cli.options import (
+    Subparsers,
     add_abstain_template,
     add_asking,
     add_fresh,
@@ -33,10 +34,8 @@ from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, Journal
 from shared_core.generation.templates import ABSTAIN, ANSWER
 
-Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
-
-def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
+def add_parser(subcommands: Subparsers) -> None:
     """Add ``compare`` and its options."""
     parser = subcommands.add_parser(
         "compare",

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from shared_core._extras import require
 from shared_core.cli.compare.files import ReportFiles
-from shared_core.cli.console import kept_line
+from shared_core.cli.console import empty_table, kept_line
 from shared_core.comparison import ComparisonPlan, ComparisonResult, SettingResult
 from shared_core.comparison.markdown import (
     capitalised,
@@ -18,7 +17,7 @@ from shared_core.comparison.markdown import (
 )
 from shared_core.comparison.records import BASELINES
 from shared_core.comparison.settings import DEFAULT_K
-from shared_core.comparison.wording import counted
+from shared_core.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -89,9 +88,7 @@ def legend(result: ComparisonResult) -> str:
 
 
 def _table(result: ComparisonResult, setting: SettingResult) -> Table:
-    built: Table = require("rich.table", extra="eval").Table(
-        box=require("rich.box", extra="eval").SIMPLE_HEAD, padding=0
-    )
+    built = empty_table()
     built.add_column("strategy", no_wrap=True)
     for grader in result.graders:
         built.add_column(grader, justify="right")

@@ -13,17 +13,15 @@ from shared_core.cli.demo import report
 from shared_core.cli.demo.frameworks import StoredEmbedding, framework_orders
 from shared_core.cli.embedding import EmbeddingModel, default_model
 from shared_core.cli.files import default_cache
-from shared_core.cli.options import psi
+from shared_core.cli.options import Subparsers, psi
 from shared_core.corpora import torch_api_passages
 from shared_core.demo import DemoTask
 
 # Dense search alone ranks the right API, torch.nn.functional.interpolate, sixth.
 DEFAULT_QUERY = 'How do I resize an image tensor with mode="bicubic"?'
 
-Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
-
-def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
+def add_parser(subcommands: Subparsers) -> None:
     """Add ``demo`` and its options."""
     parser = subcommands.add_parser(
         "demo",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shared_core import Arrangement
-from shared_core._extras import require
+from shared_core.cli.console import empty_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,9 +28,7 @@ FOOTNOTE = (
 
 def table(arrangement: Arrangement) -> Table:
     """Return the passages slot by slot, with the scores and ranks that put them there."""
-    built: Table = require("rich.table", extra="eval").Table(
-        box=require("rich.box", extra="eval").SIMPLE_HEAD, padding=0
-    )
+    built = empty_table()
     for column in _COLUMNS:
         built.add_column(column, justify="right", no_wrap=True)
     built.add_column("passage", overflow="fold")
@@ -53,10 +51,9 @@ def _cells(why: Mapping[str, Any]) -> list[str]:
 
 def gate_line(arrangement: Arrangement) -> str:
     """Return the gate's decision, its reason and what came of it."""
-    gate = arrangement.gate
-    if gate.opened:
-        return f"Gate: open ({gate.reason}), so the passages are placed by {arrangement.placement}."
-    return f"Gate: shut ({gate.reason}), so the passages stay in ranked order."
+    gate, placed = arrangement.gate, f"are placed by {arrangement.placement}"
+    came = placed if gate.opened else "stay in ranked order"
+    return f"Gate: {gate.explain()['gate']} ({gate.reason}), so the passages {came}."
 
 
 def why_line(arrangement: Arrangement, dense_first: str) -> str:

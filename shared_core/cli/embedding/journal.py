@@ -13,7 +13,7 @@ import numpy as np
 from shared_core.arrays import Vectors
 from shared_core.atomic import replacing
 from shared_core.cli.console import Console
-from shared_core.comparison.wording import counted
+from shared_core.wording import counted
 
 BATCH = 32
 

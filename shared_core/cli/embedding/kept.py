@@ -14,8 +14,8 @@ from shared_core.cli.console import Console
 from shared_core.cli.embedding.journal import EmbeddingJournal
 from shared_core.cli.embedding.model import EmbeddingModel
 from shared_core.cli.files import ensure_writable
-from shared_core.comparison.wording import counted
-from shared_core.embeddings import other_model
+from shared_core.vectors import other_model
+from shared_core.wording import counted
 
 
 class Embedding:

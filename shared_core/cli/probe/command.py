@@ -9,7 +9,7 @@ from shared_core.attention import attention_profile
 from shared_core.cli import models, questions
 from shared_core.cli.console import Console
 from shared_core.cli.files import KEPT, writing
-from shared_core.cli.options import add_asking, add_fresh, open_template, with_graders
+from shared_core.cli.options import Subparsers, add_asking, add_fresh, open_template, with_graders
 from shared_core.cli.probe import report
 from shared_core.cli.probe.files import ProbeFiles
 from shared_core.evaluation import GRADERS
@@ -18,10 +18,8 @@ from shared_core.sensitivity import PositionProfile, Probe, draw_profile
 from shared_core.sensitivity.position_sensitivity import check_slots
 from shared_core.sensitivity.questions import check_context
 
-Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
-
-def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
+def add_parser(subcommands: Subparsers) -> None:
     """Add ``probe`` and its options."""
     parser = subcommands.add_parser(
         "probe",

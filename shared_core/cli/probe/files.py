@@ -9,7 +9,7 @@ from shared_core.cli.files import check_file, open_journal, writing
 from shared_core.generation import Journal
 from shared_core.sensitivity import PositionProfile
 from shared_core.sensitivity.figure import check_figure
-from shared_core.sensitivity.profile_files import beside, path_of
+from shared_core.sensitivity.records import beside, path_of
 
 
 @dataclass(frozen=True)

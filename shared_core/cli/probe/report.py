@@ -7,14 +7,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from shared_core._extras import require
-from shared_core.cli.console import kept_line
+from shared_core.cli.console import empty_table, kept_line
 from shared_core.cli.probe.files import ProbeFiles
-from shared_core.comparison.wording import counted
 from shared_core.evaluation import mean_interval
 from shared_core.sensitivity import PositionProfile, ProbePlan, decide
-from shared_core.sensitivity.profile_files import path_of
-from shared_core.types import GateDecision
+from shared_core.sensitivity.records import path_of
+from shared_core.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -64,9 +62,7 @@ def file_lines(profile: PositionProfile, files: ProbeFiles) -> Iterator[str]:
 
 def table(profile: PositionProfile, *, width: int) -> Table:
     """Return the curve, slot by slot, in at most `width` columns where its figures need no more."""
-    built: Table = require("rich.table", extra="eval").Table(
-        box=require("rich.box", extra="eval").SIMPLE_HEAD, padding=0
-    )
+    built = empty_table()
     curves = [
         (values, _figures(name, values, n))
         for name, values, n in (
@@ -127,9 +123,9 @@ def verdict_lines(profile: PositionProfile) -> Iterator[str]:
             "difference. Raise --k, or give questions of your own by --data."
         )
     yield f"Position sensitivity index {_shown(profile.psi)}{_span(profile)}: {_meaning(profile)}"
-    yield f"Gate: {_state(decide(profile))} by the index, " + (
-        f'{_state(decide(profile, evidence="interval"))} with evidence="interval".'
-    )
+    state = decide(profile).explain()["gate"]
+    sure = decide(profile, evidence="interval").explain()["gate"]
+    yield f'Gate: {state} by the index, {sure} with evidence="interval".'
 
 
 def _span(profile: PositionProfile) -> str:
@@ -151,7 +147,3 @@ def _meaning(profile: PositionProfile) -> str:
         return "the middle is read better than the edges."
     asked = counted(profile.n or 0, "question")
     return f"no difference between edges and middle is shown by {asked}."
-
-
-def _state(decision: GateDecision) -> str:
-    return "open" if decision.opened else "shut"

@@ -10,7 +10,7 @@ import numpy as np
 from shared_core import CAUS, Arrangement
 from shared_core.arrays import Scores
 from shared_core.corpora import TorchQuery
-from shared_core.corpora.docstrings import shortened
+from shared_core.corpora.docstrings import whole_words
 from shared_core.evaluation import GRADERS, grade, retrieval_measures
 from shared_core.generation.templates import PromptTemplate
 from shared_core.lazy import cached_property
@@ -110,7 +110,7 @@ class Measured:
         """What a model is asked, question by question."""
         return [
             CALL.render(
-                [shortened(passage.text, LONGEST_PASSAGE) for passage in arrangement.passages],
+                [whole_words(passage.text, LONGEST_PASSAGE) for passage in arrangement.passages],
                 query.query,
             )
             for query, arrangement in zip(self.queries, self.arrangements, strict=True)

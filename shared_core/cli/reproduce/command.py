@@ -15,8 +15,8 @@ from shared_core.cli.console import Console
 from shared_core.cli.corpus import open_corpus
 from shared_core.cli.embedding import EmbeddingModel, default_model
 from shared_core.cli.files import default_cache, open_journal
-from shared_core.cli.options import psi
-from shared_core.cli.reproduce import failing, papers, report
+from shared_core.cli.options import Subparsers, psi
+from shared_core.cli.reproduce import caus_report, failing, papers
 from shared_core.cli.reproduce.caus import Measured, configurations
 from shared_core.cli.reproduce.failing import each_answered, failures_of
 from shared_core.cli.reproduce.papers import open_if_named
@@ -24,20 +24,18 @@ from shared_core.cli.reproduce.tables import check_output, save
 from shared_core.comparison import Failure
 from shared_core.comparison.failing import Failed
 from shared_core.comparison.markdown import failure_lines
-from shared_core.comparison.wording import counted
 from shared_core.corpora import torch_api_passages, torch_queries
 from shared_core.generation import Asker, Generator
 from shared_core.generation.asking import Request, Response
 from shared_core.sensitivity import Psi
 from shared_core.tokens import estimate_tokens
-
-Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+from shared_core.wording import counted
 
 Answers: TypeAlias = Sequence[Response]
 """Of one question, row by row."""
 
 
-def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
+def add_parser(subcommands: Subparsers) -> None:
     """Add ``reproduce`` and its experiments."""
     parser = subcommands.add_parser("reproduce", help="run the experiments of a paper")
     experiments = parser.add_subparsers(title="experiments", required=True, metavar="EXPERIMENT")
@@ -46,7 +44,7 @@ def add_parser(subcommands: Subparsers[argparse.ArgumentParser]) -> None:
     papers.add_good_positions(experiments)
 
 
-def _add_caus(experiments: Subparsers[argparse.ArgumentParser]) -> None:
+def _add_caus(experiments: Subparsers) -> None:
     caus = experiments.add_parser(
         "caus",
         help="CAUS: hybrid scores and U-shape on the PyTorch API, Tables I to III",
@@ -80,12 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
     failures: tuple[Failure, ...] = ()
     if model is not None:
         rows, failures = _answered(console, model, rows)
-    for part in report.parts(rows):
+    for part in caus_report.parts(rows):
         console.show(part)
     for line in filter(None, failure_lines(failures, ids, "all rows")):
         console.show(line)
     if arguments.output is not None:
-        found = report.as_json(
+        found = caus_report.as_json(
             rows,
             model=None if model is None else model.name,
             embedding=embedding.label,

@@ -6,14 +6,14 @@ The forms are those of ``posrag compare`` (``documents``, best first) and of ``p
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shared_core.checking import check_count
 from shared_core.comparison import ComparisonData, read_comparison
-from shared_core.comparison.wording import counted
+from shared_core.json_lines import read_lines
 from shared_core.sensitivity import ProbeQuestion, read_questions
+from shared_core.wording import counted
 
 HELP = (
     "JSON lines with question, answers and documents (best first; gold: their places) as for "
@@ -119,14 +119,11 @@ def _check_file(path: Path) -> None:
 
 def _is_of_the_probe(path: Path) -> bool:
     """Look at the first line; what is malformed is left to `read_comparison` to complain of."""
-    for line in path.read_bytes().splitlines():
-        if line.strip():
-            try:
-                first = json.loads(line.decode("utf-8-sig"))
-            except (ValueError, RecursionError):
-                return False
-            return isinstance(first, dict) and "distractors" in first and "documents" not in first
-    return False
+    try:
+        first = next(read_lines(path, dict), {})
+    except ValueError:
+        return False
+    return "distractors" in first and "documents" not in first
 
 
 def _count(path: Path, n: int | None, there: int) -> int:

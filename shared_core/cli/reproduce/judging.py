@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from shared_core.cli.reproduce.controlled import K
 from shared_core.cli.reproduce.published import DEPTHS
 from shared_core.comparison.pipelines import Pipeline, Retrieval
-from shared_core.comparison.wording import counted
 from shared_core.evaluation import JudgedRanking
+from shared_core.wording import counted
 
 FEWEST = 4
 """Questions: two for each half."""

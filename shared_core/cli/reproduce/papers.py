@@ -10,7 +10,7 @@ from shared_core.cli import models
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import Embedding, default_model
 from shared_core.cli.files import default_cache, open_journal
-from shared_core.cli.options import add_abstain_template, names, open_template
+from shared_core.cli.options import Subparsers, add_abstain_template, names, open_template
 from shared_core.cli.reproduce import (
     data,
     good_positions,
@@ -25,13 +25,11 @@ from shared_core.comparison.pipelines import RERANKED, Retrieval
 from shared_core.generation import Generator
 from shared_core.generation.templates import ABSTAIN, ANSWER
 
-Subparsers = argparse._SubParsersAction  # argparse has no public name for it
-
 FETCHED = 50
 """Depth of each leg's search, and of what is reranked."""
 
 
-def add_positional_bias(experiments: Subparsers[argparse.ArgumentParser]) -> None:
+def add_positional_bias(experiments: Subparsers) -> None:
     """Add the experiments of PositionalBias."""
     parser = experiments.add_parser(
         "positionalbias",
@@ -59,7 +57,7 @@ def add_positional_bias(experiments: Subparsers[argparse.ArgumentParser]) -> Non
     parser.set_defaults(run=_positional_bias)
 
 
-def add_good_positions(experiments: Subparsers[argparse.ArgumentParser]) -> None:
+def add_good_positions(experiments: Subparsers) -> None:
     """Add the experiments of GoodPositions."""
     parser = experiments.add_parser(
         "goodpositions",

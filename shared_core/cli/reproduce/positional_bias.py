@@ -27,7 +27,7 @@ from shared_core.generation.templates import PromptTemplate
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class PositionalBiasResult:
     """What the experiments came to.
 
     Attributes
@@ -58,7 +58,7 @@ class Found:
     left_out: tuple[Failure, ...]
 
 
-def without_model(retrieval: Retrieval, pipelines: tuple[str, ...]) -> Found:
+def without_model(retrieval: Retrieval, pipelines: tuple[str, ...]) -> PositionalBiasResult:
     """Measure what takes no model: how relevant the top k is.
 
     Raises
@@ -73,7 +73,7 @@ def without_model(retrieval: Retrieval, pipelines: tuple[str, ...]) -> Found:
         unknown = [[0.0] * len(each.passages) for each in ranked]
         values = distraction_measures(ranked, unknown, depths)
         measures[name] = {key: values[key] for key in values if key.startswith(("HITS", "Prec"))}
-    return Found(
+    return PositionalBiasResult(
         pipelines=pipelines,
         depths=depths,
         measures=measures,
@@ -110,7 +110,7 @@ class Experiment:
     retrieval: Retrieval
     pipelines: tuple[str, ...]
 
-    def run(self) -> Found:
+    def run(self) -> PositionalBiasResult:
         """Retrieve, and ask the model.
 
         Raises
@@ -130,7 +130,7 @@ class Experiment:
         effects = self._effects(judged)
         kept = {at: each for at, each in enumerate(effects) if not isinstance(each, Failed)}
         controlled = self._controlled({at: (judged[at][0], kept[at][0]) for at in kept})
-        return Found(
+        return PositionalBiasResult(
             pipelines=self.pipelines,
             depths=depths,
             measures={

@@ -10,7 +10,7 @@ import numpy as np
 
 from shared_core.cli.reproduce import failing
 from shared_core.cli.reproduce.controlled import GRADER, HARD_SLOTS, Controlled, K
-from shared_core.cli.reproduce.positional_bias import Found
+from shared_core.cli.reproduce.positional_bias import PositionalBiasResult
 from shared_core.cli.reproduce.published import (
     BY_MODEL,
     BY_RETRIEVER,
@@ -22,8 +22,8 @@ from shared_core.cli.reproduce.published import (
 from shared_core.cli.reproduce.tables import HERE, grid, measured, paper_rows, two_rows
 from shared_core.comparison import Failure, SettingResult
 from shared_core.comparison.markdown import failure_lines
-from shared_core.comparison.wording import counted
 from shared_core.evaluation import paired_difference_interval
+from shared_core.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -47,7 +47,7 @@ FOOTNOTE = (
 )
 
 
-def parts(found: Found, label: str) -> Iterator[RenderableType]:
+def parts(found: PositionalBiasResult, label: str) -> Iterator[RenderableType]:
     """Yield the parts of the report; `label` is what the model is called."""
     if found.compared is None:
         yield NO_MODEL
@@ -133,7 +133,7 @@ def _strategies(settings: Sequence[tuple[str, SettingResult]], paper: Rows) -> T
     return grid(["", *STRATEGIES.values()], [*rows, *paper_rows(paper)])
 
 
-def _depths(found: Found, measure: str, paper: Rows) -> Table:
+def _depths(found: PositionalBiasResult, measure: str, paper: Rows) -> Table:
     rows = []
     for name in found.pipelines:
         columns = [found.measures[name][f"{measure}@{k}"] for k in found.depths]
@@ -142,7 +142,7 @@ def _depths(found: Found, measure: str, paper: Rows) -> Table:
     return grid([measure, *(f"k = {k}" for k in found.depths)], [*rows, *paper_rows(shown)])
 
 
-def as_json(found: Found, **settings: object) -> dict[str, Any]:
+def as_json(found: PositionalBiasResult, **settings: object) -> dict[str, Any]:
     """Return the settings and every outcome; slots count from 1."""
     return {
         "experiment": "positionalbias",

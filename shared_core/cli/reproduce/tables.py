@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shared_core._extras import require
 from shared_core.arrays import Scores
 from shared_core.atomic import write_whole
-from shared_core.cli.console import Console
+from shared_core.cli.console import Console, empty_table
 from shared_core.cli.files import check_file
-from shared_core.comparison.wording import counted
 from shared_core.evaluation import bootstrap_interval
+from shared_core.wording import counted
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,9 +28,7 @@ HERE = "here"
 
 def grid(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """Return a table whose first column names the rows; the others are figures."""
-    built: Table = require("rich.table", extra="eval").Table(
-        box=require("rich.box", extra="eval").SIMPLE_HEAD, padding=0
-    )
+    built = empty_table()
     first, *others = headings
     built.add_column(first, no_wrap=True)
     for heading in others:

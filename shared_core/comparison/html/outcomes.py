@@ -17,7 +17,7 @@ from shared_core.comparison.markdown import (
 )
 from shared_core.comparison.records import BASELINES, Estimate, SettingResult, StrategyResult
 from shared_core.comparison.result import ComparisonResult
-from shared_core.comparison.wording import counted
+from shared_core.wording import counted, shortened
 
 MOST_QUESTIONS, MOST_FAILURES = 100, 20
 """Rows that a table of them shows at most; the JSON holds all."""
@@ -73,9 +73,9 @@ def failure_parts(result: ComparisonResult, setting: SettingResult) -> Iterator[
     heads = ("question", "strategy", "reason")
     rows = (
         [
-            Cell(_short(result.questions[failure.question].id, _LONGEST_ID)),
+            Cell(shortened(result.questions[failure.question].id, _LONGEST_ID)),
             Cell(failure.strategy),
-            Cell(_short(failure.reason), kind="long"),
+            Cell(shortened(failure.reason, _LONGEST_TEXT), kind="long"),
         ]
         for failure in failures[:MOST_FAILURES]
     )
@@ -105,9 +105,9 @@ def question_table(result: ComparisonResult, setting: SettingResult) -> Element:
         rank = setting.gold_ranks[at]
         rows.append(
             [
-                Cell(_short(asked.id, _LONGEST_ID), setting.questions[at]),
-                Cell(_short(asked.question), kind="long"),
-                Cell(_short(", ".join(asked.answers)), kind="long"),
+                Cell(shortened(asked.id, _LONGEST_ID), setting.questions[at]),
+                Cell(shortened(asked.question, _LONGEST_TEXT), kind="long"),
+                Cell(shortened(", ".join(asked.answers), _LONGEST_TEXT), kind="long"),
                 EMPTY if rank is None else Cell(str(rank + 1), rank),
                 *map(_outcome, by_question[at]),
             ]
@@ -157,7 +157,3 @@ def _outcome(value: float) -> Cell:
     if value == 1:
         return Cell("✓", value, "right")
     return Cell("✗", value, "wrong") if value == 0 else Cell(f"{value:.2f}", value)
-
-
-def _short(text: str, longest: int = _LONGEST_TEXT) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"

@@ -27,7 +27,7 @@ from shared_core.comparison.html.outcomes import (
 from shared_core.comparison.markdown import NOT_AVAILABLE, capitalised, method_lines
 from shared_core.comparison.records import SettingResult, VerdictKind
 from shared_core.comparison.result import ComparisonResult
-from shared_core.comparison.wording import counted
+from shared_core.wording import counted
 
 _IN_SHORT: Mapping[VerdictKind, str] = {
     "too_few": "too few questions to tell",

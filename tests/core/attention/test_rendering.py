@@ -22,7 +22,7 @@ from tokenizers import (
 from transformers import PreTrainedTokenizer, PreTrainedTokenizerFast
 
 from shared_core.attention.rendering import RenderedPrompt, render_prompt
-from shared_core.attention.scores import Span
+from shared_core.attention.scores import TokenSpan
 from shared_core.generation.templates import ANSWER, KEY_VALUE, PromptTemplate
 from shared_core.generation.tokens import PromptEncoder
 
@@ -171,7 +171,7 @@ documents_of = st.lists(
 )
 
 
-def decoded(encoder: PromptEncoder, prompt: RenderedPrompt, span: Span) -> str:
+def decoded(encoder: PromptEncoder, prompt: RenderedPrompt, span: TokenSpan) -> str:
     return str(
         encoder.tokenizer.decode(prompt.ids[slice(*span)], clean_up_tokenization_spaces=False)
     )
@@ -183,7 +183,7 @@ def spaceless(text: str) -> str:
 
 def places(
     template: PromptTemplate, documents: Sequence[str], labels: Sequence[str]
-) -> tuple[list[Span], list[Span]]:
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Bytes [start, end) of each document with label and separator, and of its text."""
     at = len(template.text.partition("{context}")[0].replace("{question}", QUESTION).encode())
     blocks, texts = [], []
@@ -198,7 +198,10 @@ def places(
 
 
 def owners(
-    encoder: PromptEncoder, prompt: RenderedPrompt, blocks: Sequence[Span], texts: Sequence[Span]
+    encoder: PromptEncoder,
+    prompt: RenderedPrompt,
+    blocks: Sequence[tuple[int, int]],
+    texts: Sequence[tuple[int, int]],
 ) -> tuple[list[int | None], list[int | None]]:
     """Document of each token by content and by block, token by token from the three rules.
 
@@ -234,7 +237,7 @@ def owners(
     return contents, by_block
 
 
-def spelled(spans: Sequence[Span], n: int) -> list[int | None]:
+def spelled(spans: Sequence[TokenSpan], n: int) -> list[int | None]:
     """Which span each of `n` positions is in."""
     out: list[int | None] = [None] * n
     for number, (start, end) in enumerate(spans):

@@ -15,7 +15,7 @@ import numpy as np
 
 from shared_core.comparison.figures import Testing
 from shared_core.comparison.records import Verdict
-from shared_core.comparison.verdict import Evidence, overall_verdict, setting_verdict
+from shared_core.comparison.verdict import VerdictBasis, overall_verdict, setting_verdict
 
 STRATEGIES = ("sequential", "shuffle", "inverse", "u_shape")
 SETTINGS = 2
@@ -60,7 +60,7 @@ def verdict(seed: int, n: int, truth: Truth) -> Verdict:
     compared, tests = testing.compare(outcomes)
     settings = {}
     for number, (against, each) in enumerate(zip(compared, outcomes, strict=True)):
-        evidence = Evidence(
+        basis = VerdictBasis(
             against=against,
             n=n,
             fewest=testing.fewest(tests),
@@ -69,7 +69,7 @@ def verdict(seed: int, n: int, truth: Truth) -> Verdict:
             power=testing.power,
             level=testing.level,
         )
-        settings[f"setting {number}"] = (setting_verdict(evidence), evidence)
+        settings[f"setting {number}"] = (setting_verdict(basis), basis)
     return overall_verdict(settings)
 
 

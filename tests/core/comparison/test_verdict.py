@@ -11,7 +11,7 @@ pytest.importorskip("scipy")
 from scipy import stats
 
 from shared_core.comparison.records import Verdict
-from shared_core.comparison.verdict import Evidence, overall_verdict, setting_verdict
+from shared_core.comparison.verdict import VerdictBasis, overall_verdict, setting_verdict
 from shared_core.evaluation import PairedComparison
 from tests.core.comparison.simulated import Truth, alarmed, covered, shares
 
@@ -38,14 +38,14 @@ def nothing(difference: float = 0.0) -> PairedComparison:
     )
 
 
-def evidence(
+def basis(
     over_ranked: dict[str, PairedComparison],
     over_shuffle: dict[str, PairedComparison] | None = None,
     *,
     n: int = 100,
     needed: int = 480,
-) -> Evidence:
-    """Return the evidence for differences from the ranked order, and from shuffling."""
+) -> VerdictBasis:
+    """Return the basis for differences from the ranked order, and from shuffling."""
     shuffled = over_ranked["shuffle"]
     ranked = PairedComparison(
         difference=-shuffled.difference,
@@ -60,14 +60,14 @@ def evidence(
         if name != "shuffle":
             by_shuffle = (over_shuffle or {}).get(name, nothing())
             against[name] = {"sequential": comparison, "shuffle": by_shuffle}
-    return Evidence(
+    return VerdictBasis(
         against=against, n=n, fewest=9, needed=needed, effect=0.03, power=0.8, level=0.05
     )
 
 
 def test_nothing_shown_keeps_the_ranked_order_and_says_what_would_show_it() -> None:
     """The seed's own finding, for one's own data."""
-    found = setting_verdict(evidence({"shuffle": nothing(), "u_shape": nothing(0.02)}))
+    found = setting_verdict(basis({"shuffle": nothing(), "u_shape": nothing(0.02)}))
     assert found == Verdict(
         kind="no_difference",
         text="keep the ranked order: no strategy is shown to beat it or shuffling here; "
@@ -77,7 +77,7 @@ def test_nothing_shown_keeps_the_ranked_order_and_says_what_would_show_it() -> N
 
 def test_enough_questions_are_said_to_be_enough() -> None:
     """Then the absence of a difference is itself a result."""
-    found = setting_verdict(evidence({"shuffle": nothing()}, n=1000))
+    found = setting_verdict(basis({"shuffle": nothing()}, n=1000))
     assert found.text.endswith(
         "these 1,000 questions would show a difference of 0.03 with a chance of 80% or more"
     )
@@ -86,7 +86,7 @@ def test_enough_questions_are_said_to_be_enough() -> None:
 def test_a_strategy_that_beats_the_shuffle_alone_is_not_said_to_lose_to_it() -> None:
     """The sentence must not claim more than was found."""
     found = setting_verdict(
-        evidence({"shuffle": nothing(), "u_shape": nothing()}, {"u_shape": shown(0.1)})
+        basis({"shuffle": nothing(), "u_shape": nothing()}, {"u_shape": shown(0.1)})
     )
     assert found.kind == "no_difference"
     assert "no strategy is shown to beat it here" in found.text
@@ -95,7 +95,7 @@ def test_a_strategy_that_beats_the_shuffle_alone_is_not_said_to_lose_to_it() -> 
 def test_the_best_of_several_gains_is_named_with_both_baselines() -> None:
     """With its intervals."""
     found = setting_verdict(
-        evidence(
+        basis(
             {"shuffle": nothing(), "inverse": shown(0.06), "u_shape": shown(0.12)},
             {"u_shape": shown(0.1)},
         )
@@ -110,7 +110,7 @@ def test_the_best_of_several_gains_is_named_with_both_baselines() -> None:
 
 def test_a_gain_that_chance_may_have_as_well_says_so() -> None:
     """Beating a bad ranked order is easy."""
-    found = setting_verdict(evidence({"shuffle": nothing(), "u_shape": shown(0.12)}))
+    found = setting_verdict(basis({"shuffle": nothing(), "u_shape": shown(0.12)}))
     assert found.kind == "gain"
     assert found.text.endswith("over the ranked order, though it is not shown to beat shuffling")
 
@@ -122,7 +122,7 @@ def test_a_shuffle_that_beats_the_ranked_order_by_most_is_the_news(
     best: PairedComparison, sure: str
 ) -> None:
     """Whether or not a strategy beats the ranked order too: what is bad is the ranked order."""
-    found = setting_verdict(evidence({"shuffle": shown(0.08), "inverse": best, "u": nothing()}))
+    found = setting_verdict(basis({"shuffle": shown(0.08), "inverse": best, "u": nothing()}))
     assert found.kind == "put_best_elsewhere"
     assert found.strategy is None
     assert found.text == (
@@ -133,13 +133,13 @@ def test_a_shuffle_that_beats_the_ranked_order_by_most_is_the_news(
 
 def test_a_gain_beyond_that_of_the_shuffle_is_a_gain() -> None:
     """The counterpart."""
-    found = setting_verdict(evidence({"shuffle": shown(0.08), "inverse": shown(0.15)}))
+    found = setting_verdict(basis({"shuffle": shown(0.08), "inverse": shown(0.15)}))
     assert (found.kind, found.strategy) == ("gain", "inverse")
 
 
 def test_a_ranked_order_that_beats_the_shuffle_is_worth_keeping() -> None:
     """And the strategies that lose against it are named."""
-    found = setting_verdict(evidence({"shuffle": shown(-0.2), "inverse": shown(-0.1)}))
+    found = setting_verdict(basis({"shuffle": shown(-0.2), "inverse": shown(-0.1)}))
     assert found.kind == "ranked_order_helps"
     assert found.text == (
         "keep the ranked order: it beats shuffling by 0.20 [0.18, 0.22], and no other order is "
@@ -150,7 +150,7 @@ def test_a_ranked_order_that_beats_the_shuffle_is_worth_keeping() -> None:
 
 def test_too_few_questions_bear_no_verdict_of_gain() -> None:
     """Whatever the differences look like."""
-    found = setting_verdict(evidence({"shuffle": nothing(), "u_shape": shown(0.9)}, n=8))
+    found = setting_verdict(basis({"shuffle": nothing(), "u_shape": shown(0.9)}, n=8))
     assert found.kind == "too_few"
     assert "too few questions to tell: 8, where a verdict takes 9; keep" in found.text
     assert "it takes about 480 questions" in found.text
@@ -160,7 +160,7 @@ def test_too_few_questions_bear_no_verdict_of_gain() -> None:
 def test_nothing_is_told_of_orders_where_every_outcome_is_the_same(n: int) -> None:
     """A wrong grader must not look like a finding, nor more of the same questions like a way."""
     found = [
-        setting_verdict(replace(evidence({"shuffle": nothing()}, n=n), alike=alike))
+        setting_verdict(replace(basis({"shuffle": nothing()}, n=n), alike=alike))
         for alike in (0.0, 1.0)
     ]
     assert [each.kind for each in found] == ["all_wrong", "all_right"]
@@ -189,10 +189,10 @@ def test_nothing_is_told_of_orders_where_every_outcome_is_the_same(n: int) -> No
 )
 def test_a_gain_takes_both_the_corrected_test_and_the_interval(weak: PairedComparison) -> None:
     """Either alone is not enough."""
-    assert setting_verdict(evidence({"shuffle": nothing(), "u": weak})).kind == "no_difference"
+    assert setting_verdict(basis({"shuffle": nothing(), "u": weak})).kind == "no_difference"
 
 
-def overall(*parts: Evidence) -> Verdict:
+def overall(*parts: VerdictBasis) -> Verdict:
     return overall_verdict(
         {f"dense, k={k}": (setting_verdict(part), part) for k, part in enumerate(parts, start=5)}
     )
@@ -201,7 +201,7 @@ def overall(*parts: Evidence) -> Verdict:
 def test_settings_without_any_difference_are_one_sentence() -> None:
     """With the number of questions that would do for all of them."""
     found = overall(
-        evidence({"shuffle": nothing()}, needed=200), evidence({"shuffle": nothing()}, needed=700)
+        basis({"shuffle": nothing()}, needed=200), basis({"shuffle": nothing()}, needed=700)
     )
     assert found.kind == "no_difference"
     assert found.text == (
@@ -213,21 +213,21 @@ def test_settings_without_any_difference_are_one_sentence() -> None:
 
 def test_settings_that_are_all_wrong_are_said_once_and_behind_a_finding() -> None:
     """A pipeline may find nothing where another does."""
-    wrong = replace(evidence({"shuffle": nothing()}), alike=0.0)
+    wrong = replace(basis({"shuffle": nothing()}), alike=0.0)
     right = replace(wrong, alike=1.0)
     found = overall(wrong, wrong)
     assert found.kind == "all_wrong"
     assert found.text.endswith("(dense, k=5); likewise in 1 other setting")
     assert overall(wrong, right).text.endswith("nothing of the kind is shown in 1 other setting")
-    assert overall(wrong, evidence({"shuffle": nothing()})).kind == "no_difference"
+    assert overall(wrong, basis({"shuffle": nothing()})).kind == "no_difference"
 
 
 def test_a_gain_in_one_setting_is_told_with_its_place() -> None:
     """And the others are counted."""
     found = overall(
-        evidence({"shuffle": nothing()}),
-        evidence({"shuffle": nothing(), "u_shape": shown(0.1)}),
-        evidence({"shuffle": nothing()}),
+        basis({"shuffle": nothing()}),
+        basis({"shuffle": nothing(), "u_shape": shown(0.1)}),
+        basis({"shuffle": nothing()}),
     )
     assert (found.kind, found.strategy) == ("gain", "u_shape")
     assert "(dense, k=6); nothing of the kind is shown in 2 other settings" in found.text
@@ -235,7 +235,7 @@ def test_a_gain_in_one_setting_is_told_with_its_place() -> None:
 
 def test_the_same_in_many_settings_is_said_once() -> None:
     """A reader wants one sentence."""
-    found = overall(*[evidence({"shuffle": shown(-0.1)})] * 3, evidence({"shuffle": nothing()}))
+    found = overall(*[basis({"shuffle": shown(-0.1)})] * 3, basis({"shuffle": nothing()}))
     assert found.kind == "ranked_order_helps"
     assert found.text.count("beats shuffling") == 1
     assert found.text.endswith(

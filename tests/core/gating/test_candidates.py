@@ -202,7 +202,9 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
     broken[3, 5] = math.nan
     with pytest.raises(ValueError, match="contexts: vector 3 holds a value that is not finite"):
         gate.add(ids, broken, owners, pseudo)
-    with pytest.raises(ValueError, match="dimension 8, those fitted before have 16"):
+    with pytest.raises(
+        ValueError, match="contexts: expected vectors of dimension 16, got dimension 8"
+    ):
         gate.add(["new"], vectors[:1, :8], [], [])
     with pytest.raises(ValueError, match="belongs to 'nobody'"):
         gate.add(["new"], vectors[:1], ["nobody"], pseudo[:1])

@@ -193,7 +193,7 @@ def test_a_gate_decides_after_loading_as_before(
     words: bool, negatives: list[str] | None, tmp_path: Path
 ) -> None:
     """To the last bit and the last word of the reason; another model is refused."""
-    gate = fit_gate(IDS, PASSAGES, VECTORS, embed_all, words=words, negatives=negatives)
+    gate = fit_gate(IDS, PASSAGES, VECTORS, embed_all, coverage=words, negatives=negatives)
     gate.save(tmp_path / "gate")
     loaded = ContextGate.load(tmp_path / "gate", embed=embed_all)
     before = decisions(gate)
@@ -207,7 +207,7 @@ def test_a_gate_decides_after_loading_as_before(
 
 def test_words_go_on_being_counted_after_loading(tmp_path: Path) -> None:
     """As those of the gate that was saved; what was deleted is not kept as a word."""
-    gate = fit_gate(IDS, PASSAGES, VECTORS, embed_all, words=True)
+    gate = fit_gate(IDS, PASSAGES, VECTORS, embed_all, coverage=True)
     assert gate.coverage is not None
     gate.coverage.add(["an unheard-of xylophone"])
     gate.coverage.delete(["an unheard-of xylophone"])
@@ -224,26 +224,30 @@ def test_words_go_on_being_counted_after_loading(tmp_path: Path) -> None:
 
 
 def test_functions_are_not_saved_and_have_to_be_given_again(tmp_path: Path) -> None:
-    """A transform is as it is given; the words of another splitter would be other words."""
+    """A transform is as it is given; the words of another tokeniser would be other words."""
     candidates = fit_gate(IDS, PASSAGES, VECTORS, embed_all).candidates
-    coverage = WordCoverage(str.split)
+    coverage = WordCoverage(tokenizer=str.split)
     coverage.add(PASSAGES)
     gate = ContextGate(candidates=candidates, transform=str.upper, coverage=coverage)
     gate.save(tmp_path / "gate")
-    with pytest.raises(ValueError, match=r"gate counts words of .* your own: give it as split="):
+    with pytest.raises(
+        ValueError, match=r"gate counts words of .* your own: give it as tokenizer="
+    ):
         ContextGate.load(tmp_path / "gate")
-    loaded = ContextGate.load(tmp_path / "gate", transform=str.upper, split=str.split)
+    loaded = ContextGate.load(tmp_path / "gate", transform=str.upper, tokenizer=str.split)
     assert decisions(loaded) == decisions(gate)
-    worded = fit_gate(IDS, PASSAGES, VECTORS, embed_all, words=True)
+    worded = fit_gate(IDS, PASSAGES, VECTORS, embed_all, coverage=True)
     for default in (worded, ContextGate(candidates=candidates)):
         default.save(tmp_path / "gate")
-        with pytest.raises(ValueError, match=r"holds no words of .* your own: leave split= out"):
-            ContextGate.load(tmp_path / "gate", split=str.split)
+        with pytest.raises(
+            ValueError, match=r"holds no words of .* your own: leave tokenizer= out"
+        ):
+            ContextGate.load(tmp_path / "gate", tokenizer=str.split)
 
 
 def test_the_words_are_saved_with_the_gate_that_counts_them_alone(tmp_path: Path) -> None:
     """The fit is the same with and without."""
-    gate = fit_gate(IDS, PASSAGES, VECTORS, embed_all, words=True)
+    gate = fit_gate(IDS, PASSAGES, VECTORS, embed_all, coverage=True)
     gate.save(tmp_path / "gate")
     save(gate.candidates, tmp_path / "candidates")
     assert ContextGate.load(tmp_path / "candidates").coverage is None

@@ -11,8 +11,8 @@ import pytest
 from shared_core import CAUS, HybridIndex, Passage
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.gating import ContextGate, DriftMonitor
-from shared_core.gating.evidence import Embedded, aevidence, cosines, evidence, told
 from shared_core.gating.fitting import as_queries, fit_gate, fit_index
+from shared_core.gating.found_cosines import Embedded, afound_cosines, cosines, found_cosines, told
 from tests.core.gating.words import DIM, IDS, INSIDE, OUTSIDE, PASSAGES, embed
 
 VECTORS = np.array([embed(text) for text in PASSAGES], np.float32)
@@ -108,13 +108,13 @@ async def test_what_is_told_is_not_embedded() -> None:
 
     for details, texts in ((TOLD, ["a", "b"]), ([], [])):
         found = told("hive", details, texts)
-        assert evidence("hive", details, texts, embed) == found
-        assert await aevidence("hive", details, texts, aembed) == found
+        assert found_cosines("hive", details, texts, embed) == found
+        assert await afound_cosines("hive", details, texts, aembed) == found
     assert embedded == []
     for query, untold in (("hive", [{}, {}]), ("dough", TOLD)):
         for found in (
-            evidence(query, untold, ["a", "b"], embed),
-            await aevidence(query, untold, ["a", "b"], aembed),
+            found_cosines(query, untold, ["a", "b"], embed),
+            await afound_cosines(query, untold, ["a", "b"], aembed),
         ):
             assert found == ([1.0, 0.0], ["a", "b"])
     assert len(embedded) == 4
@@ -128,7 +128,7 @@ def test_cosines_are_of_any_length_and_finite() -> None:
         cosines([np.nan, 1.0], [[1.0, 1.0]], 1)
     with pytest.raises(ValueError, match="the passages found: vector 1 holds"):
         cosines([1.0, 1.0], [[1.0, 1.0], [np.inf, 1.0]], 2)
-    with pytest.raises(ValueError, match="vectors have dimension 3, those fitted before have 2"):
+    with pytest.raises(ValueError, match="found: expected vectors of dimension 2, got dimension 3"):
         cosines([1.0, 1.0], [[1.0, 1.0, 1.0]], 1)
 
 
@@ -171,7 +171,7 @@ def test_a_gate_is_fitted_in_one_step() -> None:
         negatives=[f"stone{number}" for number in range(10)],
         policy="median",
         threshold=0.1,
-        words=True,
+        coverage=True,
     )
     assert (other.candidates.similarities.size, other.candidates.background.size) == (11, 10)
     assert (other.candidates.policy, other.candidates.threshold) == ("median", 0.1)
@@ -181,7 +181,7 @@ def test_a_gate_is_fitted_in_one_step() -> None:
 
 def test_a_gate_is_fitted_on_an_index() -> None:
     """As on its passages and vectors; a model to be verified is, and only such a one."""
-    index, options = filled(), {"words": True, "policy": "median", "threshold": 0.1}
+    index, options = filled(), {"coverage": True, "policy": "median", "threshold": 0.1}
     vectors = index.embedded()[1]
     one = fit_gate(IDS, PASSAGES, vectors, embed_all, **options)  # type: ignore[arg-type]
     for verify in (None, embed):

@@ -26,7 +26,6 @@ from shared_core.gating import (
     first_sentences,
     generate_pseudo_queries,
     hyde,
-    identity,
     key_phrases,
     read_pseudo_queries,
     rewriting,
@@ -97,13 +96,20 @@ def test_the_prompt_is_replaceable_and_checked() -> None:
 
 
 def test_pseudo_queries_come_from_a_file(tmp_path: Path) -> None:
-    """An error names the line."""
+    """As other files of JSON lines: a byte order mark does no harm, an error names the line."""
     path = tmp_path / "queries.jsonl"
-    path.write_text('{"id": "p0", "text": "why"}\n\n{"id": "p0", "text": "how"}\n')
-    assert read_pseudo_queries(path) == [("p0", "why"), ("p0", "how")]
-    for bad in ('{"id": "p0"}', "no json", '{"id": "p0", "text": " "}'):
-        path.write_text('{"id": "p0", "text": "why"}\n' + bad)
-        with pytest.raises(ValueError, match="line 2"):
+    first = '{"id": "p0", "text": "why"}\n'
+    for encoding in ("utf-8", "utf-8-sig"):
+        path.write_text(first + '\n{"id": "p0", "text": "how"}\n', encoding)
+        assert read_pseudo_queries(path) == [("p0", "why"), ("p0", "how")]
+    for bad, why in {
+        '{"id": "p0"}': 'no field "text"; it has id',
+        "no json": "Expecting value",
+        "7": "expected an object, got 7",
+        '{"id": "p0", "text": " "}': r'id and text must be texts, not blank, got \["p0", " "\]',
+    }.items():
+        path.write_text(first + bad)
+        with pytest.raises(ValueError, match=f"line 2: {why}"):
             read_pseudo_queries(path)
 
 
@@ -126,8 +132,7 @@ def test_llama_indexs_wrapping_is_taken_off_and_nothing_else() -> None:
 
 
 def test_transforms_ask_the_model_with_the_query() -> None:
-    """Identity asks nobody; an empty answer is an error, not an empty query."""
-    assert identity("q") == "q"
+    """An empty answer is an error, not an empty query."""
     assert rewriting(answering(" <prompt> "), prompt="say {query} {x}")("bees") == "say bees {x}"
     assert "passage" in hyde(answering("<prompt>"))("bees")
     with pytest.raises(GenerationError, match=r"made nothing of the query 'bees'"):

@@ -70,11 +70,11 @@ def test_the_index_is_that_of_the_printed_accuracies(
 def test_a_retriever_takes_one_by_name_and_says_that_it_is_interpolated() -> None:
     """Measured with 20 passages at five slots, used for 10."""
     caus = CAUS(psi="lmsys/longchat-13b-16k", placement="max_relevance")
-    slots, gate = caus.placed(10)
+    slots, gate = caus.slots_and_gate(10)
     assert slots[0] == 0, "this model reads the beginning best"
     assert gate.opened
     assert gate.reason.endswith("(measured with 20 passages, interpolated to 10)")
-    assert caus.placed(20)[1].reason.endswith("exceeds 1.0")
+    assert caus.slots_and_gate(20)[1].reason.endswith("exceeds 1.0")
 
 
 def test_a_profile_of_the_users_own_comes_first() -> None:

@@ -8,21 +8,21 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.gating.vectors import unit_rows
+from shared_core.vectors import unit_rows
 
-Found: TypeAlias = tuple[list[float], list[str]]
+FoundCosines: TypeAlias = tuple[list[float], list[str]]
 """Cosines and texts of passages."""
 
 Embedded: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike]
 """Vectors of a query, shape (dim,), and of passages, shape (n, dim)."""
 
 
-def evidence(
+def found_cosines(
     query: str | None,
     details: Sequence[Mapping[str, Any]],
     texts: Sequence[str],
     embed: Callable[[], Embedded],
-) -> Found:
+) -> FoundCosines:
     """Return the cosines of passages: as they are `told`, else of vectors.
 
     Parameters
@@ -40,23 +40,23 @@ def evidence(
     return told(query, details, texts) or _computed(texts, embed())
 
 
-async def aevidence(
+async def afound_cosines(
     query: str | None,
     details: Sequence[Mapping[str, Any]],
     texts: Sequence[str],
     embed: Callable[[], Awaitable[Embedded]],
-) -> Found:
-    """Do what `evidence` does, with the vectors awaited."""
+) -> FoundCosines:
+    """Do what `found_cosines` does, with the vectors awaited."""
     return told(query, details, texts) or _computed(texts, await embed())
 
 
-def _computed(texts: Sequence[str], embedded: Embedded) -> Found:
+def _computed(texts: Sequence[str], embedded: Embedded) -> FoundCosines:
     return cosines(*embedded, len(texts)), [*texts]
 
 
 def told(
     query: str | None, details: Sequence[Mapping[str, Any]], texts: Sequence[str]
-) -> Found | None:
+) -> FoundCosines | None:
     """Return what the explanations of passages tell of their cosines to a query.
 
     Parameters
@@ -96,8 +96,8 @@ def cosines(query: npt.ArrayLike, vectors: npt.ArrayLike, count: int) -> list[fl
     ValueError
         If a vector is not finite, or the shapes do not fit.
     """
-    (unit,) = unit_rows(np.asarray(query)[None], 1, None, "the query")
-    passages = unit_rows(vectors, count, unit.size, "the passages found")
+    (unit,) = unit_rows(np.asarray(query)[None], 1, "the query")
+    passages = unit_rows(vectors, count, "the passages found", dim=unit.size)
     # Each row by itself, so that equal passages are equally similar.
     similarities: list[float] = np.vecdot(passages, unit).tolist()
     return similarities

@@ -1,4 +1,4 @@
-"""How the tables look: in a terminal, the paper's figures beside ours, and as JSON."""
+"""Tables I to III of CAUS: in a terminal, the paper's figures beside ours, and as JSON."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _row(row: Measured) -> dict[str, Any]:
         "name": row.configuration.name,
         "alpha": caus.alpha,
         "k": caus.k,
-        "placement": caus.applied.name,
+        "placement": caus.placement_in_force.name,
         "gate": caus.gate.reason,
         "means": {name: float(each.mean()) for name, each in values.items()},
         "intervals": {name: interval(each) for name, each in values.items()},

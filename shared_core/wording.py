@@ -20,6 +20,11 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
+def shortened(text: str, most: int) -> str:
+    """Return the beginning of a text, at most `most` characters, with ... where it goes on."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 def visible(text: str) -> str:
     r"""Return a text with its control characters written out, as ``\x1b``.
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-T = TypeVar("T")
+from shared_core.checking import SHOWN
+from shared_core.wording import shortened
 
-_MOST = 80
-"""Characters of a value that an error shows."""
+T = TypeVar("T")
 
 
 def read_lines(path: Path, parse: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
@@ -34,7 +34,8 @@ def read_lines(path: Path, parse: Callable[[Mapping[str, Any]], T]) -> Iterator[
 def _object(line: str) -> Mapping[str, Any]:
     if line.lstrip().startswith("["):
         raise ValueError(
-            f"expected one object a line (JSON Lines), not one array, got {shortened(line.strip())}"
+            f"expected one object a line (JSON Lines), not one array, got "
+            f"{shortened(line.strip(), SHOWN)}"
         )
     data = json.loads(line)
     if not isinstance(data, Mapping):
@@ -51,9 +52,4 @@ def check_fields(data: Mapping[str, Any], names: Sequence[str]) -> None:
 
 def shown(value: Any) -> str:
     """Return a value as JSON, shortened for an error."""
-    return shortened(json.dumps(value, ensure_ascii=False))
-
-
-def shortened(text: str) -> str:
-    """Return as much of a text as an error shows."""
-    return text if len(text) <= _MOST else f"{text[: _MOST - 3]}..."
+    return shortened(json.dumps(value, ensure_ascii=False), SHOWN)
