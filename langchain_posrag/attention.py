@@ -22,6 +22,7 @@ from typing_extensions import override
 
 from langchain_posrag.documents import copy_of
 from shared_core.attention.method import AttentionMethod
+from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
@@ -81,9 +82,9 @@ class AttentionOptions(BaseModel):
         """The core's method with the present options."""
         return AttentionMethod(
             model=self.model,
-            estimator=self.estimator,
-            placement=self.placement,
-            template=self.template,
+            two_rounds=TwoRound(
+                estimator=self.estimator, placement=self.placement, template=self.template
+            ),
         )
 
 

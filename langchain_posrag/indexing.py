@@ -117,10 +117,7 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
 
 
 def _checked(documents: Iterable[Document]) -> list[Document]:
-    check_several(documents, "documents", Document)
-    listed = [*documents]
-    check_each(listed, "documents", Document, "; from_texts takes texts")
-    return listed
+    return check_each(documents, "documents", Document, "; from_texts takes texts")
 
 
 def _given(ids: list[str] | None) -> list[str]:

@@ -156,8 +156,7 @@ class TwoRoundChain(AttentionOptions, RunnableSerializable[Asked, Answered]):
             Case(question=question, documents=[each.page_content for each in documents])
             for question, documents in asked
         ]
-        with self.model.alone() as model:
-            found = self.method.run(model, cases)
+        found = self.method.answer(cases)
         return [
             self._output(documents, placed)
             for (_, documents), placed in zip(asked, found, strict=True)

@@ -18,6 +18,7 @@ from pydantic import BeforeValidator, PlainValidator
 from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode, explanation, moved
 from shared_core.attention.method import AttentionMethod
+from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
@@ -105,9 +106,9 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
         """Check the options."""
         self._method = AttentionMethod(
             model=self.model,
-            estimator=self.estimator,
-            placement=self.placement,
-            template=self.template,
+            two_rounds=TwoRound(
+                estimator=self.estimator, placement=self.placement, template=self.template
+            ),
             curve=self.curve,
         )
 

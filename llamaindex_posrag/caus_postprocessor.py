@@ -142,7 +142,7 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
             evidence=self.evidence,
         )
 
-    def _top_n(self, nodes: Sequence[NodeWithScore]) -> int:
+    def _announced_size(self, nodes: Sequence[NodeWithScore]) -> int:
         return self.k
 
     def _processed(

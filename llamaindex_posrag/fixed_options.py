@@ -22,10 +22,8 @@ class FixedOptionsPostprocessor(BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        top_n, name = self._top_n(nodes), self.class_name()
-        with reranking(
-            self.callback_manager, nodes, query_bundle, top_n=top_n, name=name
-        ) as result:
+        size, name = self._announced_size(nodes), self.class_name()
+        with reranking(self.callback_manager, nodes, query_bundle, top_n=size, name=name) as result:
             result.extend(self._processed(nodes, query_bundle))
         return result
 
@@ -34,7 +32,7 @@ class FixedOptionsPostprocessor(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         raise NotImplementedError  # not abstract: LlamaIndex would trace it as a span of its own
 
-    def _top_n(self, nodes: Sequence[NodeWithScore]) -> int:
+    def _announced_size(self, nodes: Sequence[NodeWithScore]) -> int:
         return len(nodes)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:

@@ -34,7 +34,7 @@ from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import arranged, explanation, to_passage
 from llamaindex_posrag.persistence import complete, decode_node, encode_node
 from shared_core import CAUS, Arrangement, HybridIndex
-from shared_core.checking import check_each, check_several
+from shared_core.checking import check_each
 from shared_core.errors import IndexFormatError
 from shared_core.index.bm25 import Variant
 from shared_core.index.dense import Dense, Metric
@@ -183,8 +183,7 @@ class CAUSRetriever(ObjectRetriever):
             If one is no node, two share an id, metadata cannot be copied, or an embedding is NaN,
             infinite or of another dimension.
         """
-        check_several(nodes, "nodes", BaseNode)
-        check_each(nodes, "nodes", BaseNode)
+        nodes = check_each(nodes, "nodes", BaseNode)
         passages = [to_passage(node) for node in nodes]
         check_passages(passages)
         vectors = embed_nodes(self.embed_model, nodes, show_progress=show_progress)

@@ -22,6 +22,7 @@ from llamaindex_posrag.attention import text_of
 from llamaindex_posrag.nodes import moved
 from shared_core.attention.answering import Case, PlacedAnswer
 from shared_core.attention.method import AttentionMethod
+from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
 
@@ -83,9 +84,7 @@ class TwoRoundQueryEngine(BaseQueryEngine):
         self._retriever = retriever
         self._method = AttentionMethod(
             model=LocalModel.of(model),
-            estimator=estimator,
-            placement=placement,
-            template=template,
+            two_rounds=TwoRound(estimator=estimator, placement=placement, template=template),
         )
 
     @property
@@ -114,8 +113,7 @@ class TwoRoundQueryEngine(BaseQueryEngine):
         with self.callback_manager.event(CBEventType.SYNTHESIZE, payload=payload) as event:
             texts = [text_of(node) for node in nodes]
             case = Case(question=query_bundle.query_str, documents=texts)
-            with self._method.model.alone() as model:
-                found = self._method.run(model, [case])[0]
+            (found,) = self._method.answer([case])
             response = self._response(nodes, found)
             response.source_nodes.extend(additional_source_nodes or [])
             event.on_end(payload={EventPayload.RESPONSE: response})

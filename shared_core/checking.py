@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar, get_args
 
 import numpy as np
@@ -14,15 +14,16 @@ SHOWN = 80
 """Characters of a value that a message shows at most."""
 
 Choice = TypeVar("Choice")
+Item = TypeVar("Item")
 
 
 def check_count(value: int, name: str, least: int = 1) -> int:
-    """Return `value` as an ``int``, at most ``sys.maxsize``.
+    """Return `value` as an ``int``, capped at ``sys.maxsize``.
 
     Raises
     ------
     ValueError
-        If it is no integer >= `least`, as a bool or a float is none; the message names it.
+        If it is not an integer >= `least`; bools and floats are not. The message names it.
     """
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
@@ -84,13 +85,23 @@ def check_distinct(name: str, values: Sequence[object]) -> None:
             raise ValueError(f"{name} must differ, got {value!r} twice")
 
 
-def check_each(values: Sequence[object], name: str, kind: type, hint: str = "") -> None:
-    """Raise ValueError, with a `hint` at the way out, if one of `values` is of another class."""
-    for at, value in enumerate(values):
+def check_each(values: Iterable[Item], name: str, kind: type, hint: str = "") -> list[Item]:
+    """Return values as a list.
+
+    Raises
+    ------
+    ValueError
+        If they are one instead of several (`check_several`), or one of them is of another class
+        than `kind`; the message ends with the `hint`.
+    """
+    check_several(values, name, kind)
+    listed = [*values]
+    for at, value in enumerate(listed):
         if not isinstance(value, kind):
             raise ValueError(
                 f"{name}[{at}] must be a {kind.__name__}, got {shortened(repr(value), SHOWN)}{hint}"
             )
+    return listed
 
 
 def check_several(value: object, name: str = "ids", one: type = str) -> None:

@@ -17,7 +17,7 @@ def copier(name: Callable[[Owner], str]) -> Callable[[Mapping[Any, Any], Owner],
     Parameters
     ----------
     name
-        Tells an error whose metadata they are, as in ``"document 'a'"``.
+        Owner of metadata to what an error calls it, such as ``"document 'a'"``.
 
     Returns
     -------

@@ -27,9 +27,6 @@ class IndexFormatError(PosragError):
 class CorruptIndexError(IndexFormatError):
     """A file of the index is missing, truncated or altered; nothing was loaded."""
 
-    def __str__(self) -> str:
-        return f"{super().__str__()}; restore the folder from a copy, or build it anew"
-
 
 class EmbeddingMismatchError(PosragError):
     """The embedding model at hand is not the one the index was built with."""

@@ -145,10 +145,11 @@ def _spanned(passage: Passage, span: Span) -> Passage:
 
 
 def similarities(scores: Sequence[float | None], *, higher_is_better: bool = True) -> list[float]:
-    """Return the scores of seeds from any retriever, none of them missing; distances negated.
+    """Return one finite score for each seed from any retriever, higher is better.
 
-    One that is missing, None or NaN, counts as the lowest of the others. If all are, the order
-    tells: the first of n has 1, the last ``1 / n``.
+    Distances (``higher_is_better=False``) are negated. A score that is missing, None or NaN, counts
+    as the lowest of the others. If all are, the order tells: the first of n has 1, the last
+    ``1 / n``.
 
     Raises
     ------

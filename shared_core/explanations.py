@@ -11,8 +11,8 @@ _OF_A_SLOT = frozenset({"rank", "slot", "placement", "psi", "gate", "reason", "e
 
 
 TELLING = 4
-"""From so many passages on, ascending slots count as an earlier placement: by chance, 1 of 24
-orders ascends.
+"""Fewest passages whose ascending slots are taken for an earlier placement: by chance, only 1 in
+24 orders of 4 ascends.
 """
 
 

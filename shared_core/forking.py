@@ -1,4 +1,7 @@
-"""What a forked process needs, where the threads of its parent do not exist: locks and the like."""
+"""Keeps locks, thread pools and half-made changes usable in a forked process.
+
+The threads of its parent do not exist there.
+"""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class GateDecision:
     reason: str
 
     def explain(self) -> dict[str, Any]:
-        """Return the decision as what explains a passage tells it; ``gate``: open or shut."""
+        """Return ``psi``, ``gate`` ("open" or "shut") and ``reason``, as every passage has them."""
         return {
             "psi": self.psi,
             "gate": "open" if self.opened else "shut",

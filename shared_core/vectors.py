@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -31,7 +33,14 @@ def l2_normalized(vectors: npt.ArrayLike) -> Vectors:
     return np.asarray(np.divide(rows, lengths, out=rows, where=lengths > 0))
 
 
-def unit_rows(vectors: npt.ArrayLike, count: int, what: str, *, dim: int | None = None) -> Vectors:
+def unit_rows(
+    vectors: npt.ArrayLike,
+    count: int,
+    what: str,
+    *,
+    dim: int | None = None,
+    names: Sequence[str] = (),
+) -> Vectors:
     """Return vectors as unit rows, shape (count, dim), as `l2_normalized` does.
 
     Parameters
@@ -44,6 +53,8 @@ def unit_rows(vectors: npt.ArrayLike, count: int, what: str, *, dim: int | None 
         Whose they are, for the error.
     dim
         The dimension they must have; None: any.
+    names
+        What each row belongs to, for the error; by default its number.
 
     Raises
     ------
@@ -61,7 +72,8 @@ def unit_rows(vectors: npt.ArrayLike, count: int, what: str, *, dim: int | None 
             "come from one embedding model"
         )
     for row in np.flatnonzero(~np.isfinite(rows).all(axis=1)).tolist():
-        raise ValueError(f"{what}: vector {row} holds a value that is not finite")
+        of = f" of {names[row]}" if names else f" {row}"
+        raise ValueError(f"{what}: vector{of} holds a value that is not finite")
     return l2_normalized(rows)
 
 

@@ -15,13 +15,15 @@ from shared_core.sensitivity.curve import PositionalCurve
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttentionMethod(TwoRound):
-    """Two rounds with the model that makes them.
+class AttentionMethod:
+    """A model, and how it places.
 
     Attributes
     ----------
     model
         The model.
+    two_rounds
+        What makes a text relevant, where it is put then, and the prompt.
     curve
         What the model attends to by position. With it nothing is asked of the model: the texts
         are ranked as they come.
@@ -33,12 +35,17 @@ class AttentionMethod(TwoRound):
     """
 
     model: LocalModel
+    two_rounds: TwoRound
     curve: PositionalCurve | None = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.curve is not None:
             self._one_round(self.curve)
+
+    def answer(self, cases: Sequence[Case]) -> list[PlacedAnswer]:
+        """Answer in two rounds, as `TwoRound.run` does with the model."""
+        with self.model.alone() as model:
+            return self.two_rounds.run(model, cases)
 
     def place(
         self, texts: Sequence[str], question: str | None
@@ -62,15 +69,15 @@ class AttentionMethod(TwoRound):
             )
         case = Case(question=question, documents=texts)
         with self.model.alone() as model:
-            found = self.first(model, [case])[0]
+            found = self.two_rounds.first(model, [case])[0]
         return found.order, self.explain(found)
 
     def explain(self, found: PlacedAnswer) -> list[dict[str, Any]]:
         """Return rank, slot, score, placement and estimator of each slot, JSON-able."""
         ranks = {document: rank for rank, document in enumerate(ranking_of(found.scores))}
         shared = {
-            "placement": self.placement,
-            "estimator": self.estimator,
+            "placement": self.two_rounds.placement,
+            "estimator": self.two_rounds.estimator,
         }
         return [
             {"rank": ranks[document], "slot": slot, "score": found.scores[document], **shared}
@@ -83,8 +90,9 @@ class AttentionMethod(TwoRound):
         case = Case(question=question, documents=texts)
         with self.model.alone() as model:
             order = self._one_round(curve).order(model, case, range(len(texts)))
-        shared = {"placement": self.placement, "curve": curve.model}
+        shared = {"placement": self.two_rounds.placement, "curve": curve.model}
         return order, [{"rank": rank, "slot": slot, **shared} for slot, rank in enumerate(order)]
 
     def _one_round(self, curve: PositionalCurve) -> OneRound:
-        return OneRound(placement=self.placement, curve=curve, template=self.template)
+        rounds = self.two_rounds
+        return OneRound(placement=rounds.placement, curve=curve, template=rounds.template)

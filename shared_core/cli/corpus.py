@@ -97,7 +97,8 @@ def _load(
         journal.clear()
         return None
     except IndexFormatError as error:
-        console.say(f"The cached index cannot be read ({error}): building it again.")
+        cause = error.__cause__ or error  # without the way out: it is taken here
+        console.say(f"The cached index cannot be read ({cause}): building it again.")
         return None
     console.say(told)
     return index

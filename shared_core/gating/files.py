@@ -37,6 +37,8 @@ Fit: TypeAlias = tuple[Fitted, Policy, float]
 
 _OF_BACKGROUND = ("questions", "similarities", "contexts", "left_out")
 
+_WAY_OUT = "restore the file from a copy, or fit the gate anew"
+
 _STRAY = "allow_pickle"
 """An array that earlier versions wrote with numpy before 2.2, and did not count in the digest."""
 
@@ -145,7 +147,9 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
             arrays = {name: file[name] for name in file.files if name != _STRAY}
         about = json.loads(arrays.pop("manifest").tobytes())
     except (zipfile.BadZipFile, ValueError, EOFError, KeyError, OSError, AttributeError) as error:
-        raise CorruptIndexError(f"{path} cannot be read as a saved gate: {error}") from error
+        raise CorruptIndexError(
+            f"{path} cannot be read as a saved gate: {error}; {_WAY_OUT}"
+        ) from error
     if not isinstance(about, dict) or about.get("kind") != KIND:
         raise IndexFormatError(f"{path} does not hold a saved gate")
     if about.get("format") not in (1, FORMAT):
@@ -154,7 +158,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         )
     digest = about.pop("digest", None)
     if digest != _digest(about, arrays):
-        raise CorruptIndexError(f"{path} is not what was saved: its digest differs")
+        raise CorruptIndexError(f"{path} is not what was saved: its digest differs; {_WAY_OUT}")
     return about, arrays
 
 

@@ -55,8 +55,8 @@ def fit_gate(
         Embeds queries, see `as_queries`.
     pseudo_queries
         Pairs of a passage's id and a question it answers, as `read_pseudo_queries` reads them;
-        by default the `key_phrases` of each passage. Where there is a `transform`, they should
-        have gone the same way.
+        by default the `key_phrases` of each passage. With a `transform`, give questions
+        that were transformed in the same way.
     negatives
         Questions the passages do not answer, in place of `EVERYDAY_QUESTIONS`.
     policy, threshold

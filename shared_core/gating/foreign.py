@@ -37,9 +37,10 @@ class Known:
 def foreign_questions(
     embed: Embed | None, negatives: npt.ArrayLike | None
 ) -> tuple[Background | None, Known | None]:
-    """Embed the foreign questions: the background of a still empty corpus, and a known text.
+    """Embed questions that the corpus does not answer.
 
-    By the text, which comes with its vector, the model can be checked later.
+    Returns the background made of them, for a corpus that is still empty, and one text with its
+    vector, by which the model can be recognised later.
 
     Parameters
     ----------

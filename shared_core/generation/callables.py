@@ -13,7 +13,7 @@ from shared_core.generation.identity import identity_of, model_identity, source_
 from shared_core.lazy import cached_property
 
 GROUP = "posrag.models"
-"""Entry points named after a framework's package; what each loads wraps its models."""
+"""Group of entry points, named after a framework's package: each loads what wraps its models."""
 
 
 @dataclass(frozen=True)

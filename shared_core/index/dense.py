@@ -95,7 +95,7 @@ class DenseView:
             If the shape is wrong, or a value is NaN or infinite.
         """
         try:
-            matrix = _as_floats(vectors)
+            matrix = _as_floats(vectors, "the embeddings are")
         except ValueError as error:
             raise _uneven(vectors, names) or error from None
         if matrix.ndim != 2 or matrix.shape[0] != len(names) or matrix.shape[1] == 0:
@@ -121,7 +121,9 @@ class DenseView:
         """
         unit = self._scaled(vector) if kernels.built else None
         if unit is None:
-            query = _as_floats(vector).astype(np.float32, order="C")  # as kernels take it
+            query = _as_floats(vector, "the embedding of the query is").astype(
+                np.float32, order="C"
+            )  # as kernels take it
             unit = self._scaled(query)
             if unit is None:
                 unit = self.checked(query[None], ["the query"]).reshape(-1)
@@ -243,17 +245,20 @@ class DenseView:
         return empty.extended(kept) if len(kept) else empty.stored(kept, None)
 
 
-def _as_floats(vectors: npt.ArrayLike) -> Vectors:
+def _as_floats(vectors: npt.ArrayLike, they_are: str) -> Vectors:
     """Return an array of float32, in which what is too large is infinite."""
     try:
         with np.errstate(over="ignore"):
             return np.asarray(vectors, np.float32)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"the embeddings are not numbers of one shape: {error}") from error
+        raise ValueError(f"{they_are} not numbers of one shape: {error}") from error
 
 
 def _uneven(vectors: npt.ArrayLike, names: Sequence[str]) -> ValueError | None:
-    """Return what to say of embeddings of several dimensions; None if they are of one, or none."""
+    """Return an error that names the first embedding whose dimension is not the first one's.
+
+    None if all are equal, or it cannot be told.
+    """
     try:
         sizes = [len(vector) for vector in vectors]  # type: ignore[arg-type, union-attr]
     except TypeError:

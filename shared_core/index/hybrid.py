@@ -405,7 +405,7 @@ class HybridIndex:
 
 
 def check_passages(passages: Sequence[Passage]) -> None:
-    """Raise ValueError if an id or a text is none, or an id occurs twice among the passages.
+    """Raise ValueError if an id is no string or empty, a text is no string, or an id occurs twice.
 
     An adapter calls it before it embeds them; `HybridIndex.add` does so in any case.
     """

@@ -76,7 +76,10 @@ class PassageNeighbours:
             finite.
         """
         passages = list(passages)
-        matrix = None if vectors is None else unit_rows(vectors, len(passages), "the passages")
+        names = [repr(passage.id) for passage in passages]
+        matrix = None
+        if vectors is not None:
+            matrix = unit_rows(vectors, len(passages), "the passages", names=names)
         table = PlaceTable(reader)
         table.grow(passages, range(len(passages)), len(passages))
         rows: dict[str, int] = {}

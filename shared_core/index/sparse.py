@@ -257,7 +257,7 @@ class BM25Index:
         rows
             The row of each text; None for one that is not in the index.
         text_at
-            Position in `rows` to the text; asked for texts without a row alone.
+            Returns the text at a position of `rows`; called only where `rows` holds None.
 
         Returns
         -------
@@ -271,12 +271,14 @@ class BM25Index:
             If there is no such row.
         """
         prepared = self.query(query)
+        foreign = [at for at, row in enumerate(rows) if row is None]
+        if not foreign:
+            return _exact(prepared, rows)  # type: ignore[arg-type]
         scores = np.empty(len(rows))
-        known = np.array([row is not None for row in rows], np.bool_)
+        known = np.ones(len(rows), np.bool_)
+        known[foreign] = False
         scores[known] = _exact(prepared, [row for row in rows if row is not None])
-        foreign = (~known).nonzero()[0].tolist()
-        if foreign:
-            scores[foreign] = prepared.weigh([text_at(at) for at in foreign])
+        scores[foreign] = prepared.weigh([text_at(at) for at in foreign])
         return scores
 
 

@@ -106,6 +106,14 @@ def _describe(state: State) -> dict[str, Any]:
 
 def load_state(folder: Path, tokenizer: Tokenizer | None, decode: Coder | None) -> Loaded:
     """Read what `save_state` wrote; see `HybridIndex.load`."""
+    try:
+        return _load(folder, tokenizer, decode)
+    except CorruptIndexError as error:
+        way_out = "restore the folder from a copy, or build the index anew"
+        raise CorruptIndexError(f"{error}; {way_out}") from error
+
+
+def _load(folder: Path, tokenizer: Tokenizer | None, decode: Coder | None) -> Loaded:
     path = folder / MANIFEST
     if not path.is_file():
         what = f"it has no {MANIFEST}" if folder.is_dir() else "there is no such folder"
@@ -196,11 +204,9 @@ def _check_target(folder: Path) -> None:
     if (folder / MANIFEST).is_file():
         try:
             read_manifest(folder / MANIFEST)
-        except CorruptIndexError:
-            if ours:
-                return
-            raise
         except IndexFormatError as error:
+            if ours and isinstance(error, CorruptIndexError):
+                return
             raise IndexFormatError(f"{error}; give a new or empty folder") from error
         return
     foreign = [name for name in entries if name not in ours]

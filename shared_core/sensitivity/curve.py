@@ -96,7 +96,10 @@ class PositionalCurve:
             if len(band) != len(scores):
                 raise ValueError(f"band has {len(band)} intervals for {len(scores)} scores")
             object.__setattr__(self, "band", band)
-        intervals = {name: checked_interval(each, name) for name, each in self.intervals.items()}
+        intervals = {
+            name: checked_interval(each, f"intervals[{name!r}]")
+            for name, each in self.intervals.items()
+        }
         object.__setattr__(self, "intervals", intervals)
 
     @property

@@ -21,7 +21,7 @@ _DISTRIBUTIONS = {
 
 
 class Provenance(TypedDict):
-    """The fields of that name of a `PositionProfile` and of a `PositionalCurve`."""
+    """Fields that `PositionProfile` and `PositionalCurve` share."""
 
     k: int
     template: str
@@ -35,7 +35,7 @@ class Provenance(TypedDict):
 def provenance(
     *, k: int, template: PromptTemplate, task: str | None, seed: int, identity: str
 ) -> Provenance:
-    """Return what a measurement that ends now, in UTC and to the second, was made with."""
+    """Return what a measurement was made with, dated now (UTC, to the second)."""
     return Provenance(
         k=k,
         template=template.text,

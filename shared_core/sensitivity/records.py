@@ -1,4 +1,4 @@
-"""What was measured of a model: frozen dataclasses, in JSON files that its name finds."""
+"""What was measured of a model: saved and loaded as JSON files that its name finds."""
 
 from __future__ import annotations
 
@@ -35,10 +35,14 @@ def check_model(name: object) -> None:
 
 def checked_interval(bounds: Sequence[float], name: str) -> Interval:
     """Return bounds as floats; raise ValueError unless they are (lower, upper)."""
-    floats = tuple(float(bound) for bound in bounds)
-    if len(floats) != 2 or not floats[0] <= floats[1]:
-        raise ValueError(f"{name} must be (lower, upper), got {floats}")
-    return floats[0], floats[1]
+    try:
+        lower, upper = map(float, bounds)
+        ordered = lower <= upper
+    except (TypeError, ValueError):
+        ordered = False
+    if not ordered:
+        raise ValueError(f"{name} must be (lower, upper), got {bounds!r}")
+    return lower, upper
 
 
 def profile_folder() -> Path:
@@ -83,7 +87,7 @@ def write_record(record: DataclassInstance, path: Path) -> Path:
 
 
 def find_record(cls: type[Record], name: str | Path, saved: Path, *, what: str) -> Record | None:
-    """Read a record by its path, else from where one of that name is saved; None without either.
+    """Read the record at the path `name`, else the one at `saved`; None if there is neither.
 
     Raises
     ------

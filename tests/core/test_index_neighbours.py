@@ -281,6 +281,10 @@ def test_passages_in_memory_are_known_by_id_or_by_place() -> None:
         ValueError, match=r"the passages: expected 18 vectors, got an array of shape \(17, 8\)"
     ):
         PassageNeighbours.of(passages(), KEYS, vectors(17))
+    broken = vectors(18)
+    broken[1, 3] = np.nan
+    with pytest.raises(ValueError, match="vector of 'a1' holds a value that is not finite"):
+        PassageNeighbours.of(passages(), KEYS, broken)
 
 
 def test_a_row_that_the_table_never_saw_is_not_there() -> None:

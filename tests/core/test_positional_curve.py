@@ -128,11 +128,11 @@ def test_a_curve_is_a_value() -> None:
         ),
         (
             lambda: PositionalCurve(model="m", scores=(1.0,), n=1, intervals={"end": (2.0, 1.0)}),
-            r"end must be \(lower, upper\), got \(2\.0, 1\.0\)",
+            r"intervals\['end'\] must be \(lower, upper\), got \(2\.0, 1\.0\)",
         ),
         (
             lambda: PositionalCurve(model="m", scores=(1.0,), n=1, intervals={"end": (1.0,)}),  # type: ignore[dict-item]
-            r"end must be \(lower, upper\), got \(1\.0,\)",
+            r"intervals\['end'\] must be \(lower, upper\), got \(1\.0,\)",
         ),
     ],
 )

@@ -216,6 +216,7 @@ async def test_one_where_several_are_wanted(
     with pytest.raises(ValueError, match=r"got the Document\(id='x'"):
         await retriever.aadd_documents(document)
     assert retriever.get(["x"]) == []
+    assert retriever.add_documents(Document("gelu", id=id) for id in "xy") == ["x", "y"]
 
 
 @pytest.mark.parametrize(

@@ -466,6 +466,12 @@ def test_one_node_is_no_list_of_nodes(retriever: CAUSRetriever, nodes: Any) -> N
         retriever.add_nodes(nodes)
 
 
+def test_nodes_may_come_one_by_one(retriever: CAUSRetriever) -> None:
+    """A generator is read once, and nothing of it is lost."""
+    assert retriever.add_nodes(TextNode(id_=id, text="x") for id in "yz") == ["y", "z"]
+    assert len(CAUSRetriever.from_nodes(iter(corpus()), WordEmbedding()).index) == len(corpus())
+
+
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [

@@ -121,7 +121,9 @@ def test_a_damaged_file_is_refused(small: VectorCandidates, tmp_path: Path) -> N
         arrays = {name: file[name] for name in file.files}
     arrays["similarities"] = arrays["similarities"] + 0.1
     np.savez(path, **arrays)
-    with pytest.raises(CorruptIndexError, match="digest differs"):
+    with pytest.raises(
+        CorruptIndexError, match="digest differs; restore the file from a copy, or fit"
+    ):
         load(path)
 
 
