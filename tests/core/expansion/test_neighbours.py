@@ -149,5 +149,7 @@ def test_continuity_does_not_see_lengths(size: float) -> None:
 
 def test_a_vector_that_is_not_finite_is_refused() -> None:
     """A cosine of NaN would be the score of a span."""
-    with pytest.raises(ValueError, match="the passages: vector 1 holds a value that is not finite"):
+    with pytest.raises(
+        ValueError, match="the passages: vector of 'd1' holds a value that is not finite"
+    ):
         neighbours_of(CHUNKS[:2], np.array([[1, 2], [0, np.nan]]))
