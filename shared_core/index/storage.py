@@ -155,7 +155,7 @@ def _check_tokenizer(folder: Path, built_with: str, given: Tokenizer | None) -> 
     warnings.warn(
         f"{folder} was built with the tokenizer {built_with} and is loaded with {name}; "
         "they must split alike",
-        stacklevel=4,
+        stacklevel=5,  # the caller of `HybridIndex.load`
     )
 
 

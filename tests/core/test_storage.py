@@ -342,3 +342,15 @@ def test_saving_and_loading_a_corpus_of_unicode_words(tmp_path: Path) -> None:
     loaded = HybridIndex.load(tmp_path)
     for text in ("東京", "МИР", "größe w1"):
         assert loaded.search(text, QUERY) == index.search(text, QUERY)
+
+
+def test_another_tokenizer_is_warned_of_where_the_index_is_loaded(tmp_path: Path) -> None:
+    """Its name differs; whether it splits alike, nobody knows."""
+
+    def other(text: str) -> list[str]:
+        return text.split()
+
+    HybridIndex(tokenizer=str.split).save(tmp_path)
+    with pytest.warns(UserWarning, match="they must split alike") as warned:
+        HybridIndex.load(tmp_path, tokenizer=other)
+    assert [warning.filename for warning in warned] == [__file__]
