@@ -55,7 +55,7 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
             f"got index={index!r} and embeddings={embeddings!r}"
         )
 
-    def add_documents(self, documents: Sequence[Document]) -> list[str]:
+    def add_documents(self, documents: Iterable[Document]) -> list[str]:
         """Add documents, or replace those whose id is there, and return their ids.
 
         Raises
@@ -67,7 +67,7 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
         """
         return self._legs.add(_checked(documents))
 
-    async def aadd_documents(self, documents: Sequence[Document]) -> list[str]:
+    async def aadd_documents(self, documents: Iterable[Document]) -> list[str]:
         """Do what `add_documents` does, with the embedding and the store awaited."""
         return await self._legs.aadd(_checked(documents))
 

@@ -82,10 +82,9 @@ class RetrieverLifecycle(IndexedDocuments):
             If an option is unknown or out of range, `documents` is one instead of several, an id
             occurs twice, or an embedding is NaN, infinite or of another dimension.
         """
-        check_several(documents, "documents", Document)
         index = HybridIndex(metric=metric, dense=dense, variant=variant, tokenizer=tokenizer)
         retriever = cls(index=index, embeddings=embeddings, **options)
-        retriever.add_documents(list(documents))
+        retriever.add_documents(documents)
         return retriever
 
     @classmethod

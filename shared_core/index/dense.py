@@ -121,9 +121,8 @@ class DenseView:
         """
         unit = self._scaled(vector) if kernels.built else None
         if unit is None:
-            query = _as_floats(vector, "the embedding of the query is").astype(
-                np.float32, order="C"
-            )  # as kernels take it
+            query = _as_floats(vector, "the embedding of the query is")
+            query = query.astype(np.float32, order="C")  # a plain array, as kernels take it
             unit = self._scaled(query)
             if unit is None:
                 unit = self.checked(query[None], ["the query"]).reshape(-1)

@@ -76,9 +76,9 @@ class PassageNeighbours:
             finite.
         """
         passages = list(passages)
-        names = [repr(passage.id) for passage in passages]
         matrix = None
         if vectors is not None:
+            names = [repr(passage.id) for passage in passages]
             matrix = unit_rows(vectors, len(passages), "the passages", names=names)
         table = PlaceTable(reader)
         table.grow(passages, range(len(passages)), len(passages))
