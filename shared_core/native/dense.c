@@ -9,6 +9,8 @@
 
 #define WIDEST 65536        /* dimensions of bytes whose products fit into 32 bits */
 #define LONG_SCAN (1 << 22) /* products from which other threads may run meanwhile */
+#define LINE 64             /* bytes of memory that are read at once */
+#define SEVERAL 8           /* queries that are multiplied with a row of bytes together */
 
 /* Copy a list of floats, or an array of one dimension, into `dim` float32; return whether it is one
  * and has as many. */
@@ -146,29 +148,37 @@ typedef struct {
     int16_t *words;
 } Rounded;
 
-/* Products of rows of bytes with a rounded vector. AVX-512 (VNNI) multiplies bytes, the others have
- * to widen them and want the vector wide. */
-#define BYTE_PRODUCTS(width)                                               \
-    (const uint8_t *rows, Py_ssize_t count, Py_ssize_t dim, Rounded query, \
-     int32_t *products)                                                    \
-    {                                                                      \
-        for (Py_ssize_t row = 0; row < count; row++, rows += dim) {        \
-            int32_t sum = 0;                                               \
-            for (Py_ssize_t i = 0; i < dim; i++)                           \
-                sum += (int32_t)rows[i] * (int32_t)query.width[i];         \
-            products[row] = sum;                                           \
-        }                                                                  \
+/* Products of rows of bytes with rounded vectors, which stand one after the other: with one, or with
+ * a few, for which each row is read but once. AVX-512 (VNNI) multiplies bytes, the others have to
+ * widen them and want the vectors wide. */
+#define BYTE_PRODUCTS(width, several)                                                            \
+    (const uint8_t *rows, Py_ssize_t count, Py_ssize_t dim, Rounded query,                       \
+     int32_t (*products)[BLOCK])                                                                 \
+    {                                                                                            \
+        for (Py_ssize_t row = 0; row < count; row++, rows += dim) {                              \
+            int32_t sums[several] = {0};                                                         \
+            for (Py_ssize_t i = 0; i < dim; i++)                                                 \
+                for (int j = 0; j < several; j++)                                                \
+                    sums[j] += (int32_t)rows[i] * (int32_t)query.width[j * dim + i];             \
+            for (int j = 0; j < several; j++)                                                    \
+                products[j][row] = sums[j];                                                      \
+        }                                                                                        \
     }
 
-static void byte_products_plain BYTE_PRODUCTS(words)
+typedef void ByteProducts(const uint8_t *, Py_ssize_t, Py_ssize_t, Rounded, int32_t (*)[BLOCK]);
+
+static void byte_products_plain BYTE_PRODUCTS(words, 1)
+static void several_products_plain BYTE_PRODUCTS(words, SEVERAL)
 
 #ifdef AVX2
-AVX2 static void byte_products_avx2 BYTE_PRODUCTS(words)
-AVX512 static void byte_products_avx512 BYTE_PRODUCTS(bytes)
+AVX2 static void byte_products_avx2 BYTE_PRODUCTS(words, 1)
+AVX2 static void several_products_avx2 BYTE_PRODUCTS(words, SEVERAL)
+AVX512 static void byte_products_avx512 BYTE_PRODUCTS(bytes, 1)
+AVX512 static void several_products_avx512 BYTE_PRODUCTS(bytes, SEVERAL)
 #endif
 
-static void (*byte_products)(const uint8_t *, Py_ssize_t, Py_ssize_t, Rounded, int32_t *) =
-    byte_products_plain;
+static ByteProducts *byte_products = byte_products_plain;
+static ByteProducts *several_products = several_products_plain;
 
 void choose_products(void)
 {
@@ -177,11 +187,13 @@ void choose_products(void)
     if (__builtin_cpu_supports("avx2")) {
         float_products = float_products_avx2;
         byte_products = byte_products_avx2;
+        several_products = several_products_avx2;
     }
     if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512vnni")) {
         float_products = float_products_avx512;
         byte_products = byte_products_avx512;
+        several_products = several_products_avx512;
     }
 #endif
 }
@@ -233,14 +245,18 @@ typedef struct {
 /* Go through the copies, block by block for all queries: each block is read from memory once. */
 static int scan_copies(const Dense *dense, DenseQuery *queries, Py_ssize_t m)
 {
-    int32_t products[BLOCK];
+    int32_t products[SEVERAL][BLOCK];
     for (Py_ssize_t row = 0; row < dense->copied; row += BLOCK) {
         Py_ssize_t size = dense->copied - row < BLOCK ? dense->copied - row : BLOCK;
         const uint8_t *codes = dense->codes + row * dense->dim;
-        for (DenseQuery *query = queries; query < queries + m; query++) {
-            byte_products(codes, size, dense->dim, query->rounded, products);
-            if (near_offer(&query->copies, products, size, row, NULL, dense->allowed) < 0)
-                return -1;
+        for (Py_ssize_t i = 0, count; i < m; i += count) {
+            count = m - i < SEVERAL ? 1 : SEVERAL;
+            ByteProducts *multiply = count > 1 ? several_products : byte_products;
+            multiply(codes, size, dense->dim, queries[i].rounded, products);
+            for (Py_ssize_t j = 0; j < count; j++)
+                if (near_offer(&queries[i + j].copies, products[j], size, row, NULL,
+                               dense->allowed) < 0)
+                    return -1;
         }
     }
     return 0;
@@ -295,15 +311,17 @@ static PyObject *found_by(const Near *near)
 static PyObject *search_dense(const Dense *dense, const float *vectors, Py_ssize_t m, Py_ssize_t k)
 {
     PyObject *found = NULL;
-    size_t components = (size_t)(m * dense->dim) + 1;
-    Rounded rounded = {malloc(components), malloc(components * sizeof(int16_t))};
+    size_t components = (size_t)(m * dense->dim) + LINE;
+    int8_t *bytes = malloc(components);
+    int16_t *words = malloc(components * sizeof *words);
     DenseQuery *queries = calloc((size_t)m + 1, sizeof *queries);
-    int failed = !rounded.bytes || !rounded.words || !queries;
+    int failed = !bytes || !words || !queries;
     k = k < dense->rows ? k : dense->rows;
     for (Py_ssize_t i = 0; i < m && !failed; i++) {
         Py_ssize_t first = i * dense->dim;
         queries[i].vector = vectors + first;
-        queries[i].rounded = (Rounded){rounded.bytes + first, rounded.words + first};
+        int8_t *aligned = bytes + LINE - (uintptr_t)bytes % LINE;
+        queries[i].rounded = (Rounded){aligned + first, words + first};
         int64_t slack = round_query(dense, vectors + first, queries[i].rounded);
         failed = near_open(&queries[i].copies, k, slack) | near_open(&queries[i].exact, k, 0);
     }
@@ -325,8 +343,8 @@ static PyObject *search_dense(const Dense *dense, const float *vectors, Py_ssize
         near_close(&queries[i].exact);
     }
     free(queries);
-    free(rounded.words);
-    free(rounded.bytes);
+    free(words);
+    free(bytes);
     return found;
 }
 
