@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
+from itertools import chain, islice
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Found
+from shared_core.arrays import Bools, Found, Vectors
 from shared_core.checking import check_choice, check_count
-from shared_core.forking import in_child
+from shared_core.index.beside import Beside, ahead
 from shared_core.index.dense_query import DenseQuery
 from shared_core.index.metadata import Where
 from shared_core.index.select import distinct
@@ -23,45 +24,22 @@ from shared_core.scoring.fusion import Alpha, check_alpha
 from shared_core.scoring.ranking import rank_pool
 from shared_core.types import Fusion, Ranking
 
-A = TypeVar("A")
-B = TypeVar("B")
-
 WORTH_A_THREAD = 30_000
 """Rows, and postings, from which the sparse leg repays the hand-over to a thread."""
 
 WORTH_AHEAD = 4096
-"""Rows from which searching a block's dense leg ahead, in a thread, repays the same."""
+"""Rows from which searching for a block of queries ahead, in a thread, repays the same."""
 
 BLOCK = 16
-"""Queries of a batch whose dense leg is searched at once, ahead of the rest in a thread."""
-
-_beside = ThreadPoolExecutor(thread_name_prefix="posrag")
+"""Queries of a batch that both legs search for at once."""
 
 
-@in_child
-def _renew_threads() -> None:
-    """Replace the pool in a forked process, where its threads do not exist."""
-    global _beside
-    _beside = ThreadPoolExecutor(thread_name_prefix="posrag")
+class Block(NamedTuple):
+    """Some queries: their texts, vectors (shape (n, dim), scaled) and words."""
 
-
-def _start(function: Callable[[A], B], argument: A) -> Future[B] | None:
-    """Run a function beside the calling thread; None where no thread can be had.
-
-    As there is none for a thread that goes on when the main one has ended.
-    """
-    try:
-        return _beside.submit(function, argument)
-    except RuntimeError:
-        return None
-
-
-def _map(function: Callable[[A], B], arguments: Sequence[A]) -> Iterable[B]:
-    """Run a function for each argument, ahead in a thread where one can be had."""
-    try:
-        return _beside.map(function, arguments)
-    except RuntimeError:
-        return map(function, arguments)
+    texts: list[str]
+    vectors: Vectors
+    words: list[SparseQuery]
 
 
 @dataclass(slots=True)
@@ -117,32 +95,31 @@ class Search:
         query = state.dense.unit(vector)
         words = self._words(text)
         long = state.size >= WORTH_A_THREAD and words.frequency >= WORTH_A_THREAD
-        beside = _start(self._matching, words) if long else None
+        beside = Beside(partial(self._matching, words)) if long else None
         dense = state.dense.query(query, self.depth, self.allowed)
         matching = self._matching(words) if beside is None else beside.result()
-        return self._ranking(text, dense, words, matching)
+        return self._ranking(text, words, dense, matching)
 
-    def many(
-        self, texts: Sequence[str], vectors: Sequence[npt.ArrayLike] | npt.NDArray[np.floating]
-    ) -> list[Ranking]:
-        """Answer many queries, with the same results as `one` by one."""
-        if len(texts) != len(vectors):
-            raise ValueError(f"got {len(texts)} texts and {len(vectors)} vectors")
-        if not texts or self._nothing_there():
-            return [self._nothing() for _ in texts]
-        view = self.state.dense
-        queries = np.stack([view.unit(vector) for vector in vectors])
-        blocks = [slice(start, start + BLOCK) for start in range(0, len(texts), BLOCK)]
+    def many(self, queries: Iterable[tuple[str, npt.ArrayLike]]) -> Iterator[Ranking]:
+        """Answer many queries, with the same results as `one` by one; some are taken ahead."""
+        if self._nothing_there():
+            return (self._nothing() for _ in queries)
+        run = map if self.state.size < WORTH_AHEAD else ahead
+        return chain.from_iterable(map(self._rankings, run(self._legs, self._blocks(queries))))
 
-        def dense(block: slice) -> list[DenseQuery]:
-            return view.queries(queries[block], self.depth, self.allowed)
+    def _blocks(self, queries: Iterable[tuple[str, npt.ArrayLike]]) -> Iterator[Block]:
+        queries, unit = iter(queries), self.state.dense.unit
+        while block := list(islice(queries, BLOCK)):
+            words = [self._words(text) for text, _ in block]
+            yield Block([text for text, _ in block], np.stack([unit(v) for _, v in block]), words)
 
-        ahead = map(dense, blocks) if self.state.size < WORTH_AHEAD else _map(dense, blocks)
-        return [
-            self._ranking(text, query, words := self._words(text), self._matching(words))
-            for block, prepared in zip(blocks, ahead, strict=True)
-            for text, query in zip(texts[block], prepared, strict=True)
-        ]
+    def _legs(self, block: Block) -> tuple[Block, list[DenseQuery], list[Found]]:
+        dense = self.state.dense.queries(block.vectors, self.depth, self.allowed)
+        return block, dense, SparseQuery.best_of_each(block.words, self.depth, self.allowed)
+
+    def _rankings(self, found: tuple[Block, list[DenseQuery], list[Found]]) -> Iterator[Ranking]:
+        block, dense, matching = found
+        return map(self._ranking, block.texts, block.words, dense, matching)
 
     def _words(self, text: str) -> SparseQuery:
         sparse = self.state.sparse
@@ -159,7 +136,7 @@ class Search:
         return Ranking([], [], [], [], [], [], [], [], 0.0, self.fusion)
 
     def _ranking(
-        self, text: str, dense: DenseQuery, words: SparseQuery, matching: Found
+        self, text: str, words: SparseQuery, dense: DenseQuery, matching: Found
     ) -> Ranking:
         """Pool what both legs find, score the pool by both, fuse, and keep the best `k`."""
         state = self.state

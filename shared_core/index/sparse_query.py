@@ -66,11 +66,22 @@ class SparseQuery:
         Ties go to earlier rows. `allowed` marks the rows that may be found, shape (rows,);
         deleted rows never are.
         """
-        view = self.view
+        return self.best_of_each([self], k, allowed)[0]
+
+    @staticmethod
+    def best_of_each(
+        queries: Sequence[SparseQuery], k: int, allowed: Bools | None = None
+    ) -> list[Found]:
+        """Return `best` of some queries against one view, at least one."""
+        view = queries[0].view
         if view.alive is not None:
             allowed = view.alive if allowed is None else allowed & view.alive
         if kernels.built:
-            return kernels.best_postings(*self.postings, view.size, k, allowed)
+            words = [(query._terms, query._weights) for query in queries]
+            return kernels.best_postings(view.segments, words, view.norm, view.size, k, allowed)
+        return [query._best(k, allowed) for query in queries]
+
+    def _best(self, k: int, allowed: Bools | None) -> Found:
         scores, matching = self._everywhere
         rows = (matching if allowed is None else matching & allowed).nonzero()[0]
         return best_of(rows, scores[rows], k)

@@ -27,14 +27,13 @@ def count_postings(
 ) -> tuple[bytearray, bytearray, bytearray, bytearray, bytearray]: ...
 def best_postings(
     segments: tuple[Postings, ...],
-    terms: list[int],
-    weights: list[float],
+    queries: list[tuple[list[int], list[float]]],
     norm: Norm,
     size: int,
     k: int,
     allowed: Bools | None,
     /,
-) -> tuple[bytearray, bytearray]: ...
+) -> list[tuple[bytearray, bytearray]]: ...
 def postings_at(
     segments: tuple[Postings, ...],
     terms: list[int],

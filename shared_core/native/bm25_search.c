@@ -9,6 +9,7 @@
 #define WINDOW 2048 /* rows whose scores are added up together */
 #define FEW 64      /* postings in one that are sooner taken back one by one */
 #define DEARER 3    /* looking a row up takes as long as going through so many postings */
+#define LONG_SEARCH 30000 /* postings from which other threads may run meanwhile */
 
 /* The best k rows, and others until they are dropped. */
 typedef struct {
@@ -102,7 +103,7 @@ static double most_of(const List *list, Norm norm)
 
 /* A search: its terms, the weightiest first, and what comes of it. */
 typedef struct {
-    const Words *words;
+    Words words;
     double *rest;        /* by term: what it and those after it add to a score at most */
     Py_ssize_t needed;   /* a row without one of so many terms cannot come to the best k */
     const char *allowed; /* by row, or NULL */
@@ -111,7 +112,7 @@ typedef struct {
 
 static void bound_terms(Search *search)
 {
-    const Words *words = search->words;
+    const Words *words = &search->words;
     for (Py_ssize_t term = words->terms - 1; term >= 0; term--) {
         double most = 0.0;
         for (Py_ssize_t segment = 0; segment < words->segments; segment++) {
@@ -126,7 +127,7 @@ static void bound_terms(Search *search)
  * look rows up in them. */
 static Py_ssize_t gone_through(Search *search, const List *lists)
 {
-    const Words *words = search->words;
+    const Words *words = &search->words;
     Best *best = &search->best;
     if (best->size > best->k + best->k / 2)
         best_cut(best);
@@ -178,7 +179,7 @@ static void clear_window(const List *lists, Py_ssize_t count, int32_t first, dou
 /* Look a row up in the lists of the terms from `term` on, while they can lift it to the best k. */
 static void look_up(Search *search, List *lists, Py_ssize_t term, double score, Py_ssize_t row)
 {
-    const Words *words = search->words;
+    const Words *words = &search->words;
     for (; term < words->terms; term++) {
         List *list = lists + term;
         if ((score + search->rest[term]) * SAFETY <= search->best.cut)
@@ -195,7 +196,7 @@ static void look_up(Search *search, List *lists, Py_ssize_t term, double score, 
  * Information Processing & Management 31(6), 1995). */
 static void search_segment(Search *search, List *lists, double *scores)
 {
-    const Words *words = search->words;
+    const Words *words = &search->words;
     uint64_t marked[WINDOW / 64] = {0};
     for (;;) {
         Py_ssize_t through = gone_through(search, lists);
@@ -226,46 +227,101 @@ static void search_segment(Search *search, List *lists, double *scores)
     }
 }
 
+/* Prepare a search for the words of a query, a tuple of terms and weights. */
+static int search_open(Search *search, PyObject *segments, PyObject *query, Norm norm,
+                       Py_ssize_t rows, Py_ssize_t k)
+{
+    PyObject *terms, *weights;
+    if (!PyTuple_Check(query)) {
+        PyErr_SetString(PyExc_TypeError, "a query is a tuple of terms and weights");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(query, "O!O!", &PyList_Type, &terms, &PyList_Type, &weights) ||
+        words_open(&search->words, segments, terms, weights, norm, rows) < 0)
+        return -1;
+    search->needed = search->words.terms;
+    search->rest = calloc((size_t)search->words.terms + 1, sizeof *search->rest);
+    if (best_open(&search->best, k < rows ? k : rows + 1) == 0 && search->rest)
+        return 0;
+    PyErr_NoMemory();
+    return -1;
+}
+
+static void search_close(Search *search)
+{
+    best_close(&search->best);
+    free(search->rest);
+    words_close(&search->words);
+}
+
+static Py_ssize_t postings_of(const Words *words)
+{
+    Py_ssize_t postings = 0;
+    for (Py_ssize_t i = 0; i < words->segments * words->terms; i++)
+        postings += words->lists[i].size;
+    return postings;
+}
+
+static void search_words(Search *search)
+{
+    const Words *words = &search->words;
+    double scores[WINDOW] = {0.0};
+    bound_terms(search);
+    for (Py_ssize_t segment = 0; segment < words->segments; segment++)
+        search_segment(search, words->lists + segment * words->terms, scores);
+    best_cut(&search->best);
+}
+
+static PyObject *found_by(const Best *best)
+{
+    double *scores;
+    PyObject *found = found_rows(best->rows, best->size, &scores);
+    if (found)
+        memcpy(scores, best->scores, (size_t)best->size * sizeof *scores);
+    return found;
+}
+
 PyObject *best_postings(PyObject *module, PyObject *args)
 {
-    PyObject *segments, *terms, *weights, *allowed_array, *found = NULL;
+    PyObject *segments, *queries, *allowed_array, *found = NULL;
     Py_buffer allowed = {0};
     Norm norm;
-    Words words;
-    Search search = {.words = &words};
-    double scores[WINDOW] = {0.0};
-    Py_ssize_t n, k;
-    if (!PyArg_ParseTuple(args, "O!O!O!(dd)nnO", &PyTuple_Type, &segments, &PyList_Type, &terms,
-                          &PyList_Type, &weights, &norm.slope, &norm.base, &n, &k,
-                          &allowed_array) ||
+    Py_ssize_t n, k, postings = 0;
+    if (!PyArg_ParseTuple(args, "O!O!(dd)nnO", &PyTuple_Type, &segments, &PyList_Type, &queries,
+                          &norm.slope, &norm.base, &n, &k, &allowed_array) ||
         check_k(k) < 0)
         return NULL;
-    if (words_open(&words, segments, terms, weights, norm, n) < 0)
-        goto done;
+    Py_ssize_t m = PyList_Size(queries);
+    Search *searches = calloc((size_t)m + 1, sizeof *searches);
+    if (!searches)
+        return PyErr_NoMemory();
     if (allowed_array != Py_None && borrow(allowed_array, &allowed, "allowed", "?", 1) < 0)
         goto done;
     if (allowed.obj && length(&allowed) != n) {
         PyErr_Format(PyExc_ValueError, "allowed: expected %zd rows", n);
         goto done;
     }
-    search.needed = words.terms;
-    search.allowed = allowed.buf;
-    search.rest = calloc((size_t)words.terms + 1, sizeof(double));
-    if (best_open(&search.best, k < n ? k : n + 1) < 0 || !search.rest) {
-        PyErr_NoMemory();
-        goto done;
+    for (Py_ssize_t i = 0; i < m; i++) {
+        searches[i].allowed = allowed.buf;
+        if (search_open(searches + i, segments, PyList_GetItem(queries, i), norm, n, k) < 0)
+            goto done;
+        postings += postings_of(&searches[i].words);
     }
-    bound_terms(&search);
-    for (Py_ssize_t segment = 0; segment < words.segments; segment++)
-        search_segment(&search, words.lists + segment * words.terms, scores);
-    best_cut(&search.best);
-    double *found_scores;
-    if ((found = found_rows(search.best.rows, search.best.size, &found_scores)))
-        memcpy(found_scores, search.best.scores, (size_t)search.best.size * sizeof *found_scores);
+    PyThreadState *others = postings >= LONG_SEARCH ? PyEval_SaveThread() : NULL;
+    for (Py_ssize_t i = 0; i < m; i++)
+        search_words(searches + i);
+    if (others)
+        PyEval_RestoreThread(others);
+    found = PyList_New(m);
+    for (Py_ssize_t i = 0; found && i < m; i++) {
+        PyObject *rows = found_by(&searches[i].best);
+        if (!rows || PyList_SetItem(found, i, rows) < 0)
+            Py_CLEAR(found);
+    }
 done:
-    best_close(&search.best);
-    free(search.rest);
+    for (Py_ssize_t i = 0; i < m; i++)
+        search_close(searches + i);
+    free(searches);
     give_back(&allowed);
-    words_close(&words);
     return found;
 }

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define INTERFACE 5 /* as in kernels.py; changes with the functions, what they take and return */
+#define INTERFACE 6 /* as in kernels.py; changes with the functions, what they take and return */
 
 _Static_assert(sizeof(Py_ssize_t) == 8, "rows are 64 bits wide");
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Found, Ints, Rows, Scores, Vectors
 
-INTERFACE = 5
+INTERFACE = 6
 """Changes with the functions, what they take and return: an older build's module is not used."""
 
 try:
@@ -159,25 +159,24 @@ def count_postings(numbers: Ints, lengths: Ints, first_row: int) -> Counted:
 
 def best_postings(
     segments: tuple[Postings, ...],
-    terms: list[int],
-    weights: list[float],
+    queries: list[tuple[list[int], list[float]]],
     norm: Norm,
     size: int,
     k: int,
     allowed: Bools | None,
-) -> Found:
-    """Return the best `k` rows that hold a term; ties go to earlier rows.
+) -> list[Found]:
+    """Return for each query the best `k` rows that hold a term; ties go to earlier rows.
 
-    A row's score is the sum over `terms`, in that order, of
+    A row's score is the sum over the terms, in that order, of
     ``weight * (count / (count + (length * slope + base)))``. It is soonest found with the
-    weightiest first.
+    weightiest first. Other threads run meanwhile where this takes long.
 
     Parameters
     ----------
     segments
         In row order. That rows ascend within a term is not checked: it has to be so.
-    terms, weights
-        Shape (t,).
+    queries
+        Terms and weights, each of shape (t,).
     norm
         Slope and base, both at least 0 and not both 0.
     size
@@ -187,8 +186,8 @@ def best_postings(
     allowed
         Rows that may be found, shape (size,); None: all.
     """
-    rows, scores = _kernels.best_postings(segments, terms, weights, norm, size, k, allowed)
-    return np.frombuffer(rows, np.intp), np.frombuffer(scores)
+    found = _kernels.best_postings(segments, queries, norm, size, k, allowed)
+    return [(np.frombuffer(rows, np.intp), np.frombuffer(scores)) for rows, scores in found]
 
 
 def postings_at(
@@ -229,7 +228,7 @@ def pool(
     near
         From `best_vectors`.
     segments, terms, weights, norm
-        As in `best_postings`.
+        As in `best_postings`, for one query.
     matching
         From `best_postings`.
 

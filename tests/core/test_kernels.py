@@ -260,7 +260,12 @@ def postings(**parts: np.ndarray) -> tuple[Any, ...]:
 def search(
     segments: Any, *, terms: Any = (0,), weights: Any = (1.0,), size: int = 4, k: int = 1
 ) -> Any:
-    return kernels.best_postings(segments, list(terms), list(weights), NORM, size, k, None)
+    query = list(terms), list(weights)
+    return kernels.best_postings(segments, [query], NORM, size, k, None)[0]
+
+
+def search_all(queries: Any) -> Any:
+    return kernels.best_postings(postings(), queries, NORM, 4, 1, None)
 
 
 def count(numbers: list[int], *, lengths: Any = (1,), first: int = 0, kind: Any = np.int32) -> Any:
@@ -280,6 +285,12 @@ def pool(
 ) -> Any:
     found, matched = (near, nearness), (matching, weight)
     return kernels.pool(F, query, found, postings(), [0], [1.0], NORM, matched)
+
+
+@needs_kernels
+def test_no_queries_find_nothing() -> None:
+    """As of vectors."""
+    assert search_all([]) == kernels.best_vectors(F, F[:0], 1, None) == []
 
 
 @needs_kernels
@@ -324,6 +335,9 @@ def pool(
         (lambda: search(postings(), weights=()), ValueError),
         (lambda: search(postings(), weights=["x"]), TypeError),
         (lambda: search(postings(), terms=["x"]), TypeError),
+        (lambda: search_all([([0], [1.0]), [[0], [1.0]]]), TypeError),
+        (lambda: search_all([([0], [1.0]), ([0],)]), TypeError),
+        (lambda: search_all([([0], [1.0]), ((0,), (1.0,))]), TypeError),
         (lambda: search(postings(rows=np.array([0, 4], np.int32))), ValueError),
         (lambda: search(postings(rows=np.array([-1, 1], np.int32))), ValueError),
         (lambda: search(postings(starts=np.array([0, 3]))), ValueError),

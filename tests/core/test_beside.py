@@ -1,0 +1,101 @@
+"""Calls in other threads, and in the waiting one where none has begun."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from shared_core.index.beside import THREADS, Beside, ahead
+
+
+@pytest.fixture
+def busy() -> Iterator[threading.Event]:
+    """All threads wait for an event."""
+    going, begun = threading.Event(), threading.Semaphore(0)
+
+    def wait() -> None:
+        begun.release()
+        assert going.wait(30)
+
+    calls = [Beside(wait) for _ in range(THREADS)]
+    for _ in calls:
+        assert begun.acquire(timeout=30)
+    yield going
+    going.set()
+    for call in calls:
+        call.result()
+
+
+def test_a_call_is_made_in_another_thread() -> None:
+    """Which has begun before anybody waits for it."""
+    begun = threading.Event()
+
+    def name() -> str:
+        begun.set()
+        return threading.current_thread().name
+
+    call = Beside(name)
+    assert begun.wait(30)
+    assert call.result().startswith("posrag")
+    assert call.result() == call.result()
+    assert call.done
+    assert not call.here()
+
+
+def test_nobody_waits_for_threads_that_are_busy_with_the_work_of_others(
+    busy: threading.Event,
+) -> None:
+    """It is called once, by who asks for the result."""
+    callers: list[threading.Thread] = []
+    call = Beside(lambda: callers.append(threading.current_thread()))
+    assert not call.done
+    call.result()
+    busy.set()
+    call.result()
+    assert callers == [threading.current_thread()]
+
+
+def test_an_error_reaches_who_asks(busy: threading.Event) -> None:
+    """From another thread, and from one's own."""
+    call = Beside(lambda: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        call.result()
+    busy.set()
+    begun = threading.Event()
+    call = Beside(lambda: begun.set() or 1 // 0)  # type: ignore[func-returns-value]
+    assert begun.wait(30)
+    with pytest.raises(ZeroDivisionError):
+        call.result()
+
+
+def test_results_come_in_order(busy: threading.Event) -> None:
+    """Whoever makes the calls."""
+    squares = ahead(lambda n: n * n, range(100))
+    assert [next(squares) for _ in range(50)] == [n * n for n in range(50)]
+    busy.set()
+    assert list(squares) == [n * n for n in range(50, 100)]
+
+
+def test_who_waits_for_one_result_makes_the_calls_after_it() -> None:
+    """So that its core is not idle meanwhile."""
+    main, taken_over, begun = threading.current_thread(), threading.Event(), threading.Event()
+
+    def call(number: int) -> int:
+        begun.set()
+        if threading.current_thread() is main:
+            taken_over.set()
+        assert taken_over.wait(30), "nobody called a later one meanwhile"
+        return number
+
+    numbers = (n for n in range(THREADS + 1) if n == 0 or begun.wait(30))
+    assert list(ahead(call, numbers)) == [*range(THREADS + 1)]
+
+
+def test_only_a_few_arguments_are_taken_ahead() -> None:
+    """Others may never be asked for, or take much memory."""
+    taken: list[int] = []
+    numbers = ahead(lambda n: n, (taken.append(n) or n for n in range(1000)))  # type: ignore[func-returns-value]
+    assert next(numbers) == 0
+    assert len(taken) <= 2 * THREADS + 2
