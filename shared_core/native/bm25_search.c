@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW 2048 /* rows whose scores are added up together */
-#define FEW 64      /* postings in one that are sooner taken back one by one */
-#define DEARER 3    /* looking a row up takes as long as going through so many postings */
-#define LONG_SEARCH 30000 /* postings from which other threads may run meanwhile */
+#define WINDOW 2048        /* rows whose scores are added up together */
+#define FEW 64             /* postings in one that are sooner taken back one by one */
+#define DEARER 3           /* looking a row up takes as long as going through so many postings */
+#define LONG_SEARCH 30000  /* postings from which other threads may run meanwhile */
 
 /* The best k rows, and others until they are dropped. */
 typedef struct {
     Py_ssize_t k, size, room;
-    double cut; /* k rows reach it: later ones have to exceed it */
+    double cut; /* what does not exceed it is not among the best k */
     double *scores;
     Py_ssize_t *rows; /* ascending */
 } Best;
@@ -121,6 +121,28 @@ static void bound_terms(Search *search)
         }
         search->rest[term] = search->rest[term + 1] + most;
     }
+}
+
+/* Find what k rows reach at least: by what the weightiest term that so many hold adds to some of
+ * them. Where the others add nothing negative, no row of a lower score comes to the best k. */
+static void bound_best(Search *search)
+{
+    const Words *words = &search->words;
+    Best *best = &search->best;
+    Py_ssize_t held = 0, found = 0, term = -1;
+    while (held < best->k && ++term < words->terms) {
+        held = 0;
+        for (Py_ssize_t segment = 0; segment < words->segments; segment++)
+            held += words->lists[segment * words->terms + term].size;
+    }
+    for (Py_ssize_t segment = 0; held >= best->k && segment < words->segments; segment++) {
+        const List *list = words->lists + segment * words->terms + term;
+        for (Py_ssize_t at = 0; at < list->size && found < best->room; at++)
+            if (!search->allowed || search->allowed[list->rows[at]])
+                best->scores[found++] = posting_score(list, list->wide, at, words->norm);
+    }
+    if (found > best->k)
+        best->cut = nextafter(kth_best(best->scores, found, best->k), -INFINITY);
 }
 
 /* How many terms to go through: those that are needed, and others while that is cheaper than to
@@ -267,6 +289,8 @@ static void search_words(Search *search)
     const Words *words = &search->words;
     double scores[WINDOW] = {0.0};
     bound_terms(search);
+    if (words->prunes)
+        bound_best(search);
     for (Py_ssize_t segment = 0; segment < words->segments; segment++)
         search_segment(search, words->lists + segment * words->terms, scores);
     best_cut(&search->best);
