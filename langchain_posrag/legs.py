@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, TypeVar
 
@@ -186,26 +186,23 @@ class EmbeddingLegs(Legs):
         queries: Sequence[str],
         vectors: Sequence[Vector | Exception | None],
         options: CallOptions,
-    ) -> Iterator[Arrangement | Exception | None]:
+    ) -> list[Arrangement | Exception | None]:
         """Search for many embedded queries at once; what failed for one stands in its place."""
+
+        def search(item: tuple[str, Vector]) -> Arrangement:
+            query, vector = item
+            return caus.search(self.index, query, vector, **options)
+
         pairs = zip(queries, vectors, strict=True)
         embedded = [(q, v) for q, v in pairs if v is not None and not isinstance(v, Exception)]
-        answers = self._search_each(caus, embedded, options)
-        return (v if v is None or isinstance(v, Exception) else next(answers) for v in vectors)
-
-    def _search_each(
-        self, caus: CAUS, queries: Sequence[tuple[str, Vector]], options: CallOptions
-    ) -> Iterator[Arrangement | Exception]:
-        def search(query: tuple[str, Vector]) -> Arrangement:
-            return caus.search(self.index, *query, **options)
-
-        done = 0
+        found: Sequence[Arrangement | Exception]
         try:
-            for found in caus.search_each(self.index, queries, **options):
-                yield found
-                done += 1
+            texts, matrix = [query for query, _ in embedded], [vector for _, vector in embedded]
+            found = caus.search_batch(self.index, texts, matrix, **options)
         except Exception:  # one bad query must not fail the others
-            yield from map(attempt(search), queries[done:])
+            found = [attempt(search)(item) for item in embedded]
+        answers = iter(found)
+        return [v if v is None or isinstance(v, Exception) else next(answers) for v in vectors]
 
     @override
     def add(self, documents: Sequence[Document]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.callbacks import (
@@ -162,9 +162,7 @@ class CAUSRetriever(RetrieverLifecycle):
         embed = Embedding(embeddings=legs.embeddings, go_on=return_exceptions)
         vectors = await gather_with_concurrency(limit, *map(embed.aone, inputs))
         options = _call_options(kwargs)
-        found = await run_in_executor(
-            None, lambda: list(legs.search_many(self.caus, inputs, vectors, options))
-        )
+        found = await run_in_executor(None, legs.search_many, self.caus, inputs, vectors, options)
 
         async def answer(
             item: tuple[str, RunnableConfig, Arrangement | Exception],
@@ -197,14 +195,14 @@ def _inherits(cls: type[CAUSRetriever], *methods: str) -> bool:
 def _tried(
     queries: Sequence[str],
     configs: Sequence[RunnableConfig],
-    found: Iterable[Arrangement | Exception | None],
-) -> Iterator[tuple[str, RunnableConfig, Arrangement | Exception]]:
+    found: Sequence[Arrangement | Exception | None],
+) -> list[tuple[str, RunnableConfig, Arrangement | Exception]]:
     """Drop queries that were never embedded because another failed; they get no run.
 
     The failed one stays, and raises.
     """
     items = zip(queries, configs, found, strict=True)
-    return ((query, config, each) for query, config, each in items if each is not None)
+    return [(query, config, each) for query, config, each in items if each is not None]
 
 
 def _reported(found: object) -> Arrangement | Exception:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from inspect import getattr_static
 from pathlib import Path
 from typing import Any, Unpack
@@ -222,7 +222,7 @@ class CAUSRetriever(ObjectRetriever):
         """Retrieve for many queries at once, sooner; the results are those of `retrieve`.
 
         Each query is announced as one retrieval, like those of `retrieve`, to the dispatcher and
-        to the callback manager; the latter hears of one when its result is there. A
+        to the callback manager; the latter hears of one when the common search is over. A
         subclass with a `retrieve` or ``_retrieve`` of its own is asked query by query.
 
         Raises
@@ -236,7 +236,7 @@ class CAUSRetriever(ObjectRetriever):
         for bundle in bundles:
             dispatcher.event(RetrievalStartEvent(str_or_query_bundle=bundle))
         with self.callback_manager.as_trace("query"):
-            found = zip(bundles, self._search_each(bundles), strict=True)
+            found = zip(bundles, self._search_batch(bundles), strict=True)
             return [self._announced(bundle, nodes) for bundle, nodes in found]
 
     def _announced(self, query: QueryBundle, found: list[NodeWithScore]) -> list[NodeWithScore]:
@@ -348,13 +348,14 @@ class CAUSRetriever(ObjectRetriever):
         found = self.caus.search(self.index, text, vector, where=self._where, reader=reader)
         return _told(found, query)
 
-    def _search_each(self, queries: list[QueryBundle]) -> Iterator[list[NodeWithScore]]:
+    def _search_batch(self, queries: list[QueryBundle]) -> list[list[NodeWithScore]]:
         if not queries or not len(self.index):
-            return ([] for _ in queries)
-        asked = ((plain_text(query), embed(self.embed_model, query)) for query in queries)
+            return [[] for _ in queries]
+        texts = [plain_text(query) for query in queries]
+        vectors = [embed(self.embed_model, query) for query in queries]
         reader = NodeChunks(self.caus.chunk_keys)
-        found = self.caus.search_each(self.index, asked, where=self._where, reader=reader)
-        return map(_told, found, queries)
+        found = self.caus.search_batch(self.index, texts, vectors, where=self._where, reader=reader)
+        return list(map(_told, found, queries))
 
 
 def _told(found: Arrangement, query: QueryBundle) -> list[NodeWithScore]:

@@ -6,7 +6,7 @@ Technical Code Generation", Algorithm 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
@@ -192,7 +192,7 @@ class CAUS:
         ranking = index.search(
             text, vector, k=k, fetch_k=fetch_k, alpha=alpha, fusion=self.fusion, where=where
         )
-        return next(self._answers(index, [ranking], where, reader))
+        return self._answers(index, [ranking], where, reader)[0]
 
     def search_batch(
         self,
@@ -210,27 +210,6 @@ class CAUS:
         k, fetch_k, alpha = self._asked(k, fetch_k, alpha)
         rankings = index.search_batch(
             texts, vectors, k=k, fetch_k=fetch_k, alpha=alpha, fusion=self.fusion, where=where
-        )
-        return list(self._answers(index, rankings, where, reader))
-
-    def search_each(
-        self,
-        index: HybridIndex,
-        queries: Iterable[tuple[str, npt.ArrayLike]],
-        *,
-        k: int | None = None,
-        fetch_k: int | None = None,
-        alpha: Alpha | None = None,
-        where: Where = None,
-        reader: ChunkReader | None = None,
-    ) -> Iterator[Arrangement]:
-        """Search like `search_batch`, and yield each result as it comes.
-
-        `queries` are texts and vectors, as in `HybridIndex.search_each`.
-        """
-        k, fetch_k, alpha = self._asked(k, fetch_k, alpha)
-        rankings = index.search_each(
-            queries, k=k, fetch_k=fetch_k, alpha=alpha, fusion=self.fusion, where=where
         )
         return self._answers(index, rankings, where, reader)
 
@@ -258,12 +237,12 @@ class CAUS:
     def _answers(
         self,
         index: HybridIndex,
-        rankings: Iterable[Ranking],
+        rankings: Sequence[Ranking],
         where: Where,
         reader: ChunkReader | None,
-    ) -> Iterator[Arrangement]:
+    ) -> list[Arrangement]:
         if self.expand is None:
-            return map(self.place, rankings)
+            return [self.place(ranking) for ranking in rankings]
         reader = reader or self.chunk_keys
         source = index.neighbours(reader, where=where)
-        return (self.place_expanded(ranking, source, reader) for ranking in rankings)
+        return [self.place_expanded(ranking, source, reader) for ranking in rankings]

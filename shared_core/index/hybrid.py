@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -270,44 +270,8 @@ class HybridIndex:
             As `search`, and if `texts` is one text or there are more or fewer vectors.
         """
         check_several(texts, "texts")
-        if len(texts) != len(vectors):
-            raise ValueError(f"got {len(texts)} texts and {len(vectors)} vectors")
-        queries = zip(texts, vectors, strict=True)
-        found = self.search_each(
-            queries, k=k, fetch_k=fetch_k, alpha=alpha, fusion=fusion, where=where
-        )
-        return list(found)
-
-    def search_each(
-        self,
-        queries: Iterable[tuple[str, npt.ArrayLike]],
-        *,
-        k: int = 10,
-        fetch_k: int = 50,
-        alpha: Alpha = 0.3,
-        fusion: Fusion = "min_max",
-        where: Where = None,
-    ) -> Iterator[Ranking]:
-        """Search for many queries at once, and yield each result as it comes; see `search_batch`.
-
-        Threads of its own search meanwhile, while the next queries are made and while something
-        is done with the results so far.
-
-        Parameters
-        ----------
-        queries
-            Text for the sparse leg and vector for the dense leg of each. Some are taken, and
-            checked, ahead of the results that are asked for.
-        k, fetch_k, alpha, fusion, where
-            As in `search`.
-
-        Raises
-        ------
-        ValueError
-            As `search`.
-        """
         options = k, fetch_k, alpha, fusion, where
-        return Search.checked(self._state, *options).many(queries)
+        return Search.checked(self._state, *options).many(texts, vectors)
 
     def neighbours(
         self, reader: ChunkReader | None = None, *, where: Where = None

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Found, Vectors
+from shared_core.arrays import Bools, Found
 from shared_core.checking import check_choice, check_count
 from shared_core.index.beside import Beside, ahead
 from shared_core.index.dense_query import DenseQuery
@@ -32,14 +30,6 @@ WORTH_AHEAD = 4096
 
 BLOCK = 16
 """Queries of a batch that both legs search for at once."""
-
-
-class Block(NamedTuple):
-    """Some queries: their texts, vectors (shape (n, dim), scaled) and words."""
-
-    texts: list[str]
-    vectors: Vectors
-    words: list[SparseQuery]
 
 
 @dataclass(slots=True)
@@ -100,26 +90,28 @@ class Search:
         matching = self._matching(words) if beside is None else beside.result()
         return self._ranking(text, words, dense, matching)
 
-    def many(self, queries: Iterable[tuple[str, npt.ArrayLike]]) -> Iterator[Ranking]:
-        """Answer many queries, with the same results as `one` by one; some are taken ahead."""
-        if self._nothing_there():
-            return (self._nothing() for _ in queries)
-        run = map if self.state.size < WORTH_AHEAD else ahead
-        return chain.from_iterable(map(self._rankings, run(self._legs, self._blocks(queries))))
+    def many(
+        self, texts: Sequence[str], vectors: Sequence[npt.ArrayLike] | npt.NDArray[np.floating]
+    ) -> list[Ranking]:
+        """Answer many queries, with the same results as `one` by one."""
+        if len(texts) != len(vectors):
+            raise ValueError(f"got {len(texts)} texts and {len(vectors)} vectors")
+        if not texts or self._nothing_there():
+            return [self._nothing() for _ in texts]
+        view = self.state.dense
+        queries = np.stack([view.unit(vector) for vector in vectors])
+        words = [self._words(text) for text in texts]
+        blocks = [slice(start, start + BLOCK) for start in range(0, len(texts), BLOCK)]
 
-    def _blocks(self, queries: Iterable[tuple[str, npt.ArrayLike]]) -> Iterator[Block]:
-        queries, unit = iter(queries), self.state.dense.unit
-        while block := list(islice(queries, BLOCK)):
-            words = [self._words(text) for text, _ in block]
-            yield Block([text for text, _ in block], np.stack([unit(v) for _, v in block]), words)
+        def search(block: slice) -> tuple[list[DenseQuery], list[Found]]:
+            dense = view.queries(queries[block], self.depth, self.allowed)
+            return dense, SparseQuery.best_of_each(words[block], self.depth, self.allowed)
 
-    def _legs(self, block: Block) -> tuple[Block, list[DenseQuery], list[Found]]:
-        dense = self.state.dense.queries(block.vectors, self.depth, self.allowed)
-        return block, dense, SparseQuery.best_of_each(block.words, self.depth, self.allowed)
-
-    def _rankings(self, found: tuple[Block, list[DenseQuery], list[Found]]) -> Iterator[Ranking]:
-        block, dense, matching = found
-        return map(self._ranking, block.texts, block.words, dense, matching)
+        found = map(search, blocks) if self.state.size < WORTH_AHEAD else ahead(search, blocks)
+        rankings: list[Ranking] = []
+        for block, legs in zip(blocks, found, strict=True):
+            rankings += map(self._ranking, texts[block], words[block], *legs)
+        return rankings
 
     def _words(self, text: str) -> SparseQuery:
         sparse = self.state.sparse

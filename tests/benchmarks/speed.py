@@ -126,6 +126,7 @@ def queries(size: int) -> None:
                 "llamaindex": lambda _: llama.retrieve_batch(batch),
             },
             1,
+            rounds=3 * ROUNDS,
         )
         show(size, stop_words, ms | beyond, {name: t / BATCH for name, t in batched.items()})
     print(f"  dense leg like a full product: {exact(dense, corpus.query_vectors):.1%} of queries")

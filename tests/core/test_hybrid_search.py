@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core import BM25Index, HybridIndex, Passage
-from shared_core.index import beside, searching
+from shared_core.index import searching
 
 from .making import (
     BruteForce,
@@ -161,52 +159,24 @@ def test_passages_without_text_or_words_are_indexed() -> None:
 @pytest.mark.parametrize("fusion", ["min_max", "rrf"])
 @pytest.mark.parametrize("alpha", [0.3, "auto"])
 @pytest.mark.parametrize("where", [None, {"lang": "en"}])
+@pytest.mark.parametrize("ahead", [False, True])
 def test_a_batch_gives_bit_for_bit_what_single_searches_give(
-    dense: str, fusion: str, alpha: object, where: object
+    monkeypatch: pytest.MonkeyPatch,
+    dense: str,
+    fusion: str,
+    alpha: object,
+    where: object,
+    ahead: bool,
 ) -> None:
-    """Every number of every ranking."""
+    """Every number of every ranking, whether threads search ahead or not."""
+    monkeypatch.setattr(searching, "WORTH_AHEAD", 1 if ahead else 10**9)
     index = make_index(300, dense=dense)
     index.delete([f"p{n}" for n in range(0, 300, 11)])
-    texts, vectors = zipf_texts(20, seed=5, longest=6), random_vectors(20, seed=6)
+    texts, vectors = zipf_texts(90, seed=5, longest=6), random_vectors(90, seed=6)
     options = {"k": 7, "fetch_k": 15, "fusion": fusion, "alpha": alpha, "where": where}
     together = index.search_batch(texts, vectors, **options)  # type: ignore[arg-type]
     for ranking, text, vector in zip(together, texts, vectors, strict=True):
         assert ranking == index.search(text, vector, **options)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("ahead", [False, True])
-def test_results_that_come_one_by_one_are_those_of_a_batch(
-    monkeypatch: pytest.MonkeyPatch, ahead: bool
-) -> None:
-    """Over several blocks, searched for in threads ahead or not; also if asked for late."""
-    monkeypatch.setattr(searching, "WORTH_AHEAD", 1 if ahead else 10**9)
-    index = make_index(300)
-    texts, vectors = zipf_texts(150, seed=5, longest=6), random_vectors(150, seed=6)
-    expected = [index.search(text, vector) for text, vector in zip(texts, vectors, strict=True)]
-    assert index.search_batch(texts, vectors) == expected
-    each = index.search_each(zip(texts, vectors, strict=True))
-    index.delete(["p1"])
-    assert [next(each) for _ in range(40)] == expected[:40]
-
-
-@pytest.mark.parametrize("ahead", [False, True])
-def test_queries_are_taken_as_they_are_needed(monkeypatch: pytest.MonkeyPatch, ahead: bool) -> None:
-    """A few blocks ahead and no more; a bad one is told once it is taken."""
-    monkeypatch.setattr(searching, "WORTH_AHEAD", 1 if ahead else 10**9)
-    index, taken = make_index(50), []
-
-    def queries() -> Iterator[tuple[str, list[float]]]:
-        for number in range(10_000):
-            taken.append(number)
-            yield "w1 w5", QUERY if number < 2_000 else QUERY[:3]
-
-    each = index.search_each(queries())
-    first = next(each)
-    assert first == index.search("w1 w5", QUERY)
-    assert len(taken) <= 16 * (2 * beside.THREADS + 2)
-    with pytest.raises(ValueError, match="dimension"):
-        deque(each, 0)
-    assert 2_000 < len(taken) <= 2_016
 
 
 def test_legs_side_by_side_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

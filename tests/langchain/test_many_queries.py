@@ -100,13 +100,13 @@ def test_batch_is_invoke(
     retriever: CAUSRetriever, serial: dict[str, list[Document]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches = []
-    search_each = HybridIndex.search_each
+    search_batch = HybridIndex.search_batch
 
-    def counting(index, queries, **options):
-        batches.append(len(queries))
-        return search_each(index, queries, **options)
+    def counting(index, texts, *args, **kwargs):
+        batches.append(len(texts))
+        return search_batch(index, texts, *args, **kwargs)
 
-    monkeypatch.setattr(HybridIndex, "search_each", counting)
+    monkeypatch.setattr(HybridIndex, "search_batch", counting)
 
     assert retriever.batch(QUERIES) == [serial[query] for query in QUERIES]
     assert batches == [len(QUERIES)]
@@ -158,11 +158,11 @@ def test_a_subclass_that_changes_nothing_of_a_query_searches_for_all_at_once(
             return "named"
 
     retriever, batches = Named.from_documents(documents, embeddings), []
-    search_each = HybridIndex.search_each
+    search_batch = HybridIndex.search_batch
     monkeypatch.setattr(
         HybridIndex,
-        "search_each",
-        lambda *given, **options: batches.append(given) or search_each(*given, **options),
+        "search_batch",
+        lambda *given, **options: batches.append(given) or search_batch(*given, **options),
     )
     assert retriever.batch(QUERIES[:3]) == [retriever.invoke(query) for query in QUERIES[:3]]
     assert len(batches) == 1
