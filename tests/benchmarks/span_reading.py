@@ -165,9 +165,11 @@ def retrieve(
     rankings: dict[Question, list[Seed]] = {}
     sources: dict[Question, ChunkSource] = {}
     for collection in collections:
+        own = [question for question in asked if question.place.document in collection.documents]
+        if not own:
+            continue
         index = HybridIndex()
         index.add(collection.passages, embed([passage.text for passage in collection.passages]))
-        own = [question for question in asked if question.place.document in collection.documents]
         texts = [question.text for question in own]
         found = index.search_batch(texts, embed(texts), k=POOL, fetch_k=POOL, alpha=alpha)
         source = index.neighbours(KEYS)
