@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 from shared_core.forking import in_child
 
@@ -48,31 +48,44 @@ class Beside(Generic[T]):
     """
 
     def __init__(self, function: Callable[[], T]) -> None:
-        self._function = function
-        self._results: list[T] = []
-        self._future: Future[T] | None
+        self._functions = [function]
+        self._future: Future[T]
         try:
-            self._future = _threads.submit(function)
+            self._future = _threads.submit(_call, self._functions)
         except RuntimeError:
-            self._future = None
+            self._future = Future()
 
     @property
     def done(self) -> bool:
-        """Whether the result is there."""
-        return bool(self._results) or (self._future is not None and self._future.done())
+        """Whether it has come to a result, or an error."""
+        return self._future.done()
+
+    def cancel(self) -> bool:
+        """Keep other threads from it, unless one has begun; return whether none had."""
+        return self._future.cancel()
 
     def here(self) -> bool:
-        """Call it in this thread, unless one has begun; return whether it did so."""
-        if self._results or not (self._future is None or self._future.cancel()):
+        """Call it in this thread, unless it was begun; return whether it was not."""
+        if not self.cancel():
             return False
-        self._results.append(self._function())
+        self._future = Future()
+        try:
+            self._future.set_result(_call(self._functions))
+        except BaseException as error:
+            self._future.set_exception(error)
+            if not isinstance(error, Exception):
+                raise
         return True
 
     def result(self) -> T:
         """Return what the function returns, or raise what it raises."""
-        if self._results or self.here():
-            return self._results[0]
-        return cast("Future[T]", self._future).result()
+        self.here()
+        return self._future.result()
+
+
+def _call(functions: list[Callable[[], T]]) -> T:
+    """Call the one function and forget it, for a pool keeps what is cancelled for a while."""
+    return functions.pop()()
 
 
 def ahead(function: Callable[[A], T], arguments: Iterable[A]) -> Iterator[T]:
@@ -85,9 +98,13 @@ def ahead(function: Callable[[A], T], arguments: Iterable[A]) -> Iterator[T]:
             pass
         return call.result()
 
-    for argument in arguments:
-        calls.append(Beside(partial(function, argument)))
-        if len(calls) > 2 * THREADS + 1:
+    try:
+        for argument in arguments:
+            calls.append(Beside(partial(function, argument)))
+            if len(calls) > 2 * THREADS + 1:
+                yield first()
+        while calls:
             yield first()
-    while calls:
-        yield first()
+    finally:
+        for call in calls:
+            call.cancel()

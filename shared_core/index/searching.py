@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Found
+from shared_core.arrays import Bools, Found, Vectors
 from shared_core.checking import check_choice, check_count
 from shared_core.index.beside import Beside, ahead
 from shared_core.index.dense_query import DenseQuery
@@ -30,6 +31,12 @@ WORTH_AHEAD = 4096
 
 BLOCK = 16
 """Queries of a batch that both legs search for at once."""
+
+Block: TypeAlias = tuple[Sequence[str], list[SparseQuery], Vectors]
+"""Texts, words and vectors, of shape (n, dim), of some queries."""
+
+Legs: TypeAlias = tuple[Sequence[str], list[SparseQuery], list[DenseQuery], list[Found]]
+"""Texts, words, and what either leg has found for them."""
 
 
 @dataclass(slots=True)
@@ -98,20 +105,21 @@ class Search:
             raise ValueError(f"got {len(texts)} texts and {len(vectors)} vectors")
         if not texts or self._nothing_there():
             return [self._nothing() for _ in texts]
-        view = self.state.dense
-        queries = np.stack([view.unit(vector) for vector in vectors])
-        words = [self._words(text) for text in texts]
-        blocks = [slice(start, start + BLOCK) for start in range(0, len(texts), BLOCK)]
+        unit = self.state.dense.unit
+        queries = np.stack([unit(vector) for vector in vectors])
+        run = map if self.state.size < WORTH_AHEAD else ahead
+        found = run(self._legs, self._blocks(texts, queries))
+        return [ranking for legs in found for ranking in map(self._ranking, *legs)]
 
-        def search(block: slice) -> tuple[list[DenseQuery], list[Found]]:
-            dense = view.queries(queries[block], self.depth, self.allowed)
-            return dense, SparseQuery.best_of_each(words[block], self.depth, self.allowed)
+    def _blocks(self, texts: Sequence[str], queries: Vectors) -> Iterator[Block]:
+        for start in range(0, len(texts), BLOCK):
+            block = slice(start, start + BLOCK)
+            yield texts[block], [self._words(text) for text in texts[block]], queries[block]
 
-        found = map(search, blocks) if self.state.size < WORTH_AHEAD else ahead(search, blocks)
-        rankings: list[Ranking] = []
-        for block, legs in zip(blocks, found, strict=True):
-            rankings += map(self._ranking, texts[block], words[block], *legs)
-        return rankings
+    def _legs(self, block: Block) -> Legs:
+        texts, words, queries = block
+        dense = self.state.dense.queries(queries, self.depth, self.allowed)
+        return texts, words, dense, SparseQuery.best_of_each(words, self.depth, self.allowed)
 
     def _words(self, text: str) -> SparseQuery:
         sparse = self.state.sparse

@@ -77,7 +77,7 @@ class SparseQuery:
         if view.alive is not None:
             allowed = view.alive if allowed is None else allowed & view.alive
         if kernels.built:
-            words = [(query._terms, query._weights) for query in queries]
+            words = tuple([(query._terms, query._weights) for query in queries])
             return kernels.best_postings(view.segments, words, view.norm, view.size, k, allowed)
         return [query._best(k, allowed) for query in queries]
 

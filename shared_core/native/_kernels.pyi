@@ -27,7 +27,7 @@ def count_postings(
 ) -> tuple[bytearray, bytearray, bytearray, bytearray, bytearray]: ...
 def best_postings(
     segments: tuple[Postings, ...],
-    queries: list[tuple[list[int], list[float]]],
+    queries: tuple[tuple[list[int], list[float]], ...],
     norm: Norm,
     size: int,
     k: int,

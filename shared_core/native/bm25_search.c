@@ -14,7 +14,7 @@
 /* The best k rows, and others until they are dropped. */
 typedef struct {
     Py_ssize_t k, size, room;
-    double cut; /* what does not exceed it is not among the best k */
+    double cut; /* a row that is yet to come has to exceed it */
     double *scores;
     Py_ssize_t *rows; /* ascending */
 } Best;
@@ -124,7 +124,8 @@ static void bound_terms(Search *search)
 }
 
 /* Find what k rows reach at least: by what the weightiest term that so many hold adds to some of
- * them. Where the others add nothing negative, no row of a lower score comes to the best k. */
+ * them. Where the others add nothing negative, no row of a lower score comes to the best k. The cut
+ * is just below, so that rows that tie with it do. */
 static void bound_best(Search *search)
 {
     const Words *words = &search->words;
@@ -311,11 +312,11 @@ PyObject *best_postings(PyObject *module, PyObject *args)
     Py_buffer allowed = {0};
     Norm norm;
     Py_ssize_t n, k, postings = 0;
-    if (!PyArg_ParseTuple(args, "O!O!(dd)nnO", &PyTuple_Type, &segments, &PyList_Type, &queries,
+    if (!PyArg_ParseTuple(args, "O!O!(dd)nnO", &PyTuple_Type, &segments, &PyTuple_Type, &queries,
                           &norm.slope, &norm.base, &n, &k, &allowed_array) ||
         check_k(k) < 0)
         return NULL;
-    Py_ssize_t m = PyList_Size(queries);
+    Py_ssize_t m = PyTuple_Size(queries);
     Search *searches = calloc((size_t)m + 1, sizeof *searches);
     if (!searches)
         return PyErr_NoMemory();
@@ -327,7 +328,7 @@ PyObject *best_postings(PyObject *module, PyObject *args)
     }
     for (Py_ssize_t i = 0; i < m; i++) {
         searches[i].allowed = allowed.buf;
-        if (search_open(searches + i, segments, PyList_GetItem(queries, i), norm, n, k) < 0)
+        if (search_open(searches + i, segments, PyTuple_GetItem(queries, i), norm, n, k) < 0)
             goto done;
         postings += postings_of(&searches[i].words);
     }

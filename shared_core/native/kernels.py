@@ -159,7 +159,7 @@ def count_postings(numbers: Ints, lengths: Ints, first_row: int) -> Counted:
 
 def best_postings(
     segments: tuple[Postings, ...],
-    queries: list[tuple[list[int], list[float]]],
+    queries: tuple[tuple[list[int], list[float]], ...],
     norm: Norm,
     size: int,
     k: int,

@@ -57,17 +57,48 @@ def test_nobody_waits_for_threads_that_are_busy_with_the_work_of_others(
     assert callers == [threading.current_thread()]
 
 
-def test_an_error_reaches_who_asks(busy: threading.Event) -> None:
-    """From another thread, and from one's own."""
-    call = Beside(lambda: 1 // 0)
-    with pytest.raises(ZeroDivisionError):
-        call.result()
-    busy.set()
+@pytest.mark.parametrize("here", [False, True])
+def test_an_error_reaches_who_asks(here: bool, busy: threading.Event) -> None:
+    """From another thread, and from one's own; again, without another call."""
+    calls: list[threading.Thread] = []
     begun = threading.Event()
-    call = Beside(lambda: begun.set() or 1 // 0)  # type: ignore[func-returns-value]
-    assert begun.wait(30)
+
+    def fail() -> None:
+        calls.append(threading.current_thread())
+        begun.set()
+        raise ZeroDivisionError
+
+    call = Beside(fail)
+    if not here:
+        busy.set()
+        assert begun.wait(30)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            call.result()
+    assert call.done
+    assert [thread is threading.current_thread() for thread in calls] == [here]
+
+
+def test_an_error_waits_for_its_turn(busy: threading.Event) -> None:
+    """Results before it are not lost, though a later call is made while one waits for them."""
+    halves = ahead(lambda n: 1 / (2 - n), range(5))
+    assert [next(halves), next(halves)] == [0.5, 1.0]
     with pytest.raises(ZeroDivisionError):
-        call.result()
+        next(halves)
+
+
+def test_what_nobody_will_ask_for_is_not_called(busy: threading.Event) -> None:
+    """It would hold up what is asked next."""
+    called: list[int] = []
+    numbers = ahead(called.append, range(100))
+    next(numbers)
+    assert called == [0]
+    numbers.close()  # type: ignore[attr-defined]
+    busy.set()
+    drained = threading.Event()
+    Beside(drained.set)
+    assert drained.wait(30)
+    assert called == [0]
 
 
 def test_results_come_in_order(busy: threading.Event) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core import BM25Index, HybridIndex, Passage
-from shared_core.index import searching
+from shared_core.index import beside, searching
+from shared_core.index.sparse_query import SparseQuery
 
 from .making import (
     BruteForce,
@@ -177,6 +179,25 @@ def test_a_batch_gives_bit_for_bit_what_single_searches_give(
     together = index.search_batch(texts, vectors, **options)  # type: ignore[arg-type]
     for ranking, text, vector in zip(together, texts, vectors, strict=True):
         assert ranking == index.search(text, vector, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_batch_forgets_the_words_of_what_is_answered(
+    monkeypatch: pytest.MonkeyPatch, ahead: bool
+) -> None:
+    """Without kernels those of each query hold scores of all rows."""
+    monkeypatch.setattr(searching, "WORTH_AHEAD", 1 if ahead else 10**9)
+    index, alive, most = make_index(50), WeakSet[SparseQuery](), []
+
+    class Counted(SparseQuery):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            alive.add(self)
+            most.append(len(alive))
+
+    monkeypatch.setattr(searching, "SparseQuery", Counted)
+    index.search_batch(["w1 w5"] * 2_000, [QUERY] * 2_000)
+    assert max(most) <= searching.BLOCK * (2 * beside.THREADS + 4)
 
 
 def test_legs_side_by_side_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -261,7 +261,7 @@ def search(
     segments: Any, *, terms: Any = (0,), weights: Any = (1.0,), size: int = 4, k: int = 1
 ) -> Any:
     query = list(terms), list(weights)
-    return kernels.best_postings(segments, [query], NORM, size, k, None)[0]
+    return kernels.best_postings(segments, (query,), NORM, size, k, None)[0]
 
 
 def search_all(queries: Any) -> Any:
@@ -290,7 +290,7 @@ def pool(
 @needs_kernels
 def test_no_queries_find_nothing() -> None:
     """As of vectors."""
-    assert search_all([]) == kernels.best_vectors(F, F[:0], 1, None) == []
+    assert search_all(()) == kernels.best_vectors(F, F[:0], 1, None) == []
 
 
 @needs_kernels
@@ -335,9 +335,10 @@ def test_no_queries_find_nothing() -> None:
         (lambda: search(postings(), weights=()), ValueError),
         (lambda: search(postings(), weights=["x"]), TypeError),
         (lambda: search(postings(), terms=["x"]), TypeError),
-        (lambda: search_all([([0], [1.0]), [[0], [1.0]]]), TypeError),
-        (lambda: search_all([([0], [1.0]), ([0],)]), TypeError),
-        (lambda: search_all([([0], [1.0]), ((0,), (1.0,))]), TypeError),
+        (lambda: search_all([([0], [1.0])]), TypeError),
+        (lambda: search_all((([0], [1.0]), [[0], [1.0]])), TypeError),
+        (lambda: search_all((([0], [1.0]), ([0],))), TypeError),
+        (lambda: search_all((([0], [1.0]), ((0,), (1.0,)))), TypeError),
         (lambda: search(postings(rows=np.array([0, 4], np.int32))), ValueError),
         (lambda: search(postings(rows=np.array([-1, 1], np.int32))), ValueError),
         (lambda: search(postings(starts=np.array([0, 3]))), ValueError),
