@@ -242,7 +242,8 @@ def report_answers(reader: HuggingFaceModel, found: Retrieved, arms: Arms) -> No
         said = {name: reader.generate(prompts(found, arm, order)) for name, arm in arms.items()}
         report_group(order, said, found, torn >= 0)
         for name, group in groups.items() if order == ORDERS[0] else ():
-            report_group(f"{order}, {name}", said, found, group)
+            if group.sum() > 1:  # of fewer there is no interval
+                report_group(f"{order}, {name}", said, found, group)
 
 
 def report_group(label: str, said: dict[str, list[str]], found: Retrieved, group: Bools) -> None:
