@@ -52,8 +52,8 @@ class Beside(Generic[T]):
         self._future: Future[T]
         try:
             self._future = _threads.submit(_call, self._functions)
-        except RuntimeError:
-            self._future = Future()
+        except RuntimeError:  # no thread can be started; others may call what they were given
+            self._functions, self._future = [function], Future()
 
     @property
     def done(self) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
+from shared_core.index import beside
 from shared_core.index.beside import THREADS, Beside, ahead
 
 
@@ -55,6 +57,18 @@ def test_nobody_waits_for_threads_that_are_busy_with_the_work_of_others(
     busy.set()
     call.result()
     assert callers == [threading.current_thread()]
+
+
+def test_where_no_thread_can_be_started_it_is_called_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though Python's pool tells so only once others of its threads may have made the call."""
+
+    class Full:
+        def submit(self, call: Callable[[list[Any]], object], functions: list[Any]) -> None:
+            call(functions)
+            raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(beside, "_threads", Full())
+    assert Beside(threading.current_thread).result() is threading.current_thread()
 
 
 @pytest.mark.parametrize("here", [False, True])
