@@ -11,7 +11,7 @@ import numpy as np
 
 from shared_core.gating import VectorCandidates, key_phrases
 from shared_core.gating.pseudo_queries import first_sentences
-from tests.benchmarks.quality import lines
+from tests.benchmarks.labelled import lines
 
 SEED = 0
 MOST_NEGATIVES = 2000

@@ -2,11 +2,13 @@
 
 ::
 
-    python -m tests.benchmarks.quality --data torch FOLDER [FOLDER ...]
+    python -m tests.benchmarks.quality --data torch scipy sklearn FOLDER ...
 
-``torch`` stands for the 52 questions of the CAUS benchmark on the API of the installed PyTorch. A
-folder holds ``corpus.jsonl`` {_id, title, text}, ``queries.jsonl`` {_id, text} and ``qrels.tsv``
-(query-id, corpus-id, score), the layout of BEIR. Embeddings come from all-MiniLM-L6-v2 and are
+``torch`` stands for the 52 questions of the CAUS benchmark on the API of the installed PyTorch. The
+name of any other installed package stands for its documentation: the summary of a docstring asks
+for its entry, whose name, signature and further text are the passage. A folder holds
+``corpus.jsonl`` {_id, title, text}, ``queries.jsonl`` {_id, text} and ``qrels.tsv`` (query-id,
+corpus-id, score), the layout of BEIR. Embeddings come from all-MiniLM-L6-v2 and are
 kept under ``--cache``. The measures are those of trec_eval; brackets are 95% bootstrap intervals
 over questions.
 """
@@ -14,33 +16,23 @@ over questions.
 from __future__ import annotations
 
 import argparse
-import json
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from shared_core import HybridIndex, Passage
+from shared_core import HybridIndex
 from shared_core.arrays import Scores
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import Embedding, default_model
-from shared_core.corpora import torch_api_passages, torch_queries
 from shared_core.evaluation import (
     bootstrap_interval,
     paired_difference_interval,
     retrieval_measures,
 )
+from tests.benchmarks.labelled import Collection, read
 
 GRID = [round(step / 10, 1) for step in range(11)]
 MEASURES = ("nDCG@10", "hit@1", "hit@10")
-
-
-@dataclass(frozen=True)
-class Collection:
-    name: str
-    passages: list[Passage]
-    queries: dict[str, str]
-    relevant: dict[str, dict[str, int]]
 
 
 def main() -> None:
@@ -51,12 +43,13 @@ def main() -> None:
     parser.add_argument("--variant", choices=["lucene", "okapi"], default="lucene")
     parser.add_argument("--k1", type=float)
     options = parser.parse_args()
-    for source in options.data:
-        if source != "torch" and not (Path(source) / "corpus.jsonl").is_file():
-            parser.error(f"--data takes torch or folders with a corpus.jsonl, got {source}")
+    try:
+        collections = [read(source) for source in options.data]
+    except ValueError as error:
+        parser.error(f"--data: {error}")
     print(f"fetch_k={options.fetch_k}, BM25 {options.variant}")
-    for source in options.data:
-        report(read_torch() if source == "torch" else read(Path(source)), options)
+    for collection in collections:
+        report(collection, options)
 
 
 def report(collection: Collection, options: argparse.Namespace) -> None:
@@ -96,37 +89,6 @@ def report(collection: Collection, options: argparse.Namespace) -> None:
 def shown(values: Scores) -> str:
     lower, upper = bootstrap_interval(values[:, None], lambda means: means[:, 0])
     return f"{values.mean():.3f} [{lower:.3f}, {upper:.3f}]"
-
-
-def read_torch() -> Collection:
-    """Return the benchmark of the CAUS paper, with questions of our own."""
-    queries = torch_queries()
-    return Collection(
-        "PyTorch API",
-        torch_api_passages(),
-        {query.id: query.query for query in queries},
-        {query.id: {query.api: 1} for query in queries},
-    )
-
-
-def read(folder: Path) -> Collection:
-    """Read a collection; queries without a relevant passage are left out, as usual."""
-    passages = [
-        Passage(d["_id"], "\n".join(filter(None, [d.get("title"), d["text"]])))
-        for d in lines(folder / "corpus.jsonl")
-    ]
-    relevant: dict[str, dict[str, int]] = {}
-    for row in (folder / "qrels.tsv").read_text("utf-8").splitlines()[1:]:
-        query, passage, grade = row.split("\t")
-        if float(grade) > 0:
-            relevant.setdefault(query, {})[passage] = int(float(grade))
-    queries = {q["_id"]: q["text"] for q in lines(folder / "queries.jsonl") if q["_id"] in relevant}
-    return Collection("/".join(folder.parts[-2:]), passages, queries, relevant)
-
-
-def lines(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8") as file:
-        return [json.loads(line) for line in file if line.strip()]
 
 
 def embed(texts: list[str], cache: Path) -> np.ndarray:

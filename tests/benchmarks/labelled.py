@@ -1,0 +1,137 @@
+"""Labelled collections: questions, passages, and which passages answer which question."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import pkgutil
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from shared_core import Passage
+from shared_core.corpora import torch_api_passages, torch_queries
+from shared_core.corpora.docstrings import is_pointer, split_docstring
+
+ASKING = 4
+"""Words from which a docstring's summary is taken for a question."""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Passages, questions by id, and the grades of the passages that are relevant to each."""
+
+    name: str
+    passages: list[Passage]
+    queries: dict[str, str]
+    relevant: dict[str, dict[str, int]]
+
+
+def read(source: str) -> Collection:
+    """Return what `source` stands for: see `tests.benchmarks.quality`.
+
+    Raises
+    ------
+    ValueError
+        If it is neither a folder with a ``corpus.jsonl`` nor an installed package.
+    """
+    if source == "torch":
+        return read_torch()
+    if (Path(source) / "corpus.jsonl").is_file():
+        return read_folder(Path(source))
+    if source.isidentifier() and importlib.util.find_spec(source) is not None:
+        return read_package(source)
+    raise ValueError(f"neither a folder with a corpus.jsonl nor an installed package: {source}")
+
+
+def read_torch() -> Collection:
+    """Return the benchmark of the CAUS paper, with questions of our own."""
+    queries = torch_queries()
+    return Collection(
+        "PyTorch API",
+        torch_api_passages(),
+        {query.id: query.query for query in queries},
+        {query.id: {query.api: 1} for query in queries},
+    )
+
+
+def read_folder(folder: Path) -> Collection:
+    """Read a collection; queries without a relevant passage are left out, as usual."""
+    passages = [
+        Passage(d["_id"], "\n".join(filter(None, [d.get("title"), d["text"]])))
+        for d in lines(folder / "corpus.jsonl")
+    ]
+    relevant: dict[str, dict[str, int]] = {}
+    for row in (folder / "qrels.tsv").read_text("utf-8").splitlines()[1:]:
+        query, passage, grade = row.split("\t")
+        if float(grade) > 0:
+            relevant.setdefault(query, {})[passage] = int(float(grade))
+    queries = {q["_id"]: q["text"] for q in lines(folder / "queries.jsonl") if q["_id"] in relevant}
+    return Collection("/".join(folder.parts[-2:]), passages, queries, relevant)
+
+
+def read_package(name: str) -> Collection:
+    """Return the documented functions and classes of an installed package.
+
+    The summary of a docstring asks for its entry, unless others have the same one; the entry's
+    name, its signature and the rest of the docstring are the passage.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        entries = [entry for entry in _entries(name) if not is_pointer(entry[1])]
+    shared = Counter(summary for _, summary, _ in entries)
+    queries = {
+        qualified: summary
+        for qualified, summary, _ in entries
+        if shared[summary] == 1 and len(summary.split()) >= ASKING
+    }
+    passages = [Passage(qualified, passage) for qualified, _, passage in entries]
+    return Collection(
+        f"{name} {importlib.import_module(name).__version__}",
+        passages,
+        queries,
+        {qualified: {qualified: 1} for qualified in queries},
+    )
+
+
+def _entries(package: str) -> Iterator[tuple[str, str, str]]:
+    """Yield qualified name, summary and passage of each entry once, by its shortest name."""
+    found: dict[int, tuple[str, object]] = {}
+    for module in _modules(package):
+        for name in getattr(module, "__all__", None) or dir(module):
+            value = getattr(module, name, None)
+            home = getattr(value, "__module__", None) or ""
+            if name.startswith("_") or not callable(value) or home.partition(".")[0] != package:
+                continue
+            qualified = f"{module.__name__}.{name}"
+            shortest, _ = found.get(id(value), (qualified, value))
+            found[id(value)] = (min(shortest, qualified, key=lambda n: (len(n), n)), value)
+    for qualified, value in sorted(found.values(), key=lambda entry: entry[0]):
+        signature, text = split_docstring(getattr(value, "__name__", ""), value)
+        summary, _, rest = text.partition("\n\n")
+        if rest:
+            yield qualified, " ".join(summary.split()), f"{qualified}{signature}\n\n{rest}"
+
+
+def _modules(package: str) -> Iterator[ModuleType]:
+    """Yield a package's public modules that can be imported here."""
+    top = importlib.import_module(package)
+    yield top
+    for found in pkgutil.iter_modules(top.__path__, f"{package}."):
+        if found.name.rpartition(".")[2] in ("conftest", "tests") or "._" in found.name:
+            continue
+        try:
+            if found.ispkg:
+                yield from _modules(found.name)
+            else:
+                yield importlib.import_module(found.name)
+        except ImportError:
+            continue
+
+
+def lines(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.strip()]
