@@ -114,13 +114,16 @@ def spanned(node: BaseNode, span: Span) -> BaseNode:
 
 def placed(nodes: Sequence[NodeWithScore], caus: CAUS) -> list[NodeWithScore]:
     """Place nodes; what explained a node beside its slot stays with it."""
-    order = ranked([explanation(node) for node in nodes])
+    order = ranked([explanation(node) for node in nodes], [node.score for node in nodes])
     return [moved(nodes[order[why["rank"]]], why) for why in caus.explain(len(nodes))]
 
 
 def moved(node: NodeWithScore, why: Mapping[str, Any]) -> ExplainedNode:
     """Return a copy with the explanation of its new slot, in place of what told an earlier one."""
-    return ExplainedNode(node=node.node, score=node.score, posrag=merged(explanation(node), why))
+    explained = merged(explanation(node), why)
+    if "score" in explained and "estimator" not in explained:
+        explained["score"] = node.score  # a reranker may have given it another one
+    return ExplainedNode(node=node.node, score=node.score, posrag=explained)
 
 
 def explanation(node: NodeWithScore) -> dict[str, Any]:

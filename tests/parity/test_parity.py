@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -123,6 +124,21 @@ def test_what_was_ranked_anew_since_is_placed_as_it_comes() -> None:
     for given in (placed[::-1], placed[:3], placed[2:5], [*placed[3:], *placed[:3]]):
         expected = [document_ids(given)[rank] for rank in PLACEMENTS["u_shape"]()(len(given), None)]
         assert document_ids(place(given)) == expected
+
+
+@pytest.mark.parametrize("first", ["u_shape", "inverse"])
+@pytest.mark.parametrize("k", [2, 3, 4, 6])
+def test_nodes_with_other_scores_are_placed_as_they_come(first: str, k: int) -> None:
+    """In whichever order a reranker brings them, also in that of their slots; and once more."""
+    for order in permutations(range(k)) if k < 4 else [range(k)]:
+        nodes = llamaindex_retriever(k=k, psi="always", placement=first).retrieve(QUERIES[0])
+        reranked = [nodes[at] for at in order]
+        for rank, node in enumerate(reranked):
+            node.score = 1.0 - rank / 10
+        expected = [reranked[rank].node_id for rank in PLACEMENTS["inverse"]()(k, None)]
+        place = on_llamaindex.PlacementPostprocessor("inverse").postprocess_nodes
+        once = place(reranked)
+        assert node_ids(once) == node_ids(place(once)) == expected
 
 
 @pytest.mark.parametrize("dropped", range(6))
