@@ -24,6 +24,7 @@ from shared_core.sensitivity.records import (
 from shared_core.sensitivity.region import (
     TENTHS,
     finite_scores,
+    interpolated,
     middles,
     over_middle,
     parts_of_region,
@@ -133,7 +134,9 @@ class PositionalCurve:
             If `n_tokens` is negative.
         """
         check_count(n_tokens, "n_tokens", 0)
-        return np.interp(middles(n_tokens), middles(len(self.scores)), self.scores)
+        parts = len(self.scores)
+        places = [part + 0.5 for part in range(parts)]
+        return interpolated(middles(n_tokens) * parts, places, self.scores, parts)
 
     def save(self, path: str | Path | None = None) -> Path:
         """Write the curve as JSON and return the path.

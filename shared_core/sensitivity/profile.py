@@ -25,6 +25,7 @@ from shared_core.sensitivity.records import (
     saved_names,
     write_record,
 )
+from shared_core.sensitivity.region import interpolated
 
 Outcomes = tuple[tuple[float, ...], ...]
 
@@ -149,9 +150,8 @@ class PositionProfile:
             raise ValueError(f"the profile of {self.model!r} holds no {what}")
         if k == len(values) == self.k:
             return list(values)
-        at = np.linspace(0, 1, k) if k > 1 else np.zeros(k)
-        measured = np.array(self.slots) / max(1, self.k - 1)
-        return np.interp(at, measured, values).tolist()  # type: ignore[no-any-return]
+        at = np.linspace(0, self.k - 1, k) if k > 1 else np.zeros(k)
+        return interpolated(at, self.slots, values, self.k - 1).tolist()  # type: ignore[no-any-return]
 
     def save(self, path: str | Path | None = None) -> Path:
         """Write the profile as JSON and return the path.

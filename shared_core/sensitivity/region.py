@@ -93,3 +93,25 @@ def over_middle(tenths: Scores) -> dict[str, Scores]:
     middle = tenths[..., TENTHS // 2 - 1 : TENTHS // 2 + 1].mean(axis=-1) + EPS
     start, end = tenths[..., 0] / middle, tenths[..., -1] / middle
     return {"start": start, "end": end, "edges": (start + end) / 2}
+
+
+def interpolated(
+    at: Scores, places: Sequence[float], values: Sequence[float], end: float
+) -> Scores:
+    """Interpolate linearly, and mirror-symmetric values to the last bit symmetrically.
+
+    What is equal by symmetry would otherwise be ordered by rounding.
+
+    Parameters
+    ----------
+    at
+        Where, symmetric about ``end / 2``, ascending, shape (n,).
+    places, values
+        What is known, each of shape (m,); places ascend, and are whole or halves.
+    end
+        Where the places mirror 0, whole.
+    """
+    known, mirrored = np.array(places), end - np.array(places)[::-1]
+    forwards, backwards = np.interp(at, known, values), np.interp(at, mirrored, values[::-1])
+    interpolated: Scores = (forwards + backwards[::-1]) / 2
+    return interpolated

@@ -83,6 +83,13 @@ def test_a_curve_keeps_the_mean_and_the_range(
     assert min(reading) / mean - 1e-9 <= scores.min() <= scores.max() <= max(reading) / mean + 1e-9
 
 
+@given(st.lists(st.floats(0.1, 1), min_size=1, max_size=20), st.integers(1, 90), st.booleans())
+def test_a_symmetric_curve_is_so_to_the_last_bit(half: list[float], n: int, odd: bool) -> None:
+    """Or rounding would decide at which end the best document stands."""
+    scores = PositionalCurve(model="m", scores=(*half, *half[::-1][odd:]), n=1).scores_for(n)
+    assert scores.tolist() == scores[::-1].tolist()
+
+
 def test_a_curve_places_another_prompt_in_one_round() -> None:
     """Measured on prompts of 40 and 90 tokens, used on one of 24, by any ranking."""
     u = [(2 * (at + 0.5) / n - 1.2) ** 2 for n in (40, 90) for at in range(n)]

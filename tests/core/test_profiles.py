@@ -11,7 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core import PositionProfile, ProfileNotFoundError, position_sensitivity_index
+from shared_core import (
+    PLACEMENTS,
+    PositionProfile,
+    ProfileNotFoundError,
+    position_sensitivity_index,
+)
 from shared_core.sensitivity import profile_folder
 
 FULL = PositionProfile(
@@ -197,6 +202,20 @@ def test_other_numbers_of_slots_are_interpolated(accuracy: list[float], k: int) 
         assert values[0] == accuracy[0]
     if k > 1:
         assert values[-1] == accuracy[-1]
+
+
+@given(accuracies, st.integers(1, 40), st.booleans())
+def test_what_is_symmetric_stays_so_to_the_last_bit(half: list[float], k: int, odd: bool) -> None:
+    """Or rounding would decide which of two equal slots is filled first."""
+    profile = PositionProfile(model="m", accuracy=(*half, *half[::-1][odd:]))
+    values = profile.accuracy_at(k)
+    assert values == values[::-1]
+
+
+def test_equal_slots_are_filled_from_the_front() -> None:
+    """Interpolated ones, too."""
+    profile = PositionProfile(model="m", accuracy=(0.9, 0.5, 0.9))
+    assert PLACEMENTS["max_relevance"]()(6, profile) == (0, 2, 4, 5, 3, 1)
 
 
 def test_interpolation_by_hand() -> None:
