@@ -161,7 +161,7 @@ class Approximate:
         length = _lengths(queries)
         off = self.margin * (length + cut) + longest * (cut + rounding * length)
         off += queries.shape[1] * UNDERFLOW
-        near = scores / (np.float32(self.scale) * scales)
+        near = scores / (self.scale * scales.astype(np.float64))
         return [_close(*each, k) for each in zip(found, near, off.tolist(), strict=True)]
 
     @property

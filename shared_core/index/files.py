@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ POSTINGS = ("terms", "starts", "rows", "counts")
 """Arrays of a segment; each has a file of its own."""
 
 Coder = Callable[[Any], Any]
+
+_SPLIT = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+"""The halves of a UTF-16 pair as two characters, of which JSON makes one."""
 
 
 def write_files(data: Path, state: State, encode: Coder | None) -> None:
@@ -78,11 +82,18 @@ def _check_json(value: Any, owner: str) -> None:
         for key, held in value.items():
             if not isinstance(key, str):
                 raise ValueError(f"{owner} cannot be saved as JSON: its key {key!r} is not a text")
+            _check_json(key, owner)
             _check_json(held, owner)
     elif isinstance(value, list):
         for held in value:
             _check_json(held, owner)
-    elif value is not None and not isinstance(value, str | int | float):
+    elif isinstance(value, str):
+        if not value.isascii() and (split := _SPLIT.search(value)):
+            raise ValueError(
+                f"{owner} cannot be saved as JSON: it holds {split[0]!r}, one character in halves; "
+                "join them: text.encode('utf-16', 'surrogatepass').decode('utf-16')"
+            )
+    elif value is not None and not isinstance(value, int | float):
         raise ValueError(
             f"{owner} cannot be saved as JSON: it holds {value!r} of type {type(value).__name__}"
         )

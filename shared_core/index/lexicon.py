@@ -145,9 +145,9 @@ def _check_text(text: object) -> None:
 
 
 def _several(tokenizer: Tokenizer, text: str) -> list[str]:
-    """Return the tokens of `text`; TypeError if they are one text, whose letters would count."""
+    """Return the tokens of `text`; TypeError if they are none, or one text, as letters count."""
     tokens = tokenizer(text)
-    if isinstance(tokens, str):
+    if isinstance(tokens, str) or not isinstance(tokens, Iterable):
         raise TypeError(f"the tokenizer must return a list of strings, got {tokens!r}")
     return tokens
 

@@ -135,7 +135,9 @@ def _wanted(where: Mapping[str, Any]) -> dict[str, set[Any]]:
     if not isinstance(where, Mapping):
         raise ValueError(f"a filter is a mapping or a function of the metadata, got {where!r}")
     for key, value in where.items():
-        if not isinstance(key, str) or key.startswith("$") or isinstance(value, Mapping):
+        if not isinstance(key, str):
+            raise ValueError(f"filter {key!r}: {value!r} does not name its key by a text")
+        if key.startswith("$") or isinstance(value, Mapping):
             raise ValueError(
                 f"filter {key!r}: {value!r} uses operators; give a function of the metadata instead"
             )

@@ -117,6 +117,7 @@ def _load(folder: Path, tokenizer: Tokenizer | None, decode: Coder | None) -> Lo
     path = folder / MANIFEST
     if not path.is_file():
         what = f"it has no {MANIFEST}" if folder.is_dir() else "there is no such folder"
+        what = "it is a file" if folder.is_file() else what
         raise IndexFormatError(f"{folder} is not an index: {what}")
     with _locked(folder, exclusive=False):
         while True:

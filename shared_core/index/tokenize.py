@@ -4,19 +4,38 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 
 MARKS = 30
 """Combining marks in a row that are looked at where they are in disorder: as many as in Unicode's
 Stream-Safe Text Format (UAX 15). No language writes more than a few."""
 
-_WORD = re.compile(r"\w+(?:\.\w+)*")
+_WORD = re.compile(r"\w+(?:\.\w+)*", re.ASCII)
 _MANY_MARKS = re.compile(rf"[^\w\s\x00-\x7f]{{{MARKS + 1},}}")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def split_words(text: str) -> list[str]:
     """Return the surface words of `text`: runs of word characters, joined by inner dots."""
-    return _WORD.findall(text if text.isascii() else _composed(text))
+    return _WORD.findall(text) if text.isascii() else _any_word().findall(_composed(text))
+
+
+@cache
+def _any_word() -> re.Pattern[str]:
+    """Return what matches a word of any script: letters, and the marks that a script writes.
+
+    Marks are not word characters to ``re``, but Devanagari writes vowels with them, say. The
+    diacritics of no script in particular, as far as NFC has not composed them, stay outside.
+    """
+    marks = "".join(mark for mark in map(chr, range(0x300, 0x20000)) if _is_written(mark))
+    piece = rf"\w[\w{marks}]*"
+    return re.compile(rf"{piece}(?:\.{piece})*")
+
+
+def _is_written(char: str) -> bool:
+    if unicodedata.category(char) not in ("Mn", "Mc"):
+        return False
+    return not unicodedata.name(char, "").startswith(("COMBINING", "VARIATION SELECTOR"))
 
 
 def _composed(text: str) -> str:
@@ -65,7 +84,7 @@ def tokenize(text: str) -> list[str]:
     ``torch.nn.Conv2d``, ``snake_case`` and ``camelCase`` yield the whole identifier and its
     parts, so that both an exact name and a description in words find it. Plain words yield
     themselves. There is no stemming and no stop-word list: both depend on the language. Scripts
-    without spaces between words, or with marks that combine, want a tokeniser of their own.
+    without spaces between words want a tokeniser of their own.
 
     >>> tokenize("Use torch.nn.Conv2d!")
     ['use', 'torch.nn.conv2d', 'torch', 'nn', 'conv2d']

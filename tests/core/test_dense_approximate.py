@@ -71,6 +71,14 @@ def is_preselecting(index: HybridIndex) -> bool:
     return index._state.dense.approximate is not None
 
 
+def test_more_than_the_visited_lists_hold_is_wanted_of_long_vectors(vectors: np.ndarray) -> None:
+    """FAISS fills up with -FLT_MAX, which float32 cannot stretch."""
+    long = vectors * 1e4
+    index = build("ivf", long, metric="inner_product")
+    found = index.search("", long[0], k=10, fetch_k=len(long) // 2)
+    assert found.indices[0] == np.argmax(long @ long[0])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_recall_against_flat(
     kind: str, indexes: dict[str, HybridIndex], queries: np.ndarray

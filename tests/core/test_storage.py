@@ -203,6 +203,29 @@ def test_metadata_that_is_not_json_is_refused_by_name(
     assert HybridIndex.load(tmp_path).ids == make_index(5).ids
 
 
+def test_halves_of_a_character_that_json_would_join_are_refused(tmp_path: Path) -> None:
+    """Two words, ids or keys would become one. A half alone comes back as it is."""
+    halves = "\ud842\udfb7"
+    whole = halves.encode("utf-16", "surrogatepass").decode("utf-16")
+    index = HybridIndex()
+    index.add([Passage("high", "\ud842"), Passage("low", f"\udfb7 {whole}")], random_vectors(2))
+    index.save(tmp_path)
+    loaded = HybridIndex.load(tmp_path)
+    texts = [passage.text for passage in loaded.get(["high", "low"])]
+    assert texts == ["\ud842", f"\udfb7 {whole}"]
+    for passage in (
+        Passage("culprit", f"x {halves}"),
+        Passage(f"culprit {halves}", "x"),
+        Passage("culprit", "x", {"a": [halves]}),
+        Passage("culprit", "x", {halves: 1}),
+    ):
+        index = HybridIndex.load(tmp_path)
+        index.add([passage], random_vectors(1))
+        with pytest.raises(ValueError, match=r"culprit.* one character in halves; join them"):
+            index.save(tmp_path)
+    assert HybridIndex.load(tmp_path).ids == ["high", "low"]
+
+
 @pytest.mark.parametrize("key", [1, 2.5, None, True])
 def test_metadata_keys_that_json_would_turn_into_text_are_refused(
     key: object, tmp_path: Path

@@ -63,6 +63,10 @@ def test_a_dotted_name_keeps_its_snake_case_part_whole() -> None:
         ("Привет МИР", ["привет", "мир"]),
         ("東京", ["東京"]),
         ("ΑΒΓ", ["αβγ"]),
+        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
+        ("عَرَبِيّ שָׁלוֹם", ["عَرَبِيّ", "שָׁלוֹם"]),
+        ("कि.की कि", ["कि.की", "कि", "की", "कि"]),
+        ("x\u0302 5\ufe0f\u20e3", ["x", "5"]),
     ],
 )
 def test_letters_of_any_script_are_words_and_lower_cased(text: str, tokens: list[str]) -> None:
@@ -81,8 +85,31 @@ def test_tokens_are_lower_case_and_not_empty(text: str) -> None:
 @given(st.lists(st.text(max_size=5) | st.text(MARKS, max_size=29), max_size=8).map("x".join))
 def test_texts_without_many_marks_in_a_row_are_composed_as_they_are(text: str) -> None:
     """By NFC; letters with marks of their own, symbols and scripts of all kinds among them."""
-    words = re.findall(r"\w+(?:\.\w+)*", unicodedata.normalize("NFC", text))
+    words = words_of(unicodedata.normalize("NFC", text))
     assert tokenize(text) == [token for word in words for token in expand_word(word)]
+
+
+def words_of(text: str) -> list[str]:
+    """Words, character by character: marks of a script count where a word has begun."""
+    words = [""]
+    for at, char in enumerate(text):
+        dot = char == "." and words[-1] and is_letter(text[at + 1 : at + 2])
+        mark = is_mark(char) and words[-1] and not words[-1].endswith(".")
+        if is_letter(char) or dot or mark:
+            words[-1] += char
+        else:
+            words.append("")
+    return [word for word in words if word]
+
+
+def is_mark(char: str) -> bool:
+    name = unicodedata.name(char, "")
+    is_general = name.startswith(("COMBINING", "VARIATION SELECTOR"))
+    return unicodedata.category(char) in ("Mn", "Mc") and not is_general
+
+
+def is_letter(char: str) -> bool:
+    return re.match(r"\w", char) is not None
 
 
 def test_of_many_marks_in_disorder_the_first_thirty_count() -> None:
@@ -185,10 +212,12 @@ def test_a_tokeniser_that_returns_no_strings_is_refused() -> None:
         BM25Index.from_texts(["x"], tokenizer=lambda _: [7])  # type: ignore[list-item]
 
 
-@pytest.mark.parametrize("tokenizer", [str.lower, "{}".format])
-def test_a_tokeniser_that_returns_a_text_is_refused(tokenizer: Any) -> None:
-    """Its letters would be the tokens; of what is indexed as of a query."""
-    told = "the tokenizer must return a list of strings, got 'ab'"
+@pytest.mark.parametrize(
+    ("tokenizer", "got"), [(str.lower, "'ab'"), ("{}".format, "'ab'"), ([].append, "None")]
+)
+def test_a_tokeniser_that_returns_a_text_or_nothing_is_refused(tokenizer: Any, got: str) -> None:
+    """A text's letters would be the tokens; of what is indexed as of a query."""
+    told = f"the tokenizer must return a list of strings, got {got}"
     with pytest.raises(TypeError, match=told):
         BM25Index.from_texts(["ab"], tokenizer=tokenizer)
     index = BM25Index(tokenizer=lambda text: tokenizer(text) if text == "ab" else [text])
