@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from shared_core.sensitivity.questions import ProbeQuestion, check_repeats
@@ -166,8 +167,14 @@ class Collection:
         if not text.strip():
             raise ValueError(f"a passage must not be blank, got {text!r}")
         if id is None:
-            id = self._unnamed.setdefault(text, f"#{len(self._unnamed) + 1}")
+            id = self._unnamed.get(text) or self._free_id()
+            self._unnamed[text] = id
         known = self._by_id.setdefault(id, Passage(id, text, metadata or {}))
         if known.text != text:
-            raise ValueError(f"passage id {id!r} stands for two different texts")
+            generated = ", one of which has no id" if id in self._unnamed.values() else ""
+            raise ValueError(f"passage id {id!r} stands for two different texts{generated}")
         return id
+
+    def _free_id(self) -> str:
+        numbered = (f"#{number}" for number in count(len(self._unnamed) + 1))
+        return next(id for id in numbered if id not in self._by_id)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import NormalDist
 from typing import Literal
 
@@ -22,8 +23,6 @@ from shared_core.lazy import cached_property
 
 FEWEST = 20
 """Questions before the first look, and between two: fewer move an interval by luck alone."""
-
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,6 +188,12 @@ def best_case_interval(
     )
 
 
+@cache
+def _quadrature() -> tuple[Scores, Scores]:
+    """Return nodes and weights; an eigenproblem, which an import should not solve."""
+    return np.polynomial.legendre.leggauss(64)
+
+
 def _chance_of_crossing(bound: float, at: Sequence[int]) -> float:
     """Chance that a sum of `at` standard normals leaves ``+- bound * sqrt(at)`` at some look.
 
@@ -196,9 +201,10 @@ def _chance_of_crossing(bound: float, at: Sequence[int]) -> float:
     stayed inside is carried from look to look by Gauss-Legendre quadrature.
     """
     inside, mass = np.zeros(1), np.ones(1)
+    nodes, weights = _quadrature()
     for before, now in zip((0, *at), at, strict=False):
-        sums = bound * now**0.5 * _NODES
+        sums = bound * now**0.5 * nodes
         step = (sums[:, None] - inside) / (now - before) ** 0.5
         density: Scores = np.exp(-(step**2) / 2) @ mass / (2 * np.pi * (now - before)) ** 0.5
-        inside, mass = sums, density * bound * now**0.5 * _WEIGHTS
+        inside, mass = sums, density * bound * now**0.5 * weights
     return 1 - float(mass.sum())

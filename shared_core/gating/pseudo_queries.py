@@ -15,7 +15,7 @@ from typing import Any
 from shared_core.checking import check_count
 from shared_core.errors import GenerationError
 from shared_core.gating.coverage import WordCoverage
-from shared_core.generation import Asker, Generator, Journal
+from shared_core.generation import Asker, Journal, as_generator
 from shared_core.json_lines import check_fields, read_lines, shown
 
 PHRASES = 5
@@ -118,7 +118,7 @@ def _pair(data: Mapping[str, Any]) -> tuple[str, str]:
 
 def generate_pseudo_queries(
     texts: Iterable[str],
-    model: Generator,
+    model: object,
     *,
     count: int = QUESTIONS,
     prompt: str = PROMPT,
@@ -153,11 +153,14 @@ def generate_pseudo_queries(
     if prompt.count("{passage}") != 1:
         raise ValueError(f"prompt must hold {{passage}} once, got {prompt!r}")
     head, tail = prompt.replace("{count}", str(count)).split("{passage}")
-    asker = Asker.of(model, journal=journal)
+    generator = as_generator(model)
+    asker = Asker.of(generator, journal=journal)
     answers = asker.answers([(head + text + tail,) for text in texts], on_answer=on_answer)
     questions = [_questions(str(answer), count) for answer in answers]
     if questions and not any(questions):
-        raise GenerationError(f"model {model.name!r} wrote no question, but: {answers[0]!r:.200}")
+        raise GenerationError(
+            f"model {generator.name!r} wrote no question, but: {answers[0]!r:.200}"
+        )
     return questions
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from shared_core.errors import GenerationError
-from shared_core.generation import Generator
+from shared_core.generation import as_generator
 
 Transform: TypeAlias = Callable[[str], str]
 """Query in, text to embed out."""
@@ -24,7 +24,7 @@ PASSAGE = (
 _BEFORE, _AFTER = "\ninput is ", "\n"
 
 
-def rewriting(model: Generator, *, prompt: str = REWRITE) -> Transform:
+def rewriting(model: object, *, prompt: str = REWRITE) -> Transform:
     """Return a transform that has a model rewrite the query.
 
     Parameters
@@ -42,17 +42,18 @@ def rewriting(model: Generator, *, prompt: str = REWRITE) -> Transform:
     """
     if prompt.count("{query}") != 1:
         raise ValueError(f"prompt must hold {{query}} once, got {prompt!r}")
+    generator = as_generator(model)
 
     def transform(query: str) -> str:
-        (answer,) = model.generate([prompt.replace("{query}", query)])
+        (answer,) = generator.generate([prompt.replace("{query}", query)])
         if not answer.strip():
-            raise GenerationError(f"model {model.name!r} made nothing of the query {query!r}")
+            raise GenerationError(f"model {generator.name!r} made nothing of the query {query!r}")
         return answer.strip()
 
     return transform
 
 
-def hyde(model: Generator, *, prompt: str = PASSAGE) -> Transform:
+def hyde(model: object, *, prompt: str = PASSAGE) -> Transform:
     """Return a transform that has a model write the passage it would like to find (HyDE).
 
     The text resembles a passage, not a question, and a model writes one about anything: the

@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from importlib.metadata import entry_points
 
+from shared_core.checking import check_counts_of
 from shared_core.generation.base import Generator, ScoringModel
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.identity import identity_of, model_identity, source_of
@@ -34,7 +35,8 @@ class CallableModel:
     Raises
     ------
     ValueError
-        If there is no `name`, and the function has none either.
+        If `batch_size` or `concurrency` is below 1, or there is no `name` and the function has
+        none either.
     """
 
     function: Callable[[Sequence[str]], Sequence[str]]
@@ -44,6 +46,7 @@ class CallableModel:
     concurrency: int = 1
 
     def __post_init__(self) -> None:
+        check_counts_of(self, {"batch_size": 1, "concurrency": 1})
         if not self.name:
             object.__setattr__(self, "name", _name_of(self.function))
 

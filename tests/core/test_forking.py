@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from shared_core import BM25Index, HybridIndex, Journal, Passage
+from shared_core.attention import interface
 from shared_core.gating import DriftMonitor, VectorCandidates
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.local_model import LocalModel
@@ -38,6 +39,21 @@ def test_while_a_search_weighs_words(stop: Stop, monkeypatch: pytest.MonkeyPatch
 
     with stop.during(lambda: busy.search("w1", vector)):
         assert in_a_fork(search) == "done"
+
+
+def test_while_attention_is_listened_to(stop: Stop) -> None:
+    """The forked process listens to its own."""
+
+    def hold() -> None:
+        with interface._lock:
+            stop()
+
+    def take() -> None:
+        with interface._lock:
+            pass
+
+    with stop.during(hold):
+        assert in_a_fork(take) == "done"
 
 
 def test_while_a_search_reads_metadata(stop: Stop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,8 @@ class Embedding:
             If the model cannot be loaded, or is not the one that made the vectors kept under its
             name, or nothing can be kept.
         """
+        if not texts:
+            return np.empty((0, 0), np.float32)
         new = [*dict.fromkeys(text for text in texts if text not in self._known)]
         if new:
             self._known.update(zip(new, self._vectors(new), strict=True))

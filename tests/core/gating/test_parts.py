@@ -131,10 +131,15 @@ def test_llama_indexs_wrapping_is_taken_off_and_nothing_else() -> None:
         assert unwrapped(plain) == plain
 
 
+def shouting(prompts: Sequence[str]) -> list[str]:
+    return [prompt.upper() for prompt in prompts]
+
+
 def test_transforms_ask_the_model_with_the_query() -> None:
-    """An empty answer is an error, not an empty query."""
+    """Which may be a function. An empty answer is an error, not an empty query."""
     assert rewriting(answering(" <prompt> "), prompt="say {query} {x}")("bees") == "say bees {x}"
     assert "passage" in hyde(answering("<prompt>"))("bees")
+    assert rewriting(shouting, prompt="{query}")("bees") == "BEES"
     with pytest.raises(GenerationError, match=r"made nothing of the query 'bees'"):
         rewriting(answering("  "))("bees")
     with pytest.raises(ValueError, match=r"must hold \{query\} once"):
