@@ -20,7 +20,7 @@ from pydantic import (
 )
 from typing_extensions import override
 
-from langchain_posrag.documents import copy_of
+from langchain_posrag.documents import bare_copy_of, check_documents, copy_of
 from shared_core.attention.method import AttentionMethod
 from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel, ModelLike
@@ -102,7 +102,8 @@ class AttentionPlacement(AttentionOptions, BaseDocumentCompressor):
     and says which positions are good. Every document comes back, as a copy that carries
     ``rank``, ``slot``, ``score``, ``placement`` and ``estimator`` under ``metadata["posrag"]``, in
     place of what told an earlier slot and beside the rest; fewer than two are copied and left as
-    they are.
+    they are. If `include_scores` is False, they carry no explanation at all, and no score that came
+    with one.
 
     Parameters
     ----------
@@ -147,15 +148,17 @@ class AttentionPlacement(AttentionOptions, BaseDocumentCompressor):
         Raises
         ------
         ValueError
-            If a document is empty, or the prompt is longer than the model's context.
+            If `documents` is one instead of several, one is no Document or empty, or the prompt is
+            longer than the model's context.
         GenerationError
             If the model cannot be loaded, or its attention cannot be read.
         """
+        documents = check_documents(documents)
         if len(documents) < 2:
-            return [copy_of(document) for document in documents]
+            return [*map(copy_of if self.include_scores else bare_copy_of, documents)]
         order, details = self.method.place([each.page_content for each in documents], query)
         if not self.include_scores:
-            return [copy_of(documents[at]) for at in order]
+            return [bare_copy_of(documents[at]) for at in order]
         return [copy_of(documents[at], why) for at, why in zip(order, details, strict=True)]
 
     @override

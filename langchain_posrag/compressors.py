@@ -13,8 +13,16 @@ from langchain_core.runnables import run_in_executor
 from pydantic import ConfigDict, model_validator
 from typing_extensions import override
 
-from langchain_posrag.documents import annotate, copy_metadata, copy_with, score_of
+from langchain_posrag.documents import (
+    annotate,
+    bare_copy_of,
+    check_documents,
+    copy_metadata,
+    copy_with,
+    score_of,
+)
 from langchain_posrag.options import CAUSOptions, PlacementArguments
+from langchain_posrag.overriding import inherits
 from shared_core import BM25Index, Placement
 from shared_core.gating.found_cosines import cosines
 from shared_core.index import Tokenizer
@@ -40,7 +48,8 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
 
     Documents are copied; unless `include_scores` is False, the copies carry the fused score
     under ``metadata["score"]`` and its explanation under ``metadata["posrag"]``, where the score
-    they came with lives on as ``dense`` (negated if it was a distance).
+    they came with lives on as ``dense`` (negated if it was a distance). If it is False, they carry
+    no explanation at all, not even an earlier step's, and no score that came with one.
 
     Attributes
     ----------
@@ -100,7 +109,14 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
             As in `shared_core.BM25Index`.
         **options
             Attributes of the class.
+
+        Raises
+        ------
+        ValueError
+            If an option is unknown or out of range, `documents` is one instead of several, or one
+            is no Document.
         """
+        documents = check_documents(documents)
         texts = (document.page_content for document in documents)
         corpus = BM25Index.from_texts(texts, variant=variant, tokenizer=tokenizer)
         return cls(corpus=corpus, **options)
@@ -114,9 +130,10 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
         Raises
         ------
         ValueError
-            If no document carries a dense score and there are no `embeddings`, or one carries a
-            score that is no finite number.
+            If `documents` is one instead of several, one is no Document, none carries a dense
+            score and there are no `embeddings`, or one carries a score that is no finite number.
         """
+        documents = check_documents(documents)
         if not documents:
             return []
         if self.embeddings is None:
@@ -129,9 +146,14 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """Do what `compress_documents` does, with the embeddings awaited."""
-        if not documents or self.embeddings is None:
-            return await run_in_executor(None, self.compress_documents, documents, query)
+        """Do what `compress_documents` does, with the embeddings awaited.
+
+        A subclass that has a `compress_documents` of its own is asked by that, in a thread.
+        """
+        documents = check_documents(documents)
+        own = inherits(type(self), HybridScoreCompressor, "compress_documents")
+        if not documents or not own or self.embeddings is None:
+            return await run_in_executor(None, self.compress_documents, documents, query, callbacks)
         vectors = await self.embeddings.aembed_documents([d.page_content for d in documents])
         dense = cosines(await self.embeddings.aembed_query(query), vectors, len(documents))
         return await run_in_executor(None, self._fuse, documents, query, dense)
@@ -155,12 +177,13 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
         else:
             sparse = self.corpus.score_texts(query, texts)
         arrangement = self.caus.place(self.caus.rank(dense, sparse))
+        best = [documents[index] for index in arrangement.indices]
+        if not self.include_scores:
+            return [bare_copy_of(document) for document in best]
         spent = self.score_key if self.embeddings is None else None
         fused = []
-        for index, detail in zip(arrangement.indices, arrangement.explain(), strict=True):
-            document = documents[index]
+        for document, detail in zip(best, arrangement.explain(), strict=True):
             metadata = copy_metadata(document.metadata, document)
-            if self.include_scores:
-                annotate(metadata, detail, spent=spent)
+            annotate(metadata, detail, spent=spent)
             fused.append(copy_with(document, metadata))
         return fused

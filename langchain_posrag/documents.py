@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langchain_core.documents import Document
 from pydantic import BaseModel
 
 from shared_core import Arrangement, Passage
+from shared_core.checking import check_each
 from shared_core.copying import copier
 from shared_core.explanations import merged
 from shared_core.unvalidated import maker
@@ -28,6 +29,17 @@ def _name(of: Document | Passage) -> str:
 
 copy_metadata = copier(_name)
 """Takes metadata and the document or passage they are of, and returns a copy; see `copier`."""
+
+
+def check_documents(documents: Iterable[Document], name: str = "documents") -> list[Document]:
+    """Return documents as a list.
+
+    Raises
+    ------
+    ValueError
+        If they are one instead of several, or one of them is no document; the message names them.
+    """
+    return check_each(documents, name, Document)
 
 
 def id_of(document: Document) -> str:
@@ -63,6 +75,25 @@ def copy_of(document: Document, detail: Mapping[str, Any] | None = None) -> Docu
     if detail is not None:
         metadata[DETAIL] = merged(metadata.get(DETAIL), detail)
     return copy_with(document, metadata)
+
+
+def bare_copy_of(document: Document, *, text: str | None = None) -> Document:
+    """Return a copy without what we said of it, and with another text if given.
+
+    That is its explanation, and the score that came with one. Keys of these names of the user's
+    own stay.
+    """
+    metadata, detail = document.metadata, detail_of(document)
+    if "slot" in detail or "retrieval" in detail:  # else it is the user's own
+        ours = {DETAIL, "score"} if _is_scored(metadata) else {DETAIL}
+        metadata = {key: value for key, value in metadata.items() if key not in ours}
+    return copy_with(document, copy_metadata(metadata, document), text=text)
+
+
+def detail_of(document: Document) -> dict[str, Any]:
+    """Return what earlier steps have said of a document; the key may be the user's own."""
+    detail = document.metadata.get(DETAIL)
+    return detail if isinstance(detail, dict) else {}
 
 
 def new_document(id_: str | None, text: str, metadata: dict[Any, Any]) -> Document:
@@ -126,5 +157,10 @@ def annotate(metadata: dict[Any, Any], detail: dict[str, Any], *, spent: str | N
 
 
 def _is_scored(metadata: Mapping[Any, Any]) -> bool:
+    """Return whether the score comes from an earlier search of ours."""
     earlier = metadata.get(DETAIL)
-    return isinstance(earlier, dict) and earlier.get("score") == metadata["score"]
+    return (
+        isinstance(earlier, dict)
+        and "score" in metadata
+        and earlier.get("score", ...) == metadata["score"]
+    )

@@ -7,7 +7,13 @@ from typing import Any, NamedTuple
 
 from langchain_core.documents import Document
 
-from langchain_posrag.documents import DETAIL, copy_metadata, copy_with
+from langchain_posrag.documents import (
+    DETAIL,
+    bare_copy_of,
+    copy_metadata,
+    copy_with,
+    detail_of,
+)
 from shared_core.gating import RetrievalDecision
 
 
@@ -20,7 +26,7 @@ class Gated(NamedTuple):
 
 def read(documents: Sequence[Document]) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the explanations and the texts of documents."""
-    return [_detail(each) for each in documents], [each.page_content for each in documents]
+    return [detail_of(each) for each in documents], [each.page_content for each in documents]
 
 
 def let_through(
@@ -35,26 +41,11 @@ def let_through(
         return Gated(decision, [])
     if include_scores:
         return Gated(decision, [_explained(each, decision) for each in documents])
-    return Gated(decision, [_bare(each) for each in documents])
+    return Gated(decision, [bare_copy_of(each) for each in documents])
 
 
 def _explained(document: Document, decision: RetrievalDecision) -> Document:
     # What is replaced anyway is left out, since it alone would make the copy a deep one.
     metadata = copy_metadata({**document.metadata, DETAIL: None}, document)
-    metadata[DETAIL] = {**_detail(document), "retrieval": decision.explain()}
+    metadata[DETAIL] = {**detail_of(document), "retrieval": decision.explain()}
     return copy_with(document, metadata)
-
-
-def _bare(document: Document) -> Document:
-    metadata, detail = document.metadata, _detail(document)
-    if "slot" in detail or "retrieval" in detail:  # else it is the user's own
-        score = "score" in detail and metadata.get("score") == detail["score"]
-        added = {DETAIL, "score"} if score else {DETAIL}
-        metadata = {key: value for key, value in metadata.items() if key not in added}
-    return copy_with(document, copy_metadata(metadata, document))
-
-
-def _detail(document: Document) -> dict[str, Any]:
-    """Return what earlier steps have said of a document; the key may be the user's own."""
-    detail = document.metadata.get(DETAIL)
-    return detail if isinstance(detail, dict) else {}

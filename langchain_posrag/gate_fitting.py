@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Unpack
 
@@ -11,7 +11,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import RetrieverLike
 from langchain_core.runnables import RunnableBinding
 
-from langchain_posrag.documents import id_of
+from langchain_posrag.documents import check_documents, id_of
 from langchain_posrag.retrievers import CAUSRetriever
 from shared_core import HybridIndex
 from shared_core.arrays import Embed
@@ -39,12 +39,13 @@ def model_of(retriever: RetrieverLike, embeddings: Embeddings | None) -> Embeddi
 def fitted(
     retriever: RetrieverLike,
     embeddings: Embeddings | None,
-    contexts: Sequence[Document] | None,
+    contexts: Iterable[Document] | None,
     **fit: Unpack[FitArguments],
 ) -> tuple[ContextGate, Embeddings]:
     """Fit a gate, and return it with the model; see `GateOptions.from_retriever`."""
     model, own = model_of(retriever, embeddings), own_retriever(retriever)
     if contexts is not None:
+        contexts = check_documents(contexts, "contexts")
         ids = [id_of(each) for each in contexts]
         texts = [each.page_content for each in contexts]
         gate = fit_gate(ids, texts, model.embed_documents(texts), embed_with(model), **fit)

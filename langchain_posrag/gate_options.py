@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, Unpack
@@ -16,6 +16,7 @@ from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.utils import ConfigurableFieldSpec
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
 
+from langchain_posrag.documents import check_documents
 from langchain_posrag.gate_documents import Gated, let_through, read
 from langchain_posrag.gate_fitting import fitted, loaded, own_retriever
 from shared_core.gating import ContextGate, Transform
@@ -66,7 +67,7 @@ class GateOptions(BaseModel):
         cls,
         retriever: RetrieverLike,
         embeddings: Embeddings | None = None,
-        contexts: Sequence[Document] | None = None,
+        contexts: Iterable[Document] | None = None,
         *,
         include_scores: bool = True,
         **fit: Unpack[FitArguments],
@@ -91,7 +92,8 @@ class GateOptions(BaseModel):
         Raises
         ------
         ValueError
-            If `embeddings` or `contexts` are missing, or the gate cannot be fitted on them.
+            If `embeddings` or `contexts` are missing, `contexts` is one instead of several, one is
+            no Document, or the gate cannot be fitted on them.
         EmbeddingMismatchError
             If `embeddings` is not the model of the index.
         """
@@ -150,7 +152,7 @@ class GateOptions(BaseModel):
         try:
             prepared = self.gate.prepare(query)
             below = patch_config(config, callbacks=run.get_child())
-            documents = self.retriever.invoke(prepared, below, **options)
+            documents = check_documents(self.retriever.invoke(prepared, below, **options))
             details, texts = read(documents)
             embedded = partial(self._embedded, prepared, texts)
             found = found_cosines(prepared, details, texts, embedded)
@@ -173,7 +175,7 @@ class GateOptions(BaseModel):
         try:
             prepared = await run_in_executor(None, self.gate.prepare, query)
             below = patch_config(config, callbacks=run.get_child())
-            documents = await self.retriever.ainvoke(prepared, below, **options)
+            documents = check_documents(await self.retriever.ainvoke(prepared, below, **options))
             details, texts = read(documents)
             embedded = partial(self._aembedded, prepared, texts)
             found = await afound_cosines(prepared, details, texts, embedded)

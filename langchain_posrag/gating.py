@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -90,7 +90,7 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
         cls,
         retriever: RetrieverLike,
         embeddings: Embeddings | None = None,
-        contexts: Sequence[Document] | None = None,
+        contexts: Iterable[Document] | None = None,
         *,
         prompts: GatedPrompts | None = None,
         include_scores: bool = True,

@@ -106,14 +106,12 @@ class IndexedDocuments(CAUSOptions, DocumentIndex):
         ValueError
             If `ids` is one text instead of several.
         """
-        check_several(ids)
-        return self._legs.get(ids)
+        return self._legs.get(_several(ids))
 
     @override
     async def aget(self, ids: Sequence[str], /) -> list[Document]:  # type: ignore[override]
         """Do what `get` does, with the store awaited."""
-        check_several(ids)
-        return await self._legs.aget(ids)
+        return await self._legs.aget(_several(ids))
 
 
 def _checked(documents: Iterable[Document]) -> list[Document]:
@@ -123,8 +121,12 @@ def _checked(documents: Iterable[Document]) -> list[Document]:
 def _given(ids: list[str] | None) -> list[str]:
     if ids is None:
         raise ValueError("delete() needs ids=, got None")
+    return _several(ids)
+
+
+def _several(ids: Iterable[str]) -> list[str]:
     check_several(ids)
-    return ids
+    return [*ids]
 
 
 def _deleted(ids: list[str]) -> DeleteResponse:

@@ -17,7 +17,7 @@ from langchain_posrag.vector_store_legs import VectorStoreLegs
 from langchain_posrag.vector_stores import check_scored_search
 from langchain_posrag.vector_stores import higher_is_better as known_direction
 from shared_core import HybridIndex
-from shared_core.checking import check_several
+from shared_core.checking import check_bool, check_several
 from shared_core.index import Tokenizer
 from shared_core.index.bm25 import Variant
 from shared_core.index.dense import Dense, Metric
@@ -157,12 +157,14 @@ class RetrieverLifecycle(IndexedDocuments):
         Raises
         ------
         ValueError
-            If the store cannot search with scores, their direction is not known, `sparse` is
-            something else, or an option is unknown or out of range.
+            If the store cannot search with scores, their direction is not known or
+            `higher_is_better` is no bool, `sparse` is something else or one document, or an
+            option is unknown or out of range.
         """
         check_scored_search(store)
         if higher_is_better is None:
             higher_is_better = known_direction(store)
+        check_bool(higher_is_better, "higher_is_better")
         leg = as_sparse_leg(sparse, variant=variant, tokenizer=tokenizer)
         return cls(index=VectorStoreLegs(store, leg, higher_is_better), **options)
 

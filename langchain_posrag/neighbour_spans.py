@@ -16,6 +16,8 @@ from langchain_posrag.document_step import DocumentStep
 from langchain_posrag.documents import (
     DETAIL,
     annotate,
+    bare_copy_of,
+    check_documents,
     copy_metadata,
     copy_with,
     passage_of,
@@ -48,7 +50,8 @@ class NeighbourSpanTransformer(DocumentStep):
     Unless `include_scores` is False, the score of the span stands under ``metadata["score"]``,
     and how it came about, its ``rank`` among the spans, its ``slot`` and its ``placement`` (the
     order of the spans) under ``metadata["posrag"]``, in place of what told an earlier slot and
-    beside the rest.
+    beside the rest. If it is False, the documents carry no explanation at all, and no score that
+    came with one.
 
     Attributes
     ----------
@@ -74,8 +77,9 @@ class NeighbourSpanTransformer(DocumentStep):
     ------
     ValueError
         If an option is unknown or out of range (pydantic's ``ValidationError`` is one). When it
-        is called: if the budget is smaller than the best document, the number of a chunk is no
-        integer, a score is no finite number, or two chunks of different text have one place.
+        is called: if it is given one document instead of several or one is no Document, the budget
+        is smaller than the best document, the number of a chunk is no integer, a score is no
+        finite number, or two chunks of different text have one place.
     TypeError
         If a call gives it an argument: its options are its fields.
 
@@ -120,9 +124,11 @@ class NeighbourSpanTransformer(DocumentStep):
         Raises
         ------
         ValueError
-            If an option is unknown or out of range, two documents of different text have the
-            same id or place, or the number of a chunk is no integer.
+            If an option is unknown or out of range, `documents` is one instead of several, one is
+            no Document, two of different text have the same id or place, or the number of a chunk
+            is no integer.
         """
+        documents = check_documents(documents)
         keys = options.get("chunk_keys", ChunkKeys())
         passages = [passage_of(document, document.id or "") for document in documents]
         vectors = None
@@ -161,6 +167,7 @@ class NeighbourSpanTransformer(DocumentStep):
 
     @override
     def _processed(self, documents: Sequence[Document]) -> list[Document]:
+        documents = check_documents(documents)
         passages = [passage_of(document, document.id or "") for document in documents]
         given = [score_of(document, self.score_key) for document in documents]
         scores = similarities(given, higher_is_better=self.higher_is_better)
@@ -172,7 +179,8 @@ class NeighbourSpanTransformer(DocumentStep):
         ]
 
     def _document(self, seed: Document, text: str, why: dict[str, Any]) -> Document:
+        if not self.include_scores:
+            return bare_copy_of(seed, text=text)
         metadata = copy_metadata(seed.metadata, seed)
-        if self.include_scores:
-            annotate(metadata, merged(metadata.get(DETAIL), why), spent=self.score_key)
+        annotate(metadata, merged(metadata.get(DETAIL), why), spent=self.score_key)
         return copy_with(seed, metadata, text=text)

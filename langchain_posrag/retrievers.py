@@ -19,6 +19,7 @@ from typing_extensions import override
 from langchain_posrag.documents import documents_of
 from langchain_posrag.legs import CallOptions, Embedding, EmbeddingLegs, aattempt, attempt
 from langchain_posrag.lifecycle import RetrieverLifecycle
+from langchain_posrag.overriding import inherits
 from langchain_posrag.tracing import aknown, atraced, known, traced
 from langchain_posrag.vector_store_legs import VectorStoreLegs
 from shared_core import Arrangement
@@ -125,7 +126,7 @@ class CAUSRetriever(RetrieverLifecycle):
         single queries in a way of its own answers all of them so, one by one.
         """
         legs = self._legs
-        own = _inherits(type(self), "invoke", "_get_relevant_documents")
+        own = inherits(type(self), CAUSRetriever, "invoke", "_get_relevant_documents")
         if len(inputs) < 2 or not own or not isinstance(legs, EmbeddingLegs):
             return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
         configs = get_config_list(config, len(inputs))
@@ -152,7 +153,7 @@ class CAUSRetriever(RetrieverLifecycle):
     ) -> list[list[Document]]:
         """Do what `batch` does, with the embeddings awaited."""
         legs = self._legs
-        own = _inherits(type(self), "ainvoke", "_aget_relevant_documents")
+        own = inherits(type(self), CAUSRetriever, "ainvoke", "_aget_relevant_documents")
         if len(inputs) < 2 or not own or not isinstance(legs, EmbeddingLegs):
             return await super().abatch(
                 inputs, config, return_exceptions=return_exceptions, **kwargs
@@ -185,11 +186,6 @@ class CAUSRetriever(RetrieverLifecycle):
         if embeddings is not None:
             params["ls_embedding_provider"] = type(embeddings).__name__
         return params
-
-
-def _inherits(cls: type[CAUSRetriever], *methods: str) -> bool:
-    """Return whether a class answers a query as `CAUSRetriever` does."""
-    return all(getattr(cls, name) is getattr(CAUSRetriever, name) for name in methods)
 
 
 def _tried(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
-from langchain_posrag.documents import document_of, passage_of
+from langchain_posrag.documents import check_documents, document_of, passage_of
 from shared_core import BM25Index, Passage
 from shared_core.arrays import Scores
 from shared_core.forking import forkable, undone_by
@@ -59,7 +59,8 @@ class SparseLeg:
     Raises
     ------
     ValueError
-        If the numbers differ, rows have been deleted, or two documents have the same id.
+        If the numbers differ, rows have been deleted, two documents have the same id, or they are
+        one instead of several.
     """
 
     def __init__(self, bm25: BM25Index, documents: Iterable[Document]) -> None:
@@ -68,7 +69,7 @@ class SparseLeg:
         self._learning = forkable(threading.Lock())
         self._columns: MetadataColumns | None = None
         self._places = Places()
-        passages = [_passage(document) for document in documents]
+        passages = _passages(documents)
         if len(bm25) != bm25.view.size:
             deleted = bm25.view.size - len(bm25)
             raise ValueError(f"the BM25 index has {deleted} deleted rows: call its compact() first")
@@ -95,7 +96,7 @@ class SparseLeg:
         tokenizer: Tokenizer | None = None,
     ) -> Self:
         """Index documents; options as in `shared_core.BM25Index`."""
-        documents = list(documents)
+        documents = check_documents(documents)
         texts = (document.page_content for document in documents)
         return cls(BM25Index.from_texts(texts, variant=variant, tokenizer=tokenizer), documents)
 
@@ -108,11 +109,17 @@ class SparseLeg:
 
     def check(self, documents: Iterable[Document]) -> Checked:
         """Raise what `add` would raise, without adding; return what was read of the documents."""
-        passages = [_passage(document) for document in documents]
+        passages = _passages(documents)
         check_distinct(passages)
         return self._read(passages)
 
-    def add(self, documents: Iterable[Document], checked: Checked | None = None) -> None:
+    def add(
+        self,
+        documents: Iterable[Document],
+        checked: Checked | None = None,
+        *,
+        replaced: Iterable[Document] = (),
+    ) -> None:
         """Add documents; those whose id is there already are replaced. All, or none.
 
         Parameters
@@ -121,22 +128,26 @@ class SparseLeg:
             Ids unique among them.
         checked
             What `check` returned for them, if it was called; their ids may have changed since.
+        replaced
+            Others that they replace; those that are not there are ignored.
         """
-        passages = [_passage(document) for document in documents]
+        passages = _passages(documents)
         check_distinct(passages)
         checked = self._read(passages) if checked is None else checked
         with self._changing():
             if checked.lexicon is not self._bm25.lexicon:
                 checked = self._read(passages)
-            self._remove([self._rows.get(passage.id) for passage in passages])
+            former = {self._rows.row_of(_passage(document)) for document in replaced}
+            self._remove(former.union(self._rows.get(passage.id) for passage in passages))
             self._bm25.append(checked.words)
             self._rows.append(passages, checked.contents)
             self._tidy()
 
     def delete(self, documents: Iterable[Document]) -> None:
         """Delete documents; those that are not there are ignored."""
+        passages = _passages(documents)
         with self._changing():
-            self._remove({self._rows.row_of(_passage(document)) for document in documents})
+            self._remove({self._rows.row_of(passage) for passage in passages})
             self._tidy()
 
     def get(self, id_: str) -> Passage | None:
@@ -246,6 +257,10 @@ def as_sparse_leg(given: object, *, variant: Variant, tokenizer: Tokenizer | Non
         )
     tokenizer = given.preprocess_func  # type: ignore[attr-defined]
     return SparseLeg.from_rank_bm25(bm25, documents, tokenizer=tokenizer)
+
+
+def _passages(documents: Iterable[Document]) -> list[Passage]:
+    return [_passage(document) for document in check_documents(documents)]
 
 
 def _passage(document: Document) -> Passage:

@@ -60,7 +60,7 @@ def traced(
     try:
         found = search(caus, query, options)
         by_leg = _found(found)
-    except Exception as error:
+    except BaseException as error:
         for run in runs:
             run.on_retriever_error(error)
         raise
@@ -87,7 +87,7 @@ async def atraced(
     try:
         found = await search(caus, query, options)
         by_leg = _found(found)
-    except Exception as error:
+    except BaseException as error:
         for run in runs:
             await run.on_retriever_error(error)
         raise

@@ -10,7 +10,7 @@ from pydantic import ConfigDict
 from typing_extensions import override
 
 from langchain_posrag.document_step import DocumentStep
-from langchain_posrag.documents import DETAIL, copy_of
+from langchain_posrag.documents import DETAIL, bare_copy_of, check_documents, copy_of
 from langchain_posrag.options import PlacementArguments, PlacementOptions, Psi
 from shared_core import Placement
 from shared_core.explanations import ranked
@@ -23,8 +23,9 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
     LangChain's ContextualCompressionRetriever and DocumentCompressorPipeline; a `CAUSRetriever`
     places by its own options. Documents are copied; the copies carry ``rank``, ``slot``,
     ``placement``, ``psi``, ``gate`` and ``reason`` under ``metadata["posrag"]``, in place of what
-    told an earlier slot and beside the rest, unless `include_scores` is False. Documents that stand
-    as an earlier step has placed them are placed by the ranks they carry, not by where they stand.
+    told an earlier slot and beside the rest; if `include_scores` is False, they carry no
+    explanation at all, and no score that came with one. Documents that stand as an earlier step
+    has placed them are placed by the ranks they carry, not by where they stand.
 
     Parameters
     ----------
@@ -39,7 +40,8 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
     ------
     ValueError
         If an option is unknown or out of range, or the placement needs a position profile and
-        `psi` is none (pydantic's ``ValidationError`` is one).
+        `psi` is none (pydantic's ``ValidationError`` is one). When it is called: if it is given
+        one document instead of several, or one of them is no Document.
     TypeError
         If a call gives it an argument: its options are its fields.
     ProfileNotFoundError
@@ -63,11 +65,13 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
 
     @override
     def _processed(self, documents: Sequence[Document]) -> list[Document]:
+        documents = check_documents(documents)
         order = ranked([document.metadata.get(DETAIL) for document in documents])
-        return [
-            copy_of(documents[order[why["rank"]]], why if self.include_scores else None)
-            for why in self.caus.explain(len(documents))
-        ]
+        details = self.caus.explain(len(documents))
+        placed = [documents[order[why["rank"]]] for why in details]
+        if not self.include_scores:
+            return [bare_copy_of(document) for document in placed]
+        return [copy_of(document, why) for document, why in zip(placed, details, strict=True)]
 
     @override
     async def _aprocessed(self, documents: Sequence[Document]) -> list[Document]:

@@ -72,8 +72,7 @@ class VectorStoreDocuments(Legs):
         replaced: Mapping[str, Document],
     ) -> None:
         """Take into the sparse leg, which may know the replaced ones without their ids."""
-        self.sparse.delete(replaced.values())
-        self.sparse.add(_renamed(named, ids), checked)
+        self.sparse.add(_renamed(named, ids), checked, replaced=replaced.values())
 
     @override
     def delete(self, ids: Sequence[str]) -> list[str]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from langchain_core.runnables import run_in_executor
-from langchain_core.runnables.config import ContextThreadPoolExecutor
 from typing_extensions import override
 
 from langchain_posrag.legs import CallOptions
@@ -16,6 +15,7 @@ from langchain_posrag.store_search import Hits, afind, find
 from langchain_posrag.vector_store_documents import VectorStoreDocuments
 from shared_core import CAUS, Arrangement, Passage
 from shared_core.foreign_leg import fuse_foreign
+from shared_core.index.beside import Beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,9 @@ class VectorStoreLegs(VectorStoreDocuments):
     @override
     def search(self, caus: CAUS, query: str, options: CallOptions) -> Arrangement:
         depth, where = caus.depth(options["k"], options["fetch_k"]), options["where"]
-        with ContextThreadPoolExecutor(max_workers=1) as executor:
-            try:
-                beside = executor.submit(self.sparse.search, query, depth, where).result
-            except RuntimeError:  # no thread can be started once the main one has ended
-                beside = partial(self.sparse.search, query, depth, where)
-            hits = find(self.store, query, depth, where)
-            return self._fuse(caus, query, hits, beside(), options)
+        sparse = Beside(partial(self.sparse.search, query, depth, where))
+        hits = find(self.store, query, depth, where)
+        return self._fuse(caus, query, hits, sparse.result(), options)
 
     @override
     async def asearch(self, caus: CAUS, query: str, options: CallOptions) -> Arrangement:

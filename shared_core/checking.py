@@ -85,16 +85,25 @@ def check_distinct(name: str, values: Sequence[object]) -> None:
             raise ValueError(f"{name} must differ, got {value!r} twice")
 
 
+def check_bool(value: bool, name: str) -> bool:
+    """Return `value` if it is a bool; ValueError if not, for any text would count as true."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
 def check_each(values: Iterable[Item], name: str, kind: type, hint: str = "") -> list[Item]:
     """Return values as a list.
 
     Raises
     ------
     ValueError
-        If they are one instead of several (`check_several`), or one of them is of another class
-        than `kind`; the message ends with the `hint`.
+        If they are one instead of several (`check_several`) or nothing to go through, or one of
+        them is of another class than `kind`; the message ends with the `hint`.
     """
     check_several(values, name, kind)
+    if not isinstance(values, Iterable):
+        raise ValueError(f"{name} must be several {name}, got {shortened(repr(values), SHOWN)}")
     listed = [*values]
     for at, value in enumerate(listed):
         if not isinstance(value, kind):

@@ -4,9 +4,11 @@ import asyncio
 import copy
 import json
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler, Callbacks
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 
@@ -80,6 +82,49 @@ async def test_async_is_sync(candidates: list[Document], embeddings: Embeddings)
 
         assert await compressor.acompress_documents(candidates, QUERY) == expected
         assert await compressor.acompress_documents([], QUERY) == []
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+async def test_a_subclass_is_asked_in_its_own_way_when_awaited(
+    candidates: list[Document], embeddings: Embeddings, embedded: bool
+) -> None:
+    """Also where the embeddings could be awaited; it is given the callbacks, too."""
+
+    class Noting(HybridScoreCompressor):
+        def compress_documents(
+            self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+        ) -> list[Document]:
+            noted.append(callbacks)
+            return super().compress_documents(documents, query, callbacks)[:1]
+
+    noted: list[Callbacks] = []
+    handlers: list[BaseCallbackHandler] = [BaseCallbackHandler()]
+    compressor = Noting(embeddings=embeddings if embedded else None)
+
+    found = await compressor.acompress_documents(candidates, QUERY, handlers)
+
+    assert found == compressor.compress_documents(candidates, QUERY)
+    assert noted == [handlers, None]
+
+
+async def test_embeddings_are_awaited_in_a_subclass_that_changes_nothing(
+    candidates: list[Document],
+) -> None:
+    class Awaited(DeterministicFakeEmbedding):
+        def embed_query(self, text: str) -> list[float]:
+            raise AssertionError("not awaited")
+
+        async def aembed_query(self, text: str) -> list[float]:
+            return super().embed_query(text)
+
+        async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+            return self.embed_documents(texts)
+
+    class Same(HybridScoreCompressor):
+        """With a name of its own."""
+
+    found = await Same(embeddings=Awaited(size=16)).acompress_documents(candidates, QUERY)
+    assert len(found) == 8
 
 
 def test_distances(candidates: list[Document]) -> None:

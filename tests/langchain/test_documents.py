@@ -1,5 +1,6 @@
 """Copies of documents: of classes of the user's own, and of metadata that has no copy."""
 
+import copy
 import pickle
 import threading
 from collections.abc import Callable, Sequence
@@ -72,6 +73,42 @@ def test_a_step_keeps_the_class_of_a_document_and_its_fields(name: str, told: bo
         assert ("posrag" in document.metadata) == told
         document.metadata["at"].append("changed")
     assert documents == before
+
+
+@pytest.mark.parametrize("own", [{}, {"score": 7}])
+@pytest.mark.parametrize("k", [1, 5])
+@pytest.mark.parametrize("name", STEPS)
+def test_without_scores_what_was_said_before_is_taken_off(
+    name: str, k: int, own: dict[str, int]
+) -> None:
+    """It tells of an earlier order; a score of the user's own stays."""
+    mine = [
+        Reviewed(page_content=f"relu {i}", id=str(i), metadata={"at": [i], **own}, reviewer="r")
+        for i in range(5)
+    ]
+    ranked = PlacementTransformer("inverse").invoke(
+        HybridScoreCompressor(embeddings=EMBEDDINGS, k=k).compress_documents(mine, "relu")
+    )
+    before = copy.deepcopy(ranked)
+    assert all("slot" in document.metadata["posrag"] for document in ranked)
+
+    found = STEPS[name](False)(ranked)
+
+    assert {document.id for document in found} == {document.id for document in ranked}
+    assert all(document in mine for document in found)
+    found[0].metadata["at"].append("changed")
+    assert ranked == before
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_without_scores_the_user_s_own_keys_of_our_names_stay(name: str) -> None:
+    mine = [
+        Document(f"relu {i}", metadata={"score": 7, "posrag": {"score": 7, "mine": [i]}})
+        for i in range(3)
+    ]
+    found = STEPS[name](False)(mine)
+    assert len(found) == 3
+    assert all(document in mine for document in found)
 
 
 def test_a_span_is_a_copy_of_its_best_document_with_another_text() -> None:

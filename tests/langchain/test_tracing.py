@@ -3,6 +3,7 @@
 import asyncio
 import copy
 from typing import Any
+from uuid import UUID
 
 import pytest
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
@@ -87,6 +88,60 @@ def test_an_error_ends_every_run(traced_retriever: CAUSRetriever, native: bool) 
     (root,) = tracer.roots
     assert [run.name for run in root.child_runs] == ["dense", "sparse"]
     assert all("got 0" in (run.error or "") for run in (root, *root.child_runs))
+
+
+class Ended(BaseCallbackHandler):
+    """Names of the runs that began, and of those that ended in an error."""
+
+    def __init__(self) -> None:
+        self.names: dict[UUID, str | None] = {}
+        self.errors: dict[str | None, BaseException] = {}
+
+    def on_retriever_start(
+        self, *args: Any, run_id: UUID, name: str | None = None, **kwargs: Any
+    ) -> None:
+        self.names[run_id] = name
+
+    def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        self.errors[self.names[run_id]] = error
+
+
+async def test_a_cancelled_search_ends_the_runs_of_both_legs(retriever: CAUSRetriever) -> None:
+    """As by a timeout of the caller's."""
+
+    class Hanging(DeterministicFakeEmbedding):
+        async def aembed_query(self, text: str) -> list[float]:
+            asked.set()
+            await asyncio.Event().wait()
+            return []
+
+    asked, ended = asyncio.Event(), Ended()
+    hanging = retriever.model_copy(update={"embeddings": Hanging(size=16)})
+    task = asyncio.create_task(hanging.ainvoke("relu", {"callbacks": [ended]}))
+    await asked.wait()
+
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert {"dense", "sparse"} <= {*ended.names.values()}
+    for leg in ("dense", "sparse"):
+        assert isinstance(ended.errors[leg], asyncio.CancelledError)
+
+
+def test_an_interrupted_search_ends_the_runs_of_both_legs(retriever: CAUSRetriever) -> None:
+    class Interrupted(DeterministicFakeEmbedding):
+        def embed_query(self, text: str) -> list[float]:
+            raise KeyboardInterrupt
+
+    ended = Ended()
+    interrupted = retriever.model_copy(update={"embeddings": Interrupted(size=16)})
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.invoke("relu", {"callbacks": [ended]})
+
+    for leg in ("dense", "sparse"):
+        assert isinstance(ended.errors[leg], KeyboardInterrupt)
 
 
 async def test_async_handlers_are_heard(retriever: CAUSRetriever) -> None:

@@ -104,6 +104,23 @@ def test_documents_may_stay_as_they_are() -> None:
     assert placed == [documents[0], documents[2], documents[1]]
 
 
+def test_without_scores_a_later_step_ranks_by_the_order(
+    retriever: CAUSRetriever, documents: list[Document]
+) -> None:
+    """The slots and ranks that the retriever told are gone, with its scores."""
+    silent = retriever | PlacementTransformer("inverse", include_scores=False)
+    found = retriever.invoke("relu")
+    ranks = [document.metadata["posrag"]["rank"] for document in found]
+    worst_first = [found[ranks.index(rank)].id for rank in range(4, -1, -1)]
+
+    placed = silent.invoke("relu")
+
+    assert [document.id for document in placed] == worst_first
+    assert all(document in documents for document in placed)
+    again = (silent | PlacementTransformer("inverse")).invoke("relu")
+    assert [document.id for document in again] == worst_first[::-1]
+
+
 def test_options_can_be_configured() -> None:
     transformer = PlacementTransformer("u_shape").configurable_fields(
         placement=ConfigurableField(id="placement")

@@ -359,6 +359,12 @@ def test_the_direction_of_an_unknown_store_has_to_be_given(
     with pytest.raises(ValueError, match="Bare is better is not known: pass higher_is_better"):
         CAUSRetriever.from_vectorstore(store, documents)
 
+    for word in ("no", "distance", 0):
+        with pytest.raises(
+            ValueError, match=f"higher_is_better must be True or False, got {word!r}"
+        ):
+            CAUSRetriever.from_vectorstore(store, documents, higher_is_better=word)  # type: ignore[arg-type]
+
     best = CAUSRetriever.from_vectorstore(store, documents, higher_is_better=False, alpha=1.0)
     worst = CAUSRetriever.from_vectorstore(store, documents, higher_is_better=True, alpha=1.0)
     text = documents[4].page_content
@@ -607,6 +613,27 @@ def test_replacing_a_document(documents: list[Document], embeddings: Embeddings)
     assert memory.get(["d0"])[0].page_content == "swish"
     assert "d0" not in ids(memory.invoke("conv", k=2, fetch_k=2, alpha=0.0))
     assert faiss.invoke(QUERY) == before
+
+
+def test_a_document_that_is_replaced_is_there_until_the_new_one_is(
+    documents: list[Document], embeddings: Embeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a search between the two changes would find neither."""
+    given = [*documents, Document("mish", id="only")]
+    store = make_store("memory", given, embeddings)
+    retriever = CAUSRetriever.from_vectorstore(store, given, k=1, alpha=0.0)
+    found: list[Document] = []
+    add = SparseLeg.add
+
+    def searched_before(*args: Any, **options: Any) -> None:
+        found.extend(retriever.invoke("mish"))
+        add(*args, **options)
+
+    monkeypatch.setattr(SparseLeg, "add", searched_before)
+    retriever.add_documents([Document("mish mash", id="only")])
+    found += retriever.invoke("mish")
+    assert ids(found) == ["only", "only"]
+    assert all(document.metadata["posrag"]["sparse"] > 0 for document in found)
 
 
 async def test_nothing_is_half_added(documents: list[Document], embeddings: Embeddings) -> None:
