@@ -15,6 +15,7 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from pydantic import BeforeValidator, PlainValidator
 
+from llamaindex_posrag.embedding import plain_text
 from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode, explanation, moved
 from shared_core.attention.method import AttentionMethod
@@ -120,7 +121,7 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
                 ExplainedNode(node=each.node, score=each.score, posrag={**explanation(each)})
                 for each in nodes
             ]
-        question = None if query is None else query.query_str
+        question = None if query is None else plain_text(query)
         order, details = self._method.place([text_of(node) for node in nodes], question)
         return [moved(nodes[at], why) for at, why in zip(order, details, strict=True)]
 

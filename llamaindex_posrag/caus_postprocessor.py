@@ -6,7 +6,7 @@ Where the placed order reaches the prompt: see `llamaindex_posrag.placement_post
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,7 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
     @classmethod
     def from_nodes(
         cls,
-        nodes: Sequence[BaseNode],
+        nodes: Iterable[BaseNode],
         *,
         k: int = 10,
         alpha: Alpha = 0.3,
@@ -106,7 +106,8 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
         Raises
         ------
         ValueError
-            If two nodes share an id, or an option is out of range.
+            If two nodes share an id, one is no node, `nodes` is one node instead of several, or an
+            option is out of range.
         """
         return cls(
             k=k,

@@ -71,10 +71,8 @@ def embed_nodes(
     Raises
     ------
     ValueError
-        If the model returns more or fewer vectors than it got texts, or `nodes` is one node
-        instead of several.
+        If the model returns more or fewer vectors than it got texts.
     """
-    check_several(nodes, "nodes", BaseNode)
     texts = [embedded_text(node) for node in nodes if node.embedding is None]
     made = model.get_text_embedding_batch(texts, show_progress=show_progress) if texts else []
     if len(made) != len(texts):

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, Unpack
+from itertools import compress
+from typing import Any, Unpack, cast
 
 import numpy as np
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
+from llama_index.core.retrievers import VectorIndexRetriever
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, QueryType
 from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_instrumentation import get_dispatcher
 
+from llamaindex_posrag.caus_options import CAUSOptions
 from llamaindex_posrag.embedding import as_bundles, plain_text
 from llamaindex_posrag.filters import filterable, predicate
 from llamaindex_posrag.index_leg import IndexLeg, held_nodes
@@ -23,6 +26,7 @@ from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import arranged, isolated, to_passage
 from llamaindex_posrag.statistics import NodeStatistics
 from shared_core import CAUS, Passage
+from shared_core.checking import check_bool, check_each
 from shared_core.foreign_leg import fuse_foreign
 from shared_core.index.bm25 import Variant
 from shared_core.index.neighbours import PassageNeighbours
@@ -32,7 +36,7 @@ from shared_core.types import Tokenizer
 dispatcher = get_dispatcher(__name__)
 
 
-class FusingRetriever(ObjectRetriever):
+class FusingRetriever(CAUSOptions, ObjectRetriever):
     """Fuse what a dense retriever finds with what BM25 finds, cut to k, and place.
 
     A retriever cannot be asked for the score of a given node, so a node that only BM25 found
@@ -50,7 +54,8 @@ class FusingRetriever(ObjectRetriever):
     higher_is_better
         False where the scores of `dense` are distances, as those of FaissVectorStore with L2.
     caus
-        Options of the search and the placement; ``fetch_k`` is the depth of the BM25 leg.
+        Options of the search and the placement, see `CAUSOptions`; ``fetch_k`` is the depth of the
+        BM25 leg, and of the dense one under `from_index`.
     filters
         Metadata a node must have for BM25 to find it; give `dense` the same.
     variant, tokenizer
@@ -60,16 +65,24 @@ class FusingRetriever(ObjectRetriever):
     object_map, verbose
         As in LlamaIndex's `BaseRetriever`.
 
+    Attributes
+    ----------
+    caus
+        As given.
+    k, alpha, fetch_k, fusion, placement, psi, evidence, expand, chunk_keys
+        Those of `caus`; one that is set, as by ``r.k = 3``, counts from the next query.
+
     Raises
     ------
     ValueError
-        If `nodes` is empty, or two of them share an id.
+        If `nodes` is empty or one node instead of several, one is no node, or two share an id;
+        or if `higher_is_better` is no bool or `caus` something else.
     """
 
     def __init__(
         self,
         dense: BaseRetriever,
-        nodes: Sequence[BaseNode],
+        nodes: Iterable[BaseNode],
         *,
         higher_is_better: bool,
         caus: CAUS | None = None,
@@ -80,25 +93,22 @@ class FusingRetriever(ObjectRetriever):
         object_map: dict[str, Any] | None = None,
         verbose: bool = False,
     ) -> None:
+        nodes = check_each(nodes, "nodes", BaseNode)
         if not nodes:
             raise ValueError(
                 "no nodes for the BM25 leg; a vector store that keeps the text itself leaves "
                 "them out of the docstore: give nodes="
             )
-        self.caus = caus or CAUS()
         self._dense = dense
-        self._higher_is_better = higher_is_better
+        self._higher_is_better = check_bool(higher_is_better, "higher_is_better")
         self._nodes = [isolated(node) for node in nodes]
         self._statistics = NodeStatistics(nodes, variant=variant, tokenizer=tokenizer)
         passes = predicate(filters)
         self._allowed = None
         if passes is not None:
             self._allowed = np.array([passes(filterable(node)) for node in nodes])
-        self._reader = NodeChunks(self.caus.chunk_keys)
-        self._neighbours = None
-        if self.caus.expand is not None:
-            allowed = [node for node in nodes if passes is None or passes(filterable(node))]
-            self._neighbours = PassageNeighbours.of(map(to_passage, allowed), self._reader)
+        self._neighbours: PassageNeighbours | None = None
+        self.caus = CAUS() if caus is None else caus
         # Under another manager than this one that of the dense leg would keep every event.
         manager = callback_manager or getattr(dense, "callback_manager", None)
         super().__init__(manager, object_map, verbose=verbose)
@@ -107,7 +117,7 @@ class FusingRetriever(ObjectRetriever):
     def from_index(
         cls,
         index: VectorStoreIndex,
-        nodes: Sequence[BaseNode] | None = None,
+        nodes: Iterable[BaseNode] | None = None,
         *,
         higher_is_better: bool,
         filters: MetadataFilters | None = None,
@@ -144,7 +154,7 @@ class FusingRetriever(ObjectRetriever):
             itself leaves them out of its docstore. Or if an option is out of range.
         """
         caus = CAUS(**options)
-        dense = index.as_retriever(similarity_top_k=caus.depth(), filters=filters)
+        dense = cast(VectorIndexRetriever, index.as_retriever(filters=filters))
         return cls(
             IndexLeg(dense),
             held_nodes(index) if nodes is None else nodes,
@@ -174,6 +184,19 @@ class FusingRetriever(ObjectRetriever):
         """
         return [self.retrieve(bundle) for bundle in as_bundles(queries)]
 
+    def _prepare(self, caus: CAUS) -> None:
+        if caus.expand is not None:
+            reader = NodeChunks(caus.chunk_keys)
+            if self._neighbours is None or self._neighbours.reader != reader:
+                self._neighbours = PassageNeighbours.of(self._visible(), reader)
+        if isinstance(self._dense, IndexLeg):
+            self._dense.search_to(caus.depth())
+
+    def _visible(self) -> Iterable[Passage]:
+        """Return the passages of the nodes that pass the filters."""
+        nodes = self._nodes if self._allowed is None else compress(self._nodes, self._allowed)
+        return map(to_passage, nodes)
+
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self._fuse(query_bundle, self._dense.retrieve(_own(query_bundle)))
 
@@ -183,17 +206,17 @@ class FusingRetriever(ObjectRetriever):
         return await asyncio.to_thread(self._fuse, query_bundle, found)
 
     def _fuse(self, query: QueryBundle, found: Sequence[NodeWithScore]) -> list[NodeWithScore]:
-        text = plain_text(query)
-        rows = self._statistics.search(text, self.caus.depth(), self._allowed)
+        text, caus = plain_text(query), self.caus
+        rows = self._statistics.search(text, caus.depth(), self._allowed)
         arrangement = fuse_foreign(
-            self.caus,
+            caus,
             ((hit.node.node_id, hit.node, hit.score) for hit in found),
             ((self._nodes[row].node_id, self._nodes[row]) for row in rows),
             partial(self._statistics.scores, text),
             higher_is_better=self._higher_is_better,
-            passage_of=_carried if self._neighbours is None else to_passage,
+            passage_of=_carried if caus.expand is None else to_passage,
             source=self._neighbours,
-            reader=self._reader,
+            reader=NodeChunks(caus.chunk_keys),
         )
         return arranged(arrangement)
 

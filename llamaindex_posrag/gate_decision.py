@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
@@ -17,6 +17,7 @@ from llamaindex_posrag.fusing import FusingRetriever
 from llamaindex_posrag.nodes import ExplainedNode, explanation
 from llamaindex_posrag.retrievers import CAUSRetriever
 from shared_core.arrays import Embed
+from shared_core.checking import check_each
 from shared_core.gating import ContextGate, RetrievalDecision, Transform, unwrapped
 from shared_core.gating.fitting import FitArguments, as_queries, fit_gate, fit_index
 from shared_core.gating.found_cosines import Embedded, FoundCosines, afound_cosines, found_cosines
@@ -161,7 +162,7 @@ def let_through(decision: RetrievalDecision, nodes: Sequence[NodeWithScore]) -> 
 
 def fitted(
     retriever: BaseRetriever,
-    nodes: Sequence[BaseNode] | None,
+    nodes: Iterable[BaseNode] | None,
     embed_model: BaseEmbedding | None,
     **fit: Unpack[FitArguments],
 ) -> NodeGate:
@@ -182,7 +183,8 @@ def fitted(
     Raises
     ------
     ValueError
-        If `nodes` or `embed_model` are missing, or the gate cannot be fitted on them.
+        If `nodes` or `embed_model` are missing, one is no node, `nodes` is one node instead of
+        several, or the gate cannot be fitted on them.
     EmbeddingMismatchError
         If `embed_model` is not the model of the index.
     """
@@ -193,6 +195,7 @@ def fitted(
     if model is None:
         raise ValueError(f"{type(retriever).__name__} brings no model: give embed_model=")
     if nodes is not None:
+        nodes = check_each(nodes, "nodes", BaseNode)
         ids, texts = [node.node_id for node in nodes], [embedded_text(node) for node in nodes]
         gate = fit_gate(ids, texts, embed_nodes(model, nodes), _embed(model), **fit)
     elif own is not None:

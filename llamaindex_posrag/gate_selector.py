@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self, Unpack
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -79,7 +79,7 @@ class ContextAwarenessSelector(BaseSelector):
     def from_retriever(
         cls,
         retriever: BaseRetriever,
-        nodes: Sequence[BaseNode] | None = None,
+        nodes: Iterable[BaseNode] | None = None,
         *,
         embed_model: BaseEmbedding | None = None,
         context: int = 0,

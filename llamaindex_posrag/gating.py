@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self, Unpack
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -77,7 +77,7 @@ class GatedQueryEngine(BaseQueryEngine):
         cls,
         retriever: BaseRetriever,
         llm: LLM,
-        nodes: Sequence[BaseNode] | None = None,
+        nodes: Iterable[BaseNode] | None = None,
         *,
         embed_model: BaseEmbedding | None = None,
         prompts: GatedPrompts | None = None,
@@ -109,7 +109,8 @@ class GatedQueryEngine(BaseQueryEngine):
         Raises
         ------
         ValueError
-            If `nodes` or `embed_model` are missing, or the gate cannot be fitted on them.
+            If `nodes` or `embed_model` are missing, one is no node, `nodes` is one node instead
+            of several, or the gate cannot be fitted on them.
         EmbeddingMismatchError
             If `embed_model` is not the model of the index.
         """
@@ -161,11 +162,16 @@ class GatedQueryEngine(BaseQueryEngine):
         nodes: list[NodeWithScore],
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
-        """Answer from given nodes, or directly if there are none."""
+        """Answer from given nodes, or directly if there are none.
+
+        The additional ones are passed on, and play no part in the choice.
+        """
         asked = _asked(query_bundle)
-        if not nodes:
-            return self._direct.query(asked)
-        return self._engine.synthesize(asked, nodes, additional_source_nodes)
+        if nodes:
+            return self._engine.synthesize(asked, nodes, additional_source_nodes)
+        response = self._direct.query(asked)
+        response.source_nodes.extend(additional_source_nodes or [])
+        return response
 
     async def asynthesize(
         self,
@@ -175,9 +181,11 @@ class GatedQueryEngine(BaseQueryEngine):
     ) -> RESPONSE_TYPE:
         """Do what `synthesize` does."""
         asked = _asked(query_bundle)
-        if not nodes:
-            return await self._direct.aquery(asked)
-        return await self._engine.asynthesize(asked, nodes, additional_source_nodes)
+        if nodes:
+            return await self._engine.asynthesize(asked, nodes, additional_source_nodes)
+        response = await self._direct.aquery(asked)
+        response.source_nodes.extend(additional_source_nodes or [])
+        return response
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}

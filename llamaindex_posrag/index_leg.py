@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.retrievers import VectorIndexRetriever
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.vector_stores import SimpleVectorStore
 
@@ -21,9 +22,13 @@ class IndexLeg(BaseRetriever):
         Finds the nodes; its `object_map` is not used.
     """
 
-    def __init__(self, retriever: BaseRetriever) -> None:
+    def __init__(self, retriever: VectorIndexRetriever) -> None:
         self._retriever = retriever
         super().__init__(retriever.callback_manager)
+
+    def search_to(self, depth: int) -> None:
+        """Return so many nodes from the next query on."""
+        self._retriever.similarity_top_k = depth
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self._retriever._retrieve(query_bundle)

@@ -5,7 +5,7 @@ Where the order of the spans reaches the prompt: see `llamaindex_posrag.placemen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -20,6 +20,7 @@ from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
 from llamaindex_posrag.linked_nodes import LinkedNodes
 from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import ExplainedNode, explanation, spanned, to_passage
+from shared_core.checking import check_each
 from shared_core.expanded import expand_passages, explain_expansion, similarities
 from shared_core.expansion import ChunkSource, NeighbourSpans, Span
 from shared_core.explanations import merged
@@ -104,7 +105,7 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
     @classmethod
     def from_nodes(
         cls,
-        nodes: Sequence[BaseNode],
+        nodes: Iterable[BaseNode],
         expand: NeighbourSpans | None = None,
         *,
         embed_model: BaseEmbedding | None = None,
@@ -127,8 +128,10 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
         Raises
         ------
         ValueError
-            If two nodes of different text share an id, or the number of a chunk is no integer.
+            If two nodes of different text share an id, one is no node, `nodes` is one node
+            instead of several, or the number of a chunk is no integer.
         """
+        nodes = check_each(nodes, "nodes", BaseNode)
         keys = chunk_keys or ChunkKeys()
         vectors = None
         if embed_model is not None:

@@ -19,6 +19,7 @@ from llama_index.core.settings import Settings
 from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_instrumentation import get_dispatcher
 
+from llamaindex_posrag.caus_options import CAUSOptions
 from llamaindex_posrag.embedding import (
     aembed,
     as_bundles,
@@ -34,20 +35,21 @@ from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import arranged, explanation, to_passage
 from llamaindex_posrag.persistence import complete, decode_node, encode_node
 from shared_core import CAUS, Arrangement, HybridIndex
-from shared_core.checking import check_each
+from shared_core.checking import SHOWN, check_each
 from shared_core.errors import IndexFormatError
 from shared_core.index.bm25 import Variant
 from shared_core.index.dense import Dense, Metric
 from shared_core.index.hybrid import check_passages
 from shared_core.options import CAUSArguments, decode_caus, encode_caus
 from shared_core.types import Tokenizer
+from shared_core.wording import shortened
 
 dispatcher = get_dispatcher(__name__)
 
 _ADAPTER = "llamaindex_posrag"
 
 
-class CAUSRetriever(ObjectRetriever):
+class CAUSRetriever(CAUSOptions, ObjectRetriever):
     """Dense and BM25 search side by side, fused, cut to k, and placed if the gate opens.
 
     Every node comes back as a copy with its fused score in [0, 1], higher is better, and all
@@ -72,7 +74,7 @@ class CAUSRetriever(ObjectRetriever):
     embed_model
         Model of the vectors in `index`.
     caus
-        Options of the search and the placement.
+        Options of the search and the placement, see `CAUSOptions`.
     filters
         Metadata a node must have to be found, in either leg. Whatever the metadata say,
         ``doc_id``, ``ref_doc_id`` and ``document_id`` are the id of the source document, as in
@@ -84,9 +86,18 @@ class CAUSRetriever(ObjectRetriever):
 
     Attributes
     ----------
-    index, embed_model, caus
+    index, embed_model
+        As given.
+    caus
         As given. A retriever with other options shares the index:
         ``CAUSRetriever(r.index, r.embed_model, caus=replace(r.caus, alpha=0.5))``.
+    k, alpha, fetch_k, fusion, placement, psi, evidence, expand, chunk_keys
+        Those of `caus`; one that is set, as by ``r.k = 3``, counts from the next query.
+
+    Raises
+    ------
+    ValueError
+        If `index`, `embed_model`, `caus` or `filters` is something else.
     """
 
     def __init__(
@@ -100,13 +111,18 @@ class CAUSRetriever(ObjectRetriever):
         object_map: dict[str, Any] | None = None,
         verbose: bool = False,
     ) -> None:
+        if not isinstance(index, HybridIndex):
+            raise ValueError(
+                f"index must be a HybridIndex, got {shortened(repr(index), SHOWN)}; from_nodes "
+                "makes one of nodes, and from_index takes a VectorStoreIndex"
+            )
         if not isinstance(embed_model, BaseEmbedding):
             raise ValueError(
                 f"embed_model must be an embedding model of LlamaIndex, got {embed_model!r}"
             )
         self.index = index
         self.embed_model = embed_model
-        self.caus = caus or CAUS()
+        self.caus = CAUS() if caus is None else caus
         self._filters = filters
         self._where = where(filters)
         # One manager for both, as an index of LlamaIndex has it: the model's own would never see
@@ -123,7 +139,7 @@ class CAUSRetriever(ObjectRetriever):
     @classmethod
     def from_nodes(
         cls,
-        nodes: Sequence[BaseNode],
+        nodes: Iterable[BaseNode],
         embed_model: BaseEmbedding,
         *,
         dense: Dense = "flat",
@@ -171,7 +187,7 @@ class CAUSRetriever(ObjectRetriever):
     # Its dense leg is not an index of ours, so it makes a retriever of another class.
     from_index = FusingRetriever.from_index
 
-    def add_nodes(self, nodes: Sequence[BaseNode], *, show_progress: bool = False) -> list[str]:
+    def add_nodes(self, nodes: Iterable[BaseNode], *, show_progress: bool = False) -> list[str]:
         """Add nodes, or replace those whose id is there, and return their ids.
 
         A node that has an embedding keeps it. The others are embedded first, so that a model
@@ -180,8 +196,8 @@ class CAUSRetriever(ObjectRetriever):
         Raises
         ------
         ValueError
-            If one is no node, two share an id, metadata cannot be copied, or an embedding is NaN,
-            infinite or of another dimension.
+            If one is no node, `nodes` is one node instead of several, two share an id, metadata
+            cannot be copied, or an embedding is NaN, infinite or of another dimension.
         """
         nodes = check_each(nodes, "nodes", BaseNode)
         passages = [to_passage(node) for node in nodes]

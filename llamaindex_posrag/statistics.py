@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 
 from llama_index.core.schema import BaseNode
 
 from llamaindex_posrag.embedding import embedded_text
 from shared_core import BM25Index
 from shared_core.arrays import Bools, Scores
+from shared_core.checking import check_each
 from shared_core.index.bm25 import Variant
 from shared_core.types import Tokenizer
 
@@ -31,17 +33,19 @@ class NodeStatistics:
     Raises
     ------
     ValueError
-        If two nodes share an id.
+        If two nodes share an id, one is no node, or `nodes` is one node instead of several.
     """
 
     def __init__(
         self,
-        nodes: Sequence[BaseNode],
+        nodes: Iterable[BaseNode],
         *,
         variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
     ) -> None:
+        nodes = check_each(nodes, "nodes", BaseNode)
         self.variant, self.tokenizer = variant, tokenizer
+        self._texts = [_digest(node) for node in nodes]
         self._rows: dict[str, int] = {}
         for row, node in enumerate(nodes):
             if self._rows.setdefault(node.node_id, row) != row:
@@ -53,12 +57,23 @@ class NodeStatistics:
     def scores(self, query: str, nodes: Sequence[BaseNode]) -> Scores:
         """Return the BM25 score of each node, shape (len(nodes),), higher is better.
 
-        A node that is not in the corpus is scored by its text with the corpus's statistics.
+        A node that is not in the corpus, or has another text there, as one that a postprocessor
+        has put its neighbours into, is scored by its text with the corpus's statistics.
         """
-        rows = [self._rows.get(node.node_id) for node in nodes]
+        rows = [self._row_of(node) for node in nodes]
         return self._bm25.scores_of(query, rows, lambda at: embedded_text(nodes[at]))
 
     def search(self, query: str, k: int, allowed: Bools | None = None) -> list[int]:
         """Return the rows of the best `k` nodes that share a token with the query, best first."""
         rows, _ = self._bm25.search(query, k, allowed=allowed)
         return [int(row) for row in rows]
+
+    def _row_of(self, node: BaseNode) -> int | None:
+        row = self._rows.get(node.node_id)
+        return None if row is None or self._texts[row] != _digest(node) else row
+
+
+def _digest(node: BaseNode) -> bytes:
+    """Return what tells a text from others; texts themselves would be kept and pickled."""
+    text = node.get_content().encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=16).digest()

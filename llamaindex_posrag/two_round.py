@@ -19,6 +19,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index_instrumentation import get_dispatcher
 
 from llamaindex_posrag.attention import text_of
+from llamaindex_posrag.embedding import plain_text
 from llamaindex_posrag.nodes import moved
 from shared_core.attention.answering import Case, PlacedAnswer
 from shared_core.attention.method import AttentionMethod
@@ -112,7 +113,7 @@ class TwoRoundQueryEngine(BaseQueryEngine):
         payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
         with self.callback_manager.event(CBEventType.SYNTHESIZE, payload=payload) as event:
             texts = [text_of(node) for node in nodes]
-            case = Case(question=query_bundle.query_str, documents=texts)
+            case = Case(question=plain_text(query_bundle), documents=texts)
             (found,) = self._method.answer([case])
             response = self._response(nodes, found)
             response.source_nodes.extend(additional_source_nodes or [])

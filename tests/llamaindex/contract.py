@@ -43,6 +43,7 @@ from llama_index.core.schema import (
     QueryBundle,
     TextNode,
 )
+from llama_index.core.tools import RetrieverTool
 
 from .checks import (
     BrokenNode,
@@ -55,6 +56,7 @@ from .checks import (
 from .doubles import (
     QUERY,
     CallbackLog,
+    Found,
     PromptRecorder,
     WordEmbedding,
     corpus,
@@ -171,6 +173,15 @@ class PostprocessorContract:
         query = QueryBundle(QUERY)
         out = asyncio.run(postprocessor.apostprocess_nodes(scored(), query))
         assert facts(out) == facts(postprocessor.postprocess_nodes(scored(), query))
+
+    def test_the_wrapping_of_a_tool_is_no_part_of_the_query(
+        self, postprocessor: BaseNodePostprocessor
+    ) -> None:
+        tool = RetrieverTool.from_defaults(Found(), node_postprocessors=[postprocessor])
+        expected = postprocessor.postprocess_nodes(scored(), QueryBundle(QUERY))
+        wrapped = [tool.call(input=QUERY), asyncio.run(tool.acall(input=QUERY)), tool.call(QUERY)]
+        for out in wrapped:
+            assert out.raw_output == expected, "the words of the tool played a part"
 
     def test_copies_do_the_same(self, postprocessor: BaseNodePostprocessor) -> None:
         expected = facts(postprocessor.postprocess_nodes(scored(), QueryBundle(QUERY)))

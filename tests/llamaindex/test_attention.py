@@ -433,6 +433,16 @@ async def test_given_nodes_are_synthesised_too(model: HuggingFaceModel) -> None:
     assert str(tool.call(query.query_str)) == one.response
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_engine_leaves_out_the_wrapping_of_a_tool(estimator: str) -> None:
+    """An index node may lead to it, behind a retriever that is one."""
+    query, nodes = given(5)
+    engine = TwoRoundQueryEngine(Given(nodes), reader("biased"), estimator=estimator)
+    expected = engine.query(query)
+    for asked in (f"\ninput is {query.query_str}\n", f"{query.query_str}\n\n"):
+        assert engine.query(asked) == expected
+
+
 def test_a_folder_that_is_not_there_is_an_error_of_one_line() -> None:
     """When it is first asked, not before."""
     query, nodes = given(0)

@@ -137,6 +137,16 @@ class Leaking(BaseNodePostprocessor):
         return copies
 
 
+class Literal(BaseNodePostprocessor):
+    """Score by the length of the query, with the words that a tool adds to it."""
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        asked = query_bundle.query_str.split() if query_bundle else []
+        return [NodeWithScore(node=node.node, score=float(len(asked))) for node in nodes]
+
+
 class TestTheContractCanBeBroken:
     kit = PostprocessorContract()
     retrievers = RetrieverContract()
@@ -165,6 +175,10 @@ class TestTheContractCanBeBroken:
     def test_by_scores_that_are_required(self) -> None:
         with pytest.raises(AssertionError):
             self.kit.test_any_scores_are_accepted(SimilarityPostprocessor(), "none")
+
+    def test_by_reading_the_words_of_a_tool(self) -> None:
+        with pytest.raises(AssertionError, match="words of the tool"):
+            self.kit.test_the_wrapping_of_a_tool_is_no_part_of_the_query(Literal())
 
     def test_by_a_name_that_is_not_its_own(self) -> None:
         with pytest.raises(AssertionError):

@@ -245,6 +245,27 @@ def test_a_tool_s_wrapping_is_taken_off(engine: GatedQueryEngine, ask: Ask) -> N
         assert wrapped.metadata == plain.metadata
 
 
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("asked", [INSIDE, OUTSIDE])
+async def test_additional_nodes_are_passed_on_in_either_case(
+    retriever: CAUSRetriever, asked: str, streaming: bool
+) -> None:
+    """With context they stand behind the nodes that are answered from, without it alone."""
+    engine = GatedQueryEngine.from_retriever(retriever, MockLLM(), streaming=streaming)
+    query, extra = QueryBundle(asked), NodeWithScore(node=TextNode(id_="extra", text="more"))
+    found = engine.retrieve(query)
+    assert bool(found) == (asked == INSIDE)
+    for response in (
+        engine.synthesize(query, found, [extra]),
+        await engine.asynthesize(query, found, [extra]),
+    ):
+        assert [each.node_id for each in response.source_nodes] == [
+            *(each.node_id for each in found),
+            "extra",
+        ]
+    assert engine.synthesize(query, found).source_nodes == found
+
+
 def test_the_nearest_node_counts_though_it_is_not_among_the_best() -> None:
     """The words alone rank here, and the one node they find is not the nearest."""
     query = "a starter for honey: honey, honey and flour"

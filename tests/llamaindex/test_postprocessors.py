@@ -12,6 +12,7 @@ import pytest
 from llama_index.core import VectorStoreIndex
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
+from llama_index.core.postprocessor import MetadataReplacementPostProcessor
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 
@@ -137,13 +138,20 @@ def test_the_variant_is_used(variant: Any) -> None:
         assert [sparse[f"n{at}"] for at in range(12)] == pytest.approx(expected)
 
 
-def test_a_node_outside_the_corpus_is_scored_by_its_text() -> None:
-    stranger = NodeWithScore(node=TextNode(id_="stranger", text=TEXTS[0]), score=0.1)
-    twin = NodeWithScore(node=TextNode(id_="n0", text="in the corpus"), score=0.1)
+def test_a_node_that_is_other_than_in_the_corpus_is_scored_by_its_text() -> None:
+    """One that is not there, and one whose text was changed since, as for a sentence window."""
     nodes = [TextNode(id_=f"n{at}", text=text) for at, text in enumerate(TEXTS)]
-    out = CAUSPostprocessor.from_nodes(nodes).postprocess_nodes([stranger, twin], query_str=QUERY)
+    changed = TextNode(id_="n1", text=f"{TEXTS[1]} [changed]", metadata={"window": TEXTS[0]})
+    changed.excluded_embed_metadata_keys = ["window"]
+    (replaced,) = MetadataReplacementPostProcessor(target_metadata_key="window").postprocess_nodes(
+        [NodeWithScore(node=changed, score=0.1)]
+    )
+    given = [NodeWithScore(node=TextNode(id_="stranger", text=TEXTS[0]), score=0.1), replaced]
+    given.append(NodeWithScore(node=nodes[0], score=0.1))
+    out = CAUSPostprocessor.from_nodes(nodes).postprocess_nodes(given, query_str=QUERY)
     sparse = {hit.node.node_id: explanation(hit)["sparse"] for hit in out}
     assert sparse["stranger"] == pytest.approx(sparse["n0"])
+    assert sparse["n1"] == pytest.approx(sparse["n0"])
     assert sparse["n0"] > 0
 
 

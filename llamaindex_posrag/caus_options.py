@@ -1,0 +1,95 @@
+"""The options of a retriever's `CAUS`, as attributes of the retriever that can be set."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Generic, Self, TypeVar, overload
+
+from shared_core import CAUS, Placement
+from shared_core.checking import SHOWN
+from shared_core.expansion import NeighbourSpans
+from shared_core.index import ChunkKeys
+from shared_core.scoring.fusion import Alpha
+from shared_core.sensitivity import Psi
+from shared_core.types import Evidence, Fusion
+from shared_core.wording import shortened
+
+T = TypeVar("T")
+
+
+class Option(Generic[T]):
+    """The option of its name in ``caus``; to set it puts another `CAUS` there, which checks it."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, retriever: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, retriever: CAUSOptions, owner: type) -> T: ...
+    def __get__(self, retriever: CAUSOptions | None, owner: type) -> Self | T:
+        if retriever is None:
+            return self
+        value: T = getattr(retriever.caus, self._name)
+        return value
+
+    def __set__(self, retriever: CAUSOptions, value: T) -> None:
+        changed: dict[str, Any] = {self._name: value}
+        retriever.caus = replace(retriever.caus, **changed)
+
+
+class CAUSOptions:
+    """What a retriever by a `CAUS` has in common; an option that is set counts from the next query.
+
+    Attributes
+    ----------
+    caus
+        The options of the search and the placement. They may be shared, and never change: setting
+        one of those below replaces them.
+    k, alpha, fetch_k, fusion, placement, psi, evidence, expand, chunk_keys
+        As in `shared_core.CAUS`.
+
+    Raises
+    ------
+    ValueError
+        If what is set is out of range; the options then stay as they were.
+    AttributeError
+        If `similarity_top_k` is read or set: it is called `k` here.
+    """
+
+    k = Option[int]()
+    alpha = Option[Alpha]()
+    fetch_k = Option[int]()
+    fusion = Option[Fusion]()
+    placement = Option[str | Placement]()
+    psi = Option[Psi]()
+    evidence = Option[Evidence]()
+    expand = Option[NeighbourSpans | None]()
+    chunk_keys = Option[ChunkKeys]()
+    _caus: CAUS
+
+    @property
+    def caus(self) -> CAUS:
+        """The options of the search and the placement."""
+        return self._caus
+
+    @caus.setter
+    def caus(self, caus: CAUS) -> None:
+        if not isinstance(caus, CAUS):
+            raise ValueError(
+                f"caus must be a CAUS, as CAUS(k=3), got {shortened(repr(caus), SHOWN)}"
+            )
+        self._prepare(caus)
+        self._caus = caus
+
+    def _prepare(self, caus: CAUS) -> None:
+        """Get ready for options that are about to be set; nothing to do by default."""
+
+    @property
+    def similarity_top_k(self) -> int:
+        """The name that LlamaIndex's own retrievers have for `k`."""
+        raise AttributeError(f"{type(self).__name__} has no similarity_top_k: it is called k here")
+
+    @similarity_top_k.setter
+    def similarity_top_k(self, value: int) -> None:
+        raise AttributeError(f"similarity_top_k is called k here: set k = {value!r}")
