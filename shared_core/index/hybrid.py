@@ -278,8 +278,8 @@ class HybridIndex:
     ) -> PassageNeighbours:
         """Return the passages as a source of neighbours, as they are now.
 
-        Which passage stands where is read from all of them at the first call, and from new ones
-        at later calls.
+        Which passage stands where is read from all of them at the first call with a reader, and
+        from new ones at later calls; a few readers may take turns.
 
         Parameters
         ----------

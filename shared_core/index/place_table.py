@@ -18,6 +18,9 @@ MOST_STRIPPED = 100
 """Characters between two chunks up to which a splitter has stripped them; beyond, a chunk is
 missing there."""
 
+MOST_READERS = 4
+"""Readers of one index that a table is kept for; the least recently used makes room."""
+
 
 @dataclass(slots=True)
 class _Document:
@@ -181,19 +184,20 @@ def _same_start(ordered: Sequence[tuple[int, int, int]], at: int, step: int) -> 
 
 
 class Places:
-    """The table of passages that are added to, compacted and searched from many threads."""
+    """The tables of passages that are added to, compacted and searched from many threads."""
 
     def __init__(self) -> None:
         self._lock = forkable(threading.Lock())
         self._passages: Sequence[Passage] = ()
-        self._table: PlaceTable | None = None
+        self._tables: list[PlaceTable] = []
 
     def table(
         self, passages: Sequence[Passage], size: int, alive: Bools | None, reader: ChunkReader
     ) -> PlaceTable:
         """Return a table that holds at least the given rows.
 
-        It is made anew where `passages` is another object than before, or the reader differs.
+        It is made anew where `passages` is another object than before, or more than `MOST_READERS`
+        take turns.
 
         Parameters
         ----------
@@ -204,7 +208,7 @@ class Places:
         alive
             Those that are not deleted, shape (size,); None: all.
         reader
-            Tells which chunk a passage is.
+            Tells which chunk a passage is; those that are equal share a table.
 
         Raises
         ------
@@ -212,20 +216,22 @@ class Places:
             If a passage tells a place that is none.
         """
         with self._lock:
-            table = self._table
-            if table is None or self._passages is not passages or table.reader != reader:
-                table = self._table = PlaceTable(reader)
-                self._passages = passages
+            if self._passages is not passages:
+                self._tables, self._passages = [], passages
+            known = (table for table in self._tables if table.reader == reader)
+            table = next(known, None) or PlaceTable(reader)
+            others = [each for each in self._tables if each is not table]
+            last_used = [table, *others][:MOST_READERS]
             first = table.size
             if first < size:
                 rows: Sequence[int] = range(first, size)
                 if alive is not None:
                     rows = (first + alive[first:size].nonzero()[0]).tolist()
-                self._table = None  # cut short, it holds a row that it would take again
+                self._tables = others  # cut short, it holds a row that it would take again
                 try:
                     table.grow(passages, rows, size)
                 except ValueError:
-                    self._table = table
+                    self._tables = last_used
                     raise
-                self._table = table
+            self._tables = last_used
             return table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from shared_core.expansion import Chunk, Neighbourhood, NeighbourSpans
 from shared_core.index import ChunkKeys
 from shared_core.index.metadata import Visible
 from shared_core.index.neighbours import PassageNeighbours
-from shared_core.index.place_table import PlaceTable
+from shared_core.index.place_table import MOST_READERS, PlaceTable
 from shared_core.options import decode_expand, encode_expand
 from shared_core.placement import UShape
 
@@ -116,6 +116,75 @@ def test_other_names_of_the_metadata_make_another_table() -> None:
     (found,) = index.neighbours(other).around([other.chunk(index.passages[0])], 1)
     assert found.seed.number is None
     assert ids(around(index, passage("b", 0), window=1)) == ["b0", "b1"]
+
+
+@dataclass(frozen=True)
+class Noting:
+    """A reader that notes down which passages it is asked for; equal to others of its number."""
+
+    number: int
+    read: list[str] = field(default_factory=list, compare=False)
+
+    def chunk(self, passage: Passage) -> Chunk:
+        self.read.append(passage.id)
+        return KEYS.chunk(passage)
+
+    def links(self, passage: Passage) -> None:
+        return None
+
+
+def test_readers_in_turn_read_every_passage_once() -> None:
+    """Also what is added meanwhile; for an equal reader nothing is left to read."""
+    index, readers = index_of(passages()), [Noting(number) for number in range(MOST_READERS)]
+    for number in (6, 7):
+        index.add([passage("c", number)], vectors(1))
+        for reader in readers * 2:
+            index.neighbours(reader)
+    equal = Noting(0)
+    index.neighbours(equal)
+    for reader in readers:
+        assert reader.read == [*(each.id for each in passages()), "c6", "c7"]
+    assert equal.read == []
+
+
+def test_the_reader_that_was_used_longest_ago_makes_room() -> None:
+    """Tables of readers that come and go would add up."""
+    index, readers = index_of(passages()), [Noting(number) for number in range(MOST_READERS + 1)]
+    first, second, *others = readers
+    for reader in (first, second, first, *others, first, second):
+        index.neighbours(reader)
+    assert [len(reader.read) for reader in readers] == [18, 36, *[18] * len(others)]
+
+
+def test_a_reader_that_fails_leaves_the_tables_of_the_others() -> None:
+    """And goes on where it failed: what it has read is read."""
+
+    class Failing(Noting):
+        def chunk(self, passage: Passage) -> Chunk:
+            if passage.id == "b0":
+                raise ValueError("no place")
+            return super().chunk(passage)
+
+    index, reader, failing = index_of(passages()), Noting(0), Failing(1)
+    index.neighbours(reader)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no place"):
+            index.neighbours(failing)
+    index.neighbours(reader)
+    assert (len(reader.read), failing.read) == (18, [f"a{number}" for number in range(6)])
+
+
+def test_compacted_passages_are_read_anew() -> None:
+    """They stand in other rows; no reader's table is of the former ones."""
+    index, readers = index_of(passages()), [Noting(0), Noting(1)]
+    for reader in readers:
+        index.neighbours(reader)
+    index.delete(["a1"])
+    index.compact()
+    for reader in readers:
+        (found,) = index.neighbours(reader).around([KEYS.chunk(passage("b", 0))], 1)
+        assert ids(found) == ["b0", "b1"]
+        assert len(reader.read) == 18 + 17
 
 
 @pytest.mark.parametrize("where", [{"tenant": 1}, lambda metadata: metadata["tenant"] == 1])
