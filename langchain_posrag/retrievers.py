@@ -19,11 +19,11 @@ from typing_extensions import override
 from langchain_posrag.documents import documents_of
 from langchain_posrag.legs import CallOptions, Embedding, EmbeddingLegs, aattempt, attempt
 from langchain_posrag.lifecycle import RetrieverLifecycle
-from langchain_posrag.overriding import inherits
 from langchain_posrag.tracing import aknown, atraced, known, traced
 from langchain_posrag.vector_store_legs import VectorStoreLegs
 from shared_core import Arrangement
 from shared_core.index.metadata import Where
+from shared_core.overriding import inherits
 from shared_core.scoring.fusion import Alpha
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from inspect import getattr_static
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -41,6 +40,7 @@ from shared_core.index.bm25 import Variant
 from shared_core.index.dense import Dense, Metric
 from shared_core.index.hybrid import check_passages
 from shared_core.options import CAUSArguments, decode_caus, encode_caus
+from shared_core.overriding import inherits
 from shared_core.types import Tokenizer
 from shared_core.wording import shortened
 
@@ -247,7 +247,7 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
             If `queries` is one query instead of several.
         """
         bundles = as_bundles(queries)
-        if not _inherits(type(self), "retrieve", "_retrieve"):
+        if not inherits(type(self), CAUSRetriever, "retrieve", "_retrieve"):
             return [self.retrieve(bundle) for bundle in bundles]
         for bundle in bundles:
             dispatcher.event(RetrievalStartEvent(str_or_query_bundle=bundle))
@@ -382,9 +382,3 @@ def _told(found: Arrangement, query: QueryBundle) -> list[NodeWithScore]:
             if "query" in detail:
                 detail["query"] = embedded
     return nodes
-
-
-def _inherits(cls: type[CAUSRetriever], *methods: str) -> bool:
-    """Return whether a class answers a query as `CAUSRetriever` does."""
-    # The dispatcher's spans are other objects each time they are read as attributes.
-    return all(getattr_static(cls, name) is getattr_static(CAUSRetriever, name) for name in methods)

@@ -25,7 +25,7 @@ HEAVY = {
 LAYERS = [
     {"wording"},
     {"types", "errors", "arrays", "atomic", "explanations", "tokens", "checking", "copying"},
-    {"_extras", "unvalidated", "vectors", "native", "forking", "lazy", "json_lines"},
+    {"_extras", "overriding", "unvalidated", "vectors", "native", "forking", "lazy", "json_lines"},
     {"generation", "corpora"},
     {"evaluation"},
     {"sensitivity"},

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from inspect import getattr_static
+
 
 def inherits(cls: type, base: type, *methods: str) -> bool:
     """Return whether a class has the methods of `base` as they are there."""
-    return all(getattr(cls, name) is getattr(base, name) for name in methods)
+    # LlamaIndex's dispatcher wraps them in other objects each time they are read as attributes.
+    return all(getattr_static(cls, name) is getattr_static(base, name) for name in methods)
