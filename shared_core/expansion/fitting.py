@@ -74,11 +74,24 @@ class Fitting:
         following = {first.id: second.id for chain in whole for first, second in pairwise(chain)}
         centres = [window.centre for window in self.windows]
         kept, left = admitted(centres, following, self._cost, budget)
+        found: Sequence[Chunk] = centres
         if self.by_worth is not None:
             found = self.by_worth(self.windows)
             if len(kept) == len(centres):
                 found = [*centres, *(chunk for chunk in found if chunk.id not in kept)]
-            kept, _ = admitted(found, following, self._cost, budget)
+            kept, left = admitted(found, following, self._cost, budget)
+        spans = self._around(kept, left)
+        # Windows that contradict each other may join otherwise without those that are left out.
+        taken = [chunk.id for chunk in found if chunk.id in kept]
+        while (over := sum(span.tokens for span in spans) - budget) > 0:
+            if left == 0:
+                kept.remove(taken.pop())
+            left = max(0, left - over)
+            spans = self._around(kept, left)
+        return spans
+
+    def _around(self, kept: Container[str], left: int) -> list[Span]:
+        """Make the spans of what is kept; without `by_worth`, with neighbours for what is left."""
         rest = chains([window for window in self.windows if window.centre.id in kept])
         rest.sort(key=lambda chain: (-self.score(chain, self._seeds).total, self._rank(chain)))
         spans = []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,9 +19,11 @@ class Links:
 
     after: dict[str, str]
     section_size: int | None = None
+    before: dict[str, str] | None = None
+    texts: dict[str, str] = field(default_factory=dict)
 
     def around(self, seeds: list[Chunk], window: int) -> list[Neighbourhood]:
-        before = {second: first for first, second in self.after.items()}
+        before = self.before or {second: first for first, second in self.after.items()}
         return [
             Neighbourhood(
                 seed,
@@ -37,7 +40,7 @@ class Links:
         found, id = [], seed.id
         while len(found) < window and id in links:
             id = links[id]
-            found.append(Chunk(id, f"text of {id}", "d"))
+            found.append(Chunk(id, self.texts.get(id, f"text of {id}"), "d"))
         return found
 
 
@@ -67,9 +70,13 @@ def test_a_loop_of_links_is_cut(after: dict[str, str], window: int) -> None:
 names = st.sampled_from("abcdefg")
 
 
-@given(st.dictionaries(names, names), st.sets(names, min_size=1), st.integers(0, 4))
+@given(
+    st.dictionaries(names, names),
+    st.sets(names, min_size=1),
+    st.sampled_from([0, 1, 2, 3, 4, "auto"]),
+)
 def test_links_that_contradict_each_other_lose_no_seed(
-    after: dict[str, str], found: set[str], window: int
+    after: dict[str, str], found: set[str], window: Any
 ) -> None:
     """Forks, confluences and loops of damaged data: each seed in one span, no chunk twice."""
     for budget in (None, 7, 20):
@@ -79,6 +86,25 @@ def test_links_that_contradict_each_other_lose_no_seed(
         assert len({*held}) == len(held)
         assert {*held} | {seed.chunk.id for seed in expansion.dropped} >= found
         assert budget is None or expansion.tokens <= budget
+
+
+@pytest.mark.parametrize("window", [2, "auto"])
+def test_windows_that_join_otherwise_than_they_were_counted_keep_to_the_budget(window: Any) -> None:
+    """Where those that are left out held the others apart."""
+    ring = {at: "123450"[int(at)] for at in "012345"}
+    back = {"1": "1", "2": "1", "3": "3", "4": "3", "5": "4"}
+    sizes = (20, 21, 1, 40, 5, 28)
+    texts = {at: at * length for at, length in zip("012345", sizes, strict=True)}
+    source = Links(ring, before=back, texts=texts)
+    seeds = [
+        Seed(Chunk(at, texts[at], "d"), score)
+        for at, score in (("2", 0.05), ("0", 0.66), ("3", 0.76))
+    ]
+    for budget in range(40, 120):
+        spans = NeighbourSpans(window=window, token_budget=budget, count_tokens=len)
+        expansion = spans.expand(seeds, source)
+        assert expansion.tokens <= budget
+        assert "3" in {id for span in all_ids(expansion) for id in span}
 
 
 def test_a_parent_cannot_be_more_than_covered() -> None:
