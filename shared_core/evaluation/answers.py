@@ -26,13 +26,19 @@ _UNSPACED = re.compile(
 """Characters of scripts that set no space between words (Thai, Khmer, Chinese, Japanese ...), and
 Hangul, where particles are attached to the word."""
 
+_NUMBER = re.compile(
+    r"((?<![\w)\]])[-\u2212])?(?<![\w.])((\d{1,3}(,\d{3})+(?!\d)|\d+)(\.\d+)?|\.\d+)(e[-+]?\d+)?",
+    re.IGNORECASE,
+)
+"""A number with its sign, thousands in groups, fraction and exponent."""
+
 
 def required_string(answer: str, references: Sequence[str]) -> float:
     """Exact match of CAUS: 1 if one of the required strings stands in the answer, else 0.
 
     Normalisation: NFC, runs of whitespace become one space. Case and punctuation count. A match
     does not lie inside a longer identifier, word or number: ``torch.add`` is not in
-    ``torch.addmm``, nor 3 in 3.14; ``interpolate(`` is in ``F.interpolate(x)``.
+    ``torch.addmm``, nor 3 in 3.14, -3, 2e-3 or 3,000; ``interpolate(`` is in ``F.interpolate(x)``.
 
     Parameters
     ----------
@@ -150,7 +156,8 @@ def resolve_grader(grader: str | Grader) -> Grader:
         return grader
     if grader not in GRADERS:
         raise ValueError(
-            f"no grader {grader!r}; there are {', '.join(GRADERS)}, or give a callable"
+            f"no grader {grader!r}; there are {', '.join(GRADERS)} (and, in Python, any function "
+            "of answer and references)"
         )
     return GRADERS[grader]
 
@@ -226,7 +233,8 @@ def _stands_in(text: str, wanted: str) -> bool:
     while start >= 0:
         end = start + len(wanted)
         before, after = text[max(0, start - 2) : start][::-1], text[end : end + 2]
-        if not _goes_on(before, wanted[0]) and not _goes_on(after, wanted[-1]):
+        goes_on = _goes_on(before, wanted[0]) or _goes_on(after, wanted[-1])
+        if not goes_on and not _in_longer_number(text, start, end):
             return True
         start = text.find(wanted, start + 1)
     return False
@@ -238,6 +246,20 @@ def _goes_on(outside: str, edge: str) -> bool:
         return False
     in_number = edge.isdigit() and outside[0] == "." and outside[1:].isdigit()
     return in_number or _is_wordy(outside[0])
+
+
+def _in_longer_number(text: str, start: int, end: int) -> bool:
+    """Whether what stands there shares digits or a sign with a number that it does not hold."""
+    if not any(char.isdigit() for char in text[start:end]):
+        return False
+    is_minus = text[start] in "-\u2212" and text[start + 1 : start + 2].isdigit()
+    if is_minus and start and _is_wordy(text[start - 1]):
+        return True  # between two numbers it is no sign
+    return any(
+        number.start() < end and start < number.end()
+        for number in _NUMBER.finditer(text)
+        if number.start() < start or end < number.end()
+    )
 
 
 def _is_wordy(char: str) -> bool:

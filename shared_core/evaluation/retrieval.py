@@ -58,6 +58,7 @@ def retrieval_measures(
         for question, ranked in rankings.items()
     }
     # What is not in a run, such as a question for which nothing was found, scores 0.
+    run = {question: found for question, found in run.items() if found}
     values = {name: dict.fromkeys(rankings, 0.0) for name in measures}
     named: dict[str, list[str]] = {}
     for name, measure in wanted.items():
@@ -71,8 +72,12 @@ def retrieval_measures(
 def _measure(library: Any, name: str) -> Any:
     base, at, k = name.partition("@")
     try:
-        return library.parse_measure(f"{_OURS.get(base, base)}{at}{k}")
-    except (NameError, ValueError, SyntaxError) as error:
+        if at and int(k) < 1:  # at which trec_eval's code ends the process
+            raise ValueError(f"k must be >= 1, got {k}")
+        measure = library.parse_measure(f"{_OURS.get(base, base)}{at}{k}")
+        measure.validate_params()
+        return measure
+    except (NameError, ValueError, SyntaxError, AssertionError) as error:
         raise ValueError(
             f"no retrieval measure {name!r}; there are hit@k, MRR, nDCG@k, P@k, R@k and the others "
             "of ir-measures"

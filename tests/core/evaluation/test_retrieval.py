@@ -63,8 +63,9 @@ def test_what_cannot_be_measured_is_refused() -> None:
     """With the name that is wrong."""
     with pytest.raises(ValueError, match="no retrieval measure 'ndgc@10'"):
         retrieval_measures(RANKINGS, RELEVANT, ["ndgc@10"])
-    with pytest.raises(ValueError, match="no retrieval measure 'hit@ten'"):
-        retrieval_measures(RANKINGS, RELEVANT, ["hit@ten"])
+    for name in ("hit@ten", "hit@0", "nDCG@-1", "hit@1.5", "hit"):
+        with pytest.raises(ValueError, match=f"no retrieval measure '{name}'"):
+            retrieval_measures(RANKINGS, RELEVANT, [name])
     with pytest.raises(ValueError, match="'q' has no relevant passage"):
         retrieval_measures({"q": ["a"]}, {"q": {"a": 0}})
     with pytest.raises(ValueError, match="'q' holds a passage twice"):
