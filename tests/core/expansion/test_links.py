@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -88,23 +89,25 @@ def test_links_that_contradict_each_other_lose_no_seed(
         assert budget is None or expansion.tokens <= budget
 
 
-@pytest.mark.parametrize("window", [2, "auto"])
-def test_windows_that_join_otherwise_than_they_were_counted_keep_to_the_budget(window: Any) -> None:
+@pytest.mark.parametrize(
+    ("window", "before", "lengths", "found"),
+    [
+        (1, {"b": "c", "c": "a"}, {"a": 5, "b": 4, "c": 9}, "bca"),
+        ("auto", {"b": "d", "c": "b", "d": "c"}, {"a": 5, "b": 6, "c": 5, "d": 2}, "bca"),
+    ],
+)
+def test_windows_that_join_otherwise_than_they_were_counted_keep_to_the_budget(
+    window: Any, before: dict[str, str], lengths: dict[str, int], found: str
+) -> None:
     """Where those that are left out held the others apart."""
-    ring = {at: "123450"[int(at)] for at in "012345"}
-    back = {"1": "1", "2": "1", "3": "3", "4": "3", "5": "4"}
-    sizes = (20, 21, 1, 40, 5, 28)
-    texts = {at: at * length for at, length in zip("012345", sizes, strict=True)}
-    source = Links(ring, before=back, texts=texts)
-    seeds = [
-        Seed(Chunk(at, texts[at], "d"), score)
-        for at, score in (("2", 0.05), ("0", 0.66), ("3", 0.76))
-    ]
-    for budget in range(40, 120):
+    texts = {name: name * length for name, length in lengths.items()}
+    source = Links(dict(pairwise(texts)), before=before, texts=texts)
+    seeds = [Seed(Chunk(name, texts[name], "d"), 0.5) for name in found]
+    for budget in range(6, 30):
         spans = NeighbourSpans(window=window, token_budget=budget, count_tokens=len)
         expansion = spans.expand(seeds, source)
         assert expansion.tokens <= budget
-        assert "3" in {id for span in all_ids(expansion) for id in span}
+        assert "b" in {id for span in all_ids(expansion) for id in span}
 
 
 def test_a_parent_cannot_be_more_than_covered() -> None:
