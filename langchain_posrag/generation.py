@@ -16,6 +16,7 @@ from shared_core._extras import require
 from shared_core.checking import check_count
 from shared_core.errors import GenerationError
 from shared_core.generation.identity import identity_of, source_of, without_addresses
+from shared_core.generation.retrying import describe
 
 _NO_KEY = "none"  # a server on one's own machine wants no key, its client does
 
@@ -88,6 +89,20 @@ class LangChainModel:
         )
 
 
+class _Endpoint(LangChainModel):
+    """A model behind OpenAI's protocol, which says so where a server speaks another one."""
+
+    def _answer(self, prompt: str) -> str:
+        try:
+            return super()._answer(prompt)
+        except (IndexError, KeyError, TypeError, AttributeError, ValueError) as error:
+            # What the client and LangChain raise where the parts that they look for are not there.
+            address = getattr(self.model, "openai_api_base", None) or "its default address"
+            raise GenerationError(
+                f"the server at {address} answered with no chat completion ({describe(error)})"
+            ) from error
+
+
 def openai_endpoint(
     name: str,
     *,
@@ -135,7 +150,7 @@ def openai_endpoint(
             f"no API key for {name!r}: set OPENAI_API_KEY, or give the base_url of a server that "
             f"needs none (or OPENAI_BASE_URL)"
         )
-    return LangChainModel(
+    return _Endpoint(
         package.ChatOpenAI(
             model=name,
             base_url=address,

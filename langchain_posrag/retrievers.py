@@ -62,8 +62,10 @@ class CAUSRetriever(RetrieverLifecycle):
     chunk_keys
         Metadata keys that tell which chunk of which document a passage is: a
         `shared_core.index.ChunkKeys`. One that tells none has no neighbours.
-    k, alpha, fusion, placement, psi, evidence, include_scores
-        As in `CAUSOptions`.
+    k, alpha, fusion, placement, psi, evidence
+        As in `shared_core.CAUS`.
+    include_scores
+        Whether the documents carry their score and explanation.
 
     Raises
     ------
@@ -73,6 +75,17 @@ class CAUSRetriever(RetrieverLifecycle):
         chunk is no integer, or two chunks of different text have the same place.
     ProfileNotFoundError
         If `psi` names a profile that is not there.
+
+    Examples
+    --------
+    >>> from langchain_core.documents import Document
+    >>> from langchain_core.embeddings import DeterministicFakeEmbedding
+    >>> documents = [Document("torch.sort sorts a tensor"), Document("torch.load loads a file")]
+    >>> model = DeterministicFakeEmbedding(size=8)  # or the one you have
+    >>> retriever = CAUSRetriever.from_documents(documents, model, k=2, alpha=0.3, psi="always")
+    >>> best, *_ = retriever.invoke("How do I sort a tensor?", alpha=0)
+    >>> best.page_content, best.metadata["posrag"]["slot"]
+    ('torch.sort sorts a tensor', 0)
     """
 
     @override

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Generic, Self, TypeVar, overload
 
@@ -9,12 +10,27 @@ from shared_core import CAUS, Placement
 from shared_core.checking import SHOWN
 from shared_core.expansion import NeighbourSpans
 from shared_core.index import ChunkKeys
+from shared_core.options import CAUSArguments
 from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity import Psi
 from shared_core.types import Evidence, Fusion
 from shared_core.wording import shortened
 
 T = TypeVar("T")
+
+
+def caus_of(options: CAUSArguments) -> CAUS:
+    """Return a `CAUS` with the options; TypeError if there is none of a name."""
+    refuse_similarity_top_k(options)
+    return CAUS(**options)
+
+
+def refuse_similarity_top_k(options: Mapping[str, object]) -> None:
+    """Raise TypeError if an option has the name that LlamaIndex's own retrievers have for `k`."""
+    if "similarity_top_k" in options:
+        raise TypeError(
+            f"similarity_top_k is called k here: give k={options['similarity_top_k']!r}"
+        )
 
 
 class Option(Generic[T]):

@@ -64,6 +64,16 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
         tokeniser.
     ProfileNotFoundError
         If `psi` names a profile that is not there.
+
+    Examples
+    --------
+    >>> from llama_index.core.schema import NodeWithScore, TextNode
+    >>> texts = ["torch.load loads a file", "torch.sort sorts a tensor"]
+    >>> nodes = [NodeWithScore(node=TextNode(text=text), score=0.5) for text in texts]
+    >>> postprocessor = CAUSPostprocessor(k=2, alpha=0.3, psi="always")
+    >>> best, *_ = postprocessor.postprocess_nodes(nodes, query_str="How do I sort a tensor?")
+    >>> best.node.text, best.posrag["slot"]
+    ('torch.sort sorts a tensor', 0)
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")

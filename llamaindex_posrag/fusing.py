@@ -17,7 +17,7 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, QueryT
 from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_instrumentation import get_dispatcher
 
-from llamaindex_posrag.caus_options import CAUSOptions
+from llamaindex_posrag.caus_options import CAUSOptions, caus_of
 from llamaindex_posrag.embedding import as_bundles, plain_text
 from llamaindex_posrag.filters import filterable, predicate
 from llamaindex_posrag.index_leg import IndexLeg, held_nodes
@@ -54,8 +54,8 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
     higher_is_better
         False where the scores of `dense` are distances, as those of FaissVectorStore with L2.
     caus
-        Options of the search and the placement, see `CAUSOptions`; ``fetch_k`` is the depth of the
-        BM25 leg, and of the dense one under `from_index`.
+        Options of the search and the placement, see `shared_core.CAUS`; ``fetch_k`` is the depth
+        of the BM25 leg, and of the dense one under `from_index`.
     filters
         Metadata a node must have for BM25 to find it; give `dense` the same.
     variant, tokenizer
@@ -153,7 +153,7 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
             If there are no nodes for BM25: an index over a vector store that keeps the text
             itself leaves them out of its docstore. Or if an option is out of range.
         """
-        caus = CAUS(**options)
+        caus = caus_of(options)
         dense = cast(VectorIndexRetriever, index.as_retriever(filters=filters))
         return cls(
             IndexLeg(dense),

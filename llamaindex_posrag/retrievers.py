@@ -18,7 +18,7 @@ from llama_index.core.settings import Settings
 from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_instrumentation import get_dispatcher
 
-from llamaindex_posrag.caus_options import CAUSOptions
+from llamaindex_posrag.caus_options import CAUSOptions, caus_of, refuse_similarity_top_k
 from llamaindex_posrag.embedding import (
     aembed,
     as_bundles,
@@ -74,7 +74,7 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
     embed_model
         Model of the vectors in `index`.
     caus
-        Options of the search and the placement, see `CAUSOptions`.
+        Options of the search and the placement; `shared_core.CAUS` explains them.
     filters
         Metadata a node must have to be found, in either leg. Whatever the metadata say,
         ``doc_id``, ``ref_doc_id`` and ``document_id`` are the id of the source document, as in
@@ -98,6 +98,18 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
     ------
     ValueError
         If `index`, `embed_model`, `caus` or `filters` is something else.
+
+    Examples
+    --------
+    >>> from llama_index.core import MockEmbedding
+    >>> from llama_index.core.schema import TextNode
+    >>> texts = ["torch.sort sorts a tensor", "torch.load loads a file"]
+    >>> nodes = [TextNode(text=text) for text in texts]
+    >>> model = MockEmbedding(embed_dim=8)  # or the one you have
+    >>> retriever = CAUSRetriever.from_nodes(nodes, model, k=2, alpha=0.3, psi="always")
+    >>> best, *_ = retriever.retrieve("How do I sort a tensor?")
+    >>> best.node.text, best.posrag["slot"]
+    ('torch.sort sorts a tensor', 0)
     """
 
     def __init__(
@@ -175,7 +187,7 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
         retriever = cls(
             HybridIndex(metric=metric, dense=dense, variant=variant, tokenizer=tokenizer),
             embed_model,
-            caus=CAUS(**options),
+            caus=caus_of(options),
             filters=filters,
             callback_manager=callback_manager,
             object_map=object_map,
@@ -330,6 +342,7 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
                 f"{path} was not saved by {_ADAPTER}, and holds no nodes: load it with "
                 "shared_core.HybridIndex or LangChain's CAUSRetriever, or build it anew"
             )
+        refuse_similarity_top_k(options)
         caus = decode_caus({**extra["caus"], **options})
         complete(index.passages)
         if filters is None and extra["filters"] is not None:

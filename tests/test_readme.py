@@ -68,6 +68,7 @@ def names(embeddings: FunctionEmbeddings, monkeypatch: pytest.MonkeyPatch) -> di
         "prompt": ChatPromptTemplate.from_template("{context}"),
         "llm": FakeListChatModel(responses=["answer"]),
         "nodes": nodes,
+        "more_nodes": [TextNode(text="one more")],
         "embed_model": embed_model,
         "index": VectorStoreIndex(nodes, embed_model=embed_model),
     }

@@ -101,6 +101,8 @@ def test_similarity_top_k_is_called_k(kind: str) -> None:
     with pytest.raises(AttributeError, match="called k here"):
         assert retriever.similarity_top_k
     assert len(retriever.retrieve(QUERY)) == 5
+    with pytest.raises(TypeError, match="called k here: give k=2"):
+        made(kind, similarity_top_k=2)
 
 
 @pytest.mark.parametrize("caus", [{"k": 3}, {}, "u_shape"])
