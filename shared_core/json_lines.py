@@ -27,6 +27,8 @@ def read_lines(path: Path, parse: Callable[[Mapping[str, Any]], T]) -> Iterator[
         if line.strip():
             try:
                 yield parse(_object(line.decode("utf-8-sig")))
+            except UnicodeDecodeError as error:
+                raise ValueError(f"{path}, line {number}: {not_utf8(error)}") from error
             except (ValueError, RecursionError) as error:
                 raise ValueError(f"{path}, line {number}: {error}") from error
 
@@ -37,10 +39,24 @@ def _object(line: str) -> Mapping[str, Any]:
             f"expected one object a line (JSON Lines), not one array, got "
             f"{shortened(line.strip(), SHOWN)}"
         )
-    data = json.loads(line)
+    try:
+        data = json.loads(line)
+    except json.JSONDecodeError as error:
+        # Without the line that it counts: that is always the first.
+        what = f"{error.msg.removesuffix(' at')} at column {error.colno}"
+        raise ValueError(
+            f"expected one JSON object a line, in UTF-8, got {shortened(line.strip(), SHOWN)} "
+            f"({what})"
+        ) from error
     if not isinstance(data, Mapping):
         raise ValueError(f"expected an object, got {shown(data)}")
     return data
+
+
+def not_utf8(error: UnicodeDecodeError) -> str:
+    """Say which byte of a file, or of a line of it, is not of a text in UTF-8."""
+    byte = error.object[error.start]
+    return f"byte {error.start + 1} (0x{byte:02x}) is not UTF-8; save the file in that encoding"
 
 
 def check_fields(data: Mapping[str, Any], names: Sequence[str]) -> None:

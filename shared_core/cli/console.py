@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from shared_core._extras import require
+from shared_core.cli.streams import telling, writing_results
 from shared_core.wording import counted, one_line, visible
 
 if TYPE_CHECKING:
@@ -43,12 +44,20 @@ class Console:
         return self._out.width
 
     def show(self, renderable: RenderableType = "", *, whole: bool = False) -> None:
-        """Print a piece of the result; `whole` keeps a line that is to be copied in one."""
-        self._out.print(renderable, soft_wrap=whole)
+        """Print a piece of the result; `whole` keeps a line that is to be copied in one.
+
+        Raises
+        ------
+        ReaderGoneError, PosragError
+            As `writing_results`.
+        """
+        with writing_results():
+            self._out.print(renderable, soft_wrap=whole)
 
     def say(self, text: str, *, whole: bool = False) -> None:
-        """Print a line about the course of the work; `whole` as of `show`."""
-        self._err.print(one_line(text), soft_wrap=whole)
+        """Print a line about the course of the work, if anybody listens; `whole` as of `show`."""
+        with telling():
+            self._err.print(one_line(text), soft_wrap=whole)
 
     def progress(self) -> Progress:
         """Return a progress bar that shows on a terminal and is silent elsewhere."""
@@ -68,8 +77,11 @@ def empty_table(*, gap: int = 1) -> Table:
 
 
 def fail(message: str) -> None:
-    """Print one line on stderr; needs no optional dependency."""
-    sys.stderr.write(f"posrag: {one_line(message)}\n")
+    """Print one line on stderr, if it can be written; needs no optional dependency."""
+    if sys.stderr is not None:
+        with telling():
+            sys.stderr.write(f"posrag: {one_line(message)}\n")
+            sys.stderr.flush()
 
 
 def kept_line(kept: int) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from shared_core import PosragError
 from shared_core.generation import Journal
 from shared_core.sensitivity.records import path_of
+
+T = TypeVar("T")
 
 KEPT = "NAME.answers.jsonl in $POSRAG_PROFILES or ~/.posrag/profiles"
 """Where the answers of the model NAME are kept."""
@@ -27,6 +31,41 @@ def make_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
         pass
+
+
+def make_output(folder: Path) -> None:
+    """Make the folder of ``--output``, and see that files can be put there.
+
+    Raises
+    ------
+    ValueError
+        If it is a file, or cannot be made or written into.
+    """
+    if folder.is_file():
+        raise ValueError(f"--output {folder} is a file; give the name of a folder")
+    try:
+        make_folder(folder)
+    except OSError as error:
+        raise ValueError(f"--output {folder} cannot be written into: {error.strerror}") from error
+
+
+def check_readable(file: Path, option: str) -> None:
+    """See that a file can be read, which an option names; it is not opened, as it may be a pipe.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or it is a folder or cannot be read.
+    """
+    what = f"{option} {file}".strip()
+    if file.is_dir():
+        raise ValueError(f"{what} is a folder; give the name of a file")
+    try:
+        file.stat()
+    except OSError as error:
+        raise ValueError(f"{what} cannot be read: {error.strerror}") from error
+    if not os.access(file, os.R_OK):
+        raise ValueError(f"{what} cannot be read: {os.strerror(errno.EACCES)}")
 
 
 def check_file(file: Path) -> None:
@@ -59,11 +98,24 @@ def open_journal(model: str) -> Journal:
         if path.exists():
             path.open("ab").close()
     except OSError as error:
+        way_out = "set POSRAG_PROFILES to a folder that can be written into"
+        if error.errno == errno.ENAMETOOLONG:
+            way_out = "give a shorter --name"
         raise PosragError(
-            f"answers cannot be kept in {path} ({error.strerror}); "
-            "set POSRAG_PROFILES to a folder that can be written into"
+            f"answers cannot be kept in {path} ({error.strerror}); {way_out}"
         ) from error
     return Journal(path)
+
+
+def former(load: Callable[[Path], T], file: Path) -> T | None:
+    """Return what a file holds before it is written anew.
+
+    None if there is no such file, or it cannot be loaded any more: the new one takes its place.
+    """
+    try:
+        return load(file) if file.is_file() else None
+    except ValueError:
+        return None
 
 
 @contextmanager

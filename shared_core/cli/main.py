@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 from shared_core import PosragError, __version__
-from shared_core.cli import attention, compare, demo, probe, reproduce
 from shared_core.cli.console import fail
+from shared_core.cli.streams import ReaderGoneError, writing_results
 
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
@@ -27,25 +25,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0: done. 1: done, and the answer is no. 2: bad input or a missing part, said in one line
-        on stderr. 130: interrupted.
+        0: done, or nobody reads the results any more. 1: done, and the answer is no. 2: bad input
+        or a missing part, said in one line on stderr. 130: interrupted. Where stderr cannot be
+        written, nothing is said there, and the status is the same.
     """
-    arguments = _parser().parse_args(argv)
     try:
-        status: int = arguments.run(arguments)
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        return status
+        return _run(argv)
     except KeyboardInterrupt as interrupt:
         fail(f"interrupted{''.join(f'; {detail}' for detail in interrupt.args)}")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader has gone, as in `posrag demo | head`; keep the exit from flushing again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except ReaderGoneError:
         return 0
     except (PosragError, ValueError, OSError) as error:
         fail(str(error))
         return EXIT_ERROR
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    try:
+        arguments = _parser().parse_args(argv)
+        status: int = arguments.run(arguments)
+        return status
+    finally:
+        with writing_results():
+            pass  # what argparse has printed is still in the buffer
 
 
 class _Parser(argparse.ArgumentParser):
@@ -56,14 +59,14 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
+    # Here, because an interrupt may come while they are imported.
+    from shared_core.cli import attention, compare, demo, probe, reproduce
+
     parser: argparse.ArgumentParser = _Parser(
         prog="posrag", description="Where retrieved passages go in a prompt, and why."
     )
     parser.add_argument("--version", action="version", version=f"posrag {__version__}")
     subcommands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    demo.add_parser(subcommands)
-    probe.add_parser(subcommands)
-    attention.add_parser(subcommands)
-    compare.add_parser(subcommands)
-    reproduce.add_parser(subcommands)
+    for command in (demo, probe, attention, compare, reproduce):
+        command.add_parser(subcommands)
     return parser

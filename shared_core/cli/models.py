@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import os
 import sys
@@ -72,6 +73,18 @@ def open_model(
         raise ValueError(f"{spec}: {error}") from error
 
 
+def open_if_named(arguments: argparse.Namespace) -> Generator | None:
+    """Return the model of ``--model``, if there is one; see `open_model`."""
+    if arguments.model is None:
+        return None
+    return open_model(
+        arguments.model,
+        base_url=arguments.base_url,
+        max_new_tokens=arguments.max_new_tokens,
+        name=arguments.name,
+    )
+
+
 def open_local_model(
     spec: str, *, max_new_tokens: int = 64, batch_size: int | None = None
 ) -> HuggingFaceModel:
@@ -123,6 +136,11 @@ def _loaded(endpoint: EntryPoint) -> Callable[..., object]:
 
 
 def _imported(module: str, attribute: str) -> object:
+    if not module or module.startswith("."):
+        raise ValueError(
+            f"'{module}:{attribute}' is no model: before the colon stands the full name of a "
+            f"module; MODEL is {HELP}"
+        )
     if (folder := os.getcwd()) not in sys.path:
         sys.path.insert(0, folder)
     try:

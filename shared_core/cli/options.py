@@ -8,7 +8,9 @@ from textwrap import fill
 from typing import Any, TypeAlias
 
 from shared_core.cli.console import UNNOTICED
+from shared_core.cli.files import check_readable
 from shared_core.generation.templates import ABSTENTION, PromptTemplate
+from shared_core.json_lines import not_utf8
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What a subcommand is added to; argparse has no public name for it."""
@@ -42,7 +44,8 @@ def add_asking(parser: argparse.ArgumentParser) -> None:
     add("--batch-size", type=int, help="prompts in a call (default: what suits the model)")
     add("--max-new-tokens", type=int, default=64, help="longest answer of a Hugging Face model or "
         "an endpoint, in tokens (default: 64)")  # fmt: skip
-    add("--base-url", help="address of an OpenAI-compatible endpoint")
+    add("--base-url", help="address of an OpenAI-compatible endpoint, such as "
+        "http://localhost:8000/v1 (default: $OPENAI_BASE_URL, else OpenAI's)")  # fmt: skip
 
 
 def add_fresh(parser: argparse.ArgumentParser) -> None:
@@ -52,29 +55,55 @@ def add_fresh(parser: argparse.ArgumentParser) -> None:
         "settings is")  # fmt: skip
 
 
+def add_plan(parser: argparse.ArgumentParser) -> None:
+    """Add the option that stops before the model is asked."""
+    parser.add_argument("--plan", action="store_true", help="only say what asking the model would "
+        "cost")  # fmt: skip
+
+
+def check_plan(arguments: argparse.Namespace) -> None:
+    """Raise ValueError if what is kept is to be forgotten, and nothing asked."""
+    if arguments.plan and arguments.fresh:
+        raise ValueError("--plan asks nothing, and --fresh forgets what is kept: take one of them")
+
+
 def add_abstain_template(parser: argparse.ArgumentParser, use: str) -> None:
     """Add the prompt that gives leave to abstain; `use` says what it serves."""
-    parser.add_argument("--abstain-template", type=Path, help="file with a prompt that holds "
+    parser.add_argument("--abstain-template", type=path, help="file with a prompt that holds "
         "{context} and {question} and gives leave to abstain by saying "
         f"{ABSTENTION}, for {use} (default: posrag's own prompt, with that leave)")  # fmt: skip
 
 
-def open_template(path: Path | None) -> PromptTemplate | None:
-    """Return the prompt in a file, if there is a file.
+def open_template(file: Path | None, option: str = "") -> PromptTemplate | None:
+    """Return the prompt in a file, if there is a file; `option` is the one that named it.
 
     Raises
     ------
     ValueError
-        If the file holds no prompt with a place for the passages and one for the question.
-    OSError
-        If the file cannot be read.
+        If the file cannot be read, or holds no prompt with a place for the passages and one for
+        the question.
     """
-    if path is None:
+    if file is None:
         return None
+    check_readable(file, option)
     try:
-        return PromptTemplate(path.read_text(encoding="utf-8-sig"))
+        return PromptTemplate(file.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file}: {not_utf8(error)}") from error
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+        raise ValueError(f"{file}: {error}") from error
+
+
+def given(text: str) -> str:
+    """Read a text that is not empty."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("must not be empty")
+    return text
+
+
+def path(text: str) -> Path:
+    """Read a path; of an empty one ``Path`` would make the working directory."""
+    return Path(given(text))
 
 
 def names(text: str) -> tuple[str, ...]:

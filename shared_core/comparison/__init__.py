@@ -5,6 +5,7 @@ from __future__ import annotations
 from shared_core.comparison.comparing import Comparison
 from shared_core.comparison.grading import Judge
 from shared_core.comparison.html import to_html
+from shared_core.comparison.job import ComparisonJob
 from shared_core.comparison.markdown import to_markdown
 from shared_core.comparison.pipelines import PIPELINES
 from shared_core.comparison.plan import ComparisonPlan
@@ -29,6 +30,7 @@ __all__ = [
     "ComparedQuestion",
     "Comparison",
     "ComparisonData",
+    "ComparisonJob",
     "ComparisonPlan",
     "ComparisonResult",
     "Estimate",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from shared_core.comparison.arranged import Answered, ByStrategy
+from shared_core.comparison.basis import VerdictBasis
 from shared_core.comparison.failing import Failed
 from shared_core.comparison.figures import Against, Testing, alike
 from shared_core.comparison.gold import gold_rank, relevant_ids, retrieval
 from shared_core.comparison.grading import Grading
-from shared_core.comparison.job import Answered, ByStrategy, Job
 from shared_core.comparison.pipelines import Pipeline
 from shared_core.comparison.questions import ComparedQuestion, ComparisonData
 from shared_core.comparison.records import (
@@ -21,7 +22,8 @@ from shared_core.comparison.records import (
 )
 from shared_core.comparison.result import ComparisonResult
 from shared_core.comparison.settings import Setting
-from shared_core.comparison.verdict import VerdictBasis, overall_verdict, setting_verdict
+from shared_core.comparison.verdict import overall_verdict, setting_verdict
+from shared_core.comparison.work import Work
 from shared_core.evaluation.significance import PairedComparison
 from shared_core.sensitivity.provenance import versions
 
@@ -63,7 +65,7 @@ class Kept:
 
 def assemble(
     data: ComparisonData,
-    job: Job,
+    work: Work,
     found: Sequence[ByStrategy],
     gradings: Sequence[Grading],
     testing: Testing,
@@ -73,25 +75,25 @@ def assemble(
     profile: str | None,
     embedding: str | None,
 ) -> ComparisonResult:
-    """Return the result of a job.
+    """Return the result of a comparison.
 
     Parameters
     ----------
-    data, job, found
+    data, work, found
         What was asked, and what came of each setting.
     gradings, testing
         How it is judged; the first grader decides.
     model, shuffles, profile, embedding
         For the record; an embedding model is named if a pipeline made use of it.
     """
-    kept = [Kept.of(*each) for each in zip(job.settings, found, strict=True)]
+    kept = [Kept.of(*each) for each in zip(work.settings, found, strict=True)]
     settings, verdict, tests = _judged(data, kept, gradings, testing)
     embedded = any(Pipeline(setting.pipeline).embedded for setting in settings)
     return ComparisonResult(
         model=model,
-        identity=job.asker.name,
+        identity=work.asker.name,
         questions=_asked_questions(data),
-        passages=_passage_texts(job.settings),
+        passages=_passage_texts(work.settings),
         settings=settings,
         verdict=verdict,
         graders=tuple(grading.name for grading in gradings),
@@ -101,7 +103,7 @@ def assemble(
         power=testing.power,
         effect=testing.effect,
         seed=testing.seed,
-        template=job.template.text,
+        template=work.template.text,
         profile=profile,
         embedding=embedding if embedded else None,
         version=versions().get("posrag"),

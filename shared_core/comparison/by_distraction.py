@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -47,7 +47,9 @@ class DistractionAware:
 
     def orders(self, cases: Sequence[RankedCase]) -> list[list[Order]]:
         """Return one order a case; the model is read where that has not been done yet."""
-        new = [pair for pair in dict.fromkeys(_pairs(cases)) if pair not in self._effects]
+        # Where there is a journal, what is forgotten there is to be read anew.
+        known = self._effects if self.context.journal is None else {}
+        new = [pair for pair in dict.fromkeys(_pairs(cases)) if pair not in known]
         effects = distracting_effect(
             self.context.model,
             [
@@ -57,15 +59,15 @@ class DistractionAware:
             template=self.context.abstain,
             journal=self.context.journal,
         )
-        self._effects.update(zip(new, (effect for (effect,) in effects), strict=True))
-        return [[self._order(case)] for case in cases]
+        known.update(zip(new, (effect for (effect,) in effects), strict=True))
+        return [[self._order(case, known)] for case in cases]
 
-    def _order(self, case: RankedCase) -> Order:
+    def _order(self, case: RankedCase, effects: Mapping[tuple[str, str], float]) -> Order:
         if len(case.documents) < 2:
             return tuple(range(len(case.documents)))
         return distraction_placement(
             case.relevance,
-            [self._effects[case.question, text] for text in case.documents],
+            [effects[case.question, text] for text in case.documents],
             self.context.profile_for(self.name),
         )
 

@@ -12,18 +12,17 @@ from pathlib import Path
 
 from shared_core.arrays import Embed
 from shared_core.checking import check_count, check_counts_of, check_distinct, check_fractions
-from shared_core.comparison.assembling import assemble
 from shared_core.comparison.baselines import with_baselines
 from shared_core.comparison.figures import Testing
 from shared_core.comparison.grading import AnyGrader, Grading, name_of
-from shared_core.comparison.job import Job
+from shared_core.comparison.job import ComparisonJob
 from shared_core.comparison.pipelines import GIVEN, Pipeline, Reranker, Retrieval
-from shared_core.comparison.plan import ComparisonPlan
 from shared_core.comparison.questions import ComparisonData
 from shared_core.comparison.result import ComparisonResult
 from shared_core.comparison.settings import DEFAULT_K, retrieved
 from shared_core.comparison.strategies import DEFAULTS, AnyStrategy, make_strategy
 from shared_core.comparison.strategy import StrategyContext
+from shared_core.comparison.work import Work
 from shared_core.generation.asking import Asker
 from shared_core.generation.base import Generator
 from shared_core.generation.callables import as_generator
@@ -131,35 +130,13 @@ class Comparison:
             raise ValueError(f"max_failed must lie in [0, 1), got {self.max_failed}")
         _ = self._profile, self._curve
 
-    def plan(
+    def job(
         self, model: object, data: ComparisonData, *, journal: Journal | None = None
-    ) -> ComparisonPlan:
-        """Return what `run` with the same arguments costs; the model is not asked.
+    ) -> ComparisonJob:
+        """Retrieve passages; return the job that tells what asking the model costs, and asks it.
 
-        Passages are retrieved and arranged, which needs the embedding model.
-
-        Raises
-        ------
-        ValueError
-            If a pipeline or strategy needs what is not there, or a grader cannot use a reference.
-        """
-        generator = as_generator(model)
-        return ComparisonPlan.of(self._job(generator, data, journal), generator)
-
-    def forget(self, model: object, data: ComparisonData, *, journal: Journal) -> None:
-        """Have `run` with the same arguments ask everything anew, whatever the journal holds."""
-        self._job(as_generator(model), data, journal).forget(journal)
-
-    def run(
-        self,
-        model: object,
-        data: ComparisonData,
-        *,
-        journal: Journal | None = None,
-        on_answer: Callable[[int], None] | None = None,
-        on_wait: Callable[[str], None] | None = None,
-    ) -> ComparisonResult:
-        """Ask the model and return what came of it.
+        Everything is embedded, retrieved and reranked here, once for `ComparisonJob.plan`,
+        `ComparisonJob.forget` and `ComparisonJob.run`. The model is not asked yet.
 
         Parameters
         ----------
@@ -170,36 +147,54 @@ class Comparison:
             Questions and passages.
         journal
             Where every answer is kept at once, so that a second run does not ask again.
-        on_answer
-            Called with the number of prompts answered, and readings made, since the last call.
-        on_wait
-            Called with a sentence when a call is put off after a passing failure.
 
         Raises
         ------
         ValueError
             If a pipeline or strategy needs what is not there, or a grader cannot use a reference.
-        GenerationError
-            If the model fails on more than `max_failed` of the questions of a setting, or for a
-            passing reason that did not pass.
-        MissingExtraError
-            If ir-measures or tenacity is not installed.
         """
         generator = as_generator(model)
-        job = self._job(generator, data, journal)
-        return assemble(
-            data,
-            job,
-            job.run(on_answer=on_answer, on_wait=on_wait),
-            self._gradings(journal),
-            Testing(
+        gradings = [Grading(grader, journal) for grader in self.graders]
+        for grading in gradings:
+            grading.check(data.questions)
+        return ComparisonJob(
+            model=generator,
+            data=data,
+            work=self._work(generator, data, journal),
+            gradings=gradings,
+            testing=Testing(
                 confidence=self.confidence, power=self.power, effect=self.effect, seed=self.seed
             ),
-            model=generator.name,
             shuffles=self.shuffles,
             profile=None if self._profile is None else self._profile.model,
             embedding=self.embedding,
         )
+
+    def run(
+        self,
+        model: object,
+        data: ComparisonData,
+        *,
+        journal: Journal | None = None,
+        on_answer: Callable[[int], None] | None = None,
+        on_wait: Callable[[str], None] | None = None,
+    ) -> ComparisonResult:
+        """Do the whole `job`: ask the model and return what came of it.
+
+        Parameters
+        ----------
+        model, data, journal
+            As of `job`.
+        on_answer, on_wait
+            As of `ComparisonJob.run`.
+
+        Raises
+        ------
+        ValueError, GenerationError, MissingExtraError
+            As both of them.
+        """
+        job = self.job(model, data, journal=journal)
+        return job.run(on_answer=on_answer, on_wait=on_wait)
 
     @cached_property
     def _profile(self) -> PositionProfile | None:
@@ -209,12 +204,7 @@ class Comparison:
     def _curve(self) -> PositionalCurve | None:
         return None if self.curve is None else resolve_curve(self.curve)
 
-    def _gradings(self, journal: Journal | None) -> list[Grading]:
-        return [Grading(grader, journal) for grader in self.graders]
-
-    def _job(self, model: Generator, data: ComparisonData, journal: Journal | None) -> Job:
-        for grading in self._gradings(None):
-            grading.check(data.questions)
+    def _work(self, model: Generator, data: ComparisonData, journal: Journal | None) -> Work:
         retrieval = Retrieval(
             data=data, embed=self.embed, reranker=self.reranker, fetch_k=self.fetch_k
         )
@@ -236,7 +226,7 @@ class Comparison:
             concurrency=self.concurrency,
             attempts=self.attempts,
         )
-        return Job(
+        return Work(
             settings=retrieved(retrieval, self.pipelines, self.ks),
             strategies=strategies,
             asker=asker,

@@ -9,7 +9,7 @@ from typing import TypeVar
 from shared_core.errors import GenerationError
 from shared_core.generation.asking import Asker
 from shared_core.generation.checking import Request
-from shared_core.generation.retrying import describe, is_transient
+from shared_core.generation.retrying import describe, is_refusal, is_transient
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -36,18 +36,19 @@ def each_or_failed(
 ) -> list[R | Failed]:
     """Return what `function` returns, item by item, or the failure of the items that make it fail.
 
-    What fails for a passing reason (after all its attempts) fails as a whole: the service is down,
-    and the questions have nothing to do with it.
+    What fails for a passing reason (after all its attempts), or with a refusal, fails as a whole:
+    the service is down, or the key is wrong, and the questions have nothing to do with it.
 
     Raises
     ------
     GenerationError
-        If the failure is a passing one.
+        If the failure is a passing one (`is_transient`) or a refusal (`is_refusal`).
     """
     try:
         return [*function(items)]
     except GenerationError as error:
-        if error.__cause__ is not None and is_transient(error.__cause__):
+        cause = error.__cause__
+        if cause is not None and (is_transient(cause) or is_refusal(cause)):
             raise
         if len(items) == 1:
             return [Failed(error)]
@@ -81,7 +82,7 @@ def chunks_or_failed(
     Raises
     ------
     GenerationError
-        If a failure is a passing one that did not pass.
+        If a failure is a passing one that did not pass, or a refusal.
     """
     for start in range(0, len(items), size):
         chunk = items[start : start + size]
@@ -121,7 +122,7 @@ def answers_or_failures(
     Raises
     ------
     GenerationError
-        If the model fails for a passing reason that did not pass, or `check` raises it.
+        If the model fails for a passing reason that did not pass, or refuses, or `check` raises it.
     """
     different = [*dict.fromkeys(requests)]
     found: dict[Request, str | Failed] = {}

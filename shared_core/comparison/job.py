@@ -1,243 +1,87 @@
-"""The work of a comparison: arrange, ask, and bring together what was answered."""
+"""One comparison of one model on some data: what it costs, and what comes of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from itertools import product
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from shared_core.comparison.failing import Failed, answers_or_failures, each_or_failed
-from shared_core.comparison.settings import Setting
-from shared_core.comparison.strategy import Order, RankedCase, Strategy
-from shared_core.errors import GenerationError
-from shared_core.generation.asking import Asker
-from shared_core.generation.checking import Request
-from shared_core.generation.journal import Journal
-from shared_core.generation.templates import PromptTemplate
-from shared_core.wording import counted
-
-
-@dataclass(frozen=True)
-class Arranged:
-    """The orders in which one strategy puts one question's passages, and the prompts of them."""
-
-    orders: tuple[Order, ...]
-    requests: tuple[Request, ...]
-
-
-@dataclass(frozen=True)
-class Answered:
-    """The same with what the model said."""
-
-    orders: tuple[Order, ...]
-    answers: tuple[str, ...]
-
-
-ByStrategy: TypeAlias = dict[str, list[Answered | Failed]]
-"""Strategy -> question -> what came of it."""
+from shared_core.comparison.assembling import assemble
+from shared_core.comparison.figures import Testing
+from shared_core.comparison.grading import Grading
+from shared_core.comparison.plan import ComparisonPlan
+from shared_core.comparison.questions import ComparisonData
+from shared_core.comparison.result import ComparisonResult
+from shared_core.comparison.work import Work
+from shared_core.generation.base import Generator
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """All settings and strategies, and who is asked.
+class ComparisonJob:
+    """A comparison whose passages are retrieved; `Comparison.job` returns one.
 
     Attributes
     ----------
-    settings, strategies
-        Every strategy arranges the passages of every setting.
-    asker, template
-        The model and its prompt.
-    max_failed
-        Share of a setting's questions that may fail, in [0, 1).
+    model, data
+        Who is asked what.
+    work
+        The passages of all settings, and what is done with them.
+    gradings, testing
+        How answers are judged; the first grader decides.
+    shuffles, profile, embedding
+        For the record: random orders a question, and the names of the position profile and the
+        embedding model.
     """
 
-    settings: tuple[Setting, ...]
-    strategies: tuple[Strategy, ...]
-    asker: Asker
-    template: PromptTemplate
-    max_failed: float
+    model: Generator
+    data: ComparisonData
+    work: Work
+    gradings: Sequence[Grading]
+    testing: Testing
+    shuffles: int
+    profile: str | None
+    embedding: str | None
 
-    def unread(self) -> dict[str, list[Request]]:
-        """Return, by strategy, what the model is to be read on before prompts are known."""
-        found: dict[Request, str] = {}
-        for setting, strategy in self._pairs():
-            for request in strategy.reads(setting.cases):
-                found.setdefault(request, strategy.name)
-        unread: dict[str, list[Request]] = {}
-        for request, name in found.items():
-            if not self.asker.known([request]):
-                unread.setdefault(name, []).append(request)
-        return unread
+    def plan(self) -> ComparisonPlan:
+        """Return what `run` costs by now; the model is not asked."""
+        return ComparisonPlan.of(self.work, self.model)
 
-    def requests(self) -> tuple[list[Request], int]:
-        """Return the different prompts that are known, and the number of those that are not yet.
-
-        What is not known are the orders of questions that the model is to be read on first; they
-        come to so many prompts at most.
-        """
-        unread = {request for each in self.unread().values() for request in each}
-        known, to_come = [], 0
-        for setting, strategy in self._pairs():
-            if unread.isdisjoint(strategy.reads(setting.cases)):
-                known.append(self._arranged(setting, strategy))
-            else:
-                to_come += len(setting.cases)
-        return [*dict.fromkeys(_requests(known))], to_come
-
-    def forget(self, journal: Journal) -> None:
-        """Have everything asked and read anew."""
-        requests, _ = self.requests()
-        journal.forget(self.asker.name, [*requests, *self._reads()])
+    def forget(self) -> None:
+        """Have `run` ask everything anew, whatever the journal holds."""
+        self.work.forget()
 
     def run(
         self,
         *,
-        on_answer: Callable[[int], None] | None,
-        on_wait: Callable[[str], None] | None,
-    ) -> list[ByStrategy]:
-        """Ask everything; return what came of it, setting by setting.
+        on_answer: Callable[[int], None] | None = None,
+        on_wait: Callable[[str], None] | None = None,
+    ) -> ComparisonResult:
+        """Ask the model and return what came of it.
+
+        Parameters
+        ----------
+        on_answer
+            Called with the number of prompts answered, and readings made, since the last call.
+        on_wait
+            Called with a sentence when a call is put off after a passing failure.
 
         Raises
         ------
         GenerationError
-            If more than `max_failed` of a setting's questions fail, or the model fails for a
-            passing reason that did not pass.
-        KeyboardInterrupt
-            If interrupted, with a message that says what is kept.
+            If the model fails on more than `Comparison.max_failed` of the questions of a setting,
+            or for a passing reason that did not pass.
+        ValueError
+            If a judge returns no score in [0, 1].
+        MissingExtraError
+            If ir-measures or tenacity is not installed.
         """
-        on_read = _Told(on_answer)
-        try:
-            arranged = [
-                [self._arranged(setting, strategy, on_read) for strategy in self.strategies]
-                for setting in self.settings
-            ]
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(*self._what_is_read()) from None
-        check = partial(self._check, arranged)
-        check({})
-        answers = answers_or_failures(
-            self.asker,
-            [*_requests(each for by_strategy in arranged for each in by_strategy)],
-            check=check,
-            on_answer=on_answer,
-            on_wait=on_wait,
+        return assemble(
+            self.data,
+            self.work,
+            self.work.run(on_answer=on_answer, on_wait=on_wait),
+            self.gradings,
+            self.testing,
+            model=self.model.name,
+            shuffles=self.shuffles,
+            profile=self.profile,
+            embedding=self.embedding,
         )
-        names = [strategy.name for strategy in self.strategies]
-        return [
-            {
-                name: [_answered(each, answers) for each in by_question]
-                for name, by_question in zip(names, by_strategy, strict=True)
-            }
-            for by_strategy in arranged
-        ]
-
-    def _arranged(
-        self,
-        setting: Setting,
-        strategy: Strategy,
-        on_read: Callable[[Sequence[Request]], None] | None = None,
-    ) -> list[Arranged | Failed]:
-        cases = setting.cases
-        # Only models that are read are read a batch at a time.
-        size = self.asker.batch_size if strategy.reads(cases) else len(cases)
-        orders: list[list[Order] | Failed] = []
-        for start in range(0, len(cases), size):
-            batch = cases[start : start + size]
-            reads = strategy.reads(batch)
-            new = [request for request in reads if not self.asker.known([request])]
-            orders += each_or_failed(strategy.orders, batch)
-            if on_read is not None:
-                on_read(new)
-        return [self._prompts(case, each) for case, each in zip(cases, orders, strict=True)]
-
-    def _what_is_read(self) -> Iterator[str]:
-        """Yield what an interrupt leaves of the readings: of all, not of the batch under way."""
-        reads, journal = {*self._reads()}, self.asker.journal
-        if reads and journal is not None:
-            yield (
-                f"{self.asker.known([*reads]):,} of {counted(len(reads), 'reading')} are kept in "
-                f"{journal.path}: run again to go on from there"
-            )
-
-    def _reads(self) -> Iterator[Request]:
-        for setting, strategy in self._pairs():
-            yield from strategy.reads(setting.cases)
-
-    def _pairs(self) -> Iterator[tuple[Setting, Strategy]]:
-        return product(self.settings, self.strategies)
-
-    def _prompts(self, case: RankedCase, orders: list[Order] | Failed) -> Arranged | Failed:
-        if isinstance(orders, Failed):
-            return orders
-        if not case.documents:
-            return Failed(GenerationError("the pipeline found no passage"))
-        prompts = (
-            self.template.render([case.documents[rank] for rank in order], case.question)
-            for order in orders
-        )
-        return Arranged(tuple(orders), tuple((prompt,) for prompt in prompts))
-
-    def _check(
-        self,
-        arranged: Sequence[Sequence[Sequence[Arranged | Failed]]],
-        failures: Mapping[Request, Failed],
-    ) -> None:
-        for setting, by_strategy in zip(self.settings, arranged, strict=True):
-            reasons: dict[int, str] = {}
-            for by_question in by_strategy:
-                for number, each in enumerate(by_question):
-                    failed = _failure(each, failures)
-                    if failed is not None:
-                        reasons.setdefault(number, failed.reason)
-            total = len(setting.cases)
-            if len(reasons) > self.max_failed * total:
-                have = "has" if len(reasons) == 1 else "have"
-                raise GenerationError(
-                    f"{len(reasons)} of {counted(total, 'question')} {have} failed "
-                    f"({setting.name}), which is "
-                    f"more than max_failed={self.max_failed:g} allows; the last one: "
-                    f"{reasons[max(reasons)]}"
-                )
-
-
-@dataclass
-class _Told:
-    """Passes on how many readings have been made; one that serves twice is reported once."""
-
-    on_answer: Callable[[int], None] | None
-    done: set[Request] = field(default_factory=set)
-
-    def __call__(self, reads: Sequence[Request]) -> None:
-        new = {*reads} - self.done
-        self.done |= new
-        if new and self.on_answer is not None:
-            self.on_answer(len(new))
-
-
-def _requests(arranged: Iterable[Sequence[Arranged | Failed]]) -> Iterator[Request]:
-    for by_question in arranged:
-        for each in by_question:
-            if isinstance(each, Arranged):
-                yield from each.requests
-
-
-def _failure(each: Arranged | Failed, failures: Mapping[Request, Failed]) -> Failed | None:
-    if isinstance(each, Failed):
-        return each
-    return next((failures[request] for request in each.requests if request in failures), None)
-
-
-def _answered(
-    each: Arranged | Failed, answers: Mapping[Request, str | Failed]
-) -> Answered | Failed:
-    if isinstance(each, Failed):
-        return each
-    texts = []
-    for request in each.requests:
-        answer = answers[request]
-        if isinstance(answer, Failed):
-            return answer
-        texts.append(answer)
-    return Answered(each.orders, tuple(texts))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from shared_core.comparison.job import Job
+from shared_core.comparison.work import Work
 from shared_core.generation.base import Generator
 from shared_core.tokens import estimate_tokens
 
@@ -49,19 +49,18 @@ class ComparisonPlan:
     estimated: bool
 
     @classmethod
-    def of(cls, job: Job, model: Generator) -> Self:
-        """Return what a job costs with the model that it asks."""
-        requests, to_come = job.requests()
-        new = [request for request in requests if not job.asker.known([request])]
-        unread = job.unread()
+    def of(cls, work: Work, model: Generator) -> Self:
+        """Return what some work costs with the model that it asks."""
+        prompts, unread, to_come = work.requests()
+        new = [prompt for prompt in prompts if not work.asker.known([prompt])]
         counter = getattr(model, "count_tokens", None)
         count = counter or estimate_tokens
         return cls(
-            questions=len(job.settings[0].questions),
-            settings=len(job.settings),
-            strategies=len(job.strategies),
-            ks=tuple(dict.fromkeys(setting.k for setting in job.settings)),
-            kept=len(requests) - len(new),
+            questions=len(work.settings[0].questions),
+            settings=len(work.settings),
+            strategies=len(work.strategies),
+            ks=tuple(dict.fromkeys(setting.k for setting in work.settings)),
+            kept=len(prompts) - len(new),
             calls=len(new),
             reads={name: len(each) for name, each in unread.items()},
             to_come=to_come,

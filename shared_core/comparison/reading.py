@@ -142,7 +142,8 @@ def _gold_id(collected: Collection, item: Any, ranking: tuple[str, ...]) -> str:
         raise ValueError(f"gold {item} is no place in its {there}, from 0")
     if isinstance(item, str) and item in collected:
         return item
-    raise ValueError(f"gold {shown(item)} is the id of no document")
+    way_out = "; give an id, or its place among them as a number, from 0" if ranking else ""
+    raise ValueError(f"gold {shown(item)} is the id of no document{way_out}")
 
 
 def _text(data: Mapping[str, Any], name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from shared_core.checking import check_distinct
 from shared_core.comparison.pipelines import GIVEN, Pipeline, Retrieval
 from shared_core.comparison.questions import ComparedQuestion
 from shared_core.comparison.ranked import RankedPassages
@@ -68,13 +69,14 @@ def retrieved(
     Raises
     ------
     ValueError
-        If a pipeline needs what is not there, or finds the same for two questions of the same
-        answers; if no question has two passages, or as many as the largest k: it would repeat a
-        smaller one under another name.
+        If there is no pipeline, or one needs what is not there, or finds the same for two questions
+        of the same answers; if no question has two passages, or as many as the largest k: it would
+        repeat a smaller one under another name.
     """
     questions = retrieval.data.questions
     if pipelines is None:
         pipelines = (GIVEN,) if all(each.ranking for each in questions) else ("hybrid",)
+    check_distinct("pipelines", pipelines)
     retrieving = [name for name in pipelines if Pipeline(name).base != GIVEN]
     if retrieving:
         _check_retrievable(retrieving[0], questions)
@@ -117,12 +119,15 @@ def _reached(
     }
     name = min(longest, key=longest.__getitem__)
     there = longest[name]
+    if there < 2:
+        raise ValueError(
+            f"no question has more than {counted(there, 'passage')} ({name}); an order takes 2"
+        )
     if ks is None:
-        ks = (max(2, min(DEFAULT_K, there)),)
+        ks = (min(DEFAULT_K, there),)
     if there < max(ks):
-        way_out = "an order takes 2" if there < 2 else f"give --k {there}, or ks=({there},)"
         raise ValueError(
             f"k={max(ks)}, but no question has more than {counted(there, 'passage')} ({name}); "
-            f"{way_out}"
+            f"give --k {there}, or ks=({there},)"
         )
     return ks

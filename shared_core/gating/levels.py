@@ -78,8 +78,9 @@ class Levels:
             if foreign is None or near <= foreign:
                 raise ValueError(
                     f"pseudo-queries have similarity {near:.3f} to their contexts in the median, "
-                    f"no more than the {foreign} of questions foreign to the corpus: they are not "
-                    "of these contexts, or the background is not foreign"
+                    f"no more than the {'none' if foreign is None else f'{foreign:.3f}'} of "
+                    "questions foreign to the corpus: they are not of these contexts, or the "
+                    "background is not foreign"
                 )
             edge = foreign + SHARE * (near - foreign)
         return cls(

@@ -14,7 +14,7 @@ from shared_core.errors import GenerationError, PosragError
 from shared_core.generation.base import Generator, ScoringModel
 from shared_core.generation.checking import Request, Response, checked, one_each
 from shared_core.generation.identity import model_identity
-from shared_core.generation.journal import Journal
+from shared_core.generation.journal import Journal, NotKeptError
 from shared_core.generation.retrying import (
     WaitEndedError,
     call_with_retries,
@@ -130,6 +130,8 @@ class Asker:
         GenerationError
             If a call failed for good, or a response is not what it must be. The calls under way
             are waited for, and their answers kept.
+        NotKeptError
+            If an answer cannot be kept; the message says how many are.
         KeyboardInterrupt
             If interrupted, with a message that says what is kept: that of a model that keeps its
             answers itself, else of the journal if there is one. The calls under way have seconds
@@ -146,26 +148,32 @@ class Asker:
         except KeyboardInterrupt as interrupt:
             if interrupt.args or self.journal is None:
                 raise
-            raise KeyboardInterrupt(self._what_is_kept(whole())) from None
+            raise KeyboardInterrupt(self.what_is_kept(whole())) from None
+        except NotKeptError as failure:
+            raise NotKeptError(f"{failure}; {self.what_is_kept(whole())}") from failure
         except GenerationError as failure:
             if failure.bare != str(failure):  # the model keeps its answers itself, and has said so
                 raise
-            text = f"{failure}; {self._what_is_kept(whole())}"
+            text = f"{failure}; {self.what_is_kept(whole())}"
             raise GenerationError(text, bare=failure.bare) from failure.__cause__
         return [run.answers[request] for request in requests]
+
+    def what_is_kept(self, requests: Sequence[Request]) -> str:
+        """Say how many of the different requests of a job are answered in the journal, and where.
+
+        It is what errors and interrupts end with.
+        """
+        if self.journal is None:
+            return "no answer is kept, because there is no journal"
+        kept, all_of_them = len(self._kept(requests)), len({*requests})
+        text = f"{kept:,} of {all_of_them:,} answers are kept in {self.journal.path}"
+        return f"{text}: run again to go on from there" if kept else text
 
     def _kept(self, requests: Sequence[Request]) -> dict[Request, Response]:
         if self.journal is None:
             return {}
         found = ((request, self.journal.get(self.name, request)) for request in {*requests})
         return {request: response for request, response in found if response is not None}
-
-    def _what_is_kept(self, requests: Sequence[Request]) -> str:
-        if self.journal is None:
-            return "no answer is kept, because there is no journal"
-        kept, all_of_them = len(self._kept(requests)), len({*requests})
-        text = f"{kept:,} of {all_of_them:,} answers are kept in {self.journal.path}"
-        return f"{text}: run again to go on from there" if kept else text
 
 
 def _ask(model: Generator, requests: Sequence[Request]) -> Sequence[Response]:

@@ -18,6 +18,10 @@ _RECORD = b'{"key": "'
 _BLANK = b" \t\r\n\0"  # a crash of the whole machine can leave zeros where a line was to be
 
 
+class NotKeptError(OSError):
+    """An answer cannot be added to the file of a `Journal`; the message names the file."""
+
+
 class Journal:
     """Append-only file of answers: JSON lines of ``{"key": ..., "response": ...}``.
 
@@ -63,7 +67,7 @@ class Journal:
 
         Raises
         ------
-        OSError
+        NotKeptError
             If the file cannot be written.
         """
         with self._lock:
@@ -80,7 +84,7 @@ class Journal:
 
         Raises
         ------
-        OSError
+        NotKeptError
             If the file cannot be written.
         """
         key = _key(name, request)
@@ -90,6 +94,13 @@ class Journal:
             responses[key] = response
 
     def _append(self, line: bytes) -> None:
+        try:
+            self._write(line)
+        except OSError as error:
+            reason = error.strerror or error
+            raise NotKeptError(f"{self._path} cannot be written ({reason})") from error
+
+    def _write(self, line: bytes) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         # Unbuffered and appending: the line is one write at the end of the file, which no other
         # process's can split.
@@ -99,7 +110,7 @@ class Journal:
             if not _ends_a_line(file):
                 line = b"\n" + line
             if file.write(line) < len(line):
-                raise OSError(f"{self._path} cannot be written in full; is the disk full?")
+                raise OSError("not in full; is the disk full?")
 
     def _responses(self) -> dict[str, Response]:
         if self._loaded is None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from shared_core._extras import require
 from shared_core.generation.workers import POLL
@@ -28,6 +29,7 @@ LONGEST_WAIT = 60.0
 LONGEST_RETRY_AFTER = 120.0
 """Upper bound in seconds of a wait that the server asked for."""
 
+_REFUSED = {401, 402, 403, 404}
 _STATUSES = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 _NAMES = {
     # openai, anthropic, cohere and those who name their errors like them
@@ -64,6 +66,17 @@ def is_transient(error: BaseException) -> bool:
         return False
     chain = [*_chain(error)]
     return not any(map(_is_hopeless, chain)) and any(map(_passes, chain))
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Tell whether any other call would fail in the same way, so that it need not be made.
+
+    So it is where the server knows no such key, model or address, the key has no right or no
+    quota left, or there can be no connection; also as the cause of `error`.
+    """
+    return isinstance(error, Exception) and any(
+        _is_hopeless(link) or not _REFUSED.isdisjoint(_statuses(link)) for link in _chain(error)
+    )
 
 
 def retry_after(error: BaseException) -> float | None:
@@ -106,7 +119,7 @@ def call_with_retries(
 ) -> T:
     """Call `function`, again if it fails for a reason that passes (`is_transient`).
 
-    The n-th wait is drawn from [0, min(60, 2 ** (n - 1))] seconds (exponential backoff with full
+    The n-th wait is drawn from [0, min(60, 2 ** n)] seconds (exponential backoff with full
     jitter), but is no shorter than the server asked for (`retry_after`).
 
     Parameters
@@ -161,10 +174,37 @@ def call_with_retries(
 
 
 def describe(error: BaseException) -> str:
-    """Return the class and the message of an error in one line of at most 300 characters."""
+    """Return the class and the message of an error in one line of at most 300 characters.
+
+    In brackets follow its innermost cause, if the message does not hold that already, and the
+    address of the server, if that was not reached or refuses every call.
+    """
+    *_, innermost = _chain(error)
+    details = [_address(error)]
+    if " ".join(str(innermost).split()) not in " ".join(str(error).split()):
+        details.insert(0, _in_one_line(innermost))
+    told = "; ".join(filter(None, details))
+    return shortened(f"{_in_one_line(error)} ({told})" if told else _in_one_line(error), 300)
+
+
+def _in_one_line(error: BaseException) -> str:
     message = " ".join(str(error).split())
     name = type(error).__name__
-    return shortened(f"{name}: {message}" if message else name, 300)
+    return f"{name}: {message}" if message else name
+
+
+def _address(error: BaseException) -> str:
+    """Return the address that a client called, without what may be secret: user and query."""
+    statuses = {*_statuses(error)}
+    if statuses and statuses.isdisjoint(_REFUSED):
+        return ""
+    try:
+        url = getattr(getattr(error, "request", None), "url", None)
+    except RuntimeError:  # httpx, where no request has been made
+        return ""
+    parts = urlsplit("" if url is None else str(url))
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}" if host else ""
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

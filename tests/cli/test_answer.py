@@ -82,6 +82,17 @@ def test_orders_of_the_frameworks_are_shown_and_found_identical(demo: Demo) -> N
     assert "The 3 orders are identical: core, LangChain, LlamaIndex." in outcome.out
 
 
+def test_of_a_long_order_the_table_alone_shows_every_slot(demo: Demo) -> None:
+    """And a line does, that is another one."""
+    demo.orders["llamaindex"] = lambda task: core_order(task)[::-1]
+    out = demo("--k", "60").out
+    for title in ("core", "LangChain"):
+        ends = "1 3 5 7 9 11 13 15 17 19 ... 20 18 16 14 12 10 8 6 4 2"
+        assert re.search(rf"^  {title} +{ends}$", out, re.MULTILINE)
+    differs = out.partition("  LlamaIndex ")[2].partition("The orders DIFFER")[0]
+    assert sorted(map(int, differs.split())) == [*range(1, 61)]
+
+
 def test_a_framework_that_differs_is_named_and_fails_the_run(demo: Demo) -> None:
     demo.orders["llamaindex"] = lambda task: [*core_order(task)[::-1], "torch.unheard_of"]
     outcome = demo("--k", "5")

@@ -81,6 +81,19 @@ def test_cost_first_then_tables_and_verdict_and_a_report(
     assert f"p is corrected for {result.tests} comparisons" in out
 
 
+def test_a_plan_says_what_it_would_cost_and_asks_nothing(
+    questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And leaves no report."""
+    assert compare(questions, tmp_path / "report", "--plan") == 0
+    out, err = said(capsys)
+    assert out.startswith("last: 12 questions, 4 strategies in 1 setting, ")
+    assert err == ""
+    assert not [*tmp_path.rglob("comparison.*"), *tmp_path.rglob("*.answers.jsonl")]
+    assert compare(questions, tmp_path / "report", "--plan", "--fresh") == 2
+    assert "--plan asks nothing, and --fresh forgets what is kept" in said(capsys)[1]
+
+
 def test_without_k_as_many_passages_as_there_are_are_taken_and_it_is_said(
     questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -266,8 +279,11 @@ def test_distraction_aware_is_compared_on_request_and_its_calls_come_first(
     [
         (["--model", "no.such.module:model"], "no.such.module:model is no model"),
         (["--model", f"{MODULE}:broken"], "RuntimeError: the weights are gone"),
-        (["--data", "absent.jsonl"], "absent.jsonl"),
-        (["--documents", "absent.jsonl"], "absent.jsonl"),
+        (["--model", ":model"], "':model' is no model: before the colon stands the full name"),
+        (["--data", "absent.jsonl"], "--data absent.jsonl cannot be read: No such file"),
+        (["--data", "."], "--data . is a folder; give the name of a file"),
+        (["--documents", "absent.jsonl"], "--documents absent.jsonl cannot be read: No such file"),
+        (["--pipelines", ","], "pipelines must name at least one"),
         (["--n", "0"], "n must be an integer >= 1, got 0"),
         (["--n", "99"], "holds 12 questions"),
         (["--k", "1"], "k must be an integer >= 2"),
@@ -280,11 +296,11 @@ def test_distraction_aware_is_compared_on_request_and_its_calls_come_first(
         (["--pipelines", "given+rerank"], "needs a reranker"),
         (["--reranker", "some/model"], "--reranker some/model is for pipelines with +rerank"),
         (["--reranker", "m", "--pipelines", "sparse"], "give --pipelines given+rerank, hybrid+"),
-        (["--graders", "bleu"], "bleu"),
+        (["--graders", "bleu"], "no grader 'bleu'; there are em, subspan, exact, kw, f1 (and, in"),
         (["--profile", "nobody"], "nobody"),
         (["--curve", "nobody"], "nobody"),
-        (["--template", "absent.txt"], "absent.txt"),
-        (["--abstain-template", "absent.txt"], "absent.txt"),
+        (["--template", "absent.txt"], "--template absent.txt cannot be read: No such file"),
+        (["--abstain-template", "."], "--abstain-template . is a folder; give the name of a file"),
         (["--max-failed", "2"], "max_failed must lie in"),
     ],
 )
@@ -302,6 +318,30 @@ def test_bad_input_is_one_line_on_stderr(
     assert captured.err.splitlines()[-1].startswith("posrag: ")
     assert captured.out == ""
     assert not (tmp_path / "report" / "comparison.json").exists()
+
+
+@pytest.mark.parametrize(
+    "option", ["--data", "--documents", "--output", "--cache", "--template", "--name"]
+)
+def test_an_empty_name_is_refused(
+    option: str, questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a path it would be the working directory, as a name none."""
+    with pytest.raises(SystemExit) as stopped:
+        compare(questions, tmp_path / "report", option, "")
+    assert stopped.value.code == 2
+    assert f"argument {option}: must not be empty" in capsys.readouterr().err
+
+
+def test_a_prompt_in_another_encoding_is_told(
+    questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In words for a person who saves files."""
+    prompt = tmp_path / "prompt.txt"
+    prompt.write_text("{context} {question}", encoding="utf-16")
+    assert compare(questions, tmp_path / "report", "--template", str(prompt)) == 2
+    error = f"posrag: {prompt}: byte 1 (0xff) is not UTF-8; save the file in that encoding\n"
+    assert capsys.readouterr().err == error
 
 
 def test_one_question_is_said_in_the_singular(
@@ -373,11 +413,13 @@ def test_a_malformed_line_is_named_by_file_and_number(
 
 
 def test_a_report_that_is_a_file_is_refused_before_anything_is_asked(
-    questions: Path, tmp_path: Path, profiles: Path
+    questions: Path, tmp_path: Path, profiles: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The answers would be kept, but the wait would be for nothing."""
     (tmp_path / "report").write_text("mine")
     assert compare(questions, tmp_path / "report") == 2
+    error = f"posrag: --output {tmp_path / 'report'} is a file; give the name of a folder\n"
+    assert capsys.readouterr().err == error
     assert not list(profiles.glob("*.jsonl"))
 
 
@@ -434,6 +476,31 @@ def test_a_report_that_finds_no_room_says_so_and_where_the_answers_are(
     line = capsys.readouterr().err.splitlines()[-1]
     assert f"{tmp_path / 'report/comparison.json'} cannot be written (File too large)" in line
     assert f"the answers are kept in {kept}: run again" in line
+
+
+def test_a_report_is_written_as_a_whole(
+    questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not the smaller files of a new comparison beside the largest of an old one."""
+    folder = tmp_path / "report"
+    assert compare(questions, folder) == 0
+    sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
+    most = sizes.pop("comparison.html") - 1
+    assert max(sizes.values()) < most
+    for name in (*sizes, "comparison.html"):
+        (folder / name).write_text("old")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        assert compare(questions, folder) == 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert f"{folder / 'comparison.html'} cannot be written (File too large)" in (
+        capsys.readouterr().err
+    )
+    assert {file.name: file.read_text() for file in folder.iterdir()} == dict.fromkeys(
+        [*sizes, "comparison.html"], "old"
+    )
 
 
 def test_it_is_said_where_answers_are_kept_and_what_is_not_noticed(

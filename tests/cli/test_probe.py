@@ -52,6 +52,32 @@ def test_a_biased_model_opens_the_gate(profiles: Path, capsys: pytest.CaptureFix
     assert (profiles / "edges.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_plan_says_what_it_would_cost_and_asks_nothing(
+    profiles: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On stdout, for it is the result then."""
+    command = ["probe", f"{MODULE}:edges", "--n", "60", "--k", "6", "--plan"]
+    assert main(command) == 0
+    out, err = said(capsys)
+    assert out.startswith("edges: 60 questions in 6 slots, at most 360 calls with about")
+    assert err == ""
+    assert not [*profiles.rglob("edges*")]
+    for more in (["--fresh"], ["--measure", "attention"]):
+        assert main([*command, *more]) == 2
+        assert "--plan" in said(capsys)[1]
+
+
+def test_calls_that_do_not_suffice_are_said_to_be_too_few(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Other looks would ask no more."""
+    command = ["probe", f"{MODULE}:even", "--n", "40", "--k", "4", "--max-calls", "80"]
+    assert main([*command, "--looks", "1"]) == 0
+    out, _ = said(capsys)
+    assert "suffices for 20 of 40 questions. The curve is rough then; a higher --max-calls" in out
+    assert "--looks" not in out
+
+
 def test_an_unbiased_model_keeps_it_shut(capsys: pytest.CaptureFixture[str]) -> None:
     """By the evidence of the interval."""
     assert main(["probe", f"{MODULE}:even", "--n", "60", "--k", "4"]) == 0
@@ -248,13 +274,16 @@ def test_a_figure_is_not_told_of_before_it_is_drawn(
         ([f"{MODULE}:even", "--n", "0"], "--n must be an integer >= 1, got 0"),
         ([f"{MODULE}:even", "--data", "absent.jsonl"], "absent.jsonl"),
         ([f"{MODULE}:even", "--grader", "bleu"], "bleu"),
-        ([f"{MODULE}:even", "--measure", "vibes"], "vibes"),
+        ([f"{MODULE}:even", "--measure", "vibes"], "'distraction' or 'attention', got 'vibes'"),
         ([f"{MODULE}:even", "--measure", "logprob"], "needs a local model"),
         ([f"{MODULE}:even", "--measure", "distraction"], "has no hard_distractor"),
         ([f"{MODULE}:even", "--slots", "1,10"], "must ascend and hold (1, 5, 10), got (1, 10)"),
         ([f"{MODULE}:even", "--slots", "1,5,10,12"], "slots must lie in 1..10, got (1, 5, 10, 12)"),
         ([f"{MODULE}:even", "--max-calls", "3"], "max_calls=3 does not suffice"),
-        ([f"{MODULE}:even", "--template", "absent.txt"], "absent.txt"),
+        (
+            [f"{MODULE}:even", "--template", "absent.txt"],
+            "--template absent.txt cannot be read: No",
+        ),
         ([f"{MODULE}:number"], "int"),
         (["no/such/folder"], "cannot load the language model 'no/such/folder' (no such folder)"),
         (["./nofolder"], "cannot load the language model './nofolder' (no such folder)"),

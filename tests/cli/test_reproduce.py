@@ -18,7 +18,7 @@ pytest.importorskip("ir_measures")
 
 from shared_core import u_shape_order
 from shared_core.cli.main import main
-from shared_core.cli.reproduce import command
+from shared_core.cli.reproduce import caus_command
 from shared_core.cli.reproduce.caus import configurations
 from shared_core.corpora import torch_api_passages
 from shared_core.evaluation import minimum_detectable_effect
@@ -32,8 +32,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The real corpus, embedded by hashed words, and its index."""
     passages = torch_api_passages()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(command, "torch_api_passages", lambda: passages)
-        patch.setattr(command, "EmbeddingModel", lambda name: CountingModel())
+        patch.setattr(caus_command, "torch_api_passages", lambda: passages)
+        patch.setattr(caus_command, "EmbeddingModel", lambda name: CountingModel())
         yield tmp_path_factory.mktemp("cache")
 
 

@@ -190,13 +190,17 @@ def test_a_server_that_hangs_is_given_up(serve: Serve) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b'{"choices": [{"mess', b"<html>a gateway</html>", b"{}", b'{"choices": null}', b'"text"'],
+    [
+        *(b'{"choices": [{"mess', b'{"choices": null}', b'{"choices": []}', b"{}"),
+        *(b"<html>a gateway</html>", b'"text"', b"null", b'{"error": "not loaded"}'),
+    ],
 )
 def test_a_body_that_is_no_completion_is_no_answer(serve: Serve, body: bytes) -> None:
-    """An empty text would count as a wrong answer, and nobody would notice."""
+    """An empty text would count as a wrong answer; and it is said which server was asked."""
     server = serve(lambda request: Reply(body=body))
-    with pytest.raises((ValueError, TypeError, LookupError, AttributeError, openai.OpenAIError)):
+    with pytest.raises(GenerationError, match="answered with no chat completion") as caught:
         endpoint(server).generate(["x"])
+    assert str(caught.value).startswith(f"the server at {server.url} answered")
 
 
 def test_several_calls_are_under_way_at_once(serve: Serve) -> None:

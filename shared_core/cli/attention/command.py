@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 
 from shared_core.attention.by_position import AttentionByPosition, attention_by_position
 from shared_core.checking import check_count
@@ -12,7 +11,7 @@ from shared_core.cli import models, questions
 from shared_core.cli.attention import report
 from shared_core.cli.attention.files import AttentionFiles
 from shared_core.cli.console import Console
-from shared_core.cli.options import Subparsers, open_template
+from shared_core.cli.options import Subparsers, open_template, path
 from shared_core.generation import HuggingFaceModel
 from shared_core.sensitivity.questions import check_context, check_questions
 from shared_core.wording import counted
@@ -34,12 +33,12 @@ def add_parser(subcommands: Subparsers) -> None:
         "first distractor (default: kv)")  # fmt: skip
     add("--n", type=int, help="number of questions (default: 100, or all of the file)")
     add("-k", "--k", type=int, default=10, help="number of passages in the context (default: 10)")
-    add("--template", type=Path, help="file with a prompt that holds {context} and {question}")
+    add("--template", type=path, help="file with a prompt that holds {context} and {question}")
     add("--seed", type=int, default=0, help="seed of the shuffling and of the intervals "
         "(default: 0)")  # fmt: skip
     add("--batch-size", type=int, help="prompts in one forward pass (default: 8)")
     add("--max-new-tokens", type=int, default=64, help="longest answer in tokens (default: 64)")
-    add("--output", type=Path, metavar="FOLDER", help="folder of the curve and the figures "
+    add("--output", type=path, metavar="FOLDER", help="folder of the curve and the figures "
         "(default: curves, in $POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
     parser.set_defaults(run=run)
 
@@ -60,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"--data {arguments.data}: an interval needs at least 2 questions, got "
             f"{len(source.questions)}"
         )
-    template = open_template(arguments.template) or source.template
+    template = open_template(arguments.template, "--template") or source.template
     model = models.open_local_model(
         arguments.model,
         max_new_tokens=arguments.max_new_tokens,

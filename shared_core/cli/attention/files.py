@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shared_core.attention.by_position import AttentionByPosition
 from shared_core.attention.figures import draw_document_scores, draw_positional_curve
-from shared_core.cli.files import make_folder
+from shared_core.cli.files import former, make_folder, make_output
 from shared_core.sensitivity.curve import PositionalCurve, curve_path
 from shared_core.sensitivity.figure import check_figure
 from shared_core.sensitivity.records import beside
@@ -30,15 +30,16 @@ class AttentionFiles:
         MissingExtraError
             If matplotlib is not installed.
         ValueError
-            If the folder is a file.
+            If the folder is a file, or cannot be made or written into.
         OSError
-            If the folder cannot be made or written into.
+            If that of the curves cannot be made or written into.
         """
-        if folder is not None and folder.is_file():
-            raise ValueError(f"--output {folder} is a file; give the name of a folder")
         saved = curve_path(model)
         curve = saved if folder is None else folder / saved.name
-        make_folder(curve.parent)
+        if folder is None:
+            make_folder(curve.parent)
+        else:
+            make_output(folder)
         return cls(
             curve,
             check_figure(curve.with_suffix(".documents.png")),
@@ -50,19 +51,13 @@ class AttentionFiles:
 
         It is if it says something else, or was made of more questions.
         """
-        former, kept = self._former(), None
-        if former is not None and _would_be_lost(former, found.curve):
-            kept = former.save(beside(self.curve, former.date))
+        old, kept = former(PositionalCurve.load, self.curve), None
+        if old is not None and _would_be_lost(old, found.curve):
+            kept = old.save(beside(self.curve, old.date))
         found.curve.save(self.curve)
         draw_document_scores(found, self.documents_figure)
         draw_positional_curve(found, self.curve_figure)
         return kept
-
-    def _former(self) -> PositionalCurve | None:
-        try:
-            return PositionalCurve.load(self.curve) if self.curve.is_file() else None
-        except ValueError:
-            return None  # not a curve any more: the new one takes its place
 
 
 def _would_be_lost(old: PositionalCurve, new: PositionalCurve) -> bool:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from shared_core.cli import models
 from shared_core.cli.compare import report
 from shared_core.cli.compare.files import ReportFiles
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import Embedding, default_model
-from shared_core.cli.files import KEPT, default_cache
+from shared_core.cli.files import KEPT, check_readable, default_cache
 from shared_core.cli.options import (
     Subparsers,
     add_abstain_template,
     add_asking,
     add_fresh,
+    add_plan,
+    check_plan,
+    given,
     names,
     open_template,
+    path,
     with_graders,
 )
 from shared_core.cli.reranker import open_reranker
@@ -25,13 +28,13 @@ from shared_core.comparison import (
     PIPELINES,
     STRATEGIES,
     Comparison,
-    ComparisonData,
+    ComparisonJob,
+    ComparisonPlan,
     ComparisonResult,
     read_comparison,
 )
 from shared_core.comparison.strategies import DEFAULTS
 from shared_core.evaluation import GRADERS
-from shared_core.generation import Generator, Journal
 from shared_core.generation.templates import ABSTAIN, ANSWER
 
 
@@ -48,12 +51,12 @@ def add_parser(subcommands: Subparsers) -> None:
         ),
     )
     add = parser.add_argument
-    add("--data", type=Path, required=True, help="JSON lines with question, answers and documents "
+    add("--data", type=path, required=True, help="JSON lines with question, answers and documents "
         "(what your retriever returned, best first; gold: their places, if known), or with gold "
         "and distractors as for the probe, or with the ids of gold --documents")  # fmt: skip
     add("--model", metavar="MODEL", required=True, help=models.HELP)
-    add("--output", type=Path, required=True, help="folder of the report")
-    add("--documents", type=Path, help="JSON lines with id and text: what to retrieve from")
+    add("--output", type=path, required=True, help="folder of the report")
+    add("--documents", type=path, help="JSON lines with id and text: what to retrieve from")
     add("--n", type=int, help="number of questions (default: all)")
     add("--k", type=_numbers, help="numbers of passages, as 5,10 (default: 10, or all where there "
         "are fewer)")  # fmt: skip
@@ -69,24 +72,30 @@ def add_parser(subcommands: Subparsers) -> None:
     add("--profile", help="position profile for max_relevance, min_distraction and "
         "distraction_aware: a file or a model's name")  # fmt: skip
     add("--curve", help="positional curve for attention: a file or a model's name")
-    add("--template", type=Path, help="file with a prompt that holds {context} and {question}")
+    add("--template", type=path, help="file with a prompt that holds {context} and {question}")
     add_abstain_template(parser, "distraction_aware")
-    add("--embedding", default=default_model(), help="embedding model: a folder or a hub name")
-    add("--cache", type=Path, default=default_cache(), help="folder where vectors are kept "
+    add("--embedding", default=default_model(), help="embedding model: a folder or a hub name "
+        "(default: all-MiniLM-L6-v2)")  # fmt: skip
+    add("--cache", type=path, default=default_cache(), help="folder where vectors are kept "
         "(default: posrag in $XDG_CACHE_HOME or ~/.cache)")  # fmt: skip
     add("--reranker", help="cross-encoder for +rerank: a folder or a hub name")
     add("--seed", type=int, default=0, help="seed of shuffles and intervals (default: 0)")
     add("--max-failed", type=float, default=0.1, help="share of the questions that the model may "
         "fail on (default: 0.1)")  # fmt: skip
     add_asking(parser)
-    add("--name", help="name of the model, if not its own")
+    add("--name", type=given, help="name of the model, if not its own")
     add_fresh(parser)
+    add_plan(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
     console = Console()
+    check_plan(arguments)
+    check_readable(arguments.data, "--data")
+    if arguments.documents is not None:
+        check_readable(arguments.documents, "--documents")
     data = read_comparison(arguments.data, arguments.documents, n=arguments.n)
     embedding = Embedding(arguments.embedding, arguments.cache, console)
     comparison = Comparison(
@@ -95,8 +104,8 @@ def run(arguments: argparse.Namespace) -> int:
         strategies=arguments.strategies,
         shuffles=arguments.shuffles,
         graders=arguments.graders,
-        template=open_template(arguments.template) or ANSWER,
-        abstain=open_template(arguments.abstain_template) or ABSTAIN,
+        template=open_template(arguments.template, "--template") or ANSWER,
+        abstain=open_template(arguments.abstain_template, "--abstain-template") or ABSTAIN,
         profile=arguments.profile,
         curve=arguments.curve,
         embed=embedding,
@@ -116,9 +125,18 @@ def run(arguments: argparse.Namespace) -> int:
         name=arguments.name,
     )
     files = ReportFiles.of(arguments.output, model.name)
-    result = _compared(
-        console, comparison, model, data, journal=files.journal, fresh=arguments.fresh
-    )
+    job = comparison.job(model, data, journal=files.journal)
+    if arguments.fresh:
+        job.forget()
+    plan = job.plan()
+    costs = [*report.cost_lines(job.model.name, plan)]
+    if arguments.k is None:
+        costs += report.default_k_lines(plan)
+    for line in costs:
+        (console.show if arguments.plan else console.say)(line)
+    if arguments.plan:
+        return 0
+    result = _compared(console, job, plan)
     files.save(result)
     for part in report.parts(result):
         console.show(part)
@@ -127,30 +145,11 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _compared(
-    console: Console,
-    comparison: Comparison,
-    model: Generator,
-    data: ComparisonData,
-    *,
-    journal: Journal,
-    fresh: bool,
-) -> ComparisonResult:
-    if fresh:
-        comparison.forget(model, data, journal=journal)
-    plan = comparison.plan(model, data, journal=journal)
-    for line in report.cost_lines(model.name, plan):
-        console.say(line)
-    if comparison.ks is None:
-        for line in report.default_k_lines(plan):
-            console.say(line)
+def _compared(console: Console, job: ComparisonJob, plan: ComparisonPlan) -> ComparisonResult:
     with console.progress() as bar:
         total = plan.kept + plan.calls + plan.to_come + sum(plan.reads.values())
         task = bar.add_task("asking", total=total)
-        return comparison.run(
-            model,
-            data,
-            journal=journal,
+        return job.run(
             on_answer=lambda count: bar.advance(task, count),
             on_wait=console.say,
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from shared_core.atomic import write_whole
-from shared_core.cli.files import check_file, make_folder, open_journal, writing
+from shared_core.atomic import replacing
+from shared_core.cli.files import check_file, make_output, open_journal, writing
 from shared_core.comparison import ComparisonResult, to_html, to_markdown
 from shared_core.generation import Journal
 
@@ -38,31 +39,34 @@ class ReportFiles:
 
         Raises
         ------
-        OSError
-            If there is a file of that name, or the folder cannot be made or written into.
         PosragError
             If answers cannot be kept.
         ValueError
-            If the folder has a folder in the place of a file.
+            If there is a file of that name, the folder cannot be made or written into, or has a
+            folder in the place of a file.
         """
-        make_folder(folder)
+        make_output(folder)
         data, text, page = (folder / f"comparison.{kind}" for kind in ("json", "md", "html"))
         for file in (data, text, page):
             check_file(file)
         return cls(data, text, page, open_journal(model))
 
     def save(self, result: ComparisonResult) -> None:
-        """Write the report, each file whole or not at all.
+        """Write the report, all of its files or none, so that they tell of one comparison.
 
         Raises
         ------
         PosragError
             If a file cannot be written; it says that the answers are kept.
         """
-        for file, text in (
-            (self.json, result.to_json()),
-            (self.markdown, to_markdown(result)),
-            (self.html, to_html(result)),
-        ):
-            with writing(file, self.journal):
-                write_whole(file, text)
+        texts = {
+            self.json: result.to_json(),
+            self.markdown: to_markdown(result),
+            self.html: to_html(result),
+        }
+        with ExitStack() as stack:  # which puts them in their places, when all are written
+            for file, text in texts.items():
+                stack.enter_context(writing(file, self.journal))
+                opened = stack.enter_context(replacing(file))
+                opened.write(text.encode())
+                opened.flush()

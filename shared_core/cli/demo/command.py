@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from shared_core import CAUS, PLACEMENTS, Arrangement
 from shared_core._extras import require
@@ -13,7 +12,7 @@ from shared_core.cli.demo import report
 from shared_core.cli.demo.frameworks import StoredEmbedding, framework_orders
 from shared_core.cli.embedding import EmbeddingModel, default_model
 from shared_core.cli.files import default_cache
-from shared_core.cli.options import Subparsers, psi
+from shared_core.cli.options import Subparsers, path, psi
 from shared_core.corpora import torch_api_passages
 from shared_core.demo import DemoTask
 
@@ -40,7 +39,7 @@ def add_parser(subcommands: Subparsers) -> None:
     add("--psi", type=psi, default="always", help="what the gate knows of the model: a position "
         "sensitivity index, a saved profile, always or never")  # fmt: skip
     add("--model", default=default_model(), help="embedding model: a folder or a hub name")
-    add("--cache", type=Path, default=default_cache(), help="folder of the cached index")
+    add("--cache", type=path, default=default_cache(), help="folder of the cached index")
     add("--rebuild", action="store_true", help="embed and index afresh")
     parser.set_defaults(run=run)
 

@@ -91,15 +91,26 @@ def _weights(why: Mapping[str, Any]) -> str:
     return f"{why['alpha']:.2f} dense + {1 - why['alpha']:.2f} BM25"
 
 
+_LONGEST = 40
+"""Slots of an order that are shown one by one where the table shows it, too."""
+
+
 def orders_lines(arrangement: Arrangement, orders: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return each framework's order as fused ranks by slot, the core's own first."""
+    """Return each framework's order as fused ranks by slot, the core's own first.
+
+    Of one that is long, and no other than the table's, only the ends are shown.
+    """
     rank_of = {passage.id: rank for rank, passage in enumerate(arrangement.ranking.passages, 1)}
-    every = {"core": [passage.id for passage in arrangement.passages], **orders}
+    expected = [passage.id for passage in arrangement.passages]
+    every = {"core": expected, **orders}
     width = max(map(len, every))
-    return [
-        f"  {title:<{width}}  {' '.join(str(rank_of.get(one, '?')) for one in order)}"
-        for title, order in every.items()
-    ]
+    lines = []
+    for title, order in every.items():
+        ranks = [str(rank_of.get(one, "?")) for one in order]
+        if len(ranks) > _LONGEST and [*order] == expected:
+            ranks[_LONGEST // 4 : -_LONGEST // 4] = ["..."]
+        lines.append(f"  {title:<{width}}  {' '.join(ranks)}")
+    return lines
 
 
 def verdict(arrangement: Arrangement, orders: Mapping[str, Sequence[str]]) -> tuple[bool, str]:

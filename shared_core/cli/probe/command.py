@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+from typing import Literal
 
 from shared_core.attention import attention_profile
+from shared_core.checking import check_choice
 from shared_core.cli import models, questions
 from shared_core.cli.console import Console
 from shared_core.cli.files import KEPT, writing
-from shared_core.cli.options import Subparsers, add_asking, add_fresh, open_template, with_graders
+from shared_core.cli.options import (
+    Subparsers,
+    add_asking,
+    add_fresh,
+    add_plan,
+    check_plan,
+    given,
+    open_template,
+    path,
+    with_graders,
+)
 from shared_core.cli.probe import report
 from shared_core.cli.probe.files import ProbeFiles
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, HuggingFaceModel
 from shared_core.sensitivity import PositionProfile, Probe, draw_profile
+from shared_core.sensitivity.measures import MeasureName
 from shared_core.sensitivity.position_sensitivity import check_slots
 from shared_core.sensitivity.questions import check_context
 
@@ -42,17 +54,18 @@ def add_parser(subcommands: Subparsers) -> None:
         "or attention, the passage's share of it (local models); or distraction, which rotates "
         "each question's hard_distractor (default: accuracy)")  # fmt: skip
     add("--grader", default="em", help=f"one of: {', '.join(GRADERS)}; see below (default: em)")
-    add("--template", type=Path, help="file with a prompt that holds {context} and {question}")
+    add("--template", type=path, help="file with a prompt that holds {context} and {question}")
     add("--looks", type=int, default=5, help="how often to look whether the answers suffice "
         "already; 1 asks every question (default: 5)")  # fmt: skip
     add("--seed", type=int, default=0, help="seed of questions and intervals (default: 0)")
     add("--max-calls", type=int, help="ask the model at most this often")
     add_asking(parser)
-    add("--name", help="name to save the profile under (default: the model's)")
-    add("--output", type=Path, help="file of the profile (default: named after the model, in "
+    add("--name", type=given, help="name to save the profile under (default: the model's)")
+    add("--output", type=path, help="file of the profile (default: named after the model, in "
         "$POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
-    add("--figure", type=Path, help="file of the drawn curve (default: beside the profile)")
+    add("--figure", type=path, help="file of the drawn curve (default: beside the profile)")
     add_fresh(parser)
+    add_plan(parser)
     parser.set_defaults(run=run)
 
 
@@ -63,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     source = questions.open_questions(
         arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed
     )
-    template = open_template(arguments.template) or source.template
+    template = open_template(arguments.template, "--template") or source.template
     by_attention = arguments.measure == "attention"
     probe = Probe(
         k=arguments.k,
@@ -87,6 +100,11 @@ def run(arguments: argparse.Namespace) -> int:
         name=arguments.name,
     )
     files = ProbeFiles.of(model.name, output=arguments.output, figure=arguments.figure)
+    if arguments.plan:
+        plan = probe.plan(model, source.questions, journal=files.journal)
+        for line in report.cost_lines(model.name, plan):
+            console.show(line)
+        return 0
     if by_attention:
         profile = _attention(console, probe, model, source)
     else:
@@ -105,6 +123,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Raise ValueError for what can be known before anything is opened."""
+    check_choice(arguments.measure, "--measure", Literal[MeasureName, "attention"])
+    check_plan(arguments)
     if arguments.slots is not None:
         check_context(arguments.k)
         check_slots(arguments.slots, arguments.k, first=1)
@@ -113,6 +133,8 @@ def _check(arguments: argparse.Namespace) -> None:
             f"--measure {arguments.measure} needs a local model, and {arguments.model} is an "
             "endpoint; use --measure accuracy"
         )
+    if arguments.measure == "attention" and arguments.plan:
+        raise ValueError("--measure attention asks a local model alone: leave --plan out")
 
 
 def _measure(

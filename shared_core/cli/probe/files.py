@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shared_core.cli.files import check_file, open_journal, writing
+from shared_core.cli.files import check_file, former, open_journal, writing
 from shared_core.generation import Journal
 from shared_core.sensitivity import PositionProfile
 from shared_core.sensitivity.figure import check_figure
@@ -51,7 +51,7 @@ class ProbeFiles:
         PosragError
             If it cannot be written; it says that the answers are kept.
         """
-        old = self._former()
+        old = former(PositionProfile.load, self.profile)
         joined = profile if old is None else _joined(old, profile)
         kept = None
         with writing(self.profile, self.journal):
@@ -60,12 +60,6 @@ class ProbeFiles:
                 old.save(kept)
             joined.save(self.profile)
         return joined, kept
-
-    def _former(self) -> PositionProfile | None:
-        try:
-            return PositionProfile.load(self.profile) if self.profile.is_file() else None
-        except ValueError:
-            return None  # not a profile any more: the new one takes its place
 
 
 def _joined(old: PositionProfile, new: PositionProfile) -> PositionProfile:

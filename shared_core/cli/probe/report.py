@@ -44,8 +44,9 @@ def parts(profile: PositionProfile, *, width: int) -> Iterator[RenderableType]:
     if profile.accuracy is not None:
         yield from verdict_lines(profile)
     if profile.stopped:
+        more = "a higher --max-calls" if profile.stopped.startswith("max_calls") else "--looks 1"
         yield (
-            f"Stopped early: {profile.stopped}. The curve is rough then; --looks 1 asks everything."
+            f"Stopped early: {profile.stopped}. The curve is rough then; {more} asks everything."
         )
 
 

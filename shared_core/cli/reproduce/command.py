@@ -1,153 +1,15 @@
-"""The ``reproduce`` subcommand: its options, and the job from corpus to tables."""
+"""The ``reproduce`` subcommand: one experiment a paper."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import TypeAlias
-
-from shared_core import __version__
-from shared_core._extras import require
-from shared_core.cli import models
-from shared_core.cli.console import Console
-from shared_core.cli.corpus import open_corpus
-from shared_core.cli.embedding import EmbeddingModel, default_model
-from shared_core.cli.files import default_cache, open_journal
-from shared_core.cli.options import Subparsers, psi
-from shared_core.cli.reproduce import caus_report, failing, papers
-from shared_core.cli.reproduce.caus import Measured, configurations
-from shared_core.cli.reproduce.failing import each_answered, failures_of
-from shared_core.cli.reproduce.papers import open_if_named
-from shared_core.cli.reproduce.tables import check_output, save
-from shared_core.comparison import Failure
-from shared_core.comparison.failing import Failed
-from shared_core.comparison.markdown import failure_lines
-from shared_core.corpora import torch_api_passages, torch_queries
-from shared_core.generation import Asker, Generator
-from shared_core.generation.asking import Request, Response
-from shared_core.sensitivity import Psi
-from shared_core.tokens import estimate_tokens
-from shared_core.wording import counted
-
-Answers: TypeAlias = Sequence[Response]
-"""Of one question, row by row."""
+from shared_core.cli.options import Subparsers
+from shared_core.cli.reproduce import caus_command, good_positions_command, positional_bias_command
 
 
 def add_parser(subcommands: Subparsers) -> None:
     """Add ``reproduce`` and its experiments."""
     parser = subcommands.add_parser("reproduce", help="run the experiments of a paper")
     experiments = parser.add_subparsers(title="experiments", required=True, metavar="EXPERIMENT")
-    _add_caus(experiments)
-    papers.add_positional_bias(experiments)
-    papers.add_good_positions(experiments)
-
-
-def _add_caus(experiments: Subparsers) -> None:
-    caus = experiments.add_parser(
-        "caus",
-        help="CAUS: hybrid scores and U-shape on the PyTorch API, Tables I to III",
-        description="Ask 52 questions of the documentation of the installed PyTorch: dense "
-        "retrieval against CAUS, the weight of the dense score, and the number of passages. "
-        "Retrieval is always measured, answers where --model names a language model. Every answer "
-        "is kept, and an interrupted run goes on where it stopped.",
-    )
-    add = caus.add_argument
-    add("--model", metavar="MODEL", help=models.HELP)
-    add("--psi", type=psi, default="always", help="what the gate knows of the model: an index, "
-        "a saved profile, always or never (default: always)")  # fmt: skip
-    add("--embedding", default=default_model(), help="embedding model: a folder or a hub name")
-    add("--cache", type=Path, default=default_cache(), help="folder of the cached index")
-    add("--base-url", help="address of an OpenAI-compatible endpoint")
-    add("--max-new-tokens", type=int, default=64, help="longest answer, in tokens (default: 64)")
-    add("--name", help="name of the model, if not its own")
-    add("--output", type=Path, help="JSON file with every outcome")
-    caus.set_defaults(run=run)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Do the job; return 0."""
-    console = Console()
-    check_output(arguments.output)
-    model = open_if_named(arguments)
-    embedding = EmbeddingModel(arguments.embedding)
-    version = require("torch", extra="models").__version__
-    rows = _retrieved(console, embedding, arguments.cache, version, psi=arguments.psi)
-    ids = [query.id for query in rows[0].queries]
-    failures: tuple[Failure, ...] = ()
-    if model is not None:
-        rows, failures = _answered(console, model, rows)
-    for part in caus_report.parts(rows):
-        console.show(part)
-    for line in filter(None, failure_lines(failures, ids, "all rows")):
-        console.show(line)
-    if arguments.output is not None:
-        found = caus_report.as_json(
-            rows,
-            model=None if model is None else model.name,
-            embedding=embedding.label,
-            failures=failing.as_json(failures, ids),
-            versions={"posrag": __version__, "torch": version},
-        )
-        save(found, arguments.output, console)
-    return 0
-
-
-def _retrieved(
-    console: Console, embedding: EmbeddingModel, cache: Path, version: str, *, psi: Psi
-) -> list[Measured]:
-    rows = [*configurations(psi)]
-    corpus = open_corpus(
-        torch_api_passages(), embedding, cache, version=version, rebuild=False, console=console
-    )
-    queries = torch_queries()
-    texts = [query.query for query in queries]
-    vectors = embedding.embed(texts)
-    return [
-        Measured(row, queries, row.caus.search_batch(corpus.index, texts, vectors)) for row in rows
-    ]
-
-
-def _answered(
-    console: Console, model: Generator, rows: Sequence[Measured]
-) -> tuple[list[Measured], tuple[Failure, ...]]:
-    asker = Asker.of(model, journal=open_journal(model.name))
-    by_row = [[(prompt,) for prompt in row.prompts] for row in rows]
-    requests = [request for row in by_row for request in row]
-    different = {*requests}
-    tokens = sum(estimate_tokens(prompt) for (prompt,) in different)
-    console.say(
-        f"{model.name}: {counted(len(different), 'different prompt')}, about {tokens:,} tokens, "
-        f"of which {asker.known(requests):,} are answered already."
-    )
-
-    def ask(some: Sequence[Sequence[Request]], told: Callable[[int], None]) -> list[Answers]:
-        together = [request for each in some for request in each]
-        answers = iter(
-            asker.answers(together, part_of=lambda: requests, on_answer=told, on_wait=console.say)
-        )
-        return [[next(answers) for _ in each] for each in some]
-
-    with console.progress() as bar:
-        task = bar.add_task("asking", total=len(requests))
-        found = each_answered(
-            ask,
-            [*zip(*by_row, strict=True)],
-            asker,
-            weight=len,
-            on_answer=lambda count: bar.advance(task, count),
-        )
-    failures = failures_of(found, range(len(found)), "tables")
-    return [_with_answers(row, which, found) for which, row in enumerate(rows)], failures
-
-
-def _with_answers(row: Measured, which: int, found: Sequence[Answers | Failed]) -> Measured:
-    """Return a row with its answers, of the questions that no row failed on."""
-    kept = {at: each for at, each in enumerate(found) if not isinstance(each, Failed)}
-    return replace(
-        row,
-        queries=[row.queries[at] for at in kept],
-        arrangements=[row.arrangements[at] for at in kept],
-        answers=[str(each[which]) for each in kept.values()],
-    )
+    caus_command.add_parser(experiments)
+    positional_bias_command.add_parser(experiments)
+    good_positions_command.add_parser(experiments)

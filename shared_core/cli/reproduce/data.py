@@ -6,6 +6,7 @@ The forms are those of ``posrag compare`` (``documents``, best first) and of ``p
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,11 +15,6 @@ from shared_core.comparison import ComparisonData, read_comparison
 from shared_core.json_lines import read_lines
 from shared_core.sensitivity import ProbeQuestion, read_questions
 from shared_core.wording import counted
-
-HELP = (
-    "JSON lines with question, answers and documents (best first; gold: their places) as for "
-    "compare, or with gold and distractors as for the probe"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +34,15 @@ class RankedQuestion:
             gold=self.documents[0],
             distractors=self.documents[1:],
         )
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name a file, and how many of its questions are asked."""
+    add = parser.add_argument
+    add("--data", type=Path, required=True, help="JSON lines with question, answers and documents "
+        "(best first; gold: their places) as for compare, or with gold and distractors as for the "
+        "probe")  # fmt: skip
+    add("--n", type=int, help="number of questions (default: all)")
 
 
 def open_collection(path: Path, documents: Path | None, *, n: int | None) -> ComparisonData:

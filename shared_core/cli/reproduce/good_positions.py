@@ -52,7 +52,7 @@ class Answers:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Experiment:
+class GoodPositionsExperiment:
     """A model, and the questions that it is asked in the manner of each table.
 
     Attributes

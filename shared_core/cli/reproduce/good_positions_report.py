@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from shared_core.cli.reproduce import failing
-from shared_core.cli.reproduce.good_positions import ORDERS, Answers, Experiment
-from shared_core.cli.reproduce.published import METHODS, MODELS, NUMBERS, PLACED, Rows
+from shared_core.cli.reproduce.good_positions import ORDERS, Answers, GoodPositionsExperiment
+from shared_core.cli.reproduce.published import METHODS, MODELS, NUMBERS, PLACED, PaperRows
 from shared_core.cli.reproduce.tables import HERE, grid, measured, paper_rows, published, two_rows
 from shared_core.comparison import Failure
 from shared_core.comparison.markdown import failure_lines
@@ -32,7 +32,7 @@ FOOTNOTE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """What the experiments came to; see `Experiment`. `ids` are those of all questions."""
+    """What the experiments came to. `ids` are those of all questions."""
 
     k: int
     numbers: tuple[int, ...]
@@ -43,7 +43,7 @@ class Tables:
     fewer: Mapping[str, Mapping[str, Mapping[int, Answers]]]
 
     @classmethod
-    def of(cls, experiment: Experiment) -> Self:
+    def of(cls, experiment: GoodPositionsExperiment) -> Self:
         """Run the experiments."""
         return cls(
             k=experiment.k,
@@ -70,7 +70,7 @@ def parts(found: Tables, label: str) -> Iterator[RenderableType]:
     yield FOOTNOTE
 
 
-def _table(title: str, rows: Mapping[str, Answers], paper: Rows, baseline: str) -> Table:
+def _table(title: str, rows: Mapping[str, Answers], paper: PaperRows, baseline: str) -> Table:
     tests = _against(rows, baseline)
     cells = two_rows(HERE, [row.outcomes for row in rows.values()])
     cells.append(

@@ -64,7 +64,7 @@ def without_model(retrieval: Retrieval, pipelines: tuple[str, ...]) -> Positiona
     Raises
     ------
     ValueError
-        As `Experiment.run`.
+        As `PositionalBiasExperiment.run`.
     """
     rankings = judged_rankings(retrieval, pipelines)
     depths = depths_of(rankings)
@@ -85,7 +85,7 @@ def without_model(retrieval: Retrieval, pipelines: tuple[str, ...]) -> Positiona
 
 
 @dataclass(frozen=True, kw_only=True)
-class Experiment:
+class PositionalBiasExperiment:
     """What is run with a model.
 
     Attributes
@@ -223,17 +223,12 @@ class Experiment:
             # Short of all of them: what is left is reported beside the failures.
             max_failed=1 - 0.5 / len(second.questions),
         )
-        plan = comparison.plan(self.model, second, journal=self.journal)
+        job = comparison.job(self.model, second, journal=self.journal)
+        plan = job.plan()
         with watched(
             self.console, "the retrieved passages arranged", plan.kept + plan.calls
         ) as advance:
-            return comparison.run(
-                self.model,
-                second,
-                journal=self.journal,
-                on_answer=advance,
-                on_wait=self.console.say,
-            )
+            return job.run(on_answer=advance, on_wait=self.console.say)
 
 
 def _irrelevant(judged: Sequence[JudgedRanking]) -> int:

@@ -17,7 +17,7 @@ from shared_core.cli.reproduce.published import (
     SLOTS,
     STRATEGIES,
     WITH_HARD,
-    Rows,
+    PaperRows,
 )
 from shared_core.cli.reproduce.tables import HERE, grid, measured, paper_rows, two_rows
 from shared_core.comparison import Failure, SettingResult
@@ -116,7 +116,7 @@ def _harm(controlled: Controlled) -> Iterator[str]:
         )
 
 
-def _strategies(settings: Sequence[tuple[str, SettingResult]], paper: Rows) -> Table:
+def _strategies(settings: Sequence[tuple[str, SettingResult]], paper: PaperRows) -> Table:
     rows = []
     for name, setting in settings:
         known = {each.name: each for each in setting.strategies}
@@ -133,7 +133,7 @@ def _strategies(settings: Sequence[tuple[str, SettingResult]], paper: Rows) -> T
     return grid(["", *STRATEGIES.values()], [*rows, *paper_rows(paper)])
 
 
-def _depths(found: PositionalBiasResult, measure: str, paper: Rows) -> Table:
+def _depths(found: PositionalBiasResult, measure: str, paper: PaperRows) -> Table:
     rows = []
     for name in found.pipelines:
         columns = [found.measures[name][f"{measure}@{k}"] for k in found.depths]

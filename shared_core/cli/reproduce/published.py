@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-Rows = dict[str, tuple[float, ...]]
+from typing import TypeAlias
 
-SLOTS: Rows = {
+PaperRows: TypeAlias = dict[str, tuple[float, ...]]
+"""Name of a row -> its figures, column by column."""
+
+SLOTS: PaperRows = {
     "None": (80.80, 79.00, 79.20, 79.93, 82.73),
     "Position 3": (75.13, 73.80, float("nan"), 72.40, 76.73),
     "Position 5": (72.87, 71.53, 71.60, 73.20, float("nan")),
@@ -20,7 +23,7 @@ STRATEGIES = {
 }
 """Our names of the columns of the next two tables, and theirs."""
 
-BY_MODEL: Rows = {
+BY_MODEL: PaperRows = {
     "Q7B": (68.53, 71.33, 71.00, 71.73, 70.80),
     "L3B": (65.80, 68.00, 66.73, 67.33, 66.20),
     "L8B": (69.13, 69.60, 69.87, 69.60, 69.27),
@@ -28,7 +31,7 @@ BY_MODEL: Rows = {
 }
 """PositionalBias, Table 2: BGE+RR, k = 5."""
 
-BY_RETRIEVER: Rows = {
+BY_RETRIEVER: PaperRows = {
     "BGE": (68.00, 69.00, 68.40, 68.80, 67.47),
     "BGE+RR": (68.53, 71.33, 71.00, 71.73, 70.80),
     "BM25": (51.20, 51.27, 51.00, 51.00, 51.00),
@@ -38,7 +41,7 @@ BY_RETRIEVER: Rows = {
 
 DEPTHS = (5, 10, 15, 20, 25)
 
-WITH_HARD: Rows = {
+WITH_HARD: PaperRows = {
     "BGE+RR": (52.73, 65.53, 72.33, 74.53, 76.07),
     "BGE": (49.80, 62.80, 68.80, 73.93, 76.07),
     "BM25+RR": (49.27, 59.60, 63.93, 65.80, 66.53),
@@ -49,7 +52,7 @@ WITH_HARD: Rows = {
 MODELS = ("Vicuna-7b", "Llama-3.1-8b", "Qwen2.5-7b", "Qwen2.5-7b-ins")
 """GoodPositions: its models; of each HotpotQA, Musique and 2WikiMHQA in Tables 2 and 3."""
 
-METHODS: dict[str, Rows] = {
+METHODS: dict[str, PaperRows] = {
     "Unordered": {
         "Vanilla": (39.2, 23.8, 45.2, 29.2, 19.2, 35.0, 37.6, 29.8, 39.0, 46.8, 45.8, 48.0),
         "RankGPT": (40.1, 22.0, 46.0, 27.8, 19.6, 33.4, 37.2, 34.3, 40.2, 46.6, 51.0, 52.6),
@@ -69,7 +72,7 @@ METHODS: dict[str, Rows] = {
 }
 """GoodPositions, Table 2."""
 
-PLACED: Rows = {
+PLACED: PaperRows = {
     "Default, original": (40.0, 31.2, 48.2, 30.2, 23.8, 35.8, 40.8, 34.2, 41.0, 47.2, 50.0, 52.6),
     "Default, reverse": (37.8, 24.0, 46.4, 28.0, 20.0, 34.8, 37.0, 32.3, 39.0, 45.6, 47.7, 50.0),
     "U-shaped, original": (39.7, 31.4, 52.4, 31.0, 25.2, 37.6, 41.6, 36.9, 41.4, 48.6, 50.9, 52.2),
@@ -77,7 +80,7 @@ PLACED: Rows = {
 }
 """GoodPositions, Table 3."""
 
-NUMBERS: dict[str, Rows] = {
+NUMBERS: dict[str, PaperRows] = {
     "Unordered": {
         "Vanilla + Default": (28.6, 29.6, 45.2, 31.6, 33.4, 48.0),
         "Vanilla + U-shaped": (33.4, 35.0, 48.0, 34.0, 35.8, 50.1),

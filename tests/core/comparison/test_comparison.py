@@ -128,9 +128,10 @@ def test_two_rounds_are_made_with_a_local_model_and_kept(tmp_path: Path) -> None
     data = reader_data(12, k=4, ranks=(2,), seed=3)
     comparison = Comparison(ks=(4,), graders=("exact",), strategies=("two_round",), shuffles=1)
     model, journal = reader("biased"), Journal(tmp_path / "answers")
-    assert comparison.plan(model, data, journal=journal).reads == {"two_round": 12}
-    result = comparison.run(model, data, journal=journal)
-    plan = comparison.plan(model, data, journal=journal)
+    job = comparison.job(model, data, journal=journal)
+    assert job.plan().reads == {"two_round": 12}
+    result = job.run()
+    plan = job.plan()
     assert (plan.reads, plan.to_come, plan.calls) == ({}, 0, 0)
     passes: list[int] = []
     hook = model.model.register_forward_hook(lambda *_: passes.append(1))
@@ -141,8 +142,8 @@ def test_two_rounds_are_made_with_a_local_model_and_kept(tmp_path: Path) -> None
     orders = result.settings[0].strategies[2].orders
     assert all(sorted(order) == [0, 1, 2, 3] for (order,) in orders)
     assert len({*orders}) > 1
-    comparison.forget(model, data, journal=journal)
-    assert comparison.plan(model, data, journal=journal).reads == {"two_round": 12}
+    job.forget()
+    assert job.plan().reads == {"two_round": 12}
 
 
 def test_a_known_curve_places_in_one_round() -> None:
@@ -153,11 +154,11 @@ def test_a_known_curve_places_in_one_round() -> None:
     curve = PositionalCurve(model="mine", scores=(0.8, 0.1, 0.1, 1.0), n=1)
     comparison = Comparison(ks=(4,), strategies=("attention",), shuffles=1, curve=curve)
     data = reader_data(6, k=4, ranks=(0,), seed=3)
-    assert comparison.plan(reader("biased"), data).reads == {}
+    assert comparison.job(reader("biased"), data).plan().reads == {}
     placed = comparison.run(reader("biased"), data).settings[0].strategies[2]
     assert {(order[-1], order[0]) for (order,) in placed.orders} == {(0, 1)}
     with pytest.raises(ValueError, match="needs the model's positional curve"):
-        replace(comparison, curve=None).plan(reader("biased"), data)
+        replace(comparison, curve=None).job(reader("biased"), data)
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -248,20 +249,20 @@ def test_equal_prompts_are_asked_once_over_strategies_settings_and_runs(tmp_path
     """Two passages have two orders, whatever the strategies are called; the plan knows."""
     model, journal = Counting(first), Journal(tmp_path / "answers")
     comparison = Comparison(ks=(2,), pipelines=("given", "sparse"), shuffles=3)
-    data = codes(6, k=2)
-    plan = comparison.plan(model, data, journal=journal)
+    job = comparison.job(model, codes(6, k=2), journal=journal)
+    plan = job.plan()
     assert model.asked == []
-    comparison.run(model, data, journal=journal)
+    job.run()
     assert len(model.asked) == len({*model.asked}) == plan.calls <= 6 * 4
     assert plan.prompt_tokens == sum(map(estimate_tokens, model.asked))
     assert (plan.questions, plan.settings, plan.strategies, plan.kept) == (6, 2, 4, 0)
     asked = len(model.asked)
-    comparison.run(model, data, journal=journal)
+    job.run()
     assert len(model.asked) == asked
-    after = comparison.plan(model, data, journal=journal)
+    after = job.plan()
     assert (after.kept, after.calls, after.prompt_tokens) == (plan.calls, 0, 0)
-    comparison.forget(model, data, journal=journal)
-    assert comparison.plan(model, data, journal=journal) == plan
+    job.forget()
+    assert job.plan() == plan
 
 
 def test_one_seed_is_one_result(tmp_path: Path) -> None:
@@ -406,6 +407,13 @@ def test_too_many_failures_are_an_error() -> None:
         Comparison(ks=(4,)).run(failing_on([2, 9, 13, 14]), codes(20))
 
 
+def test_as_many_failures_as_allowed_are_none_too_many() -> None:
+    """29 of 100 are 0.29, though 100 times 0.29 is a little less than 29."""
+    failing = failing_on([*range(0, 87, 3)])
+    result = Comparison(ks=(4,), max_failed=0.29).run(failing, codes(100))
+    assert [len(setting.questions) for setting in result.settings] == [71]
+
+
 def test_a_model_that_never_answers_is_not_asked_everything() -> None:
     """A wrong key should cost a few calls, not thousands."""
     model = failing_on(range(1000), reason="401 wrong key")
@@ -544,6 +552,39 @@ def test_pipelines_are_those_of_the_package() -> None:
     assert result.embedding == "e"
 
 
+def test_what_a_job_plans_forgets_and_runs_is_retrieved_once(tmp_path: Path) -> None:
+    """An embedder may be paid by the text, and a reranker takes long."""
+    embedded, reranked = [], []
+
+    def embedder(texts: Sequence[str]) -> list[list[float]]:
+        embedded.append(len(texts))
+        return embed(texts)
+
+    def reranker(question: str, texts: Sequence[str]) -> list[float]:
+        reranked.append(question)
+        return [float(len(text)) for text in texts]
+
+    pipelines = ("dense", "hybrid", "auto+rerank")
+    comparison = Comparison(ks=(2, 3), pipelines=pipelines, embed=embedder, reranker=reranker)
+    job = comparison.job(last, codes(6), journal=Journal(tmp_path / "answers"))
+    job.forget()
+    job.plan()
+    result = job.run()
+    assert (embedded, len(reranked)) == ([24, 6], 6)
+    assert comparison.run(last, codes(6)) == result
+
+
+def test_a_job_without_a_journal_has_nothing_to_forget() -> None:
+    """Whatever it runs is asked anew."""
+    model = Counting(last)
+    job = Comparison(ks=(4,)).job(model, codes(6))
+    job.run()
+    asked = len(model.asked)
+    job.forget()
+    job.run()
+    assert len(model.asked) == 2 * asked
+
+
 def test_a_reranker_orders_what_was_found() -> None:
     """By its own scores, over more than k passages."""
 
@@ -556,7 +597,7 @@ def test_a_reranker_orders_what_was_found() -> None:
     assert reranked.passages[0] == ("0-3", "0-2")
     bad = Comparison(ks=(2,), pipelines=("given+rerank",), reranker=lambda *_: [1.0])
     with pytest.raises(ValueError, match="one finite number for each of 4 texts"):
-        bad.plan(last, codes(6))
+        bad.job(last, codes(6))
 
 
 def test_neighbours_join_what_was_found_and_count_for_it() -> None:
@@ -574,10 +615,10 @@ def test_neighbours_join_what_was_found_and_count_for_it() -> None:
     assert (plain.gold_ranks[0], spans.gold_ranks[0]) == (None, 0)
     assert spans.strategies[0].estimates["em"].mean == 1
     with pytest.raises(ValueError, match=r"\+spans needs document and number .*'0-0' has {}"):
-        comparison.plan(last, data)
+        comparison.job(last, data)
     twice = (*placed[:-1], replace(placed[-1], metadata=placed[-2].metadata))
     with pytest.raises(ValueError, match="'5-2' and '5-3' are both number 2 of document '5'"):
-        comparison.plan(last, replace(data, passages=twice))
+        comparison.job(last, replace(data, passages=twice))
 
 
 def test_questions_that_only_given_passages_tell_apart_are_not_retrieved_for() -> None:
@@ -586,10 +627,10 @@ def test_questions_that_only_given_passages_tell_apart_are_not_retrieved_for() -
     first = data.questions[0]
     again = replace(first, id="again", ranking=first.ranking[::-1][:3], gold=())
     data = replace(data, questions=(*data.questions, again))
-    assert Comparison(ks=(2,), pipelines=("given",)).plan(last, data).questions == 7
+    assert Comparison(ks=(2,), pipelines=("given",)).job(last, data).plan().questions == 7
     for pipelines in (("given", "sparse"), ("sparse",)):
         with pytest.raises(ValueError, match=r"question 7 repeats .*'sparse' finds the same for"):
-            Comparison(ks=(2,), pipelines=pipelines).plan(last, data)
+            Comparison(ks=(2,), pipelines=pipelines).job(last, data)
 
 
 class Own:
@@ -674,21 +715,21 @@ def test_a_profile_that_is_not_there_is_said_at_once() -> None:
         ),
     ],
 )
-def test_what_is_missing_is_said_by_the_plan(options: dict[str, object], message: str) -> None:
+def test_what_is_missing_is_said_by_the_job(options: dict[str, object], message: str) -> None:
     """Before the model is asked."""
     with pytest.raises(ValueError, match=message):
-        Comparison(**{"ks": (4,), **options}).plan(last, codes(5))  # type: ignore[arg-type]
+        Comparison(**{"ks": (4,), **options}).job(last, codes(5))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("there", "taken"), [(5, 5), (12, 10)])
 def test_without_a_k_it_is_ten_or_what_there_is(there: int, taken: int) -> None:
     """Four or five passages are as usual as ten, and nobody asked for ten."""
-    assert Comparison().plan(last, codes(3, k=there)).ks == (taken,)
+    assert Comparison().job(last, codes(3, k=there)).plan().ks == (taken,)
 
 
 def test_without_a_k_pipelines_have_the_same_one() -> None:
     """Or they could not be told apart from their numbers of passages."""
-    plan = Comparison(pipelines=("sparse", "given")).plan(last, codes(5))
+    plan = Comparison(pipelines=("sparse", "given")).job(last, codes(5)).plan()
     assert (plan.settings, plan.ks) == (2, (4,))
 
 
@@ -696,7 +737,7 @@ def test_without_a_k_pipelines_have_the_same_one() -> None:
 def test_one_passage_has_no_order_to_compare(ks: tuple[int, ...] | None) -> None:
     """And a smaller k is no way out."""
     with pytest.raises(ValueError, match=r"more than 1 passage \(given\); an order takes 2$"):
-        Comparison(ks=ks).plan(last, codes(5, k=1))
+        Comparison(ks=ks).job(last, codes(5, k=1))
 
 
 def never_right(prompts: Sequence[str]) -> list[str]:
@@ -720,12 +761,12 @@ def test_answers_that_are_all_wrong_or_all_right_are_no_finding(
     assert "to show a difference" not in to_markdown(result) + to_html(result)
 
 
-def test_a_reference_that_a_grader_cannot_use_is_said_by_the_plan() -> None:
+def test_a_reference_that_a_grader_cannot_use_is_said_by_the_job() -> None:
     """The article alone, for the sub-span grader."""
     data = codes(5)
     asked = (replace(data.questions[0], answers=("The",)), *data.questions[1:])
     with pytest.raises(ValueError, match="nothing of the reference 'The' is left"):
-        Comparison(ks=(4,), graders=("subspan",)).plan(last, replace(data, questions=asked))
+        Comparison(ks=(4,), graders=("subspan",)).job(last, replace(data, questions=asked))
 
 
 def test_a_question_without_documents_is_named_by_the_given_pipeline() -> None:
@@ -734,15 +775,15 @@ def test_a_question_without_documents_is_named_by_the_given_pipeline() -> None:
     asked = (*data.questions[:4], replace(data.questions[4], ranking=()))
     mixed = replace(data, questions=asked)
     with pytest.raises(ValueError, match="'What has thing 4\\?' has none"):
-        Comparison(ks=(4,), pipelines=("given",)).plan(last, mixed)
-    assert Comparison(ks=(4,), pipelines=("sparse",)).plan(last, mixed).questions == 5
+        Comparison(ks=(4,), pipelines=("given",)).job(last, mixed)
+    assert Comparison(ks=(4,), pipelines=("sparse",)).job(last, mixed).plan().questions == 5
 
 
 def test_progress_adds_up() -> None:
     """Every different prompt is reported once, also those in one call with a failing one."""
-    comparison, data = Comparison(ks=(4,)), codes(20)
     for model in (Counting(last), failing_on([3])):
         seen: list[int] = []
-        comparison.run(model, data, on_answer=seen.append)
-        assert sum(seen) == comparison.plan(model, data).calls
+        job = Comparison(ks=(4,)).job(model, codes(20))
+        job.run(on_answer=seen.append)
+        assert sum(seen) == job.plan().calls
         assert len(seen) > 3

@@ -111,6 +111,10 @@ def test_documents_of_a_file_are_named_by_id(tmp_path: Path) -> None:
         ({**ASKED, "documents": ["x"], "gold": True}, "gold true is the id of no document"),
         ({**ASKED, "documents": ["x"], "gold": "y"}, 'gold "y" is the id of no document'),
         (
+            {**ASKED, "documents": ["x"], "gold": "0"},
+            "; give an id, or its place among them as a number, from 0",
+        ),
+        (
             {**ASKED, "documents": [{"id": "a", "text": "x"}, {"id": "a", "text": "y"}]},
             "'a' stands for two different texts",
         ),

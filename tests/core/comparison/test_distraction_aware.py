@@ -130,23 +130,25 @@ def test_a_passage_is_read_once_for_all_pipelines_and_numbers(tmp_path: Path, ke
     journal = Journal(tmp_path / "answers") if kept else None
     comparison = replace(ASKED, pipelines=("given", "sparse"), ks=(2, 3, 4))
     model, data = Scoring(), codes(6)
-    plan = comparison.plan(model, data, journal=journal)
+    job = comparison.job(model, data, journal=journal)
+    plan = job.plan()
     assert plan.reads == {"distraction_aware": 6 * 4}
     assert plan.to_come == 6 * 6
     assert plan.read_tokens > 0
     assert model.read == []
     told: list[int] = []
-    comparison.run(model, data, journal=journal, on_answer=told.append)
+    job.run(on_answer=told.append)
     assert len(model.read) == len({*model.read}) == plan.reads["distraction_aware"]
     assert {ABSTAIN.render([p.text], f"What has thing {p.id[0]}?") for p in data.passages} == {
         *model.read
     }
     assert plan.calls + 24 <= sum(told) <= plan.calls + 24 + plan.to_come
-    after = comparison.plan(model, data, journal=journal)
-    assert after.reads == ({} if kept else plan.reads)
-    if journal is not None:
-        comparison.forget(model, data, journal=journal)
-        assert comparison.plan(model, data, journal=journal) == plan
+    assert job.plan().reads == ({} if kept else plan.reads)
+    if kept:
+        job.forget()
+        assert job.plan() == plan
+        job.run()
+        assert len(model.read) == 2 * plan.reads["distraction_aware"]
 
 
 def test_an_interrupted_run_goes_on_and_comes_to_the_same(tmp_path: Path) -> None:
@@ -194,15 +196,15 @@ def test_it_takes_no_part_unless_it_is_asked_for() -> None:
     assert "distraction_aware" not in DEFAULTS
 
 
-def test_a_model_that_only_answers_and_a_missing_profile_are_refused_by_the_plan() -> None:
+def test_a_model_that_only_answers_and_a_missing_profile_are_refused_by_the_job() -> None:
     """Each by name, before anything is asked."""
     with pytest.raises(ValueError, match="off a model on this machine, and 'last' is none"):
-        ASKED.plan(last, codes(3))
+        ASKED.job(last, codes(3))
     with pytest.raises(ValueError, match="'distraction_aware' needs the model's position profile"):
-        replace(ASKED, profile=None).plan(Scoring(), codes(3))
+        replace(ASKED, profile=None).job(Scoring(), codes(3))
     distraction = PositionProfile(model="mine", distraction=(0.1, 0.2, 0.3))
     with pytest.raises(ValueError, match="holds no accuracy"):
-        replace(ASKED, profile=distraction).plan(Scoring(), codes(3))
+        replace(ASKED, profile=distraction).job(Scoring(), codes(3))
 
 
 def test_a_real_model_is_read_by_its_own_prompt() -> None:

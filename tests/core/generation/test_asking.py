@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from shared_core import PosragError
 from shared_core.errors import GenerationError, MissingExtraError
 from shared_core.generation import asking, workers
 from shared_core.generation.asking import Asker, Request, Response
-from shared_core.generation.journal import Journal
+from shared_core.generation.journal import Journal, NotKeptError
 
 PROMPTS: list[Request] = [(f"prompt {n}",) for n in range(10)]
 
@@ -432,6 +433,24 @@ def test_a_disk_that_fails_is_no_failure_of_the_model(
     with pytest.raises(OSError, match="file"):
         asker.answers(PROMPTS)
     assert waits == []
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_disk_that_gets_full_says_what_is_kept(journal: Journal, concurrency: int) -> None:
+    """And where, as any other end of the run does; no prompt is blamed."""
+    asker = Asker(name="m", call=Model(), journal=journal, concurrency=concurrency)
+    asker.answers(PROMPTS[:4])
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (journal.path.stat().st_size, before[1]))
+    try:
+        with pytest.raises(NotKeptError) as caught:
+            asker.answers(PROMPTS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert str(caught.value) == (
+        f"{journal.path} cannot be written (File too large); "
+        f"4 of 10 answers are kept in {journal.path}: run again to go on from there"
+    )
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import resource
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared_core.generation.checking import Response
-from shared_core.generation.journal import Journal
+from shared_core.generation.journal import Journal, NotKeptError
 
 PROMPTS = [("one",), ("two",), ("three", "tail")]
 ANSWERS: list[Response] = ["1", "zwei\nund ein halb ☃", [-0.1, -2.5, 0.0]]
@@ -192,6 +193,20 @@ def test_a_disk_that_is_full_is_an_error_that_names_the_file(
     journal.add("m", ("five",), "5")
     assert read(path) == ANSWERS
     assert Journal(path).get("m", ("five",)) == "5"
+
+
+def test_a_write_that_fails_is_an_error_that_names_the_file(path: Path) -> None:
+    """The system's own words name none. The answers before it stay."""
+    journal = Journal(path)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, before[1]))
+    try:
+        with pytest.raises(NotKeptError) as caught:
+            journal.add("m", ("four",), "4")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert str(caught.value) == f"{path} cannot be written (File too large)"
+    assert read(path) == ANSWERS
 
 
 def test_threads_may_add_at_once(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from shared_core.generation.retrying import (
     WaitEndedError,
     call_with_retries,
     describe,
+    is_refusal,
     is_transient,
     pause,
     retry_after,
@@ -191,6 +192,36 @@ def test_errors_that_do_not_pass(error: BaseException) -> None:
     assert not is_transient(error)
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        *map(of_openai, (401, 402, 403, 404)),
+        of_openai(429, code="insufficient_quota"),
+        of_urllib(404),
+        of_botocore("AccessDeniedException", 403),
+        httpx.UnsupportedProtocol("no"),
+    ],
+)
+def test_what_no_other_call_would_change_is_a_refusal(error: Exception) -> None:
+    """As itself, and as the cause of an adapter's own error."""
+    assert is_refusal(error)
+    assert is_refusal(caused(RuntimeError("wrapped"), error))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *map(of_openai, (400, 413, 422, 429, 500)),
+        ValueError("401"),
+        httpx.ConnectError("refused"),
+        SystemExit(404),
+    ],
+)
+def test_what_is_one_calls_own_failure_is_none(error: BaseException) -> None:
+    """A prompt that is too long, or what passes."""
+    assert not is_refusal(error)
+
+
 def test_causes_in_a_circle_come_to_an_end() -> None:
     a, b = ValueError("a"), ValueError("b")
     a.__cause__, b.__cause__ = b, a
@@ -346,3 +377,22 @@ def test_an_error_is_described_in_one_short_line() -> None:
     assert describe(ValueError("a\n  b")) == "ValueError: a b"
     assert describe(TimeoutError()) == "TimeoutError"
     assert len(describe(ValueError("x" * 5000))) == 300
+
+
+def test_an_error_is_described_with_its_innermost_cause() -> None:
+    """Unless its message holds that already, as urllib's does."""
+    cause = caused(httpx.ConnectError("no"), ConnectionRefusedError(111, "Connection\nrefused"))
+    told = "RuntimeError: failed (ConnectionRefusedError: [Errno 111] Connection refused)"
+    assert describe(caused(RuntimeError("failed"), cause)) == told
+    passed_on = urllib.error.URLError(ConnectionRefusedError(111, "Connection refused"))
+    assert describe(passed_on) == "URLError: <urlopen error [Errno 111] Connection refused>"
+
+
+def test_a_server_that_is_not_reached_is_named_without_what_is_secret() -> None:
+    """So is one that refuses every call; where others fail, it is no news."""
+    request = httpx.Request("POST", "https://me:word@example.org:8000/v1/chat?key=secret")
+    told = describe(openai.APIConnectionError(request=request))
+    assert told == "APIConnectionError: Connection error. (https://example.org:8000/v1/chat)"
+    assert describe(of_openai(404)).endswith(f" ({REQUEST.url})")
+    assert describe(of_openai(400)) == "BadRequestError: Error code: 400"
+    assert describe(httpx.ReadTimeout("slow")) == "ReadTimeout: slow"  # without a request

@@ -1,4 +1,4 @@
-"""``posrag reproduce positionalbias`` and ``goodpositions``: options, and the job of each."""
+"""``posrag reproduce positionalbias``: its options, and the job from questions to tables."""
 
 from __future__ import annotations
 
@@ -11,25 +11,18 @@ from shared_core.cli.console import Console
 from shared_core.cli.embedding import Embedding, default_model
 from shared_core.cli.files import default_cache, open_journal
 from shared_core.cli.options import Subparsers, add_abstain_template, names, open_template
-from shared_core.cli.reproduce import (
-    data,
-    good_positions,
-    good_positions_report,
-    positional_bias,
-    positional_bias_report,
-)
+from shared_core.cli.reproduce import data, positional_bias, positional_bias_report
 from shared_core.cli.reproduce.tables import check_output, save
 from shared_core.cli.reranker import open_reranker
 from shared_core.comparison import PIPELINES, ComparisonData
 from shared_core.comparison.pipelines import RERANKED, Retrieval
-from shared_core.generation import Generator
 from shared_core.generation.templates import ABSTAIN, ANSWER
 
 FETCHED = 50
 """Depth of each leg's search, and of what is reranked."""
 
 
-def add_positional_bias(experiments: Subparsers) -> None:
+def add_parser(experiments: Subparsers) -> None:
     """Add the experiments of PositionalBias."""
     parser = experiments.add_parser(
         "positionalbias",
@@ -40,7 +33,9 @@ def add_positional_bias(experiments: Subparsers) -> None:
         "goes on where it stopped.",
     )
     add = parser.add_argument
-    _add_data(parser)
+    data.add_data(parser)
+    add("--max-new-tokens", type=int, default=64, help="longest answer, in tokens (default: 64)")
+    add("--output", type=Path, help="JSON file with every outcome")
     add("--model", metavar="MODEL", help=f"{models.HELP}; without it only what is relevant is "
         "measured")  # fmt: skip
     add("--documents", type=Path, help="JSON lines with id and text: what to retrieve from")
@@ -54,52 +49,16 @@ def add_positional_bias(experiments: Subparsers) -> None:
     add_abstain_template(parser, "the distracting effect")
     add("--base-url", help="address of an OpenAI-compatible endpoint")
     add("--name", help="name of the model, if not its own")
-    parser.set_defaults(run=_positional_bias)
+    parser.set_defaults(run=run)
 
 
-def add_good_positions(experiments: Subparsers) -> None:
-    """Add the experiments of GoodPositions."""
-    parser = experiments.add_parser(
-        "goodpositions",
-        help="From Bias to Benefit, Place Good Documents in Good Positions: Tables 2, 3 and 5",
-        description="On your own questions and with a model on this machine: methods of one round "
-        "and two, placements of ranked documents, and fewer documents. Answers are kept, but not "
-        "the rounds whose attention is read: an interrupted run makes those again.",
-    )
-    add = parser.add_argument
-    _add_data(parser)
-    add("--model", metavar="MODEL", required=True, help="a folder or hub name of a Hugging Face "
-        "causal language model; or module:attribute, a shared_core.HuggingFaceModel")  # fmt: skip
-    add("-k", "--k", type=int, default=10, help="documents of a question (default: 10)")
-    parser.set_defaults(run=_good_positions)
-
-
-def open_if_named(arguments: argparse.Namespace) -> Generator | None:
-    """Return the model of ``--model``, if there is one."""
-    if arguments.model is None:
-        return None
-    return models.open_model(
-        arguments.model,
-        base_url=arguments.base_url,
-        max_new_tokens=arguments.max_new_tokens,
-        name=arguments.name,
-    )
-
-
-def _add_data(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--data", type=Path, required=True, help=data.HELP)
-    add("--n", type=int, help="number of questions (default: all)")
-    add("--max-new-tokens", type=int, default=64, help="longest answer, in tokens (default: 64)")
-    add("--output", type=Path, help="JSON file with every outcome")
-
-
-def _positional_bias(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    """Do the job; return 0."""
     console = Console()
     check_output(arguments.output)
     abstain = open_template(arguments.abstain_template) or ABSTAIN
     collection = data.open_collection(arguments.data, arguments.documents, n=arguments.n)
-    model = open_if_named(arguments)
+    model = models.open_if_named(arguments)
     reranked = arguments.reranker is not None
     pipelines = arguments.pipelines or _pipelines(collection, reranked=reranked)
     retrieval = Retrieval(
@@ -111,7 +70,7 @@ def _positional_bias(arguments: argparse.Namespace) -> int:
     if model is None:
         found = positional_bias.without_model(retrieval, pipelines)
     else:
-        found = positional_bias.Experiment(
+        found = positional_bias.PositionalBiasExperiment(
             console=console,
             model=model,
             journal=open_journal(model.name),
@@ -120,30 +79,12 @@ def _positional_bias(arguments: argparse.Namespace) -> int:
             retrieval=retrieval,
             pipelines=pipelines,
         ).run()
-    label = "no model" if model is None else model.name
-    for part in positional_bias_report.parts(found, label):
+    name = None if model is None else model.name
+    for part in positional_bias_report.parts(found, name or "no model"):
         console.show(part)
     if arguments.output is not None:
-        save(positional_bias_report.as_json(found, **_settings(model)), arguments.output, console)
-    return 0
-
-
-def _good_positions(arguments: argparse.Namespace) -> int:
-    console = Console()
-    check_output(arguments.output)
-    questions = data.open_ranked(arguments.data, n=arguments.n, k=arguments.k)
-    model = models.open_local_model(arguments.model, max_new_tokens=arguments.max_new_tokens)
-    experiment = good_positions.Experiment(
-        console=console,
-        model=model,
-        journal=open_journal(model.name),
-        questions=questions,
-    )
-    found = good_positions_report.Tables.of(experiment)
-    for part in good_positions_report.parts(found, model.name):
-        console.show(part)
-    if arguments.output is not None:
-        save(good_positions_report.as_json(found, **_settings(model)), arguments.output, console)
+        settings = {"model": name, "versions": {"posrag": __version__}}
+        save(positional_bias_report.as_json(found, **settings), arguments.output, console)
     return 0
 
 
@@ -152,10 +93,3 @@ def _pipelines(collection: ComparisonData, *, reranked: bool) -> tuple[str, ...]
         return (f"given{RERANKED}", "given") if reranked else ("given",)
     names = ("dense", "sparse")
     return (*(f"{name}{RERANKED}" for name in names if reranked), *names)
-
-
-def _settings(model: Generator | None) -> dict[str, object]:
-    return {
-        "model": None if model is None else model.name,
-        "versions": {"posrag": __version__},
-    }

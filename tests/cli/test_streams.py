@@ -1,0 +1,122 @@
+"""The standard streams as its own process has them: a reader that has gone, a disk that is full."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+pytest.importorskip("rich")
+pytest.importorskip("ir_measures")
+
+START = "import sys; from shared_core.cli.main import main; sys.exit(main())"
+FULL = Path("/dev/full")
+needs_a_full_disk = pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+
+
+@pytest.fixture
+def gone() -> Iterator[IO[str]]:
+    """A pipe that nobody reads."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as file:
+        yield file
+
+
+@pytest.fixture
+def comparison(tmp_path: Path) -> list[str]:
+    """The arguments of a small comparison."""
+    data = tmp_path / "questions.jsonl"
+    line = {"question": "What has thing 1?", "answers": ["1x0"], "gold": 0}
+    documents = ["thing 1 has 1x0", "thing 1 has 1x1"]
+    data.write_text(json.dumps({**line, "documents": documents}))
+    output = str(tmp_path / "report")
+    model = "tests.cli.comparing:last"
+    return ["compare", "--data", str(data), "--model", model, "--output", output]
+
+
+def posrag(
+    arguments: list[str],
+    tmp_path: Path,
+    *,
+    stdout: IO[str] | int = subprocess.PIPE,
+    stderr: IO[str] | int = subprocess.PIPE,
+    start: str = START,
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", start, *arguments],
+        env={**os.environ, "POSRAG_PROFILES": str(tmp_path / "profiles")},
+        stdout=stdout,
+        stderr=stderr,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+
+
+def reports(tmp_path: Path) -> set[str]:
+    return {file.suffix for file in (tmp_path / "report").iterdir()}
+
+
+def test_the_work_goes_on_where_nobody_hears_of_it(
+    comparison: list[str], tmp_path: Path, gone: IO[str]
+) -> None:
+    """The reader of stderr has gone, that of stdout has not: the results are shown and written."""
+    finished = posrag(comparison, tmp_path, stderr=gone)
+    assert finished.returncode == 0
+    assert reports(tmp_path) == {".json", ".md", ".html"}
+    assert finished.stdout.splitlines()[-1].startswith("answers   ")
+
+
+@needs_a_full_disk
+def test_the_status_is_the_same_where_nothing_can_be_told(
+    comparison: list[str], tmp_path: Path
+) -> None:
+    """A log on a full disk: done is done, and bad input is no "the answer is no"."""
+    with FULL.open("w") as full:
+        assert posrag(comparison, tmp_path, stderr=full).returncode == 0
+        assert posrag([*comparison, "--n", "0"], tmp_path, stderr=full).returncode == 2
+    assert reports(tmp_path) == {".json", ".md", ".html"}
+
+
+@needs_a_full_disk
+def test_results_that_cannot_be_shown_are_an_error_that_says_so(
+    comparison: list[str], tmp_path: Path
+) -> None:
+    """After the report, which is on another disk, is written."""
+    with FULL.open("w") as full:
+        finished = posrag(comparison, tmp_path, stdout=full)
+    assert finished.returncode == 2
+    error = finished.stderr.splitlines()[-1]
+    assert error == "posrag: standard output cannot be written (No space left on device)"
+    assert reports(tmp_path) == {".json", ".md", ".html"}
+
+
+def test_results_that_nobody_reads_are_no_error(
+    comparison: list[str], tmp_path: Path, gone: IO[str]
+) -> None:
+    """Nor is a help text."""
+    for arguments in (comparison, ["--help"]):
+        finished = posrag(arguments, tmp_path, stdout=gone)
+        assert finished.returncode == 0
+        assert "Error" not in finished.stderr
+
+
+def test_an_interrupt_while_the_commands_are_imported_is_one_line(tmp_path: Path) -> None:
+    """As it is later on."""
+    interrupt = (
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'shared_core.cli.compare': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+    )
+    finished = posrag(["--help"], tmp_path, start=interrupt + START)
+    assert (finished.returncode, finished.stdout) == (130, "")
+    assert finished.stderr == "posrag: interrupted\n"

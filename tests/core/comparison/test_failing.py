@@ -1,0 +1,90 @@
+"""A model that fails: what is a question's own failure, and what ends the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("scipy")
+pytest.importorskip("ir_measures")
+
+from shared_core import Journal
+from shared_core.comparison import Comparison
+from shared_core.errors import GenerationError
+from tests.core.comparison.making import Counting, codes, last, shown
+
+
+class StatusError(Exception):
+    """What a client raises for a response of a server."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status_code = status
+
+
+def refusing_from(number: int, error: Exception) -> Counting:
+    """Return a model that answers so many calls like `last`, then none."""
+    calls = 0
+
+    def answer(prompts: Sequence[str]) -> list[str]:
+        nonlocal calls
+        calls += 1
+        if calls >= number:
+            raise error
+        return last(prompts)
+
+    return Counting(answer)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        StatusError("wrong key", 401),
+        StatusError("no credit", 402),
+        StatusError("not allowed", 403),
+        StatusError("no such model", 404),
+        StatusError("insufficient_quota", 429),
+    ],
+    ids=lambda error: str(error.status_code),
+)
+def test_a_refusal_ends_the_comparison_at_once(error: Exception, tmp_path: Path) -> None:
+    """No question is at fault, and none is asked by itself; it is said what is kept."""
+    model, journal = refusing_from(3, error), Journal(tmp_path / "answers")
+    with pytest.raises(GenerationError) as caught:
+        Comparison(ks=(4,), max_failed=0.9).run(model, codes(20), journal=journal)
+    said = str(caught.value)
+    assert said.startswith(f"model 'counting' failed: StatusError: {error}; 8 of ")
+    assert said.endswith(f"answers are kept in {journal.path}: run again to go on from there")
+    assert len(model.asked) == 3 * model.batch_size
+
+
+def test_a_request_that_is_refused_for_its_own_sake_is_one_questions_failure() -> None:
+    """Such as a prompt that is too long."""
+
+    def answer(prompts: Sequence[str]) -> list[str]:
+        if any(shown(prompt)[0] == 3 for prompt in prompts):
+            raise StatusError("too long", 400)
+        return last(prompts)
+
+    (setting,) = Comparison(ks=(4,)).run(answer, codes(20)).settings
+    assert {failure.question for failure in setting.failures} == {3}
+
+
+def test_too_many_failures_say_what_is_kept_and_how_to_allow_them(tmp_path: Path) -> None:
+    """Those of other questions have been answered, and need not be asked for again."""
+
+    def answer(prompts: Sequence[str]) -> list[str]:
+        if any(shown(prompt)[0] % 2 for prompt in prompts):
+            raise RuntimeError("refused")
+        return last(prompts)
+
+    journal = Journal(tmp_path / "answers")
+    with pytest.raises(GenerationError, match=r"more than max_failed=0\.1 \(--max-failed\) allows"):
+        Comparison(ks=(4,)).run(answer, codes(20), journal=journal)
+    assert len(journal) > 0
+    with pytest.raises(
+        GenerationError, match=rf"; {len(journal)} of \d+ answers are kept in .*: run again"
+    ):
+        Comparison(ks=(4,)).run(answer, codes(20), journal=journal)
