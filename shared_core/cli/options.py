@@ -9,20 +9,16 @@ from typing import Any, TypeAlias
 
 from shared_core.cli.console import UNNOTICED
 from shared_core.cli.files import check_readable
+from shared_core.evaluation.answers import MEANINGS
 from shared_core.generation.templates import ABSTENTION, PromptTemplate
 from shared_core.json_lines import not_utf8
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What a subcommand is added to; argparse has no public name for it."""
 
-GRADERS_HELP = """\
-graders, from 0 (wrong) to 1 (right):
-  em       an accepted answer stands in what the model says, exactly as written
-  subspan  an accepted answer stands in it, but for case, articles, punctuation
-  exact    it is an accepted answer, but for case, articles, punctuation
-  kw       all keywords stand in it as whole words, in whatever case
-  f1       how many words it shares with the accepted answer that is nearest
-"""
+GRADERS_HELP = "graders, from 0 (wrong) to 1 (right):\n" + "".join(
+    f"  {name:8} {meaning}\n" for name, meaning in MEANINGS.items()
+)
 """Stands below the options of a command that grades; see `shared_core.evaluation.GRADERS`."""
 
 

@@ -123,7 +123,11 @@ class Testing:
         )
 
     def fewest(self, tests: int) -> int:
-        """Return the number of questions below which no order is shown to beat the ranked one."""
+        """Return the number of questions below which no order is shown to beat the ranked one.
+
+        If nothing else is shown: Holm's correction allows for all of the tests (as Bonferroni's
+        does) until one of them, such as of a strategy against the shuffle, is passed.
+        """
         return fewest_questions(self.level / tests)
 
     def _raw(self, outcomes: Outcomes) -> Against:

@@ -15,6 +15,7 @@ from shared_core.comparison.records import (
     StrategyResult,
 )
 from shared_core.comparison.result import ComparisonResult
+from shared_core.evaluation.answers import MEANINGS
 from shared_core.evaluation.significance import PairedComparison
 from shared_core.wording import counted, one_line
 
@@ -150,17 +151,25 @@ def left_out(count: int, total: int, where: str) -> str:
     )
 
 
+def meanings(graders: Sequence[str]) -> str:
+    """Say what those of posrag's own graders mean by right; empty if there are none."""
+    told = [f"{name}: {MEANINGS[name]}" for name in graders if name in MEANINGS]
+    return f"By {'; '.join(told)}. " if told else ""
+
+
 def method_lines(result: ComparisonResult) -> Iterator[str]:
     """Say how the figures came about."""
     asked = counted(len(result.questions), "question")
     yield (
         f"{asked}; graded by {result.graders[0]}, which decides"
         + (f", and by {', '.join(result.graders[1:])}. " if len(result.graders) > 1 else ". ")
+        + meanings(result.graders)
         + f"The outcome of a question under shuffle is the mean over {result.shuffles} random "
         f"orders (seed {result.seed}). Intervals are bootstrap intervals over questions, each by "
         "itself: one that leaves out 0 shows nothing unless its p-value does. p-values are those "
-        "of the paired Wilcoxon signed-rank test, or of the within-question permutation test where "
-        "one side is a mean of several orders, corrected by Holm for "
+        "of the within-question permutation test of the mean, or of the paired Wilcoxon "
+        "signed-rank test where it comes to the same: between two single orders whose outcomes "
+        "change by one size, as right and wrong do. They are corrected by Holm for "
         f"{counted(result.tests, 'comparison')} of this report. Detectable is the difference from "
         f"sequential that so many questions show with a chance of {result.power:.0%} after that "
         "correction. sequential is the ranked order, best first."

@@ -129,7 +129,8 @@ class Verdict:
     Attributes
     ----------
     kind
-        ``"too_few"``: fewer questions than show that any order beats the ranked one.
+        ``"too_few"``: of fewer questions than that takes, no order is shown to differ from the
+        ranked one.
         ``"gain"``: a strategy beats the ranked order, and by more than shuffling does.
         ``"put_best_elsewhere"``: shuffling beats the ranked order, and no strategy by more.
         ``"ranked_order_helps"``: the ranked order beats shuffling, and nothing is shown to beat it.

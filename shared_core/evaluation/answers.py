@@ -143,6 +143,15 @@ GRADERS: dict[str, Grader] = {
     "f1": token_f1,
 }
 
+MEANINGS = {
+    "em": "an accepted answer stands in what the model says, exactly as written",
+    "subspan": "an accepted answer stands in it, but for case, articles, punctuation",
+    "exact": "it is an accepted answer, but for case, articles, punctuation",
+    "kw": "all keywords stand in it as whole words, in whatever case",
+    "f1": "how many words it shares with the accepted answer that is nearest",
+}
+"""What each of the `GRADERS` means by right."""
+
 
 def resolve_grader(grader: str | Grader) -> Grader:
     """Return a grader by its name in `GRADERS`; a callable is returned as it is.

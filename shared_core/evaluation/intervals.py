@@ -170,7 +170,11 @@ def paired_difference_interval(
 ) -> tuple[float, float]:
     """Interval of the mean of ``a - b`` over the same questions; see `bootstrap_interval`.
 
-    The invented questions change by what a change typically is between single orders.
+    The invented questions change by what a change typically is between single orders. Measured at
+    a nominal 95 %, with 10 to 300 questions: 91 to nearly 100 %, and 90 to 93 % where a large
+    difference is about the same on all questions, as of an order that is always right from the
+    mean of ten that seldom are. Nearly all misses then lie on the side of 0, to which the invented
+    questions pull: the interval understates such a difference, and does not overstate it.
 
     Parameters
     ----------

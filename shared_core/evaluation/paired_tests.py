@@ -1,9 +1,16 @@
 """Tests of whether one arrangement beats another on the same questions.
 
-PositionalBias (section 5) takes the paired Wilcoxon signed-rank test. It asks whether differences
-lie evenly about 0. Those of one order from the mean of several do not, even where no order is
-better: if nine answers of ten are right, the mean of ten orders is mostly a little below 1, and
-one order mostly is 1. Against such a mean the outcomes of a question are permuted instead.
+PositionalBias (section 5) takes the paired Wilcoxon signed-rank test for answers that are right or
+wrong. It asks whether the ranks of differences lie evenly about 0; a report speaks of their mean.
+The two are one question where outcomes change by one size. Elsewhere they are not:
+
+- Of graded outcomes, a fifth may gain much and the rest lose a little: better in the mean, worse
+  by ranks.
+- Differences of one order from the mean of several lie unevenly even where no order is better: if
+  nine answers of ten are right, the mean of ten orders is mostly a little below 1, and one order
+  mostly is 1.
+
+So elsewhere the outcomes of a question are permuted, and their mean is compared.
 """
 
 from __future__ import annotations
@@ -26,14 +33,17 @@ _UNITS = 1200
 def paired_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> tuple[Test, float]:
     """Return the test that fits the outcomes of two arrangements, and its p-value.
 
-    The Wilcoxon test where both have one outcome a question, else the permutation test.
+    The Wilcoxon test where both have one outcome a question and all that change do so by one
+    size, as right and wrong do: it is the same as the other there. Else the permutation test.
 
     Raises
     ------
     ValueError
         As either does.
     """
-    if by_order(a).shape[1] == by_order(b).shape[1] == 1:
+    differences = order_differences(a, b)
+    sizes = np.unique(np.abs(differences[differences != 0]))
+    if differences.shape[1] == 1 and sizes.size <= 1:
         return "Wilcoxon signed-rank", wilcoxon_p_value(a, b)
     return "within-question permutation", permutation_p_value(a, b)
 
@@ -44,8 +54,10 @@ def wilcoxon_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     If neither is better, a difference is as likely to be above 0 as to be below. Questions
     without a difference are left out (Wilcoxon's own way with zeros); if none is left the value
     is 1. Differences of one size throughout, as of outcomes of 0 and 1, make the test the sign
-    test, alias McNemar's. Exact for 250 differences, ties or not (their ranks are averaged),
-    and normal with the correction for ties beyond; see `two_sided`.
+    test, alias McNemar's. Of several sizes it is about ranks and not about the mean, which may
+    differ from 0 the other way: `permutation_p_value` is about the mean. Exact for 250
+    differences, ties or not (their ranks are averaged), and normal with the correction for ties
+    beyond; see `two_sided`.
 
     Parameters
     ----------
@@ -87,13 +99,15 @@ def permutation_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     ``c / (S + 1)``, whatever the question. So the sum of the outcomes of `a`, less what it comes
     to on average, is compared with its distribution over all such exchanges (Fisher's
     randomisation test, in strata: Mantel and Haenszel, J. Natl. Cancer Inst. 22, 1959, is its
-    normal approximation for right and wrong). With one outcome on either side, right or wrong, it
-    is McNemar's exact test. Questions whose outcomes are all alike say nothing. The distribution
-    is exact where it is quick, else normal; see `two_sided`.
+    normal approximation for right and wrong). With one outcome on either side it flips the signs
+    of differences; if they are right or wrong, it is McNemar's exact test. Questions whose outcomes
+    are all alike say nothing. The distribution is exact where it is quick, else normal; see
+    `two_sided`.
 
-    What is tested is that orders do not matter at all. Orders that help on some questions as much
-    as they harm on others may be told from that; read the value together with the interval of the
-    difference.
+    What is tested is that orders do not matter at all. With one outcome on either side that is as
+    good as a test of the mean, also where differences are skew; but no test sees rare large ones
+    that a sample lacks. Against several, orders that help on some questions as much as they harm
+    on others may be told from that; read the value together with the interval of the difference.
 
     Parameters
     ----------

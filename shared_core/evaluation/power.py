@@ -105,9 +105,10 @@ def questions_needed(
 
 
 def fewest_questions(alpha: float = 0.05) -> int:
-    """Return the number of changes below which the Wilcoxon test cannot reach `alpha`: 6 at 0.05.
+    """Return the number of changes below which no test of two orders reaches `alpha`: 6 at 0.05.
 
-    Even if every one is for the better, p is ``2 / 2 ** n``.
+    Even if every one is for the better, p is ``2 / 2 ** n``, by Wilcoxon's test and by permutation.
+    It takes fewer against the mean of several orders.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Whether one arrangement beats another on the same questions, and by how much.
 
-PositionalBias (section 5) compares arrangements by the paired Wilcoxon signed-rank test at 0.05.
-`shared_core.evaluation.paired_tests` says where another takes its place.
+PositionalBias (section 5) compares answers that are right or wrong by the paired Wilcoxon
+signed-rank test at 0.05. `shared_core.evaluation.paired_tests` says where another takes its place.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ def compare_paired(
 ) -> dict[str, PairedComparison]:
     """Compare every arrangement with one of them, by name.
 
-    Of arrangements that have one outcome a question, by the Wilcoxon signed-rank test; where one
-    of the two has several, by the permutation test.
+    Of arrangements that have one outcome a question, right or wrong, by the Wilcoxon signed-rank
+    test; of graded outcomes, or where one of the two has several, by the permutation test. Either
+    is about the mean, as the difference and its interval are; see `paired_p_value`.
 
     Parameters
     ----------

@@ -79,6 +79,9 @@ def test_cost_first_then_tables_and_verdict_and_a_report(
     assert (tmp_path / "report/comparison.md").read_text() == to_markdown(result)
     assert {file.suffix for file in (tmp_path / "report").iterdir()} == {".json", ".md", ".html"}
     assert f"p is corrected for {result.tests} comparisons" in out
+    meaning = "em: an accepted answer stands in what the model says, exactly as written"
+    for told in (out, *(file.read_text() for file in (tmp_path / "report").glob("*.[hm]*"))):
+        assert meaning in " ".join(told.split())
 
 
 def test_a_plan_says_what_it_would_cost_and_asks_nothing(

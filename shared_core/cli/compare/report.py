@@ -12,6 +12,7 @@ from shared_core.comparison.markdown import (
     capitalised,
     difference,
     failure_lines,
+    meanings,
     retrieval_line,
     shown,
 )
@@ -80,10 +81,10 @@ def legend(result: ComparisonResult) -> str:
     """Say what the figures of the tables are."""
     return (
         f"{', '.join(result.graders)}: mean over questions, from 0 (all wrong) to 1 (all right). "
-        f"less: difference from, in {result.graders[0]}. In brackets {result.confidence:.0%} "
-        f"intervals; p is corrected for {counted(result.tests, 'comparison')} (Wilcoxon "
-        "signed-rank tests, or within-question permutation tests where one side is a mean of "
-        "several orders)."
+        f"{meanings(result.graders)}less: difference from, in {result.graders[0]}. "
+        f"In brackets {result.confidence:.0%} intervals; p is corrected for {counted(result.tests, 'comparison')} (Wilcoxon "
+        "signed-rank tests of right and wrong, within-question permutation tests where outcomes "
+        "are graded or one side is a mean of several orders)."
     )
 
 

@@ -15,6 +15,9 @@ BAR, STRIP, CELL = 112, 44, 20
 MOST_FIGURES = 12
 """More slots than that are too narrow for figures."""
 
+DEEPEST = 0.5
+"""Opacity of the fullest cell: figures stay readable on it, on light and on dark paper."""
+
 
 def rank_plot(setting: SettingResult, known: int, *, name: str) -> Element:
     """Return how many questions have their best gold passage at each rank.
@@ -101,10 +104,11 @@ def _strip(shares: Sequence[float], most: float, top: int) -> Iterable[Element]:
             "y": top,
             "height": CELL,
         }
-        yield element("rect", {**box, "class": "cell", "fill-opacity": f"{share / most:.3f}"})
+        opacity = f"{DEEPEST * share / most:.3f}"
+        yield element("rect", {**box, "class": "cell", "fill-opacity": opacity})
         if len(shares) <= MOST_FIGURES and share >= 0.005:
-            kind = "tick strong" if share / most > 0.65 else "tick share"
-            yield text_at(f"{width * (slot + 0.5):.2f}%", top + 14, kind, f"{100 * share:.0f}")
+            figure = f"{100 * share:.0f}"
+            yield text_at(f"{width * (slot + 0.5):.2f}%", top + 14, "tick share", figure)
 
 
 def _slots(k: int) -> list[str]:

@@ -138,16 +138,19 @@ def _against(strategy: StrategyResult, baseline: str) -> list[Cell]:
 
 
 def _order(setting: SettingResult, strategy: StrategyResult) -> str:
-    """Return the ranks in the order of their slots, if they are the same for all questions."""
-    orders = {
-        order
-        for passages, by_question in zip(setting.passages, strategy.orders, strict=True)
-        for order in by_question
-        if len(passages) == setting.k
-    }
-    if len(orders) != 1:
+    """Return the ranks in the order of their slots, if one number of passages has one order.
+
+    That of the most passages there are: of spans, or where little was found, fewer than k.
+    """
+    orders: dict[int, set[tuple[int, ...]]] = {}
+    for passages, by_question in zip(setting.passages, strategy.orders, strict=True):
+        if passages:
+            orders.setdefault(len(passages), set()).update(by_question)
+    if not orders:
+        return NOT_AVAILABLE
+    if any(len(each) > 1 for each in orders.values()):
         return "differ"
-    ranks = [str(rank + 1) for rank in orders.pop()]
+    ranks = [str(rank + 1) for rank in orders[max(orders)].pop()]
     if len(ranks) > _LONGEST_ORDER:
         ranks[_LONGEST_ORDER // 2 : -_LONGEST_ORDER // 2] = ["…"]
     return " ".join(ranks)

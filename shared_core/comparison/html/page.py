@@ -150,9 +150,10 @@ def _plots(result: ComparisonResult, setting: SettingResult, number: int) -> Ite
     if known:
         plot = rank_plot(setting, known, name=f"ranks-{number}")
         yield _figure("Best gold passage by rank", "questions", plot)
-    if any(rank is not None for rank in setting.gold_ranks):
+    if found := sum(rank is not None for rank in setting.gold_ranks):
         plot = slot_plot(setting, name=f"slots-{number}")
-        yield _figure("Best gold passage by slot", "% of questions", plot)
+        note = f"% of the {counted(found, 'question')} whose gold was found"
+        yield _figure("Best gold passage by slot", note, plot)
 
 
 def _left_out(result: ComparisonResult, setting: SettingResult) -> Iterator[Element]:

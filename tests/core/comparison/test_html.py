@@ -235,6 +235,38 @@ def test_without_gold_there_are_no_plots_of_gold() -> None:
     assert "no question names its gold passages" in " ".join(page.texts["p"])
 
 
+def test_shares_by_slot_are_said_to_be_of_the_questions_whose_gold_was_found() -> None:
+    """Of k=3 the fourth passage is not among them; of k=4 it is, in all that were answered."""
+    captions = " ".join(Page(to_html(compared(codes(20, gold=3), ks=(3, 4)))).texts["figcaption"])
+    assert captions.count("% of the") == 1
+    assert "Best gold passage by slot % of the 16 questions whose gold was found" in captions
+
+
+def test_orders_of_fewer_passages_than_k_are_told() -> None:
+    """Of the longest there are, as of spans, which are fewer; and of none nothing is said."""
+    result = ordinary()
+    setting = result.settings[1]
+    (inverse,) = (each for each in setting.strategies if each.name == "inverse")
+    shorter = {
+        "3 2 1": [(2, 1, 0), (1, 0)] * 12,
+        "2 1": [(1, 0)] * 24,
+        "differ": [(2, 1, 0), (1, 0), (0, 1)] * 8,
+        "n/a": [()] * 24,
+    }
+    for told, orders in shorter.items():
+        changed = replace(
+            setting,
+            k=5,
+            passages=tuple(tuple("abc"[: len(order)]) for order in orders),
+            gold_ranks=(None,) * 24,
+            strategies=(replace(inverse, orders=tuple((order,) for order in orders)),),
+        )
+        page = Page(to_html(replace(result, settings=(changed,))))
+        (row,) = (cell for cell in page.tags if cell.attributes.get("class") == "order")
+        assert row.name == "td"
+        assert [text for text in page.texts["td"] if text in shorter] == [told]
+
+
 def test_gold_that_is_never_found_has_a_bar_and_no_slots() -> None:
     """All questions are in the bar for none."""
     result = compared(codes(20, gold=3), ks=(3, 4))

@@ -10,10 +10,12 @@ pytest.importorskip("scipy")
 
 from scipy import stats
 
+from shared_core.comparison.basis import VerdictBasis
 from shared_core.comparison.records import Verdict
-from shared_core.comparison.verdict import VerdictBasis, overall_verdict, setting_verdict
+from shared_core.comparison.verdict import overall_verdict, setting_verdict
 from shared_core.evaluation import PairedComparison
 from tests.core.comparison.simulated import Truth, alarmed, covered, shares
+from tests.core.comparison.simulated import testing_with as judged_with
 
 
 def shown(difference: float, *, p: float = 0.001) -> PairedComparison:
@@ -131,6 +133,45 @@ def test_a_shuffle_that_beats_the_ranked_order_by_most_is_the_news(
     )
 
 
+def elsewhere(**others: PairedComparison) -> str:
+    """Return what is said of the strategies where shuffling beats the ranked order."""
+    found = setting_verdict(basis({"shuffle": shown(0.4), **others}))
+    assert found.kind == "put_best_elsewhere"
+    first, _, rest = found.text.partition("; ")
+    assert first == "do not keep the ranked order: it is worse than shuffling by 0.40 [0.38, 0.42]"
+    return rest
+
+
+def test_where_no_strategy_does_better_than_a_bad_ranked_order_none_is_called_best() -> None:
+    """Neither one that ties with it, nor one that is shown to lose."""
+    none = "no strategy comes out better than the ranked order"
+    assert elsewhere(inverse=nothing(), u=nothing(-0.02)) == none
+    assert elsewhere(inverse=shown(-0.35)) == f"{none}; inverse loses 0.35 [0.33, 0.37]"
+
+
+def test_all_that_tie_come_out_best_and_what_loses_beside_them_is_named() -> None:
+    """And of which of them it is not shown, if not of all."""
+    tied = "of the strategies inverse and u come out best (+0.05 from the ranked order"
+    assert elsewhere(inverse=shown(0.05), u=shown(0.05)) == f"{tied})"
+    assert elsewhere(inverse=nothing(0.05), u=nothing(0.05)) == f"{tied}, though that is not shown)"
+    assert elsewhere(inverse=shown(0.05), u=nothing(0.05), v=shown(-0.1)) == (
+        f"{tied}, though that is not shown of u); v loses 0.10 [0.08, 0.12]"
+    )
+
+
+def test_what_is_shown_is_not_rounded_to_nothing() -> None:
+    """15 of 4,000 questions; and a bound close to 0."""
+    small = replace(shown(0.00375), interval=(0.0019, 0.0056))
+    found = setting_verdict(basis({"shuffle": nothing(), "u": small}, {"u": small}))
+    assert found.text == (
+        "use u: it gains 0.004 [0.002, 0.006] over the ranked order and 0.004 [0.002, 0.006] over "
+        "shuffling"
+    )
+    lost = replace(shown(-0.012), interval=(-0.02, -0.0004))
+    found = setting_verdict(basis({"shuffle": nothing(), "u": lost}))
+    assert found.text.endswith("; u loses 0.0120 [0.0004, 0.0200]")
+
+
 def test_a_gain_beyond_that_of_the_shuffle_is_a_gain() -> None:
     """The counterpart."""
     found = setting_verdict(basis({"shuffle": shown(0.08), "inverse": shown(0.15)}))
@@ -149,11 +190,27 @@ def test_a_ranked_order_that_beats_the_shuffle_is_worth_keeping() -> None:
 
 
 def test_too_few_questions_bear_no_verdict_of_gain() -> None:
-    """Whatever the differences look like."""
-    found = setting_verdict(basis({"shuffle": nothing(), "u_shape": shown(0.9)}, n=8))
-    assert found.kind == "too_few"
+    """Whatever the differences look like, and whatever is shown of the shuffle alone."""
+    for over_shuffle in (nothing(), shown(0.9)):
+        figures = basis({"shuffle": nothing(), "u_shape": nothing(0.9)}, {"u_shape": over_shuffle})
+        found = setting_verdict(replace(figures, n=8))
+        assert found.kind == "too_few"
     assert "too few questions to tell: 8, where a verdict takes 9; keep" in found.text
     assert "it takes about 480 questions" in found.text
+
+
+@pytest.mark.parametrize(("n", "kind"), [(6, "too_few"), (7, "gain"), (8, "gain")])
+def test_questions_are_enough_where_something_is_shown_of_them(n: int, kind: str) -> None:
+    """Gains over the shuffle are shown first, and Holm's correction asks less of the rest."""
+    testing = judged_with(0, resamples=500)
+    wrong, right = [[0.0]] * n, [[1.0]] * n
+    outcomes = {"sequential": wrong, "shuffle": [[0.0] * 3] * n, "inverse": right, "u": right}
+    (against,), tests = testing.compare([outcomes])
+    figures = replace(
+        basis({"shuffle": nothing()}, n=n), against=against, fewest=testing.fewest(tests)
+    )
+    assert figures.fewest == 8
+    assert setting_verdict(figures).kind == kind
 
 
 @pytest.mark.parametrize("n", [4, 100])
@@ -231,6 +288,31 @@ def test_a_gain_in_one_setting_is_told_with_its_place() -> None:
     )
     assert (found.kind, found.strategy) == ("gain", "u_shape")
     assert "(dense, k=6); nothing of the kind is shown in 2 other settings" in found.text
+
+
+def test_what_a_gain_in_one_setting_costs_in_others_is_told() -> None:
+    """As far as it is shown; once, and of the strategy that is to be used."""
+    gain = basis({"shuffle": nothing(), "inverse": shown(0.3), "u": nothing()})
+    loss = basis({"shuffle": nothing(), "inverse": shown(-0.4), "u": shown(-0.2)})
+    found = overall(gain, loss, gain, basis({"shuffle": nothing(), "inverse": nothing(-0.3)}), loss)
+    assert (found.kind, found.strategy) == ("gain", "inverse")
+    use = "use inverse: it gains 0.30 [0.28, 0.32] over the ranked order, though it is not shown to"
+    assert found.text == (
+        f"{use} beat shuffling (dense, k=5); {use} beat shuffling (dense, k=7); but inverse loses "
+        "0.40 [0.38, 0.42] (dense, k=6) and 0.40 [0.38, 0.42] (dense, k=9); nothing of the kind is "
+        "shown in 3 other settings"
+    )
+
+
+def test_a_ranked_order_that_is_bad_in_one_setting_and_good_in_another_is_told() -> None:
+    """Or else the report would say to give it up, and nothing else."""
+    found = overall(basis({"shuffle": shown(0.3)}), basis({"shuffle": shown(-0.2)}))
+    assert found.kind == "put_best_elsewhere"
+    assert found.text == (
+        "do not keep the ranked order: it is worse than shuffling by 0.30 [0.28, 0.32] "
+        "(dense, k=5); but the ranked order beats shuffling by 0.20 [0.18, 0.22] (dense, k=6); "
+        "nothing of the kind is shown in 1 other setting"
+    )
 
 
 def test_the_same_in_many_settings_is_said_once() -> None:

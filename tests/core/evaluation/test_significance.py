@@ -24,6 +24,7 @@ from shared_core.evaluation import (
     wilcoxon_p_value,
 )
 from shared_core.evaluation.changes import order_differences
+from shared_core.evaluation.paired_tests import paired_p_value
 
 Outcomes = npt.NDArray[np.float64]
 RUNS = 200
@@ -147,6 +148,62 @@ def test_thousands_of_graded_questions_take_the_normal_distribution() -> None:
         assert found == pytest.approx(2 * stats.norm.sf(abs(z)), rel=tolerance)
 
 
+def skewed(
+    rng: np.random.Generator, n: int, *, rare: float, gain: float, loss: float
+) -> tuple[Outcomes, Outcomes]:
+    """Graded outcomes of two arrangements: a rare share gains much, the rest loses a little."""
+    differences = np.where(rng.random(n) < rare, gain, -loss)
+    return 0.5 + differences / 2, 0.5 - differences / 2
+
+
+def test_graded_outcomes_are_tested_for_what_is_said_of_them_their_mean() -> None:
+    """Better in the mean, worse by ranks: a p-value of the ranks would speak against the gain."""
+    gains = np.array([0.95] * 40 + [0.46] * 160)
+    ranked = np.full(200, 0.5)
+    assert stats.wilcoxon(gains - ranked, alternative="less").pvalue < 0.01
+    test, p_value = paired_p_value(gains, ranked)
+    assert test == "within-question permutation"
+    assert p_value == permutation_p_value(gains, ranked)
+    found = compare_paired({"gains": gains, "ranked": ranked}, "ranked")["gains"]
+    assert (found.test, found.p_value) == (test, p_value)
+
+
+@pytest.mark.parametrize("size", [1.0, 0.3])
+def test_of_changes_of_one_size_ranks_and_mean_are_one(size: float) -> None:
+    """Wilcoxon's test is named there, and its value is that of the permutation."""
+    rng = np.random.default_rng(17)
+    a, b = size * right_or_wrong(rng, strategies=2, n=80)
+    test, p_value = paired_p_value(a, b)
+    assert test == "Wilcoxon signed-rank"
+    assert p_value == wilcoxon_p_value(a, b) == pytest.approx(permutation_p_value(a, b))
+    assert paired_p_value(a, a) == ("Wilcoxon signed-rank", 1.0)
+
+
+def test_a_mean_of_0_of_skew_differences_raises_few_alarms() -> None:
+    """By ranks nearly every run of these would be one."""
+    rng = np.random.default_rng(18)
+    p_values = [
+        paired_p_value(*skewed(rng, 300, rare=0.1, gain=0.45, loss=0.05)) for _ in range(RUNS)
+    ]
+    assert sum(p_value <= 0.05 for _, p_value in p_values) <= TOLERATED
+
+
+@pytest.mark.parametrize(("rare", "gain", "loss"), [(0.2, 0.6, 0.1), (0.15, 0.5, 0.03)])
+def test_the_questions_needed_show_a_skew_gain_as_often_as_said(
+    rare: float, gain: float, loss: float
+) -> None:
+    """By ranks it would hardly ever be shown, and often the contrary."""
+    rng = np.random.default_rng(19)
+    mean = rare * gain - (1 - rare) * loss
+    so_far = np.subtract(*skewed(rng, 4000, rare=rare, gain=gain, loss=loss))
+    needed = questions_needed(so_far, mean)
+    found = 0
+    for _ in range(RUNS):
+        a, b = skewed(rng, needed, rare=rare, gain=gain, loss=loss)
+        found += paired_p_value(a, b)[1] <= 0.05 and a.mean() > b.mean()
+    assert 0.72 <= found / RUNS <= 0.92
+
+
 @pytest.mark.parametrize("shuffles", [3, 10])
 @pytest.mark.parametrize("noise", ["right_or_wrong", "graded"])
 def test_one_order_of_many_alike_raises_few_alarms(noise: str, shuffles: int) -> None:
@@ -194,7 +251,7 @@ def test_on_noise_there_are_few_false_alarms(noise: type, n: int) -> None:
     """One arrangement against one: at most 5%, give or take what 200 runs let one see."""
     rng = np.random.default_rng(1)
     alarms = sum(
-        wilcoxon_p_value(*noise(rng, strategies=2, n=n)) <= 0.05  # type: ignore[call-arg]
+        paired_p_value(*noise(rng, strategies=2, n=n))[1] <= 0.05  # type: ignore[call-arg]
         for _ in range(RUNS)
     )
     assert alarms <= TOLERATED
@@ -233,7 +290,7 @@ def test_graded_differences_at_the_detectable_effect_are_found_as_often_as_said(
     rng = np.random.default_rng(4)
     effect = minimum_detectable_effect(rng.normal(0, 0.2, 4000).clip(-1, 1), n=120)
     found = sum(
-        wilcoxon_p_value(rng.normal(effect, 0.2, 120), np.zeros(120)) <= 0.05 for _ in range(1000)
+        paired_p_value(rng.normal(effect, 0.2, 120), np.zeros(120))[1] <= 0.05 for _ in range(1000)
     )
     assert 0.74 <= found / 1000 <= 0.85
 
@@ -272,7 +329,7 @@ def test_a_few_graded_changes_do_not_make_tiny_differences_detectable(n: int, sh
     for effect in stated:
         a, b = changed(rng, n, share, effect)
         lower, _ = paired_difference_interval(a, b, resamples=200)
-        found += wilcoxon_p_value(a, b) <= 0.05 and lower > 0
+        found += paired_p_value(a, b)[1] <= 0.05 and lower > 0
     assert found / len(stated) >= 0.72
 
 
