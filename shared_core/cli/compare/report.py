@@ -82,9 +82,10 @@ def legend(result: ComparisonResult) -> str:
     return (
         f"{', '.join(result.graders)}: mean over questions, from 0 (all wrong) to 1 (all right). "
         f"{meanings(result.graders)}less: difference from, in {result.graders[0]}. "
-        f"In brackets {result.confidence:.0%} intervals; p is corrected for {counted(result.tests, 'comparison')} (Wilcoxon "
-        "signed-rank tests of right and wrong, within-question permutation tests where outcomes "
-        "are graded or one side is a mean of several orders)."
+        f"In brackets {result.confidence:.0%} intervals; p is corrected for "
+        f"{counted(result.tests, 'comparison')} (Wilcoxon signed-rank tests of right and wrong, "
+        "within-question permutation tests where outcomes are graded or one side is a mean of "
+        "several orders)."
     )
 
 
