@@ -152,7 +152,7 @@ def _plots(result: ComparisonResult, setting: SettingResult, number: int) -> Ite
         yield _figure("Best gold passage by rank", "questions", plot)
     if found := sum(rank is not None for rank in setting.gold_ranks):
         plot = slot_plot(setting, name=f"slots-{number}")
-        note = f"% of the {counted(found, 'question')} whose gold was found"
+        note = f"% of {found:,} found"
         yield _figure("Best gold passage by slot", note, plot)
 
 
