@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -15,6 +16,7 @@ SAID = {
     "03_neighbour_spans": "100% of the steps",
     "04_retrieve_or_not": "of 18 questions about the corpus",
 }
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
@@ -27,13 +29,15 @@ def printed(notebook: nbformat.NotebookNode) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
 def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In its own folder, with a home of its own; every cell that printed prints again."""
+    """In its own folder, with a home of its own; what it printed it prints again."""
     monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path))
     notebook = nbformat.read(path, as_version=4)
     stored = printed(notebook)
     NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(FOLDER)}}).execute()
     again = printed(notebook)
-    assert len(again.splitlines()) == len(stored.splitlines())
+    assert NUMBER.sub("#", again) == NUMBER.sub("#", stored)
+    numbers, before = ([*map(float, NUMBER.findall(text))] for text in (again, stored))
+    assert numbers == pytest.approx(before, rel=0.02, abs=0.02)
     assert SAID[path.stem] in again
 
 
