@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared_core.attention.scores import LayerSet, layer_halves
+from shared_core.errors import GenerationError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +44,19 @@ def layer_sets(config: Any) -> dict[LayerSet, Layers]:
     ----------
     config
         Configuration of the model, a ``PretrainedConfig``.
+
+    Raises
+    ------
+    GenerationError
+        If its layers attend to something else than tokens.
     """
     text = config.get_text_config()
+    compressed = {kind for kind in getattr(text, "layer_types", None) or () if "compressed" in kind}
+    if compressed:
+        raise GenerationError(
+            f"{text.model_type} has layers of {', '.join(sorted(compressed))}, whose rows are not "
+            "read: their keys stand for several tokens each; use another model"
+        )
     everything = range(text.num_hidden_layers)
     lower, upper = layer_halves(len(everything))
     return {

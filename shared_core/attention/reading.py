@@ -215,9 +215,7 @@ def _answers(
     wanted: Collection[Recorded],
 ) -> list[AnswerAttention]:
     with _tapped(model, prompts, questions, wanted) as (tap, rows):
-        # A static cache has no room for the last token, and may be compiled around the tap. Chunks
-        # of a prompt go by without the tap's hook in transformers 4.
-        found = model.continued(prompts, max_new_tokens, one_pass=True)
+        found = model.continued(prompts, max_new_tokens, keep_cache=True)
         rows.last = found.output.sequences.shape[1] - 1
         read_last(model.model, found.mask, found.output)
     return _found(model, tap, prompts, found.answers, wanted)

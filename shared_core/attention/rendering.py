@@ -26,10 +26,7 @@ from shared_core.arrays import Rows
 from shared_core.attention.scores import TokenSpan
 from shared_core.attention.sentences import CharSpan
 from shared_core.generation.templates import PromptTemplate
-from shared_core.generation.tokens import PromptEncoder
-
-_MARK = "\ue000message\ue001"
-"""Stands for the message in a rendering that only shows where the message goes."""
+from shared_core.generation.tokens import MESSAGE, PromptEncoder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,8 +207,8 @@ def _as_read(encoder: PromptEncoder, prompt: str) -> tuple[str, int, CharSpan]:
     if not encoder.chat:
         return prompt, 0, (0, len(prompt))
     name = type(encoder.tokenizer).__name__
-    before, mark, after = encoder.render(_MARK).partition(_MARK)
-    if not mark or _MARK in after:
+    before, mark, after = encoder.render(MESSAGE).partition(MESSAGE)
+    if not mark or MESSAGE in after:
         raise ValueError(
             f"the chat template of {name} does not show the message once, so its documents cannot "
             "be found; render the prompt yourself and give chat=False"

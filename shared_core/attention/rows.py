@@ -25,8 +25,8 @@ class LayerCall:
     query
         Shape (batch, heads, queries, head size), behind the rotary embedding.
     key
-        Shape (batch, key heads, keys, head size); the layer's cache is in it. The heads are a
-        multiple of the key heads, and those that share one stand next to each other.
+        float32, shape (batch, key heads, keys, head size); the layer's cache is in it. The heads
+        are a multiple of the key heads, and those that share one stand next to each other.
     mask
         Added to the logits or True where a key is seen, shape (batch or 1, heads or 1, queries,
         keys or more); or True where a token is no padding, shape (batch, tokens); or none.
@@ -74,7 +74,8 @@ class LayerCall:
         scaling, causal = call.get("scaling"), call.get("is_causal")
         return cls(
             query=query,
-            key=call["key"],
+            # once for all rows: products of large keys are infinite in half precision
+            key=call["key"].float(),
             mask=mask,
             scaling=float(query.shape[-1]) ** -0.5 if scaling is None else scaling,
             softcap=call.get("softcap"),
@@ -93,8 +94,8 @@ class LayerCall:
     def logits(self, at: Tensor, start: int) -> Tensor:
         """Return what some rows are the softmax of: ``z_ij^h``.
 
-        They are rounded to the precision of the queries, as eager attention does; all that
-        follows is in float32.
+        All is in float32, as within SDPA; eager attention rounds them to the precision of the
+        queries.
 
         Parameters
         ----------
@@ -110,10 +111,10 @@ class LayerCall:
             keys + 1).
         """
         torch: Any = require("torch", extra="models")
-        logits = self._dot_products(at) * self.scaling
+        logits = self._dot_products(at)
         if self.softcap is not None:
             logits = torch.tanh(logits / self.softcap) * self.softcap
-        logits = self._masked(logits.float(), at, start)
+        logits = self._masked(logits, at, start)
         if self.sinks is not None:
             sinks = self.sinks.float().reshape(1, -1, 1, 1)
             sinks = sinks.expand(logits.shape[0], -1, logits.shape[2], 1)
@@ -121,9 +122,10 @@ class LayerCall:
         return logits
 
     def _dot_products(self, at: Tensor) -> Tensor:
-        """Return q.k, shape (batch, heads, rows, keys), with no key copied for its heads."""
+        """Return scaled q.k, shape (batch, heads, rows, keys), with no key copied for its heads."""
         every = len(at) == self.query.shape[2]
         query = self.query if every else self.query.index_select(2, at)
+        query = query.float() * self.scaling
         batch, heads, rows, size = query.shape
         shared = query.reshape(batch, self.key.shape[1], -1, size)
         return (shared @ self.key.transpose(2, 3)).reshape(batch, heads, rows, -1)

@@ -85,7 +85,7 @@ class RowSums:
             1 + max((max(chosen, default=-1) for chosen in layers.values()), default=-1)
         )
         belongs = [[layer in chosen for layer in everything] for chosen in layers.values()]
-        self._belongs = torch.tensor(belongs, dtype=torch.float32, device=device)
+        self._belongs = torch.tensor(belongs, dtype=torch.bool, device=device)
         self._start = 0
         self._at: Tensor | None = None
         self._marks: Tensor | None = None
@@ -143,8 +143,9 @@ class RowSums:
             layers = [layer for layer, _ in waiting]
             logits = torch.stack([each for _, each in waiting])
             weights = torch.softmax(logits, dim=-1).mean(dim=2)[..., : alike.kept]
-            belongs = self._belongs[:, layers]
-            by_set = torch.tensordot(belongs, weights.to(belongs.device), dims=1)
+            belongs = self._belongs[:, layers, None, None, None]
+            # no products with 0: what is not a number in one layer is nothing to the other sets
+            by_set = torch.where(belongs, weights.to(belongs.device), 0.0).sum(1)
             assert self._marks is not None
             columns = slice(alike.first, alike.first + alike.kept)
             self._sums[..., columns] += self._marks[..., alike.begin : alike.end] @ by_set

@@ -70,6 +70,7 @@ class AttentionTap:
         self._shown = 0
         self._asked = False
         self._met: set[int] = set()
+        self._heard: set[int] = set()
 
     def scores(self, group: str, layers: str) -> Scores:
         """Return the mean attention of a group's rows to each token (eq. 1); higher is more.
@@ -96,7 +97,7 @@ class AttentionTap:
         """
         met = self._met.intersection(self._layers[layers])
         if self._sums is None or not met:
-            raise untapped(self._name)
+            raise self._unmet()
         rows = np.maximum(self.counts[group], 1)[:, None]
         torch: Any = require("torch", extra="models")
         with torch.inference_mode():
@@ -115,7 +116,7 @@ class AttentionTap:
             If rows were asked for in the pass before, and none came.
         """
         if self._asked and not self._met:
-            raise untapped(self._name)
+            raise self._unmet()
         batch, new = tokens.shape
         if self._sums is None:
             self.counts = {group: np.zeros(batch, np.intp) for group in self._rows.groups}
@@ -146,11 +147,24 @@ class AttentionTap:
             If the rows of such a call are not read.
         """
         layer = self._index.get(call["module"])
-        if self._sums is None or layer not in self._now:
+        if self._sums is None or layer is None:
             return
-        self._now.remove(layer)
-        self._sums.add(layer, LayerCall.of(call))
-        self._met.add(layer)
+        self._heard.add(layer)
+        if layer in self._now:
+            self._now.remove(layer)
+            self._sums.add(layer, LayerCall.of(call))
+            self._met.add(layer)
+
+    def _unmet(self) -> GenerationError:
+        """Return the error of layer sets without attention, or of a model that has none."""
+        without = [name for name, chosen in self._layers.items() if self._heard.isdisjoint(chosen)]
+        if not self._heard or not without:
+            return untapped(self._name)
+        return GenerationError(
+            f"of {self._name}, whose layers differ in kind, only {sorted(self._heard)} have "
+            f"attention: none of the layer set {', '.join(without)}, which is to be read; use "
+            "another model, or what does not read that set"
+        )
 
 
 @contextmanager

@@ -91,7 +91,8 @@ class TwoRound:
         Raises
         ------
         ValueError
-            If a document is blank, or a prompt is longer than the model's context.
+            If a document is blank, a question is where the estimator reads its tokens, or a
+            prompt is longer than the model's context.
         GenerationError
             If the model's attention cannot be read.
         """
@@ -101,6 +102,12 @@ class TwoRound:
         """Answer in one round, and tell the order that the second would have."""
         prompts = [self._rendered(model, case) for case in cases]
         spans = [prompt.question for prompt in prompts] if self._reads_question else None
+        for case, (start, end) in zip(cases, spans or (), strict=False):
+            if start == end or not case.question.strip():
+                raise ValueError(
+                    f"estimator {self.estimator!r} reads what the question's tokens attend to, but "
+                    f"the question is {case.question!r}; give one, or take another estimator"
+                )
         readings = answer_with_attention(
             model, [prompt.ids for prompt in prompts], query_spans=spans, wanted=self._wanted
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import copy
 import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from shared_core._extras import require
 from shared_core.checking import check_count
+from shared_core.generation.context import context_length
+from shared_core.generation.identity import identity_of
 from shared_core.generation.loading import load_causal_model, name_of
+from shared_core.generation.local_identity import reading_of, settings_of, weights_of
 from shared_core.generation.tokens import PromptEncoder, batches, left_padded
+from shared_core.generation.unwrapping import unwrapped
 from shared_core.lazy import cached_property
 
 if TYPE_CHECKING:
@@ -21,35 +25,19 @@ if TYPE_CHECKING:
 
 Chat = Literal["auto"] | bool
 
-_SAMPLED = 64
-"""Values of each weight that go into the model's identity."""
-
-GREEDY: dict[str, Any] = {
-    "do_sample": False,
-    "num_beams": 1,
-    # penalties would count the padding, and an answer would depend on its neighbours in the batch
-    "repetition_penalty": 1.0,
-    "no_repeat_ngram_size": 0,
-    # what a checkpoint recommends for sampling; transformers 4 warns about it
-    "temperature": None,
-    "top_p": None,
-    "top_k": None,
-    # a checkpoint's own length, which transformers warns about beside max_new_tokens
-    "max_length": None,
-}
-
-_ONE_PASS: dict[str, Any] = {"cache_implementation": "dynamic", "prefill_chunk_size": None}
-
 
 class HuggingFaceModel:
     """A causal language model that answers greedily and tells how probable an answer is.
 
-    The model, its generation settings and the tokenizer are used and left as they are.
+    The model, its generation settings and the tokenizer are used and left as they are. Of those
+    settings only the tokens that end an answer count: what a checkpoint recommends beside them
+    (sampling, penalties, lengths, a kind of cache) is left out.
 
     Parameters
     ----------
     model
-        A loaded ``PreTrainedModel`` with a language-model head.
+        A loaded ``PreTrainedModel`` with a language-model head. What is wrapped around it, as by
+        ``torch.compile`` or PEFT, is left out (`unwrapped`).
     tokenizer
         Its tokenizer. Without a padding token the end-of-text token pads.
     name
@@ -65,8 +53,9 @@ class HuggingFaceModel:
     Raises
     ------
     ValueError
-        If a number is out of range, `chat` is True and the tokenizer has no template, or the
-        model is an encoder-decoder.
+        If a number is out of range, `chat` is True and the tokenizer has no template, the
+        template does not show the message, or the model is an encoder-decoder or none of
+        transformers.
     """
 
     concurrency = 1
@@ -83,27 +72,30 @@ class HuggingFaceModel:
     ) -> None:
         self.max_new_tokens = check_count(max_new_tokens, "max_new_tokens")
         self.batch_size = check_count(batch_size, "batch_size")
-        if model.config.is_encoder_decoder:
-            raise ValueError(f"{type(model).__name__} is an encoder-decoder; give a causal model")
-        self.model = model
+        self.model = unwrapped(model)
+        if self.model.config.is_encoder_decoder:
+            kind = type(self.model).__name__
+            raise ValueError(f"{kind} is an encoder-decoder; give a causal model")
         self.tokenizer = tokenizer
-        self.name = name if name is not None else name_of(model)
+        self.name = name if name is not None else name_of(self.model)
         self.encoder = PromptEncoder(tokenizer=tokenizer, chat=_has_chat(tokenizer, chat))
 
     @cached_property
     def identity(self) -> str:
-        """What tells this model's answers from another's: name, weights, chat template, length.
+        """What tells this model's answers from another's, beside its name.
 
-        A model that was trained on under the same name is another one. Of each weight the first
-        values stand for all.
+        Weights, settings of the layers, tokenizer, chat template, end tokens and length. A model
+        that was trained on under the same name is another one. Of each weight the first values
+        stand for all.
         """
         template = self.tokenizer.chat_template if self.encoder.chat else ""
-        settings = f"{self.max_new_tokens} {template} {len(self.tokenizer)}"
-        digest = hashlib.sha256(settings.encode())
-        for key, weight in self.model.state_dict().items():
-            first = weight.flatten()[:_SAMPLED].float().cpu().numpy()
-            digest.update(f"{key} {tuple(weight.shape)}".encode() + first.tobytes())
-        return f"{self.name} {digest.hexdigest()[:16]}"
+        return identity_of(
+            self.name,
+            f"{self.max_new_tokens} {sorted(self.end_tokens())} {template}",
+            reading_of(self.tokenizer),
+            settings_of(self.model.config),
+            weights_of(self.model),
+        )
 
     @classmethod
     def from_pretrained(
@@ -146,8 +138,7 @@ class HuggingFaceModel:
         ValueError
             If a prompt has no tokens, or more than the context leaves beside the answer.
         """
-        rows = self.encoder.encode(prompts)
-        self.check_room(rows, room=[self.max_new_tokens] * len(rows))
+        rows = self._rows(prompts)
         answers = [""] * len(rows)
         with evaluating(self.model):
             for batch in batches([len(row) for row in rows], self.batch_size):
@@ -171,8 +162,7 @@ class HuggingFaceModel:
             If the two differ in number, a prompt or continuation has no tokens, or the two
             together have more than the context holds.
         """
-        pairs = self.encoder.encode_pairs(prompts, continuations)
-        self.check_room([head for head, _ in pairs], room=[len(tail) for _, tail in pairs])
+        pairs = self._pairs(prompts, continuations)
         rows = [head + tail for head, tail in pairs]
         scores: list[list[float]] = [[] for _ in rows]
         with evaluating(self.model):
@@ -183,13 +173,34 @@ class HuggingFaceModel:
                     scores[index] = _log_probabilities(row, pairs[index][1])
         return scores
 
+    def check_prompts(
+        self, prompts: Sequence[str], continuations: Sequence[str] | None = None
+    ) -> None:
+        """Raise ValueError where `generate`, or `log_probabilities`, would; nothing is asked."""
+        if continuations is None:
+            self._rows(prompts)
+        else:
+            self._pairs(prompts, continuations)
+
+    def _rows(self, prompts: Sequence[str]) -> list[list[int]]:
+        rows = self.encoder.encode(prompts)
+        self.check_room(rows, room=[self.max_new_tokens] * len(rows))
+        return rows
+
+    def _pairs(
+        self, prompts: Sequence[str], continuations: Sequence[str]
+    ) -> list[tuple[list[int], list[int]]]:
+        pairs = self.encoder.encode_pairs(prompts, continuations)
+        self.check_room([head for head, _ in pairs], room=[len(tail) for _, tail in pairs])
+        return pairs
+
     def count_tokens(self, text: str) -> int:
         """Tokens that the model reads when `text` is its prompt, template and special ones too."""
         return len(self.encoder.encode([text])[0])
 
     def check_room(self, heads: Sequence[Sequence[int]], *, room: Sequence[int]) -> None:
         """Raise ValueError if a prompt is empty, or leaves less than `room` in the context."""
-        limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        limit = context_length(self.model.config)
         for index, (head, behind) in enumerate(zip(heads, room, strict=True)):
             if not head:
                 raise ValueError(f"prompt {index} is empty: nothing for {self.name} to go on from")
@@ -200,7 +211,7 @@ class HuggingFaceModel:
                 )
 
     def continued(
-        self, rows: Sequence[Sequence[int]], max_new_tokens: int, *, one_pass: bool = False
+        self, rows: Sequence[Sequence[int]], max_new_tokens: int, *, keep_cache: bool = False
     ) -> Continued:
         """Continue rows of token ids greedily, in one batch; to be called while `evaluating`.
 
@@ -210,25 +221,28 @@ class HuggingFaceModel:
             Prompts.
         max_new_tokens
             Most tokens of an answer.
-        one_pass
-            Read the prompts in one pass, into a cache that has room for more, whatever the
-            checkpoint says, and return the cache, too.
+        keep_cache
+            Return the cache, too. It has room for more.
         """
+        package: Any = require("transformers", extra="models")
         ends = self.end_tokens()
         pad = self.padding(ends)
         inputs = left_padded(rows, pad=pad, device=self.model.device)
-        output = self.model.generate(
-            **inputs,
-            **GREEDY,
+        settings = package.GenerationConfig(
+            do_sample=False,
+            num_beams=1,
             max_new_tokens=max_new_tokens,
             eos_token_id=ends or None,
             pad_token_id=pad,
             # with a cache that is read, and in every other batch would still be there in the next
-            return_dict_in_generate=one_pass,
-            **(_ONE_PASS if one_pass else {}),
+            return_dict_in_generate=keep_cache,
         )
+        # `generate` takes what is not said from the model's own settings: here it has none
+        plain = copy.copy(self.model)
+        plain.generation_config = package.GenerationConfig()
+        output = plain.generate(**inputs, generation_config=settings)
         mask = inputs["attention_mask"]
-        sequences = output.sequences if one_pass else output
+        sequences = output.sequences if keep_cache else output
         new = sequences[:, mask.shape[1] :].tolist()
         return Continued([ids[: _end(ids, ends) + 1] for ids in new], mask, output)
 
@@ -274,7 +288,7 @@ class Continued:
     mask
         Which tokens are a prompt's own and no padding, shape (batch, width).
     output
-        What ``generate`` returned: with ``one_pass`` an object with ``sequences`` and
+        What ``generate`` returned: with ``keep_cache`` an object with ``sequences`` and
         ``past_key_values``, else the sequences alone.
     """
 

@@ -43,7 +43,12 @@ _PACE = ("batch_size", "concurrency")
 
 def model_identity(model: Generator) -> str:
     """Return the `identity` of a model, or else its name and a hash of what `source_of` reads."""
-    own = getattr(model, "identity", None)
+    try:
+        own = getattr(model, "identity")  # noqa: B009 - read where it exists
+    except AttributeError:
+        if inspect.getattr_static(model, "identity", None) is not None:
+            raise  # from within the property: another model's answers must not be taken instead
+        own = None
     return identity_of(model.name, source_of(model)) if own is None else str(own)
 
 

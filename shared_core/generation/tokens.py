@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shared_core._extras import require
+from shared_core.lazy import cached_property
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+MESSAGE = "\ue000\ue001"
+"""Stands for the message in a rendering that only shows where the message goes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,10 +27,19 @@ class PromptEncoder:
     chat
         Render each prompt as one user message in the tokenizer's chat template. The template
         writes the special tokens then; otherwise the tokenizer adds its own.
+
+    Raises
+    ------
+    ValueError
+        If the chat template does not show the message.
     """
 
     tokenizer: Any
     chat: bool
+
+    def __post_init__(self) -> None:
+        if self.chat:
+            self._in_parts  # noqa: B018 - finding it out checks the template
 
     def encode(self, prompts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each prompt, up to where the answer begins."""
@@ -73,9 +86,27 @@ class PromptEncoder:
         """Return the text that the model reads: the prompt, or the chat message it becomes."""
         if not self.chat:
             return prompt
-        message = {"role": "user", "content": prompt}
+        return self._message([_part(prompt)] if self._in_parts else prompt)
+
+    @cached_property
+    def _in_parts(self) -> bool:
+        """Whether the template takes a message as a list of parts, as of text and images."""
+        failure = None
+        for in_parts, content in ((False, MESSAGE), (True, [_part(MESSAGE)])):
+            try:
+                if MESSAGE in self._message(content):
+                    return in_parts
+            except Exception as error:  # what a template raises is its own affair
+                failure = error
+        raise ValueError(
+            f"the chat template of {type(self.tokenizer).__name__} does not show the message of a "
+            "user, neither as a text nor as a list of parts; render prompts yourself and give "
+            "chat=False"
+        ) from failure
+
+    def _message(self, content: str | list[dict[str, str]]) -> str:
         rendered = self.tokenizer.apply_chat_template(
-            [message], tokenize=False, add_generation_prompt=True
+            [{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True
         )
         return str(rendered)
 
@@ -91,6 +122,10 @@ class PromptEncoder:
             verbose=False,  # no warning about a long text: the model's own limit is checked
         )
         return [list(row) for row in encoded["input_ids"]]
+
+
+def _part(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
 
 
 def batches(lengths: Sequence[int], size: int) -> list[list[int]]:

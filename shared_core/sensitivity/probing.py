@@ -17,6 +17,7 @@ from shared_core.evaluation.answers import Grader, grade, grader_name, resolve_g
 from shared_core.evaluation.sequential import Looks
 from shared_core.generation.asking import Asker
 from shared_core.generation.callables import as_generator
+from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.journal import Journal
 from shared_core.generation.templates import PromptTemplate
 from shared_core.sensitivity.measures import MeasureName, resolve_measure
@@ -151,12 +152,14 @@ class Probe:
         Raises
         ------
         ValueError
-            If a question cannot be asked, or ``max_calls`` does not suffice for one.
+            If a question cannot be asked, or ``max_calls`` does not suffice for one. Of a local
+            model also if a prompt is longer than its context; before anything is asked.
         GenerationError
             If the model fails for good, or does not return one text a prompt.
         """
         rotation = self._rotation(model, questions, journal)
         asked = rotation.affordable(questions, self.max_calls)
+        _check_prompts(rotation, asked)
         looks = self._looks(len(asked))
         values = np.empty((0, len(rotation.slots)))
         stopped = None
@@ -234,3 +237,15 @@ class Probe:
                 identity=rotation.asker.name,
             ),
         )
+
+
+def _check_prompts(rotation: Rotation, questions: Sequence[ProbeQuestion]) -> None:
+    """Refuse prompts that a local model cannot read, by their question, before it is asked."""
+    if not isinstance(rotation.model, HuggingFaceModel):
+        return
+    for question in questions:
+        prompts, *continuations = zip(*rotation.requests([question]), strict=True)
+        try:
+            rotation.model.check_prompts(prompts, *continuations)
+        except ValueError as error:
+            raise ValueError(f"question {question.question!r}: {error}") from error

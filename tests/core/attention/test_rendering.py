@@ -471,7 +471,7 @@ def test_a_tokenizer_without_offsets_is_refused() -> None:
 @pytest.mark.parametrize(
     ("chat", "message"),
     [
-        ("{{ messages[0].content | upper }}", "does not show the message once"),
+        ("{{ messages[0].content | upper }}", "alters the message"),
         ("{{ messages[0].content }}{{ messages[0].content }}", "does not show the message once"),
         ("{{ messages[0].content | replace('Paris', 'Rome') }}", "alters the message"),
         ("{{ messages[0].content | length }}{{ messages[0].content }}", "alters the message"),

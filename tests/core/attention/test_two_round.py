@@ -73,6 +73,17 @@ def test_unknown_names_are_named(options: dict[str, str], message: str) -> None:
         TwoRound(**options)
 
 
+@pytest.mark.parametrize("question", ["", "  "])
+def test_a_blank_question_is_named_where_its_tokens_are_read(question: str) -> None:
+    """The other estimators do without."""
+    case = Case(question=question, documents=["a", "b", "c"])
+    message = f"estimator 'icr' reads .* the question is {question!r}; give one, or take another"
+    with pytest.raises(ValueError, match=message):
+        TwoRound(estimator="icr").run(reader(), [case])
+    (found,) = TwoRound().run(reader(), [case])
+    assert sorted(found.order) == [0, 1, 2]
+
+
 def test_a_blank_document_is_named() -> None:
     """It has no token to attend to."""
     with pytest.raises(ValueError, match="document 1 has no token"):

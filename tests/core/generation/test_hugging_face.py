@@ -27,6 +27,7 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
+from shared_core.attention.reading import answer_with_attention
 from shared_core.errors import GenerationError
 from shared_core.generation.base import Generator, ScoringModel
 from shared_core.generation.callables import as_generator
@@ -281,6 +282,53 @@ def test_recommended_sampling_and_penalties_are_not_applied(
     assert warned == []
 
 
+SETTINGS: list[dict[str, Any]] = [
+    {"num_beams": 4, "num_return_sequences": 2},
+    {"do_sample": True, "num_return_sequences": 3},
+    {"min_length": 50},
+    {"min_new_tokens": 6},
+    {"stop_strings": ["a"]},
+    {"token_healing": True},
+    {"prompt_lookup_num_tokens": 3},
+    {"guidance_scale": 1.5},
+    {"repetition_penalty": 1.3},
+    {"encoder_repetition_penalty": 1.5},
+    {"exponential_decay_length_penalty": (1, 5.0)},
+    {"forced_eos_token_id": 2},
+    {"forced_bos_token_id": 77},
+    {"suppress_tokens": list(range(50, 200))},
+    {"begin_suppress_tokens": list(range(100, 320))},
+    {"sequence_bias": {(50,): 5.0}},
+    {"bad_words_ids": [[at] for at in range(50, 200)]},
+    {"watermarking_config": {"bias": 2.5, "seeding_scheme": "selfhash"}},
+    {"max_time": 1e-9},
+    {"max_new_tokens": 2},
+    {"cache_implementation": "quantized"},
+    {"cache_implementation": "offloaded"},
+    {"cache_implementation": "static"},
+    {"prefill_chunk_size": 4},
+    {"use_cache": False},
+    {"return_dict_in_generate": True, "output_scores": True},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_an_answer_owes_nothing_to_what_a_checkpoint_recommends(
+    settings: dict[str, Any], llama: Any, tokenizer: Any
+) -> None:
+    """Nor does one whose attention is read, and the settings stay where they are."""
+    inclined = tiny("llama")
+    inclined.generation_config.update(**settings)
+    before = copy.deepcopy(inclined.generation_config.to_dict())
+    plain = HuggingFaceModel(llama, tokenizer, max_new_tokens=8)
+    ours = HuggingFaceModel(inclined, tokenizer, max_new_tokens=8)
+    expected = plain.generate(PROMPTS)
+    assert ours.generate(PROMPTS) == expected
+    read = answer_with_attention(ours, ours.encoder.encode(PROMPTS), wanted=[("answer", "all")])
+    assert [each.answer for each in read] == expected
+    assert inclined.generation_config.to_dict() == before
+
+
 def test_model_and_tokenizer_are_left_as_they_were(tokenizer: Any) -> None:
     """A training run may go on with them: each part of the model in the mode it was in."""
     model = tiny("llama").train()
@@ -329,6 +377,33 @@ def test_a_chat_model_is_sent_a_user_message_with_special_tokens_once(llama: Any
     tail = tokenizer("Italy", add_special_tokens=False).input_ids
     (scores,) = ours.log_probabilities(["Where is Rome?"], ["Italy"])
     assert scores == pytest.approx(scored(llama, ids, tail), abs=1e-5)
+
+
+PARTS = (
+    "{% for message in messages %}<|{{ message.role }}|>{% for part in message.content "
+    "if part['type'] == 'text' %}{{ part['text'] }}{% endfor %}{% endfor %}<|assistant|>"
+)
+REFUSING = "{% if messages[0].content is string %}{{ raise_exception('a list') }}{% endif %}"
+
+
+@pytest.mark.parametrize("template", [PARTS, REFUSING + PARTS])
+def test_a_template_that_takes_a_list_of_parts_is_given_one(template: str, llama: Any) -> None:
+    """Of a text it would show nothing, and every question would be the same."""
+    tokenizer = trained_tokenizer(bos=True, chat_template=template)
+    ours = HuggingFaceModel(llama, tokenizer, max_new_tokens=12)
+    rendered = "<|user|>Where is Rome?<|assistant|>"
+    ids = tokenizer(rendered, add_special_tokens=False).input_ids
+    assert ours.encoder.render("Where is Rome?") == rendered
+    assert ours.generate(["Where is Rome?"]) == [answer_of(tokenizer, greedy(llama, ids, 12))]
+
+
+@pytest.mark.parametrize("template", ["<|user|><|assistant|>", "{{ raise_exception('no') }}"])
+def test_a_template_that_does_not_show_the_message_is_refused(template: str, llama: Any) -> None:
+    """At once; without it the model can be asked all the same."""
+    tokenizer = trained_tokenizer(bos=True, chat_template=template)
+    with pytest.raises(ValueError, match=r"does not show the message of a user.*chat=False"):
+        HuggingFaceModel(llama, tokenizer)
+    assert HuggingFaceModel(llama, tokenizer, chat=False).count_tokens("Where") > 1
 
 
 def test_the_template_can_be_left_out(llama: Any) -> None:

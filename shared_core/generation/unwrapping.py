@@ -1,0 +1,43 @@
+"""Models of transformers that something is wrapped around."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shared_core._extras import require
+
+
+def unwrapped(model: Any) -> Any:
+    """Return a model without what ``torch.compile``, PEFT or another library wraps around it.
+
+    A wrapper need not tell which options its model takes, and its attention is that of the model.
+    What such libraries put into the model's own layers, as LoRA does, stays there.
+
+    Parameters
+    ----------
+    model
+        A ``PreTrainedModel``, or a module that holds one.
+
+    Returns
+    -------
+    PreTrainedModel
+        The outermost one.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or the wrapper has weights of its own, as of learnt prompts.
+    """
+    package: Any = require("transformers", extra="models")
+    name = type(model).__name__
+    parts = model.modules() if hasattr(model, "modules") else ()
+    inner = next((part for part in parts if isinstance(part, package.PreTrainedModel)), None)
+    if inner is None:
+        raise ValueError(f"model must be a PreTrainedModel of transformers, got a {name}")
+    own = {id(weight) for weight in model.parameters()}
+    if not own <= {id(weight) for weight in inner.parameters()}:
+        raise ValueError(
+            f"{name} has weights of its own around its {type(inner).__name__}, which would not be "
+            "used; merge them into the model, or give the model inside"
+        )
+    return inner
