@@ -22,6 +22,13 @@ GRADERS_HELP = "graders, from 0 (wrong) to 1 (right):\n" + "".join(
 """Stands below the options of a command that grades; see `shared_core.evaluation.GRADERS`."""
 
 
+BASE_URL = (
+    "address of an OpenAI-compatible endpoint, such as http://localhost:8000/v1 (default: "
+    "$OPENAI_BASE_URL, else OpenAI's)"
+)
+"""Help of the option that names a server."""
+
+
 def with_graders(description: str) -> dict[str, Any]:
     """Return what a parser takes to show a description, and the graders below its options."""
     return {
@@ -40,8 +47,7 @@ def add_asking(parser: argparse.ArgumentParser) -> None:
     add("--batch-size", type=int, help="prompts in a call (default: what suits the model)")
     add("--max-new-tokens", type=int, default=64, help="longest answer of a Hugging Face model or "
         "an endpoint, in tokens (default: 64)")  # fmt: skip
-    add("--base-url", help="address of an OpenAI-compatible endpoint, such as "
-        "http://localhost:8000/v1 (default: $OPENAI_BASE_URL, else OpenAI's)")  # fmt: skip
+    add("--base-url", help=BASE_URL)
 
 
 def add_fresh(parser: argparse.ArgumentParser) -> None:

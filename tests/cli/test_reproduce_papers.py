@@ -343,7 +343,7 @@ def test_data_that_are_not_there_or_broken_are_named(
     """The file, and the line."""
     start = ["reproduce", experiment, "--model", BIASED, "--data"]
     assert main([*start, str(tmp_path / "no.jsonl")]) == 2
-    assert "no.jsonl: there is no such file" in capsys.readouterr().err
+    assert "no.jsonl cannot be read: No such file or directory" in capsys.readouterr().err
     broken = tmp_path / "broken.jsonl"
     broken.write_text(json.dumps(ranked_lines(1)[0]) + "\n{\n")
     assert main([*start, str(broken)]) == 2

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shared_core.checking import check_count
+from shared_core.cli import options
+from shared_core.cli.files import check_readable
 from shared_core.comparison import ComparisonData, read_comparison
 from shared_core.json_lines import read_lines
 from shared_core.sensitivity import ProbeQuestion, read_questions
@@ -39,9 +41,9 @@ class RankedQuestion:
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Add the options that name a file, and how many of its questions are asked."""
     add = parser.add_argument
-    add("--data", type=Path, required=True, help="JSON lines with question, answers and documents "
-        "(best first; gold: their places) as for compare, or with gold and distractors as for the "
-        "probe")  # fmt: skip
+    add("--data", type=options.path, required=True, help="JSON lines with question, answers and "
+        "documents (best first; gold: their places) as for compare, or with gold and distractors "
+        "as for the probe")  # fmt: skip
     add("--n", type=int, help="number of questions (default: all)")
 
 
@@ -56,7 +58,7 @@ def open_collection(path: Path, documents: Path | None, *, n: int | None) -> Com
     ValueError
         If there is no such file, it is malformed, or it has fewer than `n` questions.
     """
-    _check_file(path)
+    check_readable(path, "--data")
     if documents is None and _is_of_the_probe(path):
         whole = ComparisonData.from_probe(read_questions(path))
         count = _count(path, n, len(whole.questions))
@@ -86,7 +88,7 @@ def open_ranked(path: Path, *, n: int | None, k: int) -> list[RankedQuestion]:
         If there is no such file, it is malformed, it has fewer than `n` questions, or one of them
         has fewer than `k` documents.
     """
-    _check_file(path)
+    check_readable(path, "--data")
     if _is_of_the_probe(path):
         asked = [
             RankedQuestion(
@@ -115,11 +117,6 @@ def open_ranked(path: Path, *, n: int | None, k: int) -> list[RankedQuestion]:
                 f"--k {k} takes {k}"
             )
     return asked
-
-
-def _check_file(path: Path) -> None:
-    if not path.is_file():
-        raise ValueError(f"--data {path}: there is no such file")
 
 
 def _is_of_the_probe(path: Path) -> bool:

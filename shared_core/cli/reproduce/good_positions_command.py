@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from shared_core import __version__
 from shared_core.cli import models
 from shared_core.cli.console import Console
 from shared_core.cli.files import open_journal
-from shared_core.cli.options import Subparsers
+from shared_core.cli.options import Subparsers, path
 from shared_core.cli.reproduce import data, good_positions, good_positions_report
 from shared_core.cli.reproduce.tables import check_output, save
 
@@ -26,7 +25,7 @@ def add_parser(experiments: Subparsers) -> None:
     add = parser.add_argument
     data.add_data(parser)
     add("--max-new-tokens", type=int, default=64, help="longest answer, in tokens (default: 64)")
-    add("--output", type=Path, help="JSON file with every outcome")
+    add("--output", type=path, help="JSON file with every outcome (default: none is written)")
     add("--model", metavar="MODEL", required=True, help="a folder or hub name of a Hugging Face "
         "causal language model; or module:attribute, a shared_core.HuggingFaceModel")  # fmt: skip
     add("-k", "--k", type=int, default=10, help="documents of a question (default: 10)")

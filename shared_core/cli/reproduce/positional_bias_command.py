@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from shared_core import __version__
 from shared_core.cli import models
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import Embedding, default_model
-from shared_core.cli.files import default_cache, open_journal
-from shared_core.cli.options import Subparsers, add_abstain_template, names, open_template
+from shared_core.cli.files import check_readable, default_cache, open_journal
+from shared_core.cli.options import (
+    BASE_URL,
+    Subparsers,
+    add_abstain_template,
+    given,
+    names,
+    open_template,
+    path,
+)
 from shared_core.cli.reproduce import data, positional_bias, positional_bias_report
 from shared_core.cli.reproduce.tables import check_output, save
 from shared_core.cli.reranker import open_reranker
@@ -35,20 +42,21 @@ def add_parser(experiments: Subparsers) -> None:
     add = parser.add_argument
     data.add_data(parser)
     add("--max-new-tokens", type=int, default=64, help="longest answer, in tokens (default: 64)")
-    add("--output", type=Path, help="JSON file with every outcome")
+    add("--output", type=path, help="JSON file with every outcome (default: none is written)")
     add("--model", metavar="MODEL", help=f"{models.HELP}; without it only what is relevant is "
         "measured")  # fmt: skip
-    add("--documents", type=Path, help="JSON lines with id and text: what to retrieve from")
+    add("--documents", type=path, help="JSON lines with id and text: what to retrieve from")
     add("--pipelines", type=names, help=f"some of {', '.join(PIPELINES)}, each also with +rerank; "
         "Tables 1 and 2 are of the first (default: given where there are documents, else dense and "
         "sparse, reranked too with --reranker)")  # fmt: skip
-    add("--embedding", default=default_model(), help="embedding model: a folder or a hub name")
-    add("--cache", type=Path, default=default_cache(), help="folder where vectors are kept "
+    add("--embedding", default=default_model(), help="embedding model: a folder or a hub name "
+        "(default: all-MiniLM-L6-v2)")  # fmt: skip
+    add("--cache", type=path, default=default_cache(), help="folder where vectors are kept "
         "(default: posrag in $XDG_CACHE_HOME or ~/.cache)")  # fmt: skip
     add("--reranker", help="cross-encoder for +rerank: a folder or a hub name")
     add_abstain_template(parser, "the distracting effect")
-    add("--base-url", help="address of an OpenAI-compatible endpoint")
-    add("--name", help="name of the model, if not its own")
+    add("--base-url", help=BASE_URL)
+    add("--name", type=given, help="name of the model, if not its own")
     parser.set_defaults(run=run)
 
 
@@ -56,7 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
     console = Console()
     check_output(arguments.output)
-    abstain = open_template(arguments.abstain_template) or ABSTAIN
+    if arguments.documents is not None:
+        check_readable(arguments.documents, "--documents")
+    abstain = open_template(arguments.abstain_template, "--abstain-template") or ABSTAIN
     collection = data.open_collection(arguments.data, arguments.documents, n=arguments.n)
     model = models.open_if_named(arguments)
     reranked = arguments.reranker is not None
