@@ -246,7 +246,7 @@ def test_options_out_of_range_are_refused_by_name(option: str, value: object) ->
         NeighbourSpans(**{option: value})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("order", PLACEMENTS.keys() - {"max_relevance", "min_distraction"})
+@pytest.mark.parametrize("order", sorted(PLACEMENTS.keys() - {"max_relevance", "min_distraction"}))
 def test_every_placement_without_a_profile_is_an_order(order: str) -> None:
     """By its name."""
     assert len(expand(split(prose(600)), {5: 0.5, 15: 0.9, 25: 0.7}, order=order).slots) == 3
