@@ -19,7 +19,7 @@ test: $(VENV)/installed  ## Lint, types and the whole test suite
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 bench: $(VENV)/installed  ## Speed and memory beside the frameworks' own parts, all in one run
 	$(BIN)/python -m tests.benchmarks.speed $(ARGS)
