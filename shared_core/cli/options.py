@@ -8,7 +8,8 @@ from textwrap import fill
 from typing import Any, TypeAlias
 
 from shared_core.cli.console import UNNOTICED
-from shared_core.cli.files import check_readable
+from shared_core.cli.embedding import default_model
+from shared_core.cli.files import check_readable, default_cache
 from shared_core.evaluation.answers import MEANINGS
 from shared_core.generation.templates import ABSTENTION, PromptTemplate
 from shared_core.json_lines import not_utf8
@@ -48,6 +49,15 @@ def add_asking(parser: argparse.ArgumentParser) -> None:
     add("--max-new-tokens", type=int, default=64, help="longest answer of a Hugging Face model or "
         "an endpoint, in tokens (default: 64)")  # fmt: skip
     add("--base-url", help=BASE_URL)
+
+
+def add_embedding(parser: argparse.ArgumentParser, cached: str) -> None:
+    """Add the embedding model, and a folder; `cached` says what of the model's is there."""
+    add = parser.add_argument
+    add("--embedding", default=default_model(), help="embedding model: a folder or a hub name "
+        "(default: all-MiniLM-L6-v2)")  # fmt: skip
+    add("--cache", type=path, default=default_cache(), help=f"folder {cached} (default: posrag in "
+        "$XDG_CACHE_HOME or ~/.cache)")  # fmt: skip
 
 
 def add_fresh(parser: argparse.ArgumentParser) -> None:

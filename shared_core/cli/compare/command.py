@@ -8,12 +8,13 @@ from shared_core.cli import models
 from shared_core.cli.compare import report
 from shared_core.cli.compare.files import ReportFiles
 from shared_core.cli.console import Console
-from shared_core.cli.embedding import Embedding, default_model
-from shared_core.cli.files import KEPT, check_readable, default_cache
+from shared_core.cli.embedding import Embedding
+from shared_core.cli.files import KEPT, check_readable
 from shared_core.cli.options import (
     Subparsers,
     add_abstain_template,
     add_asking,
+    add_embedding,
     add_fresh,
     add_plan,
     check_plan,
@@ -74,10 +75,7 @@ def add_parser(subcommands: Subparsers) -> None:
     add("--curve", help="positional curve for attention: a file or a model's name")
     add("--template", type=path, help="file with a prompt that holds {context} and {question}")
     add_abstain_template(parser, "distraction_aware")
-    add("--embedding", default=default_model(), help="embedding model: a folder or a hub name "
-        "(default: all-MiniLM-L6-v2)")  # fmt: skip
-    add("--cache", type=path, default=default_cache(), help="folder where vectors are kept "
-        "(default: posrag in $XDG_CACHE_HOME or ~/.cache)")  # fmt: skip
+    add_embedding(parser, "where vectors are kept")
     add("--reranker", help="cross-encoder for +rerank: a folder or a hub name")
     add("--seed", type=int, default=0, help="seed of shuffles and intervals (default: 0)")
     add("--max-failed", type=float, default=0.1, help="share of the questions that the model may "

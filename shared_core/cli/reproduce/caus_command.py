@@ -13,13 +13,13 @@ from shared_core._extras import require
 from shared_core.cli import models
 from shared_core.cli.console import Console
 from shared_core.cli.corpus import open_corpus
-from shared_core.cli.embedding import EmbeddingModel, default_model
-from shared_core.cli.files import default_cache, open_journal
-from shared_core.cli.options import BASE_URL, Subparsers, given, path, psi
+from shared_core.cli.embedding import EmbeddingModel
+from shared_core.cli.files import open_journal
+from shared_core.cli.options import BASE_URL, Subparsers, add_embedding, given, psi
 from shared_core.cli.reproduce import caus_report, failing
 from shared_core.cli.reproduce.caus import Measured, configurations
 from shared_core.cli.reproduce.failing import each_answered, failures_of
-from shared_core.cli.reproduce.tables import check_output, save
+from shared_core.cli.reproduce.tables import add_outcomes, check_output, save
 from shared_core.comparison import Failure
 from shared_core.comparison.failing import Failed
 from shared_core.comparison.markdown import failure_lines
@@ -48,14 +48,10 @@ def add_parser(experiments: Subparsers) -> None:
     add("--model", metavar="MODEL", help=models.HELP)
     add("--psi", type=psi, default="always", help="what the gate knows of the model: an index, "
         "a saved profile, always or never (default: always)")  # fmt: skip
-    add("--embedding", default=default_model(), help="embedding model: a folder or a hub name "
-        "(default: all-MiniLM-L6-v2)")  # fmt: skip
-    add("--cache", type=path, default=default_cache(), help="folder of the cached index "
-        "(default: posrag in $XDG_CACHE_HOME or ~/.cache)")  # fmt: skip
+    add_embedding(parser, "of the cached index")
     add("--base-url", help=BASE_URL)
-    add("--max-new-tokens", type=int, default=64, help="longest answer, in tokens (default: 64)")
     add("--name", type=given, help="name of the model, if not its own")
-    add("--output", type=path, help="JSON file with every outcome (default: none is written)")
+    add_outcomes(parser)
     parser.set_defaults(run=run)
 
 

@@ -8,9 +8,9 @@ from shared_core import __version__
 from shared_core.cli import models
 from shared_core.cli.console import Console
 from shared_core.cli.files import open_journal
-from shared_core.cli.options import Subparsers, path
+from shared_core.cli.options import Subparsers
 from shared_core.cli.reproduce import data, good_positions, good_positions_report
-from shared_core.cli.reproduce.tables import check_output, save
+from shared_core.cli.reproduce.tables import add_outcomes, check_output, save
 
 
 def add_parser(experiments: Subparsers) -> None:
@@ -24,8 +24,7 @@ def add_parser(experiments: Subparsers) -> None:
     )
     add = parser.add_argument
     data.add_data(parser)
-    add("--max-new-tokens", type=int, default=64, help="longest answer, in tokens (default: 64)")
-    add("--output", type=path, help="JSON file with every outcome (default: none is written)")
+    add_outcomes(parser)
     add("--model", metavar="MODEL", required=True, help="a folder or hub name of a Hugging Face "
         "causal language model; or module:attribute, a shared_core.HuggingFaceModel")  # fmt: skip
     add("-k", "--k", type=int, default=10, help="documents of a question (default: 10)")

@@ -7,19 +7,20 @@ import argparse
 from shared_core import __version__
 from shared_core.cli import models
 from shared_core.cli.console import Console
-from shared_core.cli.embedding import Embedding, default_model
-from shared_core.cli.files import check_readable, default_cache, open_journal
+from shared_core.cli.embedding import Embedding
+from shared_core.cli.files import check_readable, open_journal
 from shared_core.cli.options import (
     BASE_URL,
     Subparsers,
     add_abstain_template,
+    add_embedding,
     given,
     names,
     open_template,
     path,
 )
 from shared_core.cli.reproduce import data, positional_bias, positional_bias_report
-from shared_core.cli.reproduce.tables import check_output, save
+from shared_core.cli.reproduce.tables import add_outcomes, check_output, save
 from shared_core.cli.reranker import open_reranker
 from shared_core.comparison import PIPELINES, ComparisonData
 from shared_core.comparison.pipelines import RERANKED, Retrieval
@@ -41,18 +42,14 @@ def add_parser(experiments: Subparsers) -> None:
     )
     add = parser.add_argument
     data.add_data(parser)
-    add("--max-new-tokens", type=int, default=64, help="longest answer, in tokens (default: 64)")
-    add("--output", type=path, help="JSON file with every outcome (default: none is written)")
+    add_outcomes(parser)
     add("--model", metavar="MODEL", help=f"{models.HELP}; without it only what is relevant is "
         "measured")  # fmt: skip
     add("--documents", type=path, help="JSON lines with id and text: what to retrieve from")
     add("--pipelines", type=names, help=f"some of {', '.join(PIPELINES)}, each also with +rerank; "
         "Tables 1 and 2 are of the first (default: given where there are documents, else dense and "
         "sparse, reranked too with --reranker)")  # fmt: skip
-    add("--embedding", default=default_model(), help="embedding model: a folder or a hub name "
-        "(default: all-MiniLM-L6-v2)")  # fmt: skip
-    add("--cache", type=path, default=default_cache(), help="folder where vectors are kept "
-        "(default: posrag in $XDG_CACHE_HOME or ~/.cache)")  # fmt: skip
+    add_embedding(parser, "where vectors are kept")
     add("--reranker", help="cross-encoder for +rerank: a folder or a hub name")
     add_abstain_template(parser, "the distracting effect")
     add("--base-url", help=BASE_URL)

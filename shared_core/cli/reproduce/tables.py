@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 
 from shared_core.arrays import Scores
 from shared_core.atomic import write_whole
+from shared_core.cli import options
 from shared_core.cli.console import Console, empty_table
 from shared_core.cli.files import check_file
 from shared_core.evaluation import bootstrap_interval
@@ -96,6 +98,14 @@ def watched(console: Console, what: str, total: int) -> Iterator[Callable[[int],
     with console.progress() as bar:
         task = bar.add_task("asking", total=total)
         yield lambda count: bar.advance(task, count)
+
+
+def add_outcomes(parser: argparse.ArgumentParser) -> None:
+    """Add how long an answer may be, and the file of all that came of them."""
+    add = parser.add_argument
+    add("--max-new-tokens", type=int, default=64, help="longest answer, in tokens (default: 64)")
+    add("--output", type=options.path, help="JSON file with every outcome (default: none is "
+        "written)")  # fmt: skip
 
 
 def check_output(path: Path | None) -> None:
