@@ -76,11 +76,11 @@ class Levels:
         foreign = float(np.median(background)) if background.size else None
         if policy == "calibrated":
             if foreign is None or near <= foreign:
+                level = "none" if foreign is None else f"{foreign:.3f}"
                 raise ValueError(
                     f"pseudo-queries have similarity {near:.3f} to their contexts in the median, "
-                    f"no more than the {'none' if foreign is None else f'{foreign:.3f}'} of "
-                    "questions foreign to the corpus: they are not of these contexts, or the "
-                    "background is not foreign"
+                    f"no more than the {level} of questions foreign to the corpus: they are not "
+                    "of these contexts, or the background is not foreign"
                 )
             edge = foreign + SHARE * (near - foreign)
         return cls(
