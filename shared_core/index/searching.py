@@ -20,7 +20,7 @@ from shared_core.index.sparse_query import SparseQuery
 from shared_core.index.state import State
 from shared_core.native import kernels
 from shared_core.scoring.fusion import Alpha, check_alpha
-from shared_core.scoring.ranking import rank_pool
+from shared_core.scoring.ranking import fusing, rank_pool, ranking_of
 from shared_core.types import Fusion, Ranking
 
 WORTH_A_THREAD = 30_000
@@ -94,8 +94,7 @@ class Search:
         long = state.size >= WORTH_A_THREAD and words.frequency >= WORTH_A_THREAD
         beside = Beside(partial(self._matching, words)) if long else None
         dense = state.dense.query(query, self.depth, self.allowed)
-        matching = self._matching(words) if beside is None else beside.result()
-        return self._ranking(text, words, dense, matching)
+        return self._ranking(text, words, dense, None if beside is None else beside.result())
 
     def many(
         self, texts: Sequence[str], vectors: Sequence[npt.ArrayLike] | npt.NDArray[np.floating]
@@ -136,18 +135,31 @@ class Search:
         return Ranking([], [], [], [], [], [], [], [], 0.0, self.fusion)
 
     def _ranking(
-        self, text: str, words: SparseQuery, dense: DenseQuery, matching: Found
+        self, text: str, words: SparseQuery, dense: DenseQuery, matching: Found | None
     ) -> Ranking:
-        """Pool what both legs find, score the pool by both, fuse, and keep the best `k`."""
-        state = self.state
-        if kernels.built:
-            pool = kernels.pool(dense.vectors, dense.vector, dense.best, *words.postings, matching)
-            rows, by_meaning, by_words = pool
-        else:
-            rows = distinct(np.concatenate([dense.best[0], matching[0]]))
-            by_meaning, by_words = dense.at(rows), words.at(rows)
+        """Pool what both legs find, score the pool by both, fuse, and keep the best `k`.
+
+        The sparse leg is searched here where `matching` is None.
+        """
+        state, query = self.state, text.strip()
         cosine = state.dense.metric == "cosine"
-        nearest = float(by_meaning[by_meaning.argmax()]) if cosine else None
+        if kernels.built:
+            how = fusing(self.k, self.alpha, self.fusion)
+            columns, best = kernels.answer(
+                dense.vectors,
+                dense.vector,
+                dense.best,
+                *words.postings,
+                matching,
+                self.depth,
+                state.sparse.findable(self.allowed),
+                how,
+            )
+            nearest = best if cosine else None
+            return ranking_of(columns, self.fusion, state.passages, nearest, query)
+        matching = self._matching(words) if matching is None else matching
+        rows = distinct(np.concatenate([dense.best[0], matching[0]]))
+        by_meaning, by_words = dense.at(rows), words.at(rows)
         return rank_pool(
             by_meaning,
             by_words,
@@ -156,6 +168,6 @@ class Search:
             fusion=self.fusion,
             rows=rows,
             passages=state.passages,
-            nearest=nearest,
-            query=text.strip(),
+            nearest=float(by_meaning.max()) if cosine else None,
+            query=query,
         )

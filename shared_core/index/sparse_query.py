@@ -74,8 +74,7 @@ class SparseQuery:
     ) -> list[Found]:
         """Return `best` of some queries against one view, at least one."""
         view = queries[0].view
-        if view.alive is not None:
-            allowed = view.alive if allowed is None else allowed & view.alive
+        allowed = view.findable(allowed)
         if kernels.built:
             words = tuple([(query._terms, query._weights) for query in queries])
             return kernels.best_postings(view.segments, words, view.norm, view.size, k, allowed)

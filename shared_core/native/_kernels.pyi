@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Found, Ints, Rows, Scores, Vectors
-from shared_core.native.kernels import Columns, Norm, Postings
+from shared_core.native.kernels import Columns, Fusing, Norm, Postings
 
 INTERFACE: int
 
@@ -43,7 +43,7 @@ def postings_at(
     rows: Rows,
     /,
 ) -> bytearray: ...
-def pool(
+def answer(
     vectors: Vectors,
     query: Vectors,
     near: Found,
@@ -51,16 +51,10 @@ def pool(
     terms: list[int],
     weights: list[float],
     norm: Norm,
-    matching: Found,
+    matching: Found | None,
+    depth: int,
+    allowed: Bools | None,
+    how: Fusing,
     /,
-) -> tuple[bytearray, bytearray, bytearray]: ...
-def rank(
-    dense: Scores,
-    sparse: Scores,
-    rows: Rows,
-    alpha: float,
-    k: int,
-    eps: float,
-    rrf_k: float,
-    /,
-) -> Columns: ...
+) -> tuple[Columns, float]: ...
+def rank(dense: Scores, sparse: Scores, rows: Rows, how: Fusing, /) -> Columns: ...

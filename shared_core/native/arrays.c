@@ -49,6 +49,20 @@ int check_k(Py_ssize_t k)
     return -1;
 }
 
+int borrow_allowed(PyObject *array, Py_buffer *view, Py_ssize_t rows)
+{
+    *view = (Py_buffer){0};
+    if (array == Py_None)
+        return 0;
+    if (borrow(array, view, "allowed", "?", 1) < 0)
+        return -1;
+    if (length(view) == rows)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "allowed: expected %zd rows", rows);
+    give_back(view);
+    return -1;
+}
+
 PyObject *found_rows(const Py_ssize_t *rows, Py_ssize_t n, double **scores)
 {
     PyObject *parts[] = {

@@ -129,7 +129,7 @@ void word_scores(Words *words, const Py_ssize_t *rows, Py_ssize_t n, double *sco
         for (Py_ssize_t segment = 0; segment < words->segments; segment++) {
             List *list = words->lists + segment * words->terms + term;
             for (Py_ssize_t i = 0; list->size && i < n; i++) {
-                if (i > 0 && rows[i] < rows[i - 1])
+                if (i == 0 || rows[i] < rows[i - 1])
                     list->at = 0;
                 list->at = seek(list->rows, list->size, list->at, rows[i]);
                 if (list->at < list->size && list->rows[list->at] == rows[i])

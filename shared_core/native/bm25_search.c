@@ -11,14 +11,6 @@
 #define DEARER 3           /* looking a row up takes as long as going through so many postings */
 #define LONG_SEARCH 30000  /* postings from which other threads may run meanwhile */
 
-/* The best k rows, and others until they are dropped. */
-typedef struct {
-    Py_ssize_t k, size, room;
-    double cut; /* a row that is yet to come has to exceed it */
-    double *scores;
-    Py_ssize_t *rows; /* ascending */
-} Best;
-
 static int best_open(Best *best, Py_ssize_t k)
 {
     Py_ssize_t room = 3 * (k < BLOCK ? BLOCK : k);
@@ -100,15 +92,6 @@ static double most_of(const List *list, Norm norm)
     double most = list->most, least = list->least;
     return list->size ? list->weight * (most / (most + (least * norm.slope + norm.base))) : 0.0;
 }
-
-/* A search: its terms, the weightiest first, and what comes of it. */
-typedef struct {
-    Words words;
-    double *rest;        /* by term: what it and those after it add to a score at most */
-    Py_ssize_t needed;   /* a row without one of so many terms cannot come to the best k */
-    const char *allowed; /* by row, or NULL */
-    Best best;
-} Search;
 
 static void bound_terms(Search *search)
 {
@@ -250,17 +233,10 @@ static void search_segment(Search *search, List *lists, double *scores)
     }
 }
 
-/* Prepare a search for the words of a query, a tuple of terms and weights. */
-static int search_open(Search *search, PyObject *segments, PyObject *query, Norm norm,
-                       Py_ssize_t rows, Py_ssize_t k)
+int search_open(Search *search, PyObject *segments, PyObject *terms, PyObject *weights, Norm norm,
+                Py_ssize_t rows, Py_ssize_t k)
 {
-    PyObject *terms, *weights;
-    if (!PyTuple_Check(query)) {
-        PyErr_SetString(PyExc_TypeError, "a query is a tuple of terms and weights");
-        return -1;
-    }
-    if (!PyArg_ParseTuple(query, "O!O!", &PyList_Type, &terms, &PyList_Type, &weights) ||
-        words_open(&search->words, segments, terms, weights, norm, rows) < 0)
+    if (words_open(&search->words, segments, terms, weights, norm, rows) < 0)
         return -1;
     search->needed = search->words.terms;
     search->rest = calloc((size_t)search->words.terms + 1, sizeof *search->rest);
@@ -270,7 +246,7 @@ static int search_open(Search *search, PyObject *segments, PyObject *query, Norm
     return -1;
 }
 
-static void search_close(Search *search)
+void search_close(Search *search)
 {
     best_close(&search->best);
     free(search->rest);
@@ -297,6 +273,18 @@ static void search_words(Search *search)
     best_cut(&search->best);
 }
 
+void search_all(Search *searches, Py_ssize_t m)
+{
+    Py_ssize_t postings = 0;
+    for (Py_ssize_t i = 0; i < m; i++)
+        postings += postings_of(&searches[i].words);
+    PyThreadState *others = postings >= LONG_SEARCH ? PyEval_SaveThread() : NULL;
+    for (Py_ssize_t i = 0; i < m; i++)
+        search_words(searches + i);
+    if (others)
+        PyEval_RestoreThread(others);
+}
+
 static PyObject *found_by(const Best *best)
 {
     double *scores;
@@ -306,45 +294,49 @@ static PyObject *found_by(const Best *best)
     return found;
 }
 
+/* Prepare a search for one of many queries, a tuple of terms and weights. */
+static int query_open(Search *search, PyObject *segments, PyObject *query, Norm norm,
+                      Py_ssize_t rows, Py_ssize_t k)
+{
+    PyObject *terms, *weights;
+    if (!PyTuple_Check(query)) {
+        PyErr_SetString(PyExc_TypeError, "a query is a tuple of terms and weights");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(query, "O!O!", &PyList_Type, &terms, &PyList_Type, &weights))
+        return -1;
+    return search_open(search, segments, terms, weights, norm, rows, k);
+}
+
 PyObject *best_postings(PyObject *module, PyObject *args)
 {
     PyObject *segments, *queries, *allowed_array, *found = NULL;
     Py_buffer allowed = {0};
     Norm norm;
-    Py_ssize_t n, k, postings = 0;
+    Py_ssize_t n, k;
     if (!PyArg_ParseTuple(args, "O!O!(dd)nnO", &PyTuple_Type, &segments, &PyTuple_Type, &queries,
                           &norm.slope, &norm.base, &n, &k, &allowed_array) ||
-        check_k(k) < 0)
+        check_k(k) < 0 || borrow_allowed(allowed_array, &allowed, n) < 0)
         return NULL;
     Py_ssize_t m = PyTuple_Size(queries);
     Search *searches = calloc((size_t)m + 1, sizeof *searches);
-    if (!searches)
-        return PyErr_NoMemory();
-    if (allowed_array != Py_None && borrow(allowed_array, &allowed, "allowed", "?", 1) < 0)
-        goto done;
-    if (allowed.obj && length(&allowed) != n) {
-        PyErr_Format(PyExc_ValueError, "allowed: expected %zd rows", n);
-        goto done;
-    }
-    for (Py_ssize_t i = 0; i < m; i++) {
+    int failed = !searches;
+    if (failed)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < m && !failed; i++) {
         searches[i].allowed = allowed.buf;
-        if (search_open(searches + i, segments, PyTuple_GetItem(queries, i), norm, n, k) < 0)
-            goto done;
-        postings += postings_of(&searches[i].words);
+        failed = query_open(searches + i, segments, PyTuple_GetItem(queries, i), norm, n, k) < 0;
     }
-    PyThreadState *others = postings >= LONG_SEARCH ? PyEval_SaveThread() : NULL;
-    for (Py_ssize_t i = 0; i < m; i++)
-        search_words(searches + i);
-    if (others)
-        PyEval_RestoreThread(others);
-    found = PyList_New(m);
+    if (!failed) {
+        search_all(searches, m);
+        found = PyList_New(m);
+    }
     for (Py_ssize_t i = 0; found && i < m; i++) {
         PyObject *rows = found_by(&searches[i].best);
         if (!rows || PyList_SetItem(found, i, rows) < 0)
             Py_CLEAR(found);
     }
-done:
-    for (Py_ssize_t i = 0; i < m; i++)
+    for (Py_ssize_t i = 0; searches && i < m; i++)
         search_close(searches + i);
     free(searches);
     give_back(&allowed);

@@ -386,14 +386,11 @@ PyObject *best_vectors(PyObject *module, PyObject *args)
         dense.copied = views[2].shape[0];
         dense.codes = views[2].buf;
     }
-    if (arrays[3] != Py_None) {
-        if (borrow(arrays[3], views + 3, "allowed", "?", 1) < 0)
-            goto done;
-        dense.allowed = views[3].buf;
-    }
-    if (dense.copied > dense.rows || (dense.copied && dense.dim > WIDEST) ||
-        (dense.allowed && length(views + 3) != dense.rows))
-        PyErr_SetString(PyExc_ValueError, "vectors, codes and allowed do not fit each other");
+    if (borrow_allowed(arrays[3], views + 3, dense.rows) < 0)
+        goto done;
+    dense.allowed = views[3].buf;
+    if (dense.copied > dense.rows || (dense.copied && dense.dim > WIDEST))
+        PyErr_SetString(PyExc_ValueError, "vectors and codes do not fit each other");
     else
         found = search_dense(&dense, views[1].buf, views[1].shape[0], k);
 done:

@@ -2,6 +2,7 @@
 
 #include "kernels.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,35 +121,34 @@ typedef struct {
     Py_ssize_t *order, *spare; /* the best of `order` come first */
 } Pool;
 
-static void fuse(const Pool *pool, Py_ssize_t n, Py_ssize_t k, double alpha, double eps,
-                 double rrf_k)
+static void fuse(const Pool *pool, Py_ssize_t n, Fusing how)
 {
-    int few = k <= FEW && rrf_k == 0.0;
+    int few = how.k <= FEW && how.rrf_k == 0.0;
     if (!few) {
         rank_all(&pool->by_words, n, pool->order, pool->spare);
         rank_all(&pool->by_meaning, n, pool->order, pool->spare); /* equal scores keep its order */
     }
-    weigh(&pool->by_words, n, eps, rrf_k, 0);
-    weigh(&pool->by_meaning, n, eps, rrf_k, 1);
+    weigh(&pool->by_words, n, how.eps, how.rrf_k, 0);
+    weigh(&pool->by_meaning, n, how.eps, how.rrf_k, 1);
     for (Py_ssize_t i = 0; i < n; i++)
         pool->scores[i] =
-            alpha * pool->by_meaning.part[i] + (1 - alpha) * pool->by_words.part[i];
+            how.alpha * pool->by_meaning.part[i] + (1 - how.alpha) * pool->by_words.part[i];
     if (!few) {
         sort_stably(pool->order, n, pool->scores, pool->spare);
         return;
     }
-    select_few(pool->scores, pool->by_meaning.scores, n, k, pool->order);
-    for (Py_ssize_t i = 0; i < k; i++) {
+    select_few(pool->scores, pool->by_meaning.scores, n, how.k, pool->order);
+    for (Py_ssize_t i = 0; i < how.k; i++) {
         rank_one(&pool->by_meaning, n, pool->order[i]);
         rank_one(&pool->by_words, n, pool->order[i]);
     }
 }
 
-/* The best k, as the columns of a `Ranking`. */
-static PyObject *columns(const Pool *pool, const Py_ssize_t *rows, Py_ssize_t k)
+/* The best k, and the weight of the dense leg, as the columns of a `Ranking`. */
+static PyObject *columns(const Pool *pool, const Py_ssize_t *rows, Py_ssize_t k, double alpha)
 {
     const Py_ssize_t *order = pool->order;
-    PyObject *lists[] = {
+    PyObject *parts[] = {
         list_of(NULL, rows, order, k),
         list_of(pool->scores, NULL, order, k),
         list_of(pool->by_meaning.scores, NULL, order, k),
@@ -157,55 +157,88 @@ static PyObject *columns(const Pool *pool, const Py_ssize_t *rows, Py_ssize_t k)
         list_of(pool->by_words.part, NULL, order, k),
         list_of(NULL, pool->by_meaning.rank, order, k),
         list_of(NULL, pool->by_words.rank, order, k),
+        PyFloat_FromDouble(alpha),
     };
-    PyObject *made = PyTuple_New(8);
-    for (Py_ssize_t i = 0; i < 8; i++)
-        if (!made || !lists[i]) {
-            Py_XDECREF(lists[i]);
+    enum { COLUMNS = sizeof parts / sizeof *parts };
+    PyObject *made = PyTuple_New(COLUMNS);
+    for (Py_ssize_t i = 0; i < COLUMNS; i++)
+        if (!made || !parts[i]) {
+            Py_XDECREF(parts[i]);
             Py_CLEAR(made);
-        } else if (PyTuple_SetItem(made, i, lists[i]) < 0)
+        } else if (PyTuple_SetItem(made, i, parts[i]) < 0)
             Py_CLEAR(made);
     return made;
 }
 
-PyObject *rank(PyObject *module, PyObject *args)
+int read_fusing(PyObject *tuple, Fusing *how)
 {
-    PyObject *dense_array, *sparse_array, *row_array, *ranking = NULL;
-    Py_buffer dense, sparse = {0}, rows = {0};
-    double alpha, eps, rrf_k, *parts = NULL;
-    Py_ssize_t k, *places = NULL;
-    if (!PyArg_ParseTuple(args, "OOOdndd", &dense_array, &sparse_array, &row_array, &alpha, &k,
-                          &eps, &rrf_k) ||
-        check_k(k) < 0)
-        return NULL;
-    if (borrow(dense_array, &dense, "dense", "d", 8) < 0)
-        return NULL;
-    if (borrow(sparse_array, &sparse, "sparse", "d", 8) < 0 ||
-        borrow(row_array, &rows, "rows", "lq", 8) < 0)
-        goto done;
-    Py_ssize_t n = length(&dense);
-    if (n < 1 || length(&sparse) != n || length(&rows) != n) {
-        PyErr_SetString(PyExc_ValueError, "dense, sparse and rows do not fit each other");
-        goto done;
+    PyObject *alpha;
+    if (!PyTuple_Check(tuple)) {
+        PyErr_SetString(PyExc_TypeError, "how to fuse is a tuple of k, alpha, eps and rrf_k");
+        return -1;
     }
-    k = k < n ? k : n;
-    parts = malloc((size_t)n * 3 * sizeof *parts);
-    places = malloc((size_t)n * 4 * sizeof *places);
-    if (parts && places) {
-        Pool pool = {.by_meaning = {dense.buf, parts, places},
-                     .by_words = {sparse.buf, parts + n, places + n},
+    if (!PyArg_ParseTuple(tuple, "nOdd", &how->k, &alpha, &how->eps, &how->rrf_k) ||
+        check_k(how->k) < 0)
+        return -1;
+    if (!PyTuple_Check(alpha)) {
+        how->alpha = PyFloat_AsDouble(alpha);
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    Adaptive *adaptive = &how->adaptive;
+    how->alpha = NAN;
+    if (!PyArg_ParseTuple(alpha, "ndd", &adaptive->best, &adaptive->constant, &adaptive->odds))
+        return -1;
+    if (adaptive->best >= 1 && adaptive->best <= BLOCK)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "1 to %d scores can be compared, not %zd", BLOCK,
+                 adaptive->best);
+    return -1;
+}
+
+PyObject *ranked(const double *dense, const double *sparse, const Py_ssize_t *rows, Py_ssize_t n,
+                 Fusing how)
+{
+    PyObject *ranking = NULL;
+    double *parts = malloc((size_t)n * 3 * sizeof *parts + 1);
+    Py_ssize_t *places = malloc((size_t)n * 4 * sizeof *places + 1);
+    how.k = how.k < n ? how.k : n;
+    if (n < 1)
+        PyErr_SetString(PyExc_ValueError, "nothing to rank");
+    else if (parts && places) {
+        Pool pool = {.by_meaning = {dense, parts, places},
+                     .by_words = {sparse, parts + n, places + n},
                      .scores = parts + 2 * n,
                      .order = places + 2 * n,
                      .spare = places + 3 * n};
-        fuse(&pool, n, k, alpha, eps, rrf_k);
-        ranking = columns(&pool, rows.buf, k);
+        if (isnan(how.alpha))
+            how.alpha = adaptive_weight(dense, sparse, n, how.adaptive);
+        fuse(&pool, n, how);
+        ranking = columns(&pool, rows, how.k, how.alpha);
     } else
         PyErr_NoMemory();
-done:
     free(places);
     free(parts);
-    give_back(&rows);
-    give_back(&sparse);
-    give_back(&dense);
+    return ranking;
+}
+
+PyObject *rank(PyObject *module, PyObject *args)
+{
+    PyObject *arrays[3], *tuple, *ranking = NULL;
+    Py_buffer views[3] = {{0}};
+    Fusing how;
+    if (!PyArg_ParseTuple(args, "OOOO", arrays, arrays + 1, arrays + 2, &tuple) ||
+        read_fusing(tuple, &how) < 0 || borrow(arrays[0], views, "dense", "d", 8) < 0)
+        return NULL;
+    if (borrow(arrays[1], views + 1, "sparse", "d", 8) < 0 ||
+        borrow(arrays[2], views + 2, "rows", "lq", 8) < 0)
+        goto done;
+    Py_ssize_t n = length(views);
+    if (length(views + 1) != n || length(views + 2) != n)
+        PyErr_SetString(PyExc_ValueError, "dense, sparse and rows do not fit each other");
+    else
+        ranking = ranked(views[0].buf, views[1].buf, views[2].buf, n, how);
+done:
+    for (int i = 2; i >= 0; i--)
+        give_back(views + i);
     return ranking;
 }

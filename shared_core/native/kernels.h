@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define INTERFACE 6 /* as in kernels.py; changes with the functions, what they take and return */
+#define INTERFACE 7 /* as in kernels.py; changes with the functions, what they take and return */
 
 _Static_assert(sizeof(Py_ssize_t) == 8, "rows are 64 bits wide");
 
@@ -37,6 +37,9 @@ int check_rows(const Py_buffer *view, Py_ssize_t rows);
 
 /* Raise ValueError unless k is at least 1. */
 int check_k(Py_ssize_t k);
+
+/* Borrow the marks of rows that may be found, or nothing where they are None: all may. */
+int borrow_allowed(PyObject *array, Py_buffer *view, Py_ssize_t rows);
 
 /* Rows that were found, and room for their scores, as a tuple of two bytearrays. */
 PyObject *found_rows(const Py_ssize_t *rows, Py_ssize_t n, double **scores);
@@ -124,6 +127,59 @@ posting_score(const List *list, int wide, Py_ssize_t at, Norm norm)
 /* The scores of some rows, 0 without a term; soonest if they ascend. */
 void word_scores(Words *words, const Py_ssize_t *rows, Py_ssize_t n, double *scores);
 
+/* ------------------------------------------------------------------------------- bm25_search.c */
+
+/* The best k rows, and others until they are dropped. */
+typedef struct {
+    Py_ssize_t k, size, room;
+    double cut; /* a row that is yet to come has to exceed it */
+    double *scores;
+    Py_ssize_t *rows; /* ascending */
+} Best;
+
+/* A search: its terms, the weightiest first, and what comes of it. */
+typedef struct {
+    Words words;
+    double *rest;        /* by term: what it and those after it add to a score at most */
+    Py_ssize_t needed;   /* a row without one of so many terms cannot come to the best k */
+    const char *allowed; /* by row, or NULL */
+    Best best;
+} Search;
+
+/* Prepare a search; arguments as of `words_open`. To be closed in any case. */
+int search_open(Search *search, PyObject *segments, PyObject *terms, PyObject *weights, Norm norm,
+                Py_ssize_t rows, Py_ssize_t k);
+
+/* Find the best of each search; other threads may run meanwhile where that takes long. */
+void search_all(Search *searches, Py_ssize_t m);
+void search_close(Search *search);
+
+/* ---------------------------------------------------------------------------------- adaptive.c */
+
+/* How the weight of the dense leg is told by a pool; see adaptive.py. */
+typedef struct {
+    Py_ssize_t best; /* up to BLOCK */
+    double constant, odds;
+} Adaptive;
+
+double adaptive_weight(const double *dense, const double *sparse, Py_ssize_t n, Adaptive how);
+
+/* ------------------------------------------------------------------------------------ fusion.c */
+
+/* How a pool is fused; see `Fusing` in kernels.py. */
+typedef struct {
+    Py_ssize_t k;
+    double alpha; /* NaN: told by the pool */
+    Adaptive adaptive;
+    double eps, rrf_k;
+} Fusing;
+
+int read_fusing(PyObject *tuple, Fusing *how);
+
+/* The best k of a pool, as the columns of a `Ranking`. */
+PyObject *ranked(const double *dense, const double *sparse, const Py_ssize_t *rows, Py_ssize_t n,
+                 Fusing how);
+
 /* ----------------------------------------------------------------------- what Python can call */
 
 PyObject *unit_vector(PyObject *module, PyObject *args);
@@ -132,7 +188,7 @@ PyObject *vectors_at(PyObject *module, PyObject *args);
 PyObject *best_postings(PyObject *module, PyObject *args);
 PyObject *postings_at(PyObject *module, PyObject *args);
 PyObject *count_postings(PyObject *module, PyObject *args);
-PyObject *pool(PyObject *module, PyObject *args);
+PyObject *answer(PyObject *module, PyObject *args);
 PyObject *rank(PyObject *module, PyObject *args);
 
 #endif

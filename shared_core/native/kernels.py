@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Found, Ints, Rows, Scores, Vectors
 
-INTERFACE = 6
+INTERFACE = 7
 """Changes with the functions, what they take and return: an older build's module is not used."""
 
 try:
@@ -44,8 +44,17 @@ Columns: TypeAlias = tuple[
     list[float],
     list[int],
     list[int],
+    float,
 ]
-"""The first eight columns of a `Ranking`."""
+"""The columns of a `Ranking`, and the weight of its dense leg."""
+
+Adaptive: TypeAlias = tuple[int, float, float]
+"""How a pool tells the weight of its dense leg: ``BEST``, ``CONSTANT`` and ``PRIOR_ODDS`` of
+`shared_core.scoring.adaptive`."""
+
+Fusing: TypeAlias = tuple[int, float | Adaptive, float, float]
+"""How a pool is fused: the best k, at least 1; the weight of the dense leg; eps of min-max
+normalisation; and the rank constant for ``"rrf"``, 0 for ``"min_max"``."""
 
 WIDEST = 1 << 16
 """Dimensions of 8-bit vectors whose products fit into 32 bits."""
@@ -209,7 +218,7 @@ def postings_at(
     return np.frombuffer(scores, np.float64)
 
 
-def pool(
+def answer(
     vectors: Vectors,
     query: Vectors,
     near: Found,
@@ -217,36 +226,41 @@ def pool(
     terms: list[int],
     weights: list[float],
     norm: Norm,
-    matching: Found,
-) -> tuple[Rows, Scores, Scores]:
-    """Return the rows that either leg has found, ascending, and their scores by each.
+    matching: Found | None,
+    depth: int,
+    allowed: Bools | None,
+    how: Fusing,
+) -> tuple[Columns, float]:
+    """Fuse what both legs find: return the columns of a `Ranking`, and the best dense score.
+
+    Both are as if the pool, the rows that either leg has found, were given to `rank` in ascending
+    order with the scores of `vectors_at` and `postings_at`.
 
     Parameters
     ----------
-    vectors, query
-        As in `best_vectors`; a query of shape (dim,).
-    near
-        From `best_vectors`.
+    vectors, query, near
+        Shape (rows, dim), (dim,), and rows with their scores from `best_vectors`.
     segments, terms, weights, norm
-        As in `best_postings`, for one query.
+        As in `postings_at`.
     matching
-        From `best_postings`.
+        From `best_postings`; None: searched for here.
+    depth, allowed
+        How many of them, and which, as `k` and `allowed` in `best_postings`.
+    how
+        See `Fusing`.
 
     Raises
     ------
     IndexError
         If a row is not there.
     """
-    rows, dense, sparse = _kernels.pool(
-        vectors, query, near, segments, terms, weights, norm, matching
+    return _kernels.answer(
+        vectors, query, near, segments, terms, weights, norm, matching, depth, allowed, how
     )
-    return np.frombuffer(rows, np.intp), np.frombuffer(dense), np.frombuffer(sparse)
 
 
-def rank(
-    dense: Scores, sparse: Scores, rows: Rows, *, alpha: float, k: int, eps: float, rrf_k: float
-) -> Columns:
-    """Fuse two legs as `fuse` does, and return the best `k` as the columns of a `Ranking`.
+def rank(dense: Scores, sparse: Scores, rows: Rows, how: Fusing) -> Columns:
+    """Fuse two legs as `fuse` does, and return the best k as the columns of a `Ranking`.
 
     Parameters
     ----------
@@ -254,13 +268,7 @@ def rank(
         Finite, shape (n,), n at least 1.
     rows
         What to call the positions, shape (n,).
-    alpha
-        Weight of the dense leg.
-    k
-        At least 1.
-    eps
-        Of min-max normalisation.
-    rrf_k
-        Rank constant for ``"rrf"``; 0 for ``"min_max"``.
+    how
+        See `Fusing`.
     """
-    return _kernels.rank(dense, sparse, rows, alpha, k, eps, rrf_k)
+    return _kernels.rank(dense, sparse, rows, how)

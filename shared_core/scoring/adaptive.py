@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
+from shared_core.native.kernels import Adaptive
 from shared_core.scoring.legs import check_legs
 
 BEST = 20
@@ -18,6 +19,9 @@ CONSTANT = 1e-6
 
 PRIOR_ODDS = math.e
 """Odds dense to sparse where both best scores stand out equally: a weight of 0.731."""
+
+ADAPTIVE: Adaptive = (BEST, CONSTANT, PRIOR_ODDS)
+"""What the kernels need of these."""
 
 
 def auto_alpha(dense: npt.ArrayLike, sparse: npt.ArrayLike) -> float:
@@ -69,6 +73,7 @@ def _stands_out(scores: Scores) -> float:
     spread = best - worst
     if not spread > CONSTANT * max(abs(best), abs(worst)):
         return 0.0
-    if scores.size > BEST:
-        scores = np.partition(scores, scores.size - BEST)[-BEST:]
-    return (best - float(scores.mean())) / spread
+    # Added up in descending order, as the kernel does: so their order does not change a bit.
+    descending = -np.sort(-scores)[:BEST]
+    mean = float(np.add.accumulate(descending)[-1]) / descending.size
+    return (best - mean) / spread

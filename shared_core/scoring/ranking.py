@@ -10,14 +10,8 @@ import numpy.typing as npt
 from shared_core.arrays import Rows, Scores
 from shared_core.checking import check_choice, check_count
 from shared_core.native import kernels
-from shared_core.scoring.fusion import (
-    RRF_K,
-    Alpha,
-    Fused,
-    check_alpha,
-    fuse_pool,
-    weight_of,
-)
+from shared_core.scoring.adaptive import ADAPTIVE
+from shared_core.scoring.fusion import RRF_K, Alpha, Fused, check_alpha, fuse_pool
 from shared_core.scoring.legs import check_legs
 from shared_core.scoring.normalization import EPS
 from shared_core.types import Fusion, Passage, Ranking
@@ -81,14 +75,28 @@ def rank_pool(
         As in `Ranking`.
     """
     rows = np.arange(dense.size) if rows is None else rows
-    weight = weight_of(alpha, dense, sparse)
     if kernels.built and rows.size:
-        rank_constant = RRF_K if fusion == "rrf" else 0
-        columns = kernels.rank(dense, sparse, rows, alpha=weight, k=k, eps=EPS, rrf_k=rank_constant)
+        columns = kernels.rank(dense, sparse, rows, fusing(k, alpha, fusion))
     else:
-        columns = _columns(fuse_pool(dense, sparse, alpha=weight, fusion=fusion), rows, k)
+        columns = _columns(fuse_pool(dense, sparse, alpha=alpha, fusion=fusion), rows, k)
+    return ranking_of(columns, fusion, passages, nearest, query)
+
+
+def fusing(k: int, alpha: Alpha, fusion: Fusion) -> kernels.Fusing:
+    """Return how to fuse, for the kernels."""
+    return k, ADAPTIVE if alpha == "auto" else alpha, EPS, RRF_K if fusion == "rrf" else 0
+
+
+def ranking_of(
+    columns: kernels.Columns,
+    fusion: Fusion,
+    passages: Sequence[Passage],
+    nearest: float | None,
+    query: str | None,
+) -> Ranking:
+    """Return a ranking of its columns; the others as in `rank_pool`."""
     found = [passages[row] for row in columns[0]] if passages else ()
-    return Ranking(*columns, weight, fusion, found, nearest, query)
+    return Ranking(*columns, fusion, found, nearest, query)
 
 
 def _columns(fused: Fused, rows: Rows, k: int) -> kernels.Columns:
@@ -102,4 +110,5 @@ def _columns(fused: Fused, rows: Rows, k: int) -> kernels.Columns:
         fused.sparse_norm[best].tolist(),
         fused.dense_rank[best].tolist(),
         fused.sparse_rank[best].tolist(),
+        fused.alpha,
     )

@@ -21,7 +21,7 @@ from shared_core.index.approximate import Approximate
 from shared_core.index.postings import Segment
 from shared_core.native import kernels
 from shared_core.scoring.fusion import fuse_pool
-from shared_core.scoring.ranking import rank_pool
+from shared_core.scoring.ranking import fusing, rank_pool
 from shared_core.types import Fusion
 
 from .making import preselect_from, zipf_texts
@@ -126,14 +126,23 @@ def test_the_best_vectors_are_those_of_a_full_sort(
 @needs_kernels
 @given(
     seed=st.integers(0, 10_000),
-    near=st.sets(st.integers(0, 199)),
-    matching=st.sets(st.integers(0, 199)),
+    near=st.sets(st.integers(0, 199), min_size=1),
+    matching=st.one_of(st.none(), st.sets(st.integers(0, 199))),
     parts=st.integers(1, 3),
+    keep=st.sampled_from([None, 0.5]),
+    alpha=st.sampled_from([0.3, "auto"]),
+    fusion=st.sampled_from(["min_max", "rrf"]),
 )
-def test_a_pool_is_what_either_leg_found_scored_by_both(
-    seed: int, near: set[int], matching: set[int], parts: int
+def test_an_answer_is_what_either_leg_found_scored_by_both_and_ranked(
+    seed: int,
+    near: set[int],
+    matching: set[int] | None,
+    parts: int,
+    keep: float | None,
+    alpha: Any,
+    fusion: Fusion,
 ) -> None:
-    """With the bits that each leg gives by itself."""
+    """With the bits that each step gives by itself; words are searched for, or given."""
     rng = np.random.default_rng(seed)
     vectors = rng.standard_normal((200, 21)).astype(np.float32)
     query = rng.standard_normal(21).astype(np.float32)
@@ -141,13 +150,22 @@ def test_a_pool_is_what_either_leg_found_scored_by_both(
     for part in range(parts):
         index.add(texts[200 * part // parts : 200 * (part + 1) // parts])
     words = index.query("w0 w3 w17 w40")
-    by_meaning, by_words = (np.array(sorted(rows), np.intp) for rows in (near, matching))
+    by_meaning = np.array(sorted(near), np.intp)
     found = by_meaning, kernels.vectors_at(vectors, query, by_meaning)
-    matched = by_words, words.at(by_words)
-    rows, dense, sparse = kernels.pool(vectors, query, found, *words.postings, matched)
-    assert rows.tolist() == sorted(near | matching)
-    assert dense.tolist() == kernels.vectors_at(vectors, query, rows).tolist()
-    assert sparse.tolist() == words.at(rows).tolist()
+    allowed = None if keep is None else rng.random(200) < keep
+    if matching is None:
+        given, matched = None, words.best(30, allowed)
+    else:
+        by_words = np.array(sorted(matching), np.intp)
+        given = matched = by_words, words.at(by_words)
+    how = fusing(7, alpha, fusion)
+    columns, nearest = kernels.answer(
+        vectors, query, found, *words.postings, given, 30, allowed, how
+    )
+    rows = np.union1d(by_meaning, matched[0])
+    dense, sparse = kernels.vectors_at(vectors, query, rows), words.at(rows)
+    assert columns == kernels.rank(dense, sparse, rows, how)
+    assert nearest == dense.max()
 
 
 @needs_kernels
@@ -276,15 +294,21 @@ def at(rows: np.ndarray) -> Any:
     return kernels.postings_at(postings(), [0], [1.0], NORM, 4, rows)
 
 
-def pool(
+def rank(rows: np.ndarray = R, k: int = 1, alpha: Any = 0.3) -> Any:
+    return kernels.rank(D, D, rows, (k, alpha, 0.0, 0.0))
+
+
+def answer(
     query: np.ndarray = F[0],
-    near: np.ndarray = R,
-    matching: np.ndarray = R,
-    nearness: np.ndarray = D,
-    weight: np.ndarray = D,
+    near: Any = (R, D),
+    matching: Any = (R, D),
+    depth: int = 1,
+    allowed: Any = None,
+    how: Any = (1, 0.3, 0.0, 0.0),
 ) -> Any:
-    found, matched = (near, nearness), (matching, weight)
-    return kernels.pool(F, query, found, postings(), [0], [1.0], NORM, matched)
+    return kernels.answer(
+        F, query, near, postings(), [0], [1.0], NORM, matching, depth, allowed, how
+    )
 
 
 @needs_kernels
@@ -311,13 +335,20 @@ def test_no_queries_find_nothing() -> None:
         (lambda: kernels.vectors_at(F, F[0], R.astype(np.int32)), TypeError),
         (lambda: at(R + 1), IndexError),
         (lambda: at(R - 1), IndexError),
-        (lambda: pool(near=R + 1), IndexError),
-        (lambda: pool(matching=R - 1), IndexError),
-        (lambda: pool(near=R.astype(np.int32)), TypeError),
-        (lambda: pool(nearness=D[:3]), ValueError),
-        (lambda: pool(weight=D[:3]), ValueError),
-        (lambda: pool(weight=D.astype(np.float32)), TypeError),
-        (lambda: pool(query=F[0, :2].copy()), ValueError),
+        (lambda: answer(near=(R + 1, D)), IndexError),
+        (lambda: answer(matching=(R - 1, D)), IndexError),
+        (lambda: answer(near=(R.astype(np.int32), D)), TypeError),
+        (lambda: answer(near=(R, D[:3])), ValueError),
+        (lambda: answer(near=R), TypeError),
+        (lambda: answer(matching=(R, D[:3])), ValueError),
+        (lambda: answer(matching=(R, D.astype(np.float32))), TypeError),
+        (lambda: answer(near=(R[:0], D[:0]), matching=(R[:0], D[:0])), ValueError),
+        (lambda: answer(query=F[0, :2].copy()), ValueError),
+        (lambda: answer(matching=None, depth=0), ValueError),
+        (lambda: answer(matching=None, allowed=np.ones(3, bool)), ValueError),
+        (lambda: answer(matching=None, allowed=np.ones(4)), TypeError),
+        (lambda: answer(how=[1, 0.3, 0.0, 0.0]), TypeError),
+        (lambda: answer(how=(0, 0.3, 0.0, 0.0)), ValueError),
         (lambda: count([-1]), IndexError),
         (lambda: count([0], lengths=[2]), ValueError),
         (lambda: count([0], lengths=[2, -1]), ValueError),
@@ -352,10 +383,14 @@ def test_no_queries_find_nothing() -> None:
         (lambda: search(postings(counts=np.ones(2, int), lengths=np.ones(2, int))), ValueError),
         (lambda: search(postings(extremes=np.ones((2, 2), np.int32))), ValueError),
         (lambda: search(postings(extremes=np.ones((1, 2), "H"))), TypeError),
-        (lambda: kernels.rank(D, D[:3].copy(), R, alpha=0.3, k=1, eps=0, rrf_k=0), ValueError),
-        (lambda: kernels.rank(D, D, R[:3].copy(), alpha=0.3, k=1, eps=0, rrf_k=0), ValueError),
-        (lambda: kernels.rank(D, D, R, alpha=0.3, k=0, eps=0, rrf_k=0), ValueError),
-        (lambda: kernels.rank(D[:0], D[:0], R[:0], alpha=0.3, k=1, eps=0, rrf_k=0), ValueError),
+        (lambda: kernels.rank(D, D[:3].copy(), R, (1, 0.3, 0.0, 0.0)), ValueError),
+        (lambda: kernels.rank(D[:0], D[:0], R[:0], (1, 0.3, 0.0, 0.0)), ValueError),
+        (lambda: rank(R[:3].copy()), ValueError),
+        (lambda: rank(k=0), ValueError),
+        (lambda: rank(alpha="auto"), TypeError),
+        (lambda: rank(alpha=(20, 0.0)), TypeError),
+        (lambda: rank(alpha=(0, 0.0, 1.0)), ValueError),
+        (lambda: rank(alpha=(65, 0.0, 1.0)), ValueError),
     ],
 )
 def test_what_does_not_fit_is_refused(call: Callable[[], object], error: type[Exception]) -> None:

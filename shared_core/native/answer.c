@@ -1,0 +1,154 @@
+/* The answer to a query: what either leg has found, scored by both, fused, and cut to the best. */
+
+#include "kernels.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Ascending rows that one leg has found, and their scores. */
+typedef struct {
+    const Py_ssize_t *rows;
+    const double *scores;
+    Py_ssize_t size;
+} Found;
+
+static int borrow_found(PyObject *tuple, const char *name, Py_ssize_t rows, Py_buffer views[2],
+                        Found *found)
+{
+    PyObject *arrays[2];
+    if (!PyTuple_Check(tuple)) {
+        PyErr_Format(PyExc_TypeError, "%s: expected a tuple of rows and scores", name);
+        return -1;
+    }
+    if (!PyArg_ParseTuple(tuple, "OO", arrays, arrays + 1) ||
+        borrow(arrays[0], views, name, "lq", 8) < 0 || check_rows(views, rows) < 0 ||
+        borrow(arrays[1], views + 1, name, "d", 8) < 0)
+        return -1;
+    *found = (Found){views[0].buf, views[1].buf, length(views)};
+    if (length(views + 1) == found->size)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "%s: rows and scores do not fit each other", name);
+    return -1;
+}
+
+/* What either leg has found: ascending rows and their scores by each, NaN while they are wanting. */
+typedef struct {
+    Py_ssize_t size, *rows, *wanting, *places; /* rows that want a score, and where they stand */
+    double *by_meaning, *by_words, *scores;    /* of the rows; of those that want one */
+} Pool;
+
+static int pool_open(Pool *pool, Found dense, Found sparse)
+{
+    Py_ssize_t room = dense.size + sparse.size + 1, i = 0, j = 0, size = 0;
+    Py_ssize_t *rows = malloc((size_t)room * 3 * sizeof *rows);
+    double *scores = malloc((size_t)room * 3 * sizeof *scores);
+    *pool = (Pool){.rows = rows, .by_meaning = scores};
+    if (!rows || !scores) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    pool->wanting = rows + room;
+    pool->places = rows + 2 * room;
+    pool->by_words = scores + room;
+    pool->scores = scores + 2 * room;
+    for (; i < dense.size || j < sparse.size; size++) {
+        int first = j == sparse.size || (i < dense.size && dense.rows[i] < sparse.rows[j]);
+        Py_ssize_t row = rows[size] = first ? dense.rows[i] : sparse.rows[j];
+        pool->by_meaning[size] = pool->by_words[size] = NAN;
+        if (i < dense.size && dense.rows[i] == row)
+            pool->by_meaning[size] = dense.scores[i++];
+        if (j < sparse.size && sparse.rows[j] == row)
+            pool->by_words[size] = sparse.scores[j++];
+    }
+    pool->size = size;
+    return 0;
+}
+
+static void pool_close(Pool *pool)
+{
+    free(pool->rows);
+    free(pool->by_meaning);
+}
+
+/* Gather the rows that want a score; return how many those are. */
+static Py_ssize_t wanting(const Pool *pool, const double *scores)
+{
+    Py_ssize_t count = 0;
+    for (Py_ssize_t i = 0; i < pool->size; i++) {
+        pool->wanting[count] = pool->rows[i];
+        pool->places[count] = i;
+        count += isnan(scores[i]) != 0;
+    }
+    return count;
+}
+
+static void fill_in(const Pool *pool, Py_ssize_t count, double *scores)
+{
+    for (Py_ssize_t i = 0; i < count; i++)
+        scores[pool->places[i]] = pool->scores[i];
+}
+
+/* Score what either leg has found by both, and rank it. */
+static PyObject *answered(Found dense, Found sparse, const Py_buffer *vectors,
+                          const Py_buffer *query, Words *words, Fusing how)
+{
+    Pool pool;
+    PyObject *made = NULL;
+    if (pool_open(&pool, dense, sparse) == 0) {
+        Py_ssize_t count = wanting(&pool, pool.by_meaning);
+        vector_scores(vectors->buf, query->buf, length(query), pool.wanting, count, pool.scores);
+        fill_in(&pool, count, pool.by_meaning);
+        count = wanting(&pool, pool.by_words);
+        word_scores(words, pool.wanting, count, pool.scores);
+        fill_in(&pool, count, pool.by_words);
+        double nearest = -INFINITY;
+        for (Py_ssize_t i = 0; i < pool.size; i++)
+            nearest = pool.by_meaning[i] > nearest ? pool.by_meaning[i] : nearest;
+        made = ranked(pool.by_meaning, pool.by_words, pool.rows, pool.size, how);
+        made = made ? Py_BuildValue("Nd", made, nearest) : NULL;
+    }
+    pool_close(&pool);
+    return made;
+}
+
+PyObject *answer(PyObject *module, PyObject *args)
+{
+    enum { VECTORS, QUERY, NEAR, MATCHING = NEAR + 2, ALLOWED = MATCHING + 2, ARRAYS };
+    PyObject *arrays[2], *near, *segments, *terms, *weights, *matching, *marks, *tuple;
+    PyObject *made = NULL;
+    Py_buffer views[ARRAYS] = {{0}};
+    Search search = {0};
+    Found dense, sparse;
+    Fusing how;
+    Norm norm;
+    Py_ssize_t depth;
+    if (!PyArg_ParseTuple(args, "OOOO!O!O!(dd)OnOO", arrays, arrays + 1, &near, &PyTuple_Type,
+                          &segments, &PyList_Type, &terms, &PyList_Type, &weights, &norm.slope,
+                          &norm.base, &matching, &depth, &marks, &tuple) ||
+        check_k(depth) < 0 || read_fusing(tuple, &how) < 0 ||
+        borrow(arrays[0], views + VECTORS, "vectors", "f", 4) < 0)
+        return NULL;
+    if (borrow(arrays[1], views + QUERY, "query", "f", 4) < 0)
+        goto done;
+    if (views[VECTORS].ndim != 2 || views[VECTORS].shape[1] != length(views + QUERY)) {
+        PyErr_SetString(PyExc_ValueError, "vectors and query do not fit each other");
+        goto done;
+    }
+    Py_ssize_t rows = views[VECTORS].shape[0];
+    if (borrow_found(near, "near", rows, views + NEAR, &dense) < 0 ||
+        borrow_allowed(marks, views + ALLOWED, rows) < 0 ||
+        search_open(&search, segments, terms, weights, norm, rows, depth) < 0)
+        goto done;
+    if (matching == Py_None) {
+        search.allowed = views[ALLOWED].buf;
+        search_all(&search, 1);
+        sparse = (Found){search.best.rows, search.best.scores, search.best.size};
+    } else if (borrow_found(matching, "matching", rows, views + MATCHING, &sparse) < 0)
+        goto done;
+    made = answered(dense, sparse, views + VECTORS, views + QUERY, &search.words, how);
+done:
+    search_close(&search);
+    for (int i = ARRAYS - 1; i >= 0; i--)
+        give_back(views + i);
+    return made;
+}
