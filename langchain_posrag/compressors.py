@@ -25,7 +25,7 @@ from langchain_posrag.options import CAUSOptions, PlacementArguments
 from shared_core import BM25Index, Placement
 from shared_core.gating.found_cosines import cosines
 from shared_core.index import Tokenizer
-from shared_core.index.bm25 import Variant
+from shared_core.index.sparse.bm25 import Variant
 from shared_core.overriding import inherits
 from shared_core.scoring.fusion import Alpha
 from shared_core.types import Fusion

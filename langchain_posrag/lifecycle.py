@@ -19,8 +19,8 @@ from langchain_posrag.vector_stores import higher_is_better as known_direction
 from shared_core import HybridIndex
 from shared_core.checking import check_bool, check_several
 from shared_core.index import Tokenizer
-from shared_core.index.bm25 import Variant
-from shared_core.index.dense import Dense, Metric
+from shared_core.index.dense.view import Dense, Metric
+from shared_core.index.sparse.bm25 import Variant
 from shared_core.options import CAUSArguments, decode_options, encode_caus
 
 _ADAPTER = "langchain_posrag"

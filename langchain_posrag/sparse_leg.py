@@ -16,13 +16,13 @@ from shared_core import BM25Index, Passage
 from shared_core.arrays import Scores
 from shared_core.forking import forkable, undone_by
 from shared_core.index import Tokenizer
-from shared_core.index.bm25 import Variant
-from shared_core.index.lexicon import Lexicon
 from shared_core.index.metadata import MetadataColumns, Visible, Where, predicate
-from shared_core.index.neighbours import PassageNeighbours
+from shared_core.index.neighbours.place_table import Places
+from shared_core.index.neighbours.places import ChunkReader
+from shared_core.index.neighbours.source import PassageNeighbours
 from shared_core.index.passage_rows import PassageRows, check_distinct, content_of
-from shared_core.index.place_table import Places
-from shared_core.index.places import ChunkReader
+from shared_core.index.sparse.bm25 import Variant
+from shared_core.index.sparse.lexicon import Lexicon
 
 
 class Checked(NamedTuple):

@@ -20,7 +20,7 @@ from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
 from llamaindex_posrag.nodes import explained
 from llamaindex_posrag.statistics import NodeStatistics
 from shared_core import CAUS, BM25Index, Placement
-from shared_core.index.bm25 import Variant
+from shared_core.index.sparse.bm25 import Variant
 from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity import Psi
 from shared_core.types import Evidence, Fusion, Tokenizer

@@ -28,8 +28,8 @@ from llamaindex_posrag.statistics import NodeStatistics
 from shared_core import CAUS, Passage
 from shared_core.checking import check_bool, check_each
 from shared_core.foreign_leg import fuse_foreign
-from shared_core.index.bm25 import Variant
-from shared_core.index.neighbours import PassageNeighbours
+from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.index.sparse.bm25 import Variant
 from shared_core.options import CAUSArguments
 from shared_core.types import Tokenizer
 

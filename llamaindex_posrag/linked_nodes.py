@@ -12,7 +12,7 @@ from llama_index.core.storage.docstore.types import BaseDocumentStore
 from llamaindex_posrag.node_chunks import NodeChunks, links_of
 from llamaindex_posrag.nodes import to_passage
 from shared_core.expansion import Chunk, Neighbourhood
-from shared_core.index.neighbours import PassageNeighbours
+from shared_core.index.neighbours.source import PassageNeighbours
 
 
 @dataclass(frozen=True)

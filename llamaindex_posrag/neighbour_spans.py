@@ -25,7 +25,7 @@ from shared_core.expanded import expand_passages, explain_expansion, similaritie
 from shared_core.expansion import ChunkSource, NeighbourSpans, Span
 from shared_core.explanations import merged
 from shared_core.index import ChunkKeys
-from shared_core.index.neighbours import PassageNeighbours
+from shared_core.index.neighbours.source import PassageNeighbours
 
 
 class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):

@@ -19,7 +19,7 @@ from shared_core.index import ChunkKeys
 
 @dataclass(frozen=True, slots=True)
 class NodeChunks:
-    """Reads the place of a node; a `shared_core.index.places.ChunkReader` of `to_passage`.
+    """Reads the place of a node, as a `ChunkReader` of `shared_core.index.neighbours.places`.
 
     Its PREVIOUS and NEXT relationships tell it; where it has neither, the numbers in its
     metadata; where there are none, the offset at which it starts in its source document. The

@@ -11,7 +11,7 @@ from llamaindex_posrag.embedding import embedded_text
 from shared_core import BM25Index
 from shared_core.arrays import Bools, Scores
 from shared_core.checking import check_each
-from shared_core.index.bm25 import Variant
+from shared_core.index.sparse.bm25 import Variant
 from shared_core.types import Tokenizer
 
 

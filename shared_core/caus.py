@@ -19,7 +19,7 @@ from shared_core.expanded import ExpandedArrangement, expand_ranking
 from shared_core.expansion import ChunkSource, NeighbourSpans
 from shared_core.index.hybrid import HybridIndex
 from shared_core.index.metadata import Where
-from shared_core.index.places import ChunkKeys, ChunkReader
+from shared_core.index.neighbours.places import ChunkKeys, ChunkReader
 from shared_core.lazy import cached_property
 from shared_core.placement import Placement, Sequential, resolve_placement
 from shared_core.scoring import rank

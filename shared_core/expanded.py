@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shared_core.expansion import ChunkSource, Expansion, NeighbourSpans, Seed, Span
-from shared_core.index.neighbours import PassageNeighbours
-from shared_core.index.places import ChunkReader
+from shared_core.index.neighbours.places import ChunkReader
+from shared_core.index.neighbours.source import PassageNeighbours
 from shared_core.types import Arrangement, Passage, Ranking
 
 

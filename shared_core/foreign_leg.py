@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from shared_core.caus import CAUS
 from shared_core.expansion import ChunkSource
-from shared_core.index.places import ChunkReader
+from shared_core.index.neighbours.places import ChunkReader
 from shared_core.scoring.fusion import Alpha
 from shared_core.types import Arrangement, Passage
 

@@ -14,8 +14,8 @@ from shared_core.comparison.questions import ComparisonData
 from shared_core.comparison.ranked import RankedPassages
 from shared_core.comparison.spanning import SPANNED, as_spans, neighbours_of
 from shared_core.index.hybrid import HybridIndex
-from shared_core.index.neighbours import PassageNeighbours
-from shared_core.index.sparse import BM25Index
+from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.index.sparse.index import BM25Index
 from shared_core.lazy import cached_property
 from shared_core.scoring.fusion import Alpha
 from shared_core.types import Passage

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from shared_core.comparison.ranked import RankedPassages
 from shared_core.expanded import expand_passages
 from shared_core.expansion import NeighbourSpans, Span
-from shared_core.index.neighbours import PassageNeighbours
-from shared_core.index.places import ChunkKeys
+from shared_core.index.neighbours.places import ChunkKeys
+from shared_core.index.neighbours.source import PassageNeighbours
 from shared_core.types import Passage
 
 SPANNED = "+spans"

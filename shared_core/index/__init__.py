@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shared_core.index.hybrid import HybridIndex
-from shared_core.index.places import ChunkKeys
-from shared_core.index.sparse import BM25Index
+from shared_core.index.neighbours.places import ChunkKeys
+from shared_core.index.sparse.index import BM25Index
 from shared_core.index.tokenize import tokenize
 from shared_core.types import Tokenizer
 

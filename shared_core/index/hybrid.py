@@ -15,16 +15,16 @@ from shared_core.arrays import Bools, Vectors
 from shared_core.checking import check_choice, check_several
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.forking import forkable
-from shared_core.index.bm25 import BM25Options, Variant
-from shared_core.index.dense import Dense, DenseView, Metric
+from shared_core.index.dense.view import Dense, DenseView, Metric
 from shared_core.index.metadata import Visible, Where
-from shared_core.index.neighbours import PassageNeighbours
-from shared_core.index.place_table import Places
-from shared_core.index.places import ChunkKeys, ChunkReader
+from shared_core.index.neighbours.place_table import Places
+from shared_core.index.neighbours.places import ChunkKeys, ChunkReader
+from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.index.persistence.storage import load_state, save_state
 from shared_core.index.searching import Search
-from shared_core.index.sparse_view import SparseView
+from shared_core.index.sparse.bm25 import BM25Options, Variant
+from shared_core.index.sparse.view import SparseView
 from shared_core.index.state import State
-from shared_core.index.storage import load_state, save_state
 from shared_core.scoring.fusion import Alpha
 from shared_core.types import Fusion, Passage, Ranking, Tokenizer
 from shared_core.vectors import other_model

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from shared_core.arrays import Bools, Found, Vectors
 from shared_core.checking import check_choice, check_count
 from shared_core.index.beside import Beside, ahead
-from shared_core.index.dense_query import DenseQuery
+from shared_core.index.dense.query import DenseQuery
 from shared_core.index.metadata import Where
 from shared_core.index.select import distinct
-from shared_core.index.sparse_query import SparseQuery
+from shared_core.index.sparse.query import SparseQuery
 from shared_core.index.state import State
 from shared_core.native import kernels
 from shared_core.scoring.fusion import Alpha, check_alpha

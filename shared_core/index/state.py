@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shared_core.arrays import Bools
-from shared_core.index.dense import DenseView
+from shared_core.index.dense.view import DenseView
 from shared_core.index.metadata import MetadataColumns, Where
-from shared_core.index.sparse_view import SparseView
+from shared_core.index.sparse.view import SparseView
 from shared_core.lazy import cached_property
 from shared_core.types import Passage
 

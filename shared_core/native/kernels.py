@@ -27,13 +27,13 @@ else:
 Narrow: TypeAlias = npt.NDArray[np.uint16] | npt.NDArray[np.int32]
 
 Counted: TypeAlias = tuple[Ints, npt.NDArray[np.int64], Ints, Narrow, Narrow]
-"""Terms, starts, rows, counts and lengths of a `shared_core.index.postings.Segment`."""
+"""Terms, starts, rows, counts and lengths of a `shared_core.index.sparse.postings.Segment`."""
 
 Postings: TypeAlias = tuple[Ints, npt.NDArray[np.int64], Ints, Narrow, Narrow, Ints]
-"""A `shared_core.index.postings.Segment`."""
+"""A `shared_core.index.sparse.postings.Segment`."""
 
 Norm: TypeAlias = tuple[float, float]
-"""Slope and base of a length normalisation; see `shared_core.index.bm25.BM25Options`."""
+"""Slope and base of a length normalisation; see `shared_core.index.sparse.bm25.BM25Options`."""
 
 Columns: TypeAlias = tuple[
     list[int],

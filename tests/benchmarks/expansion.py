@@ -46,7 +46,7 @@ from shared_core import Passage
 from shared_core.corpora import torch_api_passages
 from shared_core.expansion import Chunk, NeighbourSpans, Seed, estimate_tokens, stitch
 from shared_core.index import ChunkKeys
-from shared_core.index.neighbours import PassageNeighbours
+from shared_core.index.neighbours.source import PassageNeighbours
 from tests.benchmarks.corpus import Corpus, make
 
 PER_DOCUMENT, PER_HEADING = 100, 20

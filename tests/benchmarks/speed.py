@@ -24,7 +24,7 @@ import numpy as np
 from llama_index.core.schema import QueryBundle
 
 from shared_core import CAUS, HybridIndex, Passage
-from shared_core.index.dense import DenseView
+from shared_core.index.dense.view import DenseView
 from shared_core.native import kernels
 from tests.benchmarks import systems
 from tests.benchmarks.corpus import DIM, clustered, make

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pytest
 
 from shared_core import HybridIndex, Passage, Ranking
-from shared_core.index import approximate
+from shared_core.index.dense import approximate
 from shared_core.index.tokenize import tokenize
 
 Floats = npt.NDArray[np.floating]

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi, BM25Plus
 
 from shared_core import BM25Index, tokenize
-from shared_core.index import lexicon
-from shared_core.index.bm25 import BM25Options
+from shared_core.index.sparse import lexicon
+from shared_core.index.sparse.bm25 import BM25Options
 
 from .making import brute_bm25, zipf_texts
 

@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 
 from shared_core import BM25Index, HybridIndex, Passage
-from shared_core.index import searching, sparse_view
-from shared_core.index.dense import DenseView
+from shared_core.index import searching
+from shared_core.index.dense.view import DenseView
+from shared_core.index.sparse import view as sparse_view
 
 from .making import content, make_index, random_vectors, zipf_texts
 

@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core.index.dense import DenseView
+from shared_core.index.dense.view import DenseView
 
 from .making import preselect_from, random_vectors
 

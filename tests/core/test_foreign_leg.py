@@ -13,7 +13,7 @@ from shared_core.expanded import ExpandedArrangement
 from shared_core.expansion import NeighbourSpans
 from shared_core.foreign_leg import fuse_foreign
 from shared_core.index import ChunkKeys
-from shared_core.index.neighbours import PassageNeighbours
+from shared_core.index.neighbours.source import PassageNeighbours
 
 TEXTS = ["relu layer", "conv layer", "pool layer relu", "norm of a layer", "drop", "relu relu"]
 PASSAGES = [Passage(f"p{n}", text, {"doc_id": "d", "chunk_id": n}) for n, text in enumerate(TEXTS)]

@@ -11,9 +11,9 @@ from shared_core.attention import interface
 from shared_core.gating import DriftMonitor, VectorCandidates
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.local_model import LocalModel
-from shared_core.index.bm25 import BM25Options
 from shared_core.index.metadata import MetadataColumns
-from shared_core.index.place_table import PlaceTable
+from shared_core.index.neighbours.place_table import PlaceTable
+from shared_core.index.sparse.bm25 import BM25Options
 from shared_core.lazy import cached_property
 from tests.forking import Stop, in_a_fork, needs_fork
 

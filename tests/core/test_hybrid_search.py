@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shared_core import BM25Index, HybridIndex, Passage
 from shared_core.index import beside, searching
-from shared_core.index.sparse_query import SparseQuery
+from shared_core.index.sparse.query import SparseQuery
 
 from .making import (
     BruteForce,

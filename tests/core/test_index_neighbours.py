@@ -14,8 +14,8 @@ from shared_core.expanded import ExpandedArrangement, similarities
 from shared_core.expansion import Chunk, Neighbourhood, NeighbourSpans
 from shared_core.index import ChunkKeys
 from shared_core.index.metadata import Visible
-from shared_core.index.neighbours import PassageNeighbours
-from shared_core.index.place_table import MOST_READERS, PlaceTable
+from shared_core.index.neighbours.place_table import MOST_READERS, PlaceTable
+from shared_core.index.neighbours.source import PassageNeighbours
 from shared_core.options import decode_expand, encode_expand
 from shared_core.placement import UShape
 

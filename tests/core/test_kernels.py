@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core import BM25Index
-from shared_core.index.approximate import Approximate
-from shared_core.index.postings import Segment
+from shared_core.index.dense.approximate import Approximate
+from shared_core.index.sparse.postings import Segment
 from shared_core.native import kernels
 from shared_core.scoring.fusion import fuse_pool
 from shared_core.scoring.ranking import fusing, rank_pool

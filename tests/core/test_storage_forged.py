@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 
 from shared_core import CorruptIndexError, HybridIndex, Passage
-from shared_core.index.manifest import seal, write_manifest
+from shared_core.index.persistence.manifest import seal, write_manifest
 
 from .making import data_of
 

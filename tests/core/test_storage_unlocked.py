@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from shared_core import CorruptIndexError, HybridIndex
-from shared_core.index import storage
-from shared_core.index.manifest import check_file
+from shared_core.index.persistence import storage
+from shared_core.index.persistence.manifest import check_file
 
 from .making import check_saves_and_loads_at_once, data_of, make_index
 

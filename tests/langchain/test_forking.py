@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 
 from langchain_posrag.sparse_leg import SparseLeg
 from shared_core import BM25Index
-from shared_core.index import sparse_view
+from shared_core.index.sparse import view as sparse_view
 from tests.forking import Stop, in_a_fork, needs_fork
 
 pytestmark = needs_fork

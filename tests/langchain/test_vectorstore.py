@@ -24,7 +24,7 @@ from langchain_posrag.sparse_leg import SparseLeg
 from langchain_posrag.vector_stores import higher_is_better
 from shared_core import BM25Index, tokenize
 from shared_core.index.passage_rows import PassageRows
-from shared_core.index.sparse_view import COMPACT
+from shared_core.index.sparse.view import COMPACT
 
 from .conftest import WORDS
 

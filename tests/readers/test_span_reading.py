@@ -16,7 +16,7 @@ from shared_core import HuggingFaceModel
 from shared_core.arrays import Vectors
 from shared_core.evaluation import GRADERS
 from shared_core.expansion import NeighbourSpans, Seed
-from shared_core.index.neighbours import PassageNeighbours
+from shared_core.index.neighbours.source import PassageNeighbours
 from tests.benchmarks.span_reading import (
     BUDGET,
     GAP,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from shared_core import Passage
 from shared_core.expansion import Chunk, Expansion, Seed, Span
-from shared_core.index.neighbours import PassageNeighbours
+from shared_core.index.neighbours.source import PassageNeighbours
 
 
 class ChunkGiven:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shared_core import HybridIndex
 from shared_core.expansion import Chunk, Neighbourhood
-from shared_core.index.neighbours import PassageNeighbours
+from shared_core.index.neighbours.source import PassageNeighbours
 from tests.core.expansion.making import GIVEN, neighbours_of, passages_of, prose, split
 
 CHUNKS = split(prose(100))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from shared_core.expansion import Expansion, NeighbourSpans, Seed, estimate_tokens
 from shared_core.expansion.auto import WIDEST
-from shared_core.index.neighbours import PassageNeighbours
+from shared_core.index.neighbours.source import PassageNeighbours
 from tests.core.expansion.making import ids, neighbours_of, prose, split, words
 
 HEADINGS = (("A",), ("A", "1"), ("B",))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shared_core.expansion import Chunk, NeighbourSpans, SpanScore
 from shared_core.expansion.score import adjacency
-from shared_core.index.neighbours import PassageNeighbours
+from shared_core.index.neighbours.source import PassageNeighbours
 from tests.core.expansion.making import GIVEN, neighbours_of, passages_of, prose, seeds, split
 
 A, B = ("A",), ("B",)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from shared_core.arrays import Vectors
 from shared_core.expansion import Chunk, End, Neighbourhood
 from shared_core.index.metadata import Visible
-from shared_core.index.place_table import PlaceTable
-from shared_core.index.places import ChunkReader
+from shared_core.index.neighbours.place_table import PlaceTable
+from shared_core.index.neighbours.places import ChunkReader
 from shared_core.types import Passage
 from shared_core.vectors import cosine_similarity, unit_rows
 

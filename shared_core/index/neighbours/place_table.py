@@ -11,7 +11,7 @@ from shared_core.arrays import Bools
 from shared_core.expansion import Chunk, End
 from shared_core.forking import forkable
 from shared_core.index.metadata import Visible
-from shared_core.index.places import ChunkReader
+from shared_core.index.neighbours.places import ChunkReader
 from shared_core.types import Passage
 
 MOST_STRIPPED = 100

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Found, Rows, Scores, Vectors
 from shared_core.forking import in_child
-from shared_core.index.faiss_memory import memory
+from shared_core.index.dense.faiss_memory import memory
 from shared_core.lazy import cached_property
 from shared_core.native import kernels
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Found, Rows, Scores
-from shared_core.index.postings import Segment
 from shared_core.index.select import best_of
-from shared_core.index.sparse_view import SparseView
+from shared_core.index.sparse.postings import Segment
+from shared_core.index.sparse.view import SparseView
 from shared_core.lazy import cached_property
 from shared_core.native import kernels
 from shared_core.native.kernels import Norm

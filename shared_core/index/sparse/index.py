@@ -12,10 +12,10 @@ import numpy.typing as npt
 from shared_core.arrays import Bools, Rows, Scores
 from shared_core.checking import check_count, check_several
 from shared_core.forking import forkable
-from shared_core.index.bm25 import BM25Options, Variant
-from shared_core.index.lexicon import Lexicon
-from shared_core.index.sparse_query import SparseQuery
-from shared_core.index.sparse_view import SparseView
+from shared_core.index.sparse.bm25 import BM25Options, Variant
+from shared_core.index.sparse.lexicon import Lexicon
+from shared_core.index.sparse.query import SparseQuery
+from shared_core.index.sparse.view import SparseView
 from shared_core.types import Tokenizer
 
 

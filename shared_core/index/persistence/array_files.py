@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.index.manifest import reading
+from shared_core.index.persistence.manifest import reading
 
 
 def read_array(path: Path, dimensions: int, *dtypes: type[np.number]) -> npt.NDArray[Any]:

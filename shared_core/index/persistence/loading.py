@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from shared_core.index.files import PASSAGES, TERMS, Coder
-from shared_core.index.lexicon import Lexicon
-from shared_core.index.loading_legs import read_dense, read_sparse
-from shared_core.index.manifest import reading
+from shared_core.index.persistence.files import PASSAGES, TERMS, Coder
+from shared_core.index.persistence.loading_legs import read_dense, read_sparse
+from shared_core.index.persistence.manifest import reading
+from shared_core.index.sparse.lexicon import Lexicon
 from shared_core.index.state import State
 from shared_core.types import Passage, Tokenizer
 

@@ -11,7 +11,7 @@ from typing import Any
 import faiss
 import numpy as np
 
-from shared_core.index.dense import DenseView
+from shared_core.index.dense.view import DenseView
 from shared_core.index.state import State
 from shared_core.types import Passage
 

@@ -31,7 +31,7 @@ import faiss
 import numpy as np
 
 from shared_core.errors import CorruptIndexError, IndexFormatError
-from shared_core.index.files import (
+from shared_core.index.persistence.files import (
     Coder,
     check_json,
     describe_dense,
@@ -39,8 +39,8 @@ from shared_core.index.files import (
     segments_of,
     write_files,
 )
-from shared_core.index.loading import read_state
-from shared_core.index.manifest import (
+from shared_core.index.persistence.loading import read_state
+from shared_core.index.persistence.manifest import (
     DATA,
     MANIFEST,
     check_file,

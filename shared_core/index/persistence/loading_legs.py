@@ -13,15 +13,22 @@ import numpy.typing as npt
 
 from shared_core.arrays import Ints, Vectors
 from shared_core.errors import CorruptIndexError
-from shared_core.index.approximate import CODEC, Approximate, Kind
-from shared_core.index.array_files import read_array
-from shared_core.index.bm25 import BM25Options
-from shared_core.index.dense import Dense, DenseView, Metric
-from shared_core.index.files import APPROXIMATE, DF, LENGTHS, VECTORS, postings_name, segments_of
-from shared_core.index.lexicon import Lexicon
-from shared_core.index.manifest import MANIFEST, reading
-from shared_core.index.postings import Segment
-from shared_core.index.sparse_view import SparseView
+from shared_core.index.dense.approximate import CODEC, Approximate, Kind
+from shared_core.index.dense.view import Dense, DenseView, Metric
+from shared_core.index.persistence.array_files import read_array
+from shared_core.index.persistence.files import (
+    APPROXIMATE,
+    DF,
+    LENGTHS,
+    VECTORS,
+    postings_name,
+    segments_of,
+)
+from shared_core.index.persistence.manifest import MANIFEST, reading
+from shared_core.index.sparse.bm25 import BM25Options
+from shared_core.index.sparse.lexicon import Lexicon
+from shared_core.index.sparse.postings import Segment
+from shared_core.index.sparse.view import SparseView
 
 _FAISS: Mapping[Kind, type[faiss.Index]] = {
     "sq8": faiss.IndexScalarQuantizer,

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Found, Rows, Vectors
-from shared_core.index.approximate import Approximate
-from shared_core.index.dense_query import DenseQuery, best_of_all, products
-from shared_core.index.faiss_memory import memory
+from shared_core.index.dense.approximate import Approximate
+from shared_core.index.dense.faiss_memory import memory
+from shared_core.index.dense.query import DenseQuery, best_of_all, products
 from shared_core.index.select import best_of, kth_best
 from shared_core.native import kernels
 from shared_core.vectors import l2_normalized

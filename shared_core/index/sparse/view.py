@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Ints, Rows
-from shared_core.index.bm25 import BM25Options
-from shared_core.index.lexicon import Lexicon
-from shared_core.index.postings import Segment
+from shared_core.index.sparse.bm25 import BM25Options
+from shared_core.index.sparse.lexicon import Lexicon
+from shared_core.index.sparse.postings import Segment
 from shared_core.lazy import cached_property
 from shared_core.native.kernels import Norm
 from shared_core.types import Tokenizer

@@ -1,0 +1,1 @@
+"""The dense leg: vectors, and the scans that find the nearest of them."""

@@ -1,0 +1,1 @@
+"""Which passages stand next to each other in their documents."""

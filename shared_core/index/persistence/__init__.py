@@ -1,0 +1,1 @@
+"""Writing an index into a folder, and reading it back."""

@@ -1,0 +1,1 @@
+"""The sparse leg: BM25 over postings."""
