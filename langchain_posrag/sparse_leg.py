@@ -67,7 +67,7 @@ class SparseLeg:
         self._bm25 = bm25
         self._lock = forkable(threading.RLock())
         self._learning = forkable(threading.Lock())
-        self._columns: MetadataColumns | None = None
+        self._columns = MetadataColumns()
         self._places = Places()
         passages = _passages(documents)
         if len(bm25) != bm25.view.size:
@@ -167,9 +167,10 @@ class SparseLeg:
     def search(self, query: str, k: int, where: Where) -> list[Passage]:
         """Return the best `k` passages that share a token with the query, best first."""
         with self._lock:
-            allowed = None if where is None else self._metadata().allowed(where)
+            passages, view = self._rows.passages, self._bm25.view
+            allowed = self._columns.allowed(where, passages, len(passages), view.alive)
             rows, _ = self._bm25.search(query, k, allowed=allowed)
-            return [self._rows.passages[row] for row in rows.tolist()]
+            return [passages[row] for row in rows.tolist()]
 
     def scores(self, query: str, passages: Sequence[Passage]) -> Scores:
         """Return the exact BM25 score of any passages, shape (len(passages),)."""
@@ -186,12 +187,6 @@ class SparseLeg:
             passes = None if where is None else predicate(where)
             visible = Visible(size, alive, passes, passages)
             return PassageNeighbours(table, self._rows.get, visible, None)
-
-    def _metadata(self) -> MetadataColumns:
-        if self._columns is None:
-            passages = self._rows.passages
-            self._columns = MetadataColumns(passages, len(passages), self._alive())
-        return self._columns
 
     def _alive(self) -> Sequence[int]:
         view = self._bm25.view
@@ -210,9 +205,9 @@ class SparseLeg:
         """Change the leg as a whole, or not at all where that is interrupted."""
         with self._lock:
             view, rows, size = self._bm25.view, self._rows, len(self._rows)
-            self._columns = None
 
             def undo() -> None:
+                self._columns = MetadataColumns()
                 self._bm25.restore(view)
                 self._rows = rows.first(size, self._alive())
 
@@ -231,7 +226,7 @@ class SparseLeg:
         rows = self._alive()
         with self._learning:
             self._bm25.compact()
-        self._rows = self._rows.only(rows)
+        self._rows, self._columns = self._rows.only(rows), MetadataColumns()
 
 
 def as_sparse_leg(given: object, *, variant: Variant, tokenizer: Tokenizer | None) -> SparseLeg:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from shared_core.arrays import Bools, Rows
+from shared_core.forking import forkable
 from shared_core.types import Passage
 
 Where: TypeAlias = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool] | None
 """Wanted value of each key (any of several: a collection), or a function of the metadata."""
+
+NO_ROWS: Rows = np.zeros(0, np.intp)
 
 _ABSENT = object()
 _UNHASHABLE = object()
@@ -38,28 +42,34 @@ def predicate(where: Where) -> Callable[[Mapping[str, Any]], bool]:
 
 
 class MetadataColumns:
-    """Answers filters over the metadata of one snapshot of passages.
+    """Answers filters over the metadata of passages that are only ever appended to.
 
-    A column is read once, when a filter first names its key.
-
-    Parameters
-    ----------
-    passages
-        By row.
-    size
-        Number of rows.
-    rows
-        Rows that are not deleted; no filter passes the others, or looks at them.
+    A column is read when a filter first names its key; later, only new passages are.
+    Safe to use from many threads.
     """
 
-    def __init__(self, passages: Sequence[Passage], size: int, rows: Sequence[int]) -> None:
-        self._passages = passages
-        self._size = size
-        self._rows = rows
-        self._columns: dict[str, dict[Any, Rows]] = {}
+    def __init__(self) -> None:
+        self._lock = forkable(threading.Lock())
+        self._columns: dict[str, _Column] = {}
 
-    def allowed(self, where: Where) -> Bools | None:
-        """Return which rows pass a filter, shape (rows,); None if there is no filter.
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()  # a copy reads its passages itself
+
+    def allowed(
+        self, where: Where, passages: Sequence[Passage], size: int, alive: Bools | None
+    ) -> Bools | None:
+        """Return which rows are alive and pass a filter, shape (size,); None if all do.
+
+        Parameters
+        ----------
+        where
+            The filter.
+        passages
+            By row; each call is given the same ones, to which more may have been appended.
+        size
+            Number of rows to look at.
+        alive
+            Rows that are not deleted, shape (size,); None: all.
 
         Raises
         ------
@@ -67,32 +77,55 @@ class MetadataColumns:
             If the filter is of another form.
         """
         if where is None:
-            return None
+            return alive
         if callable(where):
-            allowed = np.zeros(self._size, np.bool_)
-            allowed[[row for row in self._rows if where(self._passages[row].metadata)]] = True
-            return allowed
-        allowed = np.zeros(self._size, np.bool_)
-        allowed[self._rows] = True
+            there = range(size) if alive is None else alive.nonzero()[0].tolist()
+            passing = np.zeros(size, np.bool_)
+            passing[[row for row in there if where(passages[row].metadata)]] = True
+            return passing
+        allowed = alive
         for key, wanted in _wanted(where).items():
-            column = self._column(key)
-            matching = np.zeros(self._size, np.bool_)
-            for value in wanted & column.keys():
-                matching[column[value]] = True
-            allowed &= matching
+            column = self._read(key, passages, size)
+            passing = np.zeros(size, np.bool_)
+            for value in wanted:
+                rows = column.rows.get(value, NO_ROWS)
+                passing[rows[rows < size]] = True  # another thread may have read on
+            allowed = passing if allowed is None else allowed & passing
         return allowed
 
-    def _column(self, key: str) -> dict[Any, Rows]:
+    def _read(self, key: str, passages: Sequence[Passage], size: int) -> _Column:
         column = self._columns.get(key)
-        if column is None:
-            rows: dict[Any, list[int]] = {}
-            for row in self._rows:
-                value = self._passages[row].metadata.get(key, _ABSENT)
+        if column is not None and column.size >= size:
+            return column
+        with self._lock:
+            column = self._columns.setdefault(key, _Column())
+            found: dict[Any, list[int]] = {}
+            for row in range(column.size, size):
+                value = passages[row].metadata.get(key, _ABSENT)
                 if value is not _ABSENT:
-                    rows.setdefault(_hashable(value), []).append(row)
-            column = {value: np.array(held, np.intp) for value, held in rows.items()}
-            self._columns[key] = column
+                    found.setdefault(_hashable(value), []).append(row)
+            # Interrupted here, the same rows are found once more, which changes no filter.
+            column.rows.update(
+                {v: np.append(column.rows.get(v, NO_ROWS), rows) for v, rows in found.items()}
+            )
+            column.size = max(size, column.size)
         return column
+
+
+@dataclass(slots=True)
+class _Column:
+    """The values of one key.
+
+    Attributes
+    ----------
+    size
+        Rows that have been read.
+    rows
+        Value -> rows that hold it.
+    """
+
+    size: int = 0
+    rows: dict[Any, Rows] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

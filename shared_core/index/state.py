@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shared_core.arrays import Bools
 from shared_core.index.dense.view import DenseView
@@ -28,12 +28,15 @@ class State:
         Row -> passage. Shared.
     rows
         Id -> the rows it has stood in, ascending. Shared.
+    columns
+        Metadata by key, for filters. Shared.
     """
 
     dense: DenseView
     sparse: SparseView
     passages: list[Passage] = field(default_factory=list)
     rows: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    columns: MetadataColumns = field(default_factory=MetadataColumns)
 
     @classmethod
     def of(cls, dense: DenseView, sparse: SparseView, passages: Sequence[Passage]) -> State:
@@ -64,11 +67,11 @@ class State:
         self.passages.extend(passages)
         for row, passage in enumerate(passages, self.size):
             self.rows[passage.id] = (*self.rows.get(passage.id, ()), row)
-        return State(dense, sparse, self.passages, self.rows)
+        return replace(self, dense=dense, sparse=sparse)
 
     def without(self, sparse: SparseView) -> State:
         """Return a state with rows deleted, given its sparse leg."""
-        return State(self.dense, sparse, self.passages, self.rows)
+        return replace(self, sparse=sparse)
 
     def compacted(self) -> State:
         """Return a state of the rows that are not deleted, numbered anew in their order."""
@@ -78,14 +81,9 @@ class State:
         passages = [self.passages[row] for row in self.alive_rows]
         return State.of(self.dense.compacted(alive), self.sparse.compacted(), passages)
 
-    @cached_property
-    def columns(self) -> MetadataColumns:
-        """Metadata by key, for filters."""
-        return MetadataColumns(self.passages, self.size, self.alive_rows)
-
     def allowed(self, where: Where) -> Bools | None:
         """Return the rows that are alive and pass the filter; None if all do."""
-        return self.sparse.alive if where is None else self.columns.allowed(where)
+        return self.columns.allowed(where, self.passages, self.size, self.sparse.alive)
 
     @cached_property
     def alive_rows(self) -> Sequence[int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,8 @@ from .making import found_ids, make_index, random_vectors
 pytestmark = pytest.mark.usefixtures("either_way")
 
 QUERY = random_vectors(1, seed=99)[0]
+
+EYES = np.eye(4)[:2]
 
 METADATA: list[dict[str, Any]] = [
     {"lang": "en", "year": 2020, "tags": ["a", "b"]},
@@ -138,3 +142,46 @@ def test_a_filter_function_does_not_see_deleted_passages(index: HybridIndex) -> 
     """What was deleted is gone: its metadata can break nothing."""
     index.delete(["3"])
     assert found(index, lambda metadata: metadata["lang"] == "en") == {"0", "2"}
+
+
+def test_passages_that_come_later_are_filtered_too(index: HybridIndex) -> None:
+    """New ones, one in another's place, and none that is gone; at each step as in a new index."""
+    where = {"lang": "en"}
+    assert found(index, where) == {"0", "2"}
+    index.add([Passage("4", "word", {"lang": "en"}), Passage("0", "word", {"lang": "de"})], EYES)
+    assert found(index, where) == {"2", "4"}
+    assert found(index, {}) == {*"01234"}
+    index.delete(["2"])
+    assert found(index, where) == {"4"}
+    assert found(index, {"lang": "de"}) == {"0", "1"}
+    assert found(index, {}) == {*"0134"}
+    assert found(copy(index), where) == found(pickle.loads(pickle.dumps(index)), where) == {"4"}
+
+
+def test_an_earlier_state_is_filtered_by_its_own_passages(index: HybridIndex) -> None:
+    """A search under way does not see those that came in the meantime."""
+    before = index._state
+    index.add([Passage("4", "word", {"lang": "en"}), Passage("0", "word", {})], EYES)
+    assert found(index, {"lang": "en"}) == {"2", "4"}
+    allowed = before.allowed({"lang": "en"})
+    assert allowed is not None
+    assert allowed.tolist() == [True, False, True, False]
+    assert before.allowed({}) is None
+
+
+def test_a_reading_that_is_interrupted_is_done_again(index: HybridIndex) -> None:
+    """Nothing is missing then."""
+
+    class Interrupting(dict[str, Any]):
+        reads = 0
+
+        def get(self, key: str, default: Any = None) -> Any:
+            self.reads += 1
+            if self.reads == 1:
+                raise KeyboardInterrupt
+            return super().get(key, default)
+
+    index.add([Passage("4", "word", Interrupting(lang="en")), Passage("5", "word", {})], EYES)
+    with pytest.raises(KeyboardInterrupt):
+        found(index, {"lang": "en"})
+    assert found(index, {"lang": "en"}) == {"0", "2", "4"}

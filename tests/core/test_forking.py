@@ -11,7 +11,7 @@ from shared_core.attention import interface
 from shared_core.gating import DriftMonitor, VectorCandidates
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.local_model import LocalModel
-from shared_core.index.metadata import MetadataColumns
+from shared_core.index import metadata
 from shared_core.index.neighbours.place_table import PlaceTable
 from shared_core.index.sparse.bm25 import BM25Options
 from shared_core.lazy import cached_property
@@ -61,7 +61,7 @@ def test_while_a_search_reads_metadata(stop: Stop, monkeypatch: pytest.MonkeyPat
     index = make_index(30)
     vector = random_vectors(1)[0]
     expected = make_index(30).search("w1", vector, where={"lang": "en"})
-    monkeypatch.setattr(MetadataColumns, "__init__", stop.after(MetadataColumns.__init__))
+    monkeypatch.setattr(metadata, "_Column", stop.after(metadata._Column))
 
     def search() -> None:
         assert index.search("w1", vector, where={"lang": "en"}) == expected
