@@ -1,4 +1,4 @@
-"""The README's Python runs as it stands, against real parts."""
+"""What the README and the pages of `docs` show runs as it is printed, against real parts."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from shared_core.comparison import read_comparison
 from shared_core.sensitivity.questions import read_questions
 
 README = Path(__file__).parents[1] / "README.md"
-TEXT = README.read_text(encoding="utf-8")
-SNIPPETS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+PAGES = [README, *sorted(README.parent.glob("docs/*.md"))]
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+SNIPPETS = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", TEXT, re.DOTALL)
+"""Code, and what it is shown to print."""
 LINES = re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)
 TEXTS = [
     *("resize an image tensor", "load a checkpoint", "sum along a dimension", "a query"),
@@ -74,18 +76,20 @@ def names(embeddings: FunctionEmbeddings, monkeypatch: pytest.MonkeyPatch) -> di
     }
 
 
-@pytest.mark.parametrize("snippet", SNIPPETS, ids=range(len(SNIPPETS)))
+@pytest.mark.parametrize(("snippet", "shown"), SNIPPETS, ids=range(len(SNIPPETS)))
 def test_snippet_runs(
-    snippet: str, names: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    snippet: str,
+    shown: str,
+    names: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(snippet, str(README), "exec"), names)
+    assert capsys.readouterr().out == shown
     if "engine" in names:
         assert len(names["engine"].query("resize an image").source_nodes) == len(TEXTS)
-    if "documents" in names:
-        assert {"dense", "sparse", "slot", "reason"} <= names["documents"][0].metadata[
-            "posrag"
-        ].keys()
     if "spans" in names:
         assert names["spans"][0].page_content == "\n".join(TEXTS)
     if "asked" in names:
@@ -108,8 +112,18 @@ def test_the_placement_that_contributors_are_shown_works() -> None:
     assert CAUS(placement=last_two, psi="always").slots_and_gate(3)[0] == (2, 1, 0)
 
 
-def test_readme_has_snippets() -> None:
-    assert len(SNIPPETS) >= 4
+def test_there_are_snippets() -> None:
+    """And one of them shows what it prints."""
+    assert len(SNIPPETS) >= 8
+    assert sum(bool(shown) for _, shown in SNIPPETS) == 1
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Those to files of the project."""
+    links = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
+    assert page.name == "benchmarks.md" or links
+    assert [link for link in links if not (page.parent / link).exists()] == []
 
 
 def test_the_lines_of_the_files_of_questions_are_read(tmp_path: Path) -> None:
@@ -150,7 +164,7 @@ def test_what_a_command_is_said_to_print_it_prints(
 
 
 def _printed(command: str) -> tuple[str, str]:
-    """Return a command of the README on a reader of the tests, and the text beside it."""
+    """Return a command on a reader of the tests, and the text after it."""
     named = re.compile(
         rf"^posrag {command} tests/readers/.*|^posrag {command} --data tests/.*", re.M
     )
