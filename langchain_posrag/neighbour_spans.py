@@ -25,7 +25,7 @@ from langchain_posrag.documents import (
 )
 from shared_core.expanded import expand_passages, explain_expansion, similarities
 from shared_core.expansion import ChunkSource, NeighbourSpans
-from shared_core.explanations import merged
+from shared_core.explanations import merge_explanation
 from shared_core.index import ChunkKeys
 from shared_core.index.neighbours.source import PassageNeighbours
 
@@ -79,7 +79,7 @@ class NeighbourSpanTransformer(DocumentStep):
         If an option is unknown or out of range (pydantic's ``ValidationError`` is one). When it
         is called: if it is given one document instead of several or one is no Document, the budget
         is smaller than the best document, the number of a chunk is no integer, a score is no
-        finite number, or two chunks of different text have one place.
+        finite number, or two chunks without an id have one place and different text.
     TypeError
         If a call gives it an argument: its options are its fields.
 
@@ -125,8 +125,8 @@ class NeighbourSpanTransformer(DocumentStep):
         ------
         ValueError
             If an option is unknown or out of range, `documents` is one instead of several, one is
-            no Document, two of different text have the same id or place, or the number of a chunk
-            is no integer.
+            no Document, two of different text have the same id or, without ids, the same place,
+            or the number of a chunk is no integer.
         """
         documents = check_documents(documents)
         keys = options.get("chunk_keys", ChunkKeys())
@@ -182,5 +182,5 @@ class NeighbourSpanTransformer(DocumentStep):
         if not self.include_scores:
             return bare_copy_of(seed, text=text)
         metadata = copy_metadata(seed.metadata, seed)
-        annotate(metadata, merged(metadata.get(DETAIL), why), spent=self.score_key)
+        annotate(metadata, merge_explanation(metadata.get(DETAIL), why), spent=self.score_key)
         return copy_with(seed, metadata, text=text)

@@ -23,7 +23,7 @@ from llamaindex_posrag.nodes import ExplainedNode, explanation, spanned, to_pass
 from shared_core.checking import check_each
 from shared_core.expanded import expand_passages, explain_expansion, similarities
 from shared_core.expansion import ChunkSource, NeighbourSpans, Span
-from shared_core.explanations import merged
+from shared_core.explanations import merge_explanation
 from shared_core.index import ChunkKeys
 from shared_core.index.neighbours.source import PassageNeighbours
 
@@ -49,7 +49,9 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
         Where the neighbours are, by the nodes' PREVIOUS and NEXT relationships, read in batches.
         A neighbour that it does not have ends the span. A vector store that keeps the text
         itself leaves it empty: use `from_nodes` there. None: neighbours are those among the
-        nodes of the call, so that those that follow each other become one.
+        nodes of the call, so that those that follow each other become one. Where one splitter
+        works on the nodes of another they name the previous node alone, and nothing comes after
+        a hit but with `from_nodes`, which sees both directions.
     chunk_keys
         Metadata keys of document, number and headings, see
         `llamaindex_posrag.node_chunks.NodeChunks`.
@@ -169,4 +171,6 @@ def _check_read_by(keys: ChunkKeys, chunks: ChunkSource | None) -> None:
 
 def _explained(seed: NodeWithScore, span: Span, why: dict[str, Any]) -> ExplainedNode:
     node = seed.node if len(span.chunks) == 1 else spanned(seed.node, span)
-    return ExplainedNode(node=node, score=span.score.total, posrag=merged(explanation(seed), why))
+    return ExplainedNode(
+        node=node, score=span.score.total, posrag=merge_explanation(explanation(seed), why)
+    )

@@ -10,7 +10,7 @@ import numpy as np
 
 End: TypeAlias = Literal["more", "document", "missing"]
 """What lies beyond the last chunk of a side: more, the edge of the document, or a chunk that ought
-to be there and is not."""
+to be there and is not. The latter also where it is not known whether the document ends."""
 
 
 @dataclass(frozen=True, slots=True)

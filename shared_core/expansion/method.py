@@ -151,13 +151,14 @@ def _distinct(
 
 
 def _continuity(source: ChunkSource, found: Sequence[Neighbourhood]) -> Continuity | None:
-    """Ask once for all adjacent chunks; None if the source knows nothing of any."""
+    """Ask once for all adjacent chunks; None if the source has no embeddings."""
     if not hasattr(source, "continuity"):
         return None
     pairs = {(a.id, b.id): (a, b) for around in found for a, b in pairwise(around.run)}
-    cosines = dict(zip(pairs, source.continuity([*pairs.values()]), strict=True))
-    if pairs and all(cosine is None for cosine in cosines.values()):
+    answers = source.continuity([*pairs.values()])
+    if answers is None:
         return None
+    cosines = dict(zip(pairs, answers, strict=True))
     return lambda first, second: cosines[first.id, second.id]
 
 

@@ -123,5 +123,7 @@ class Scorer:
         size = self.section_sizes.get(chunks[best].id)
         if size is None:
             return 0.0, "unknown: neither the first chunk nor the size of its section is known"
-        covered = last - first + 1
-        return min(1.0, covered / size), f"{covered} of the {size} chunks of the section"
+        # A chunk whose heading is unknown blocks nothing, but is not counted into a section either.
+        same = sum(chunk.heading == chunks[best].heading for chunk in chunks[first : last + 1])
+        covered = min(same, size)
+        return covered / size, f"{covered} of the {size} chunks of the section"

@@ -14,8 +14,8 @@ class ChunkSource(Protocol):
     Asked once for all seeds of a query, so that a store behind it can answer in batches. One that
     knows embeddings has a method ``continuity(pairs)`` beside, as `PassageNeighbours` of
     `shared_core.index.neighbours.source`: it is asked once for the pairs of chunks that `around`
-    returned and that follow each other, and returns the cosine of each in [-1, 1], None where
-    unknown.
+    returned and that follow each other, which may be none, and returns the cosine of each in
+    [-1, 1], None where unknown; or None in place of all if it has no embeddings.
     """
 
     def around(self, seeds: Sequence[Chunk], window: int) -> Sequence[Neighbourhood]:

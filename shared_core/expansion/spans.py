@@ -11,8 +11,8 @@ Stop: TypeAlias = Literal[
     "document", "heading", "continuity", "missing", "window", "auto", "budget"
 ]
 """Why a side of a span ends: the document does; another heading begins and its continuity is
-unknown, or known and too low; the neighbour is missing; the window ends; ``window="auto"`` saw no
-use in more; the budget did not allow more."""
+unknown, or known and too low; the neighbour is missing or not known; the window ends;
+``window="auto"`` saw no use in more; the budget did not allow more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,11 +83,36 @@ class Background:
             If so many contexts were deleted around a question that what is left of its list no
             longer tells.
         """
-        highest: Scores = self.similarities.max(axis=1)
-        unknown = int(np.count_nonzero(highest < self.left_out - SPARE))
-        if unknown:
-            raise ValueError(
-                f"all {KEPT} contexts nearest to {unknown} of {len(highest)} background questions "
-                "were deleted: fit anew"
-            )
-        return highest
+        least, most = self._bounds()
+        if unknown := int(np.count_nonzero(least < most)):
+            raise self._unknown(unknown)
+        return least
+
+    def median(self) -> float:
+        """Return the median over the questions of the highest similarity.
+
+        What a list no longer tells lies between the highest similarity that is left on it and
+        the bound on the others. Where that moves no question past the middle, the median is
+        known all the same.
+
+        Raises
+        ------
+        ValueError
+            If it is not known.
+        """
+        least, most = self._bounds()
+        median = float(np.median(least))
+        if median < np.median(most):
+            raise self._unknown(int(np.count_nonzero(least < most)))
+        return median
+
+    def _bounds(self) -> tuple[Scores, Scores]:
+        """Return the least and the most that each highest similarity can be, shape (m,) each."""
+        least: Scores = self.similarities.max(axis=1)
+        return least, np.where(least < self.left_out - SPARE, self.left_out, least)
+
+    def _unknown(self, count: int) -> ValueError:
+        return ValueError(
+            f"all {KEPT} contexts nearest to {count} of {len(self.questions)} background "
+            "questions were deleted, so how near these come to the corpus is not known: fit anew"
+        )

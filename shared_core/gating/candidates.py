@@ -178,11 +178,19 @@ class VectorCandidates:
             self._fitted = fitted
 
     def delete(self, ids: Iterable[str]) -> list[str]:
-        """Delete contexts with their pseudo-queries; return the ids that were there."""
+        """Delete contexts with their pseudo-queries; return the ids that were there.
+
+        Only the nearest contexts of each background question are kept. Warns if they are all
+        deleted for so many questions that the foreign level is no longer known: from then on
+        `levels` and `decide` raise a `ValueError`, until the gate is fitted again.
+        """
         check_several(ids)
         with self._writing:
             found = [id for id in dict.fromkeys(ids) if id in self._fitted.numbers]
             self._fitted = self._fitted.without(found)
+            fitted = self._fitted
+        if found:
+            _warn_of_lost_level(fitted)
         return found
 
     def __len__(self) -> int:
@@ -219,7 +227,13 @@ class VectorCandidates:
 
     @property
     def background(self) -> Scores:
-        """Highest similarity of each foreign question to the corpus, ascending."""
+        """Highest similarity of each foreign question to the corpus, ascending.
+
+        Raises
+        ------
+        ValueError
+            If all nearest contexts of a question are deleted, see `delete`.
+        """
         return self._fitted.highest_of_background()
 
     @property
@@ -229,8 +243,9 @@ class VectorCandidates:
         Raises
         ------
         ValueError
-            If there are too few pseudo-queries for the policy, or they come no nearer to their
-            contexts than foreign questions do.
+            If there are too few pseudo-queries for the policy, they come no nearer to their
+            contexts than foreign questions do, or so many contexts were deleted that the level of
+            the foreign questions is not known (see `delete`).
         """
         return self._fitted.levels(self.policy)
 
@@ -253,7 +268,7 @@ class VectorCandidates:
         ------
         ValueError
             If a similarity is not a finite number, or `coverage` lies outside [0, 1], or
-            is given where no background is fitted.
+            is given where no background is fitted; and as `levels`.
         """
         nearest = highest(similarity)
         if nearest is None:
@@ -281,6 +296,13 @@ class VectorCandidates:
                 "embed=, or load without embed=, which verifies nothing"
             )
         known.check(embed)
+
+
+def _warn_of_lost_level(fitted: Fitted) -> None:
+    try:
+        fitted.foreign()
+    except ValueError as error:
+        warnings.warn(f"the gate cannot decide any more: {error}", stacklevel=3)
 
 
 def _check(policy: Policy, background: Background | None) -> Policy:

@@ -140,6 +140,8 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     CorruptIndexError
         If it is not what was written.
     """
+    if path.is_dir():
+        raise IndexFormatError(f"{path} is not a saved gate: it is a folder; name the file in it")
     if not path.is_file():
         raise IndexFormatError(f"{path} is not a saved gate: there is no such file")
     try:

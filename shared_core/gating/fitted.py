@@ -82,9 +82,14 @@ class Fitted:
             return np.empty(0)
         return np.sort(self.background.highest())
 
+    def foreign(self) -> float | None:
+        """Return the median over the foreign questions of the highest similarity; None without."""
+        if self.background is None or not self.numbers:
+            return None
+        return self.background.median()
+
     def levels(self, policy: Policy) -> Levels:
         """Return the levels under a policy, computed once; see `VectorCandidates.levels`."""
         if policy not in self._levels:
-            similarities = np.sort(self.similarities)
-            self._levels[policy] = Levels.of(similarities, self.highest_of_background(), policy)
+            self._levels[policy] = Levels.of(np.sort(self.similarities), self.foreign(), policy)
         return self._levels[policy]

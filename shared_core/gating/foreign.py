@@ -11,7 +11,7 @@ from shared_core.arrays import Embed, Vectors
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.gating.background import Background
 from shared_core.gating.everyday import EVERYDAY_QUESTIONS
-from shared_core.vectors import other_model, unit_rows
+from shared_core.vectors import model_mismatch, unit_rows
 
 LEAST_NEGATIVES = 10
 """Foreign questions whose median still means something."""
@@ -26,7 +26,7 @@ class Known:
 
     def check(self, embed: Embed) -> None:
         """Raise EmbeddingMismatchError if the model makes another vector of the text."""
-        found = other_model(self.vector, np.asarray(embed([self.text])).reshape(-1))
+        found = model_mismatch(self.vector, np.asarray(embed([self.text])).reshape(-1))
         if found is not None:
             raise EmbeddingMismatchError(
                 "the embedding model is not the one the gate was fitted with: a known question "

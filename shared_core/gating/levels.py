@@ -63,8 +63,8 @@ class Levels:
     foreign: float | None
 
     @classmethod
-    def of(cls, similarities: Scores, background: Scores, policy: Policy) -> Levels:
-        """Take the levels from ascending similarities; see `VectorCandidates.levels`."""
+    def of(cls, similarities: Scores, foreign: float | None, policy: Policy) -> Levels:
+        """Take the levels from ascending similarities and the foreign level; see `Levels`."""
         edge = statistic(similarities, policy)
         if similarities.size > 1 and similarities[-1] - similarities[0] < CONSTANT:
             warnings.warn(
@@ -73,7 +73,6 @@ class Levels:
                 stacklevel=4,
             )
         near = float(np.median(similarities))
-        foreign = float(np.median(background)) if background.size else None
         if policy == "calibrated":
             if foreign is None or near <= foreign:
                 level = "none" if foreign is None else f"{foreign:.3f}"

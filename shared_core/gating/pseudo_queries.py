@@ -16,7 +16,7 @@ from shared_core.checking import check_count
 from shared_core.errors import GenerationError
 from shared_core.gating.coverage import WordCoverage
 from shared_core.generation import Asker, Journal, as_generator
-from shared_core.json_lines import check_fields, read_lines, shown
+from shared_core.json_lines import check_fields, read_lines, shorten_json
 
 PHRASES = 5
 
@@ -112,7 +112,7 @@ def _pair(data: Mapping[str, Any]) -> tuple[str, str]:
     check_fields(data, ("id", "text"))
     pair = data["id"], data["text"]
     if not all(isinstance(value, str) and value.strip() for value in pair):
-        raise ValueError(f"id and text must be texts, not blank, got {shown(pair)}")
+        raise ValueError(f"id and text must be texts, not blank, got {shorten_json(pair)}")
     return pair
 
 

@@ -14,6 +14,7 @@ from shared_core.expanded import ExpandedArrangement, similarities
 from shared_core.expansion import Chunk, Neighbourhood, NeighbourSpans
 from shared_core.index import ChunkKeys
 from shared_core.index.metadata import Visible
+from shared_core.index.neighbours.links import Links
 from shared_core.index.neighbours.place_table import MOST_READERS, PlaceTable
 from shared_core.index.neighbours.source import PassageNeighbours
 from shared_core.options import decode_expand, encode_expand
@@ -249,21 +250,83 @@ def test_pages_are_texts_of_their_own_where_starts_tell() -> None:
     assert ids(around(index, second[0])) == ["seconds0", "seconds80"]
 
 
-def test_starts_of_several_texts_under_one_name_are_refused() -> None:
-    """The sections of a document, split one by one: nobody knows whose neighbour is whose."""
-    index = index_of([*starting([0, 80]), Passage("t", "other", {**starting([80])[0].metadata})])
-    with pytest.raises(ValueError, match=r"'s80' and 't' both start at 80 of document 'f\.md'"):
-        around(index, starting([0])[0])
+def texts_of_one_name(**metadata: dict[str, Any]) -> list[Passage]:
+    """Return chunks of two texts, each of which starts at 0, under one name."""
+    given = []
+    for name, starts in (("s", (0, 80, 160)), ("t", (0, 85, 170, 255))):
+        for start in starts:
+            known = {"source": "f.md", "start_index": start, **metadata.get(name, {})}
+            given.append(Passage(f"{name}{start}", f"{name}{start:04}" * 18, known))
+    return given
 
 
-def test_two_chunks_of_one_number_are_refused_unless_they_are_the_same() -> None:
+@pytest.mark.filterwarnings("error")
+def test_chunks_of_several_texts_under_one_name_have_no_neighbours() -> None:
+    """None of them, wherever it starts, as nobody knows whose neighbour is whose; said once."""
+    given = texts_of_one_name()
+    other = starting([0, 80], source="other.md")
+    index = index_of([*given, *(replace(each, id=f"o{each.id}") for each in other)])
+    with pytest.warns(UserWarning, match=r"'s0' and 't0' both start at 0 of .*'f\.md'"):
+        around(index, given[-1])
+    for each in given:
+        found = around(index, each)
+        assert (ids(found), found.before_end, found.after_end) == ([each.id], "missing", "missing")
+    assert ids(around(index, replace(other[0], id="os0"))) == ["os0", "os80"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_headings_tell_sections_that_start_alike_apart() -> None:
+    """As a splitter that works on the sections of a document makes them; ids or none."""
+    given = texts_of_one_name(t={"Header 1": "T"})
+    index = index_of(given)
+    found = around(index, given[4])
+    assert ids(found) == ["t0", "t85", "t170", "t255"]
+    assert (found.before_end, around(index, given[5]).after_end) == ("missing", "missing")
+    assert ids(around(index, given[1])) == ["s0", "s80", "s160"]
+    nameless = [replace(each, id="") for each in given]
+    (found,) = PassageNeighbours.of(nameless, KEYS).around([KEYS.chunk(nameless[4])], 1)
+    assert [chunk.text for chunk in found.run] == [each.text for each in given[3:6]]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_text_that_was_written_anew_disputes_nothing() -> None:
+    """The rows that an update leaves behind stand where the new ones do."""
+    given = starting([0, 80, 160])
+    index = index_of(given)
+    index.neighbours()
+    index.delete(each.id for each in given)
+    index.add([replace(each, id=f"new{each.id}", text="y" * 90) for each in given], vectors(3))
+    assert ids(around(index, replace(given[1], id="news80"))) == ["news0", "news80", "news160"]
+
+
+def test_what_a_filter_hides_disputes_nothing() -> None:
+    """Two tenants may call a document alike."""
+    given = texts_of_one_name(s={"tenant": 0}, t={"tenant": 1})
+    found = around(index_of(given), given[4], where={"tenant": 1})
+    assert ids(found) == ["t0", "t85", "t170", "t255"]
+
+
+def test_an_unknown_seed_among_several_texts_is_known_by_its_text() -> None:
+    """Not taken for the first of those that stand where it does."""
+    given = texts_of_one_name()
+    source = PassageNeighbours.of(given, KEYS)
+    with pytest.warns(UserWarning, match="several texts"):
+        (found,) = source.around([KEYS.chunk(replace(given[3], id="of the store"))], 1)
+    assert found.seed.id == "t0"
+    (found,) = source.around([KEYS.chunk(replace(given[3], id="unknown", text="unknown"))], 1)
+    assert found.seed.id == "unknown"
+
+
+def test_two_chunks_of_one_number_end_all_sides_unless_they_are_the_same() -> None:
     """A document that was added twice has twins, which do no harm."""
     twin = replace(passage("a", 1), id="twin")
     index = index_of([*passages(), twin])
     assert ids(around(index, passage("a", 0))) == ["a0", "a1", "a2"]
     index.add([replace(twin, text="another text")], vectors(1))
-    with pytest.raises(ValueError, match="'a1' and 'twin' both are number 1 of document 'a'"):
-        around(index, passage("a", 0))
+    with pytest.warns(UserWarning, match="'a1' and 'twin' both are number 1 of document 'a'"):
+        assert ids(around(index, passage("a", 0))) == ["a0"]
+    assert ids(around(index, passage("a", 4))) == ["a4"]
+    assert ids(around(index, passage("b", 4), window=1)) == ["b3", "b4", "b5"]
 
 
 @pytest.mark.parametrize("number", [3, 3.0, "3", np.int64(3), np.float32(3)])
@@ -344,7 +407,7 @@ def test_passages_in_memory_are_known_by_id_or_by_place() -> None:
     source = PassageNeighbours.of([replace(each, id="") for each in passages()], KEYS)
     (found,) = source.around([KEYS.chunk(replace(passage("b", 0), id="of the store"))], 1)
     assert ids(found) == ["b:0", "b:1"]
-    with pytest.raises(ValueError, match="two chunks of different text are 'a1'"):
+    with pytest.raises(ValueError, match=r"two chunks .* are 'a1': give each an id of its own"):
         PassageNeighbours.of([passage("a", 1), replace(passage("b", 1), id="a1")], KEYS)
     with pytest.raises(
         ValueError, match=r"the passages: expected 18 vectors, got an array of shape \(17, 8\)"
@@ -373,14 +436,75 @@ def test_links_that_come_back_end_a_side() -> None:
         def chunk(self, passage: Passage) -> Chunk:
             return Chunk(passage.id, passage.text, "ring", source=passage)
 
-        def links(self, passage: Passage) -> tuple[str, str]:
+        def links(self, passage: Passage) -> Links:
             at = int(passage.id)
-            return str((at - 1) % 3), str((at + 1) % 3)
+            return Links(str((at - 1) % 3), str((at + 1) % 3))
 
     source = PassageNeighbours.of([Passage(str(at), f"text {at}") for at in range(3)], Ring())
     (found,) = source.around([Chunk("0", "text 0", "ring")], 9)
     assert [chunk.id for chunk in found.after] == ["1", "2"]
     assert (found.before_end, found.after_end) == ("missing", "missing")
+
+
+class Linked:
+    """Reads links from the metadata."""
+
+    def chunk(self, passage: Passage) -> Chunk:
+        return Chunk(passage.id, passage.text, "d", start=0, source=passage)
+
+    def links(self, passage: Passage) -> Links | None:
+        links = Links(passage.metadata.get("before"), passage.metadata.get("after"))
+        return links if links.any else None
+
+
+def linked(id: str, before: str | None = None, after: str | None = None) -> Passage:
+    return Passage(id, f"text of {id}", {"before": before, "after": after})
+
+
+def linked_around(index: HybridIndex, id: str) -> tuple[str, str, str]:
+    (found,) = index.neighbours(Linked()).around([Chunk(id, "", "d")], 9)
+    return found.before_end, "".join(ids(found)), found.after_end
+
+
+def test_links_of_one_direction_are_followed_in_both() -> None:
+    """Where they end is not known: the last chunk looks like one whose follower is gone."""
+    index = index_of([linked("a"), *map(linked, "bcd", "abc")])
+    for name in "abcd":
+        assert linked_around(index, name) == ("document", "abcd", "missing")
+    index.delete(["c"])
+    for _ in range(2):
+        assert linked_around(index, "b") == ("document", "ab", "missing")
+        assert linked_around(index, "d") == ("missing", "d", "missing")
+        index.compact()
+    forwards = index_of([*(linked(a, None, b) for a, b in ("ab", "bc", "cd")), linked("d")])
+    for name in "abcd":
+        assert linked_around(forwards, name) == ("missing", "abcd", "document")
+
+
+def test_links_of_both_directions_tell_where_a_document_ends() -> None:
+    """Its last chunk is named by the one before it, and names none."""
+    index = index_of([linked("a", None, "b"), linked("b", "a", "c"), linked("c", "b")])
+    assert linked_around(index, "b") == ("document", "abc", "document")
+
+
+def test_two_that_claim_one_place_are_both_left_out() -> None:
+    """Until one of them is gone, or says otherwise."""
+    index = index_of([linked("a"), linked("b", "a"), linked("c", "a")])
+    assert linked_around(index, "a") == ("document", "a", "missing")
+    index.delete(["c"])
+    assert linked_around(index, "a") == ("document", "ab", "missing")
+    index.add([linked("c", "a")], vectors(1))
+    assert linked_around(index, "a") == ("document", "a", "missing")
+    index.add([linked("c", "b")], vectors(1))
+    assert linked_around(index, "a") == ("document", "abc", "missing")
+
+
+def test_a_link_of_its_own_comes_before_what_others_say() -> None:
+    """And what has links stands among no starts, here all 0."""
+    index = index_of([linked("a", None, "b"), linked("b", "a"), linked("c", "a"), linked("z")])
+    assert linked_around(index, "a") == ("document", "ab", "document")
+    assert linked_around(index, "c") == ("document", "ac", "missing")
+    assert linked_around(index, "z") == ("document", "z", "document")
 
 
 def test_a_place_that_is_not_there_is_no_other_place() -> None:
@@ -404,5 +528,5 @@ def test_spans_are_saved_as_json_up_to_a_tokeniser() -> None:
     spans = NeighbourSpans(window="auto", weights=(1, 0, 0, 0), order=UShape(best_at="end"))
     assert decode_expand(encode_expand(spans)) == spans
     assert decode_expand(encode_expand(None)) is None
-    with pytest.raises(ValueError, match="count_tokens of their own"):
+    with pytest.raises(ValueError, match="custom count_tokens"):
         decode_expand(encode_expand(replace(spans, count_tokens=len)))

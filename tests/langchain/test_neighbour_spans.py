@@ -15,7 +15,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.runnables import RunnableLambda
 from langchain_core.stores import InMemoryByteStore, InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_text_splitters import RecursiveCharacterTextSplitter
+from langchain_text_splitters import MarkdownHeaderTextSplitter, RecursiveCharacterTextSplitter
 
 from langchain_posrag import CAUSRetriever, NeighbourSpanTransformer, PlacementTransformer
 from shared_core.expansion import NeighbourSpans
@@ -260,6 +260,29 @@ def test_the_start_index_of_a_splitter_tells_neighbours(overlap: int) -> None:
         assert found.metadata["source"] == chunk.metadata["source"]
 
 
+@pytest.mark.filterwarnings("error")
+def test_the_headings_of_a_splitter_tell_its_sections_apart() -> None:
+    """A second splitter counts anew in each section; no query raises, nothing is spliced."""
+    sections = [
+        " ".join(f"In {name} the step {n} calls {name.lower()}{n * 7}." for n in range(9))
+        for name in ("Install", "Remove", "Repair")
+    ]
+    text = "# Guide\n\n" + "\n\n".join(f"## Part {n}\n\n{t}" for n, t in enumerate(sections))
+    whole = MarkdownHeaderTextSplitter([("#", "Header 1"), ("##", "Header 2")]).split_text(text)
+    for section in whole:
+        section.metadata["source"] = "guide.md"
+    split = RecursiveCharacterTextSplitter(
+        chunk_size=120, chunk_overlap=20, add_start_index=True
+    ).split_documents(whole)
+    transformer = NeighbourSpanTransformer.from_documents(split, expand=WINDOW)
+    embeddings = DeterministicFakeEmbedding(size=8)
+    retriever = CAUSRetriever.from_documents(split, embeddings, k=1, alpha=0.0, expand=WINDOW)
+    for chunk in split:
+        for (found,) in (transformer.invoke([chunk]), retriever.invoke(chunk.page_content)):
+            assert any(found.page_content in section for section in sections)
+            assert len(found.page_content) > len(chunk.page_content)
+
+
 def test_a_store_is_read_once_a_query() -> None:
     """For all seeds together, under keys of the caller's own."""
 
@@ -309,7 +332,7 @@ def test_rows_of_one_file_that_start_alike_are_told_apart_by_a_key() -> None:
         Document(text, metadata={"source": "a.csv", "row": row, "start_index": 0})
         for row, text in enumerate(STEPS)
     ]
-    with pytest.raises(ValueError, match=r"'a.csv@0'.*id of its own.*ChunkKeys"):
+    with pytest.raises(ValueError, match=r"'a.csv@0'.*ChunkKeys\(document=\.\.\.\)"):
         NeighbourSpanTransformer.from_documents(rows)
     keys = ChunkKeys(document="row")
     transformer = NeighbourSpanTransformer.from_documents(rows, expand=WINDOW, chunk_keys=keys)

@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 from llama_index.core import VectorStoreIndex
-from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.ingestion import IngestionPipeline
+from llama_index.core.node_parser import (
+    HierarchicalNodeParser,
+    MarkdownNodeParser,
+    SentenceSplitter,
+    get_leaf_nodes,
+)
 from llama_index.core.postprocessor import PrevNextNodePostprocessor
 from llama_index.core.schema import (
     BaseNode,
@@ -225,6 +231,86 @@ def test_nodes_without_relationships_go_by_number_or_by_offset() -> None:
     numbered[1].metadata["part"] = "one"
     with pytest.raises(ValueError, match=r"metadata\['part'\] of 'n1' must be an integer"):
         NeighbourSpanPostprocessor.from_nodes(numbered, WINDOW, chunk_keys=keys)
+
+
+def numbered_steps(sections: int) -> str:
+    """Return a text of sections of unlike length, in which no sentence occurs twice."""
+    return "\n\n".join(
+        " ".join(f"Step {i}.{j} mounts item {i * 40 + j} with tool {j * 31 + i}." for j in range(n))
+        for i, n in enumerate([5 + 3 * (i % 4) for i in range(sections)])
+    )
+
+
+def parent(node: BaseNode) -> str:
+    assert node.parent_node is not None
+    return node.parent_node.node_id
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_leaves_of_a_hierarchy_are_placed_within_their_parent(links: bool) -> None:
+    """Their offsets count there, and the first leaf of each parent names no neighbour."""
+    text = numbered_steps(8)
+    parser = HierarchicalNodeParser.from_defaults(chunk_sizes=[512, 128, 64], chunk_overlap=0)
+    nodes = parser.get_nodes_from_documents([Document(text=text, id_="guide")])
+    if not links:
+        for node in nodes:
+            node.relationships.pop(NodeRelationship.PREVIOUS, None)
+            node.relationships.pop(NodeRelationship.NEXT, None)
+    leaves = get_leaf_nodes(nodes)
+    siblings: dict[str, list[str]] = {}
+    for leaf in leaves:
+        siblings.setdefault(parent(leaf), []).append(leaf.node_id)
+    assert len(siblings) > 4
+    docstore, *known = *sources(leaves), NeighbourSpanPostprocessor.from_nodes(nodes, WINDOW)
+    for leaf in leaves:
+        family = siblings[parent(leaf)]
+        at = family.index(leaf.node_id)
+        hit = [NodeWithScore(node=leaf, score=0.5)]
+        for postprocessor in known:
+            (found,) = postprocessor.postprocess_nodes(hit)
+            assert chunks(found) == family[max(0, at - 1) : at + 2]
+            assert (why(found)["before"] == "missing") == (at == 0)
+            assert "document" not in (why(found)["before"], why(found)["after"])
+        (found,) = docstore.postprocess_nodes(hit)
+        assert chunks(found) == family[max(0, at - 1) if links else at : at + 1]
+    together = docstore.postprocess_nodes([NodeWithScore(node=leaf, score=0.5) for leaf in leaves])
+    families = [*siblings.values()] if links else [[leaf.node_id] for leaf in leaves]
+    assert sorted(map(chunks, together)) == sorted(families)
+
+
+def test_splitters_in_a_row_leave_links_of_one_direction() -> None:
+    """The nodes themselves tell both; of a docstore it cannot be asked, and that is said."""
+    text = "# Guide\n\n" + numbered_steps(6).replace("\n\n", "\n\n# Part\n\n")
+    splitters = [MarkdownNodeParser(), SentenceSplitter(chunk_size=64, chunk_overlap=0)]
+    nodes = [*IngestionPipeline(transformations=splitters).run(documents=[Document(text=text)])]
+    assert not any(NodeRelationship.NEXT in node.relationships for node in nodes)
+    stored_, known = sources(nodes)
+    ids = [node.node_id for node in nodes]
+    for at, node in enumerate(nodes):
+        hit = [NodeWithScore(node=node, score=0.5)]
+        (found,) = known.postprocess_nodes(hit)
+        assert chunks(found) == ids[max(0, at - 1) : at + 2]
+        (found,) = stored_.postprocess_nodes(hit)
+        assert chunks(found) == ids[max(0, at - 1) : at + 1]
+        assert why(found)["after"] == "missing"
+        if at == 1:  # nodes name the one before, and the first names none
+            assert why(found)["before"] == "document"
+
+
+def test_the_docstore_tells_where_a_document_ends_if_links_do() -> None:
+    """The last node is named by the one before it; of a node alone nobody knows."""
+    nodes = split()
+    last = nodes[-1].node_id
+    (found,) = sources(nodes)[0].postprocess_nodes(hits(nodes, **{last: 0.5}))
+    assert (why(found)["before"], why(found)["after"]) == ("window", "document")
+    (found,) = sources(nodes)[0].postprocess_nodes(hits(nodes, manual0=0.5))
+    assert (why(found)["before"], why(found)["after"]) == ("document", "window")
+    again = hits(nodes, manual4=0.5) + hits(nodes, manual4=0.6)
+    (found,) = sources(nodes)[0].postprocess_nodes(again)
+    assert why(found)["seeds"] == {"manual4": 0.6}
+    lone = TextNode(id_="lone", text="Alone.", start_char_idx=0, end_char_idx=6)
+    (found,) = sources([lone])[0].postprocess_nodes(hits([lone], lone=0.5))
+    assert (why(found)["before"], why(found)["after"]) == ("missing", "missing")
 
 
 def test_a_chunk_source_of_ones_own_will_do() -> None:

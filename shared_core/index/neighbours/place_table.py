@@ -3,44 +3,20 @@
 from __future__ import annotations
 
 import threading
-from bisect import bisect_left
+import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from shared_core.arrays import Bools
-from shared_core.expansion import Chunk, End
+from shared_core.expansion import Chunk
 from shared_core.forking import forkable
 from shared_core.index.metadata import Visible
+from shared_core.index.neighbours.lines import Numbers, Starts
+from shared_core.index.neighbours.links import LinkTable
 from shared_core.index.neighbours.places import ChunkReader
 from shared_core.types import Passage
 
-MOST_STRIPPED = 100
-"""Characters between two chunks up to which a splitter has stripped them; beyond, a chunk is
-missing there."""
-
 MOST_READERS = 4
 """Readers of one index that a table is kept for; the least recently used makes room."""
-
-
-@dataclass(slots=True)
-class _Document:
-    """Rows of the chunks of one document: by number, and by start and end for those without."""
-
-    numbers: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    starts: list[tuple[int, int, int]] = field(default_factory=list)
-    ordered: list[tuple[int, int, int]] = field(default_factory=list)
-    first: int = 0
-    last: int = -1
-
-    def put(self, number: int, row: int) -> None:
-        self.first = min(self.first, number) if self.numbers else number
-        self.last = max(self.last, number) if self.numbers else number
-        self.numbers[number] = (*self.numbers.get(number, ()), row)
-
-    def by_start(self) -> list[tuple[int, int, int]]:
-        if len(self.ordered) < len(self.starts):
-            self.ordered = sorted(self.starts)
-        return self.ordered
 
 
 class PlaceTable:
@@ -58,16 +34,18 @@ class PlaceTable:
     chunks
         Row -> the chunk that stands there.
     links
-        Row -> ids of the passages before and after it, where it names any.
+        Which passages name which as their neighbours.
     """
 
     def __init__(self, reader: ChunkReader) -> None:
         self.reader = reader
         self.size = 0
         self.chunks: dict[int, Chunk] = {}
-        self.links: dict[int, tuple[str | None, str | None]] = {}
-        self._documents: dict[str, _Document] = {}
+        self.links = LinkTable()
+        self._numbers: dict[str, Numbers] = {}
+        self._starts: dict[str, Starts] = {}
         self._sections: dict[tuple[str, tuple[str, ...] | None], list[int]] = {}
+        self._warned = False
 
     @property
     def knows_places(self) -> bool:
@@ -91,96 +69,88 @@ class PlaceTable:
         chunk, links = self.reader.chunk(passage), self.reader.links(passage)
         self.chunks[row] = chunk
         if links is not None:
-            self.links[row] = links
+            self.links.put(row, links)
         if chunk.number is not None:
-            self._document(chunk.document).put(chunk.number, row)
-        elif chunk.start is not None and chunk.text:
-            end = chunk.start + len(chunk.text)
-            self._document(chunk.document).starts.append((chunk.start, end, row))
-        elif links is None:
-            return
+            numbers = self._numbers.get(chunk.document)
+            if numbers is None:
+                numbers = self._numbers[chunk.document] = Numbers(self.chunks)
+            numbers.put(chunk.number, row)
+        elif links is None or not links.any:
+            if chunk.start is None or not chunk.text:
+                return
+            starts = self._starts.get(chunk.document)
+            if starts is None:
+                starts = self._starts[chunk.document] = Starts(self.chunks)
+            starts.put(chunk.start, row)
         self._sections.setdefault((chunk.document, chunk.heading), []).append(row)
-
-    def _document(self, id: str) -> _Document:
-        found = self._documents.get(id)
-        if found is None:
-            found = self._documents[id] = _Document()
-        return found
 
     def at(self, chunk: Chunk) -> Sequence[int]:
         """Return the rows that stand where a chunk does."""
-        document = self._documents.get(chunk.document)
-        if document is None:
-            return ()
         if chunk.number is not None:
-            return document.numbers.get(chunk.number, ())
-        if chunk.start is None:
+            numbers = self._numbers.get(chunk.document)
+            return () if numbers is None else numbers.rows.get(chunk.number, ())
+        starts = self._starts.get(chunk.document)
+        if starts is None or chunk.start is None:
             return ()
-        ordered = document.by_start()
-        at = bisect_left(ordered, (chunk.start,))
-        there = at < len(ordered) and ordered[at][0] == chunk.start
-        return _same_start(ordered, at, 1) if there else ()
+        return starts.rows.get(chunk.start, ())
 
-    def beside(self, chunk: Chunk, step: int, visible: Visible) -> Sequence[int] | End:
-        """Return the visible rows that stand next to a chunk, or what lies there.
+    def line(self, chunk: Chunk, visible: Visible) -> Numbers | Starts | None:
+        """Return the line of chunks that a chunk is in, by number or by start.
+
+        If chunks of different text are in one place, several texts share the name of the
+        document. Its starts then count within sections, if those under one heading do not
+        conflict; otherwise no chunk of the document has a line, not even one whose place is
+        unique: the chunk next to it may be of another text.
 
         Parameters
         ----------
         chunk
             A chunk of the table.
-        step
-            1: after it; -1: before it.
         visible
             What is not is treated as if it were not there.
+
+        Returns
+        -------
+        Numbers or Starts or None
+            None if the chunk has no place, or if texts conflict; this is warned of once.
         """
-        document = self._documents.get(chunk.document)
-        if document is None:
-            return "missing"
         if chunk.number is not None:
-            return _next_number(document, chunk.number, step, visible)
-        if chunk.start is not None:
-            return _next_start(document.by_start(), chunk, step, visible)
-        return "missing"
+            line: Numbers | Starts | None = self._numbers.get(chunk.document)
+        else:
+            line = None if chunk.start is None else self._starts.get(chunk.document)
+        dispute = None if line is None else line.dispute(visible)
+        if dispute and isinstance(line, Starts) and len(self.section(chunk)) < line.size:
+            line = self._section_starts(chunk, visible)
+            dispute = line.dispute(visible)
+        if dispute is None:
+            return line
+        self._warn(*dispute)
+        return None
+
+    def _section_starts(self, chunk: Chunk, visible: Visible) -> Starts:
+        line = Starts(self.chunks, edge="missing")
+        for row in list(self.section(chunk)):
+            start = self.chunks[row].start
+            if start is not None and self.chunks[row].number is None and visible(row):
+                line.put(start, row)
+        return line
+
+    def _warn(self, one: Chunk, other: Chunk) -> None:
+        if self._warned:
+            return
+        self._warned = True
+        place = f"start at {one.start}" if one.number is None else f"are number {one.number}"
+        warnings.warn(
+            f"{one.id!r} and {other.id!r} both {place} of document {one.document!r}, so several "
+            "texts go by this name and their chunks get no neighbours (other documents may be "
+            "like it): name the metadata key that tells the texts apart with "
+            "ChunkKeys(document=...), or number the chunks of a document in their order",
+            stacklevel=2,
+        )
 
     def section(self, chunk: Chunk) -> Sequence[int]:
         """Return the rows of the chunks under a chunk's heading."""
         return self._sections.get((chunk.document, chunk.heading), ())
-
-
-def _next_number(
-    document: _Document, number: int, step: int, visible: Visible
-) -> Sequence[int] | End:
-    if not document.first <= number + step <= document.last:
-        return "document"
-    found = [*filter(visible, document.numbers.get(number + step, ()))]
-    if found:
-        return found
-    beyond = [rows for at, rows in list(document.numbers.items()) if (at - number) * step > 0]
-    return "missing" if any(visible(row) for rows in beyond for row in rows) else "document"
-
-
-def _next_start(
-    ordered: Sequence[tuple[int, int, int]], chunk: Chunk, step: int, visible: Visible
-) -> Sequence[int] | End:
-    start, end = chunk.start or 0, chunk.end or 0
-    at = bisect_left(ordered, (start if step < 0 else start + 1,)) - (step < 0)
-    while 0 <= at < len(ordered) and not visible(ordered[at][2]):
-        at += step
-    if not 0 <= at < len(ordered):
-        return "missing" if step < 0 and start > MOST_STRIPPED else "document"
-    gap = ordered[at][0] - end if step > 0 else start - ordered[at][1]
-    if gap > MOST_STRIPPED:
-        return "missing"
-    return [row for row in _same_start(ordered, at, step) if visible(row)]
-
-
-def _same_start(ordered: Sequence[tuple[int, int, int]], at: int, step: int) -> list[int]:
-    rows = []
-    first = at
-    while 0 <= at < len(ordered) and ordered[at][0] == ordered[first][0]:
-        rows.append(ordered[at][2])
-        at += step
-    return sorted(rows)
 
 
 class Places:

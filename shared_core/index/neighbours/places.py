@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from shared_core.expansion import Chunk
+from shared_core.index.neighbours.links import Links
 from shared_core.types import Passage
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -25,10 +26,10 @@ class ChunkReader(Protocol):
         """
         ...
 
-    def links(self, passage: Passage) -> tuple[str | None, str | None] | None:
-        """Return the ids of the passages before and after it, None at an edge of the document.
+    def links(self, passage: Passage) -> Links | None:
+        """Return which passages it names as its neighbours; None if it knows no links.
 
-        None in place of both: the passage knows no links, its number or its start tells.
+        One that names none, and that none names, is placed by its number or its start.
         """
         ...
 
@@ -82,7 +83,7 @@ class ChunkKeys:
             If the number is no integer and there is no start, or the start is no integer.
         """
         metadata = passage.metadata
-        start = _start(metadata, self.start, passage)
+        start, heading = _start(metadata, self.start, passage), self.heading_of(metadata)
         placed = self.numbered(passage, otherwise=start is not None)
         document = self._document(metadata)
         if placed is not None:
@@ -91,10 +92,10 @@ class ChunkKeys:
         elif document is not None and start is not None:
             number, page = None, metadata.get(self.page)
             document = document if page is None else f"{document}#{page}"
-            place = f"{document}@{start}"
+            # Where a splitter works on sections, each of them has a chunk that starts at 0.
+            place = f"{' > '.join((document, *(heading or ())))}@{start}"
         else:
             return _alone(passage)
-        heading = self.heading_of(metadata)
         return Chunk(passage.id or place, passage.text, document, number, start, heading, passage)
 
     def numbered(self, passage: Passage, *, otherwise: bool) -> tuple[str, int] | None:

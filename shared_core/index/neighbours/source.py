@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy.typing as npt
 
 from shared_core.arrays import Vectors
 from shared_core.expansion import Chunk, End, Neighbourhood
 from shared_core.index.metadata import Visible
+from shared_core.index.neighbours.lines import Numbers, Starts
 from shared_core.index.neighbours.place_table import PlaceTable
 from shared_core.index.neighbours.places import ChunkReader
 from shared_core.types import Passage
 from shared_core.vectors import cosine_similarity, unit_rows
+
+_Text: TypeAlias = tuple[str, tuple[str, ...] | None, bool]
+"""Document, headings, and whether chunks are placed by number."""
 
 
 class PassageNeighbours:
@@ -49,6 +53,7 @@ class PassageNeighbours:
         self._vectors = vectors
         self._unit = unit
         self._rows: dict[str, int] = {}
+        self._lines: dict[_Text, Numbers | Starts | None] = {}
 
     @classmethod
     def of(
@@ -86,10 +91,7 @@ class PassageNeighbours:
         for row, chunk in table.chunks.items():
             known = table.chunks[rows.setdefault(chunk.id, row)]
             if known.text != chunk.text:
-                raise ValueError(
-                    f"two chunks of different text are {chunk.id!r}: give each an id of its own, "
-                    "and if they are of different documents tell these apart, see ChunkKeys"
-                )
+                raise _same_id(chunk.id, named=bool(passages[row].id))
         return cls(table, rows.get, Visible(len(passages)), matrix, unit=True)
 
     @property
@@ -100,12 +102,8 @@ class PassageNeighbours:
     def around(self, seeds: Sequence[Chunk], window: int) -> list[Neighbourhood]:
         """Return the neighbours of each seed; see `shared_core.expansion.ChunkSource`.
 
-        A seed is known by its id, or else by its place.
-
-        Raises
-        ------
-        ValueError
-            If two passages of different text stand in one place.
+        A seed is known by its id, or else by its place. Where passages of different text stand
+        in one place of a document, none of its passages has neighbours, and that is warned of.
         """
         if seeds and not self._table.knows_places:
             warnings.warn(
@@ -115,10 +113,12 @@ class PassageNeighbours:
             )
         return [self._around(seed, window) for seed in seeds]
 
-    def continuity(self, pairs: Sequence[tuple[Chunk, Chunk]]) -> list[float | None]:
+    def continuity(self, pairs: Sequence[tuple[Chunk, Chunk]]) -> list[float | None] | None:
         """Return the cosine of each pair of chunks that `around` returned; None without vectors."""
-        if self._vectors is None or not pairs:
-            return [None] * len(pairs)
+        if self._vectors is None:
+            return None
+        if not pairs:
+            return []
         first, second = (
             self._vectors.take([self._rows[pair[side].id] for pair in pairs], axis=0)
             for side in (0, 1)
@@ -126,9 +126,7 @@ class PassageNeighbours:
         return [*cosine_similarity(first, second, unit=self._unit).tolist()]
 
     def _around(self, seed: Chunk, window: int) -> Neighbourhood:
-        row = self._row_of(seed.id)
-        if row is None or not self._is_there(row):
-            row = next(filter(self._is_there, self._table.at(seed)), None)
+        row = self._row(seed)
         if row is None:
             return Neighbourhood(seed)
         chunk = self._chunk(row)
@@ -142,6 +140,16 @@ class PassageNeighbours:
             after_end,
             self._visible.count(self._table.section(chunk)) or None,
         )
+
+    def _row(self, seed: Chunk) -> int | None:
+        row = self._row_of(seed.id)
+        if row is not None and self._is_there(row):
+            return row
+        there = [*filter(self._is_there, self._table.at(seed))]
+        texts = [self._table.chunks[row].text for row in there]
+        if len({*texts}) > 1:
+            return there[texts.index(seed.text)] if seed.text in texts else None
+        return there[0] if there else None
 
     def _walk(self, row: int, step: int, window: int) -> tuple[list[Chunk], End]:
         found: list[Chunk] = []
@@ -158,22 +166,38 @@ class PassageNeighbours:
         return found, "more"
 
     def _beside(self, row: int, step: int) -> int | End:
-        links = self._table.links.get(row)
-        if links is None:
-            rows = self._table.beside(self._table.chunks[row], step, self._visible)
-            return rows if isinstance(rows, str) else self._one(rows)
-        id = links[step > 0]
-        if id is None:
-            return "document"
-        linked = self._row_of(id)
-        return linked if linked is not None and self._is_there(linked) else "missing"
+        chunk, links = self._table.chunks[row], self._table.links
+        id = links.named(row, step)
+        if id is not None:
+            linked = self._row_of(id)
+            return linked if linked is not None and self._is_there(linked) else "missing"
+        if naming := self._naming(chunk, step):
+            there = [*filter(self._is_there, naming)]
+            return there[0] if len(there) == 1 else "missing"
+        if self._naming(chunk, -step):
+            return links.edge(row)
+        if links.named(row, -step) is not None:
+            return "missing"  # perhaps nobody writes links of this direction
+        beside = self._by_place(chunk, step)
+        by_start = chunk.number is None
+        return links.edge(row) if by_start and beside == "document" else beside
 
-    def _one(self, rows: Sequence[int]) -> int:
-        first, *others = [self._table.chunks[row] for row in rows]
-        for other in others:
-            if other.text != first.text:
-                raise _in_one_place(first, other)
-        return rows[0]
+    def _by_place(self, chunk: Chunk, step: int) -> int | End:
+        text = chunk.document, chunk.heading, chunk.number is not None
+        if text not in self._lines:
+            self._lines[text] = self._table.line(chunk, self._visible)
+        line = self._lines[text]
+        if isinstance(line, Numbers) and chunk.number is not None:
+            return line.beside(chunk.number, step, self._visible)
+        return line.beside(chunk, step, self._visible) if isinstance(line, Starts) else "missing"
+
+    def _naming(self, chunk: Chunk, step: int) -> list[int]:
+        """Return the rows that name a chunk from the other side, without other versions."""
+        return [
+            row
+            for row in self._table.links.naming(chunk.id, step)
+            if row < self._visible.size and self._row_of(self._table.chunks[row].id) in (row, None)
+        ]
 
     def _is_there(self, row: int) -> bool:
         # A row that was deleted before the table got to it is not in the table.
@@ -185,9 +209,12 @@ class PassageNeighbours:
         return chunk
 
 
-def _in_one_place(one: Chunk, other: Chunk) -> ValueError:
-    place = f"start at {one.start}" if one.number is None else f"are number {one.number}"
+def _same_id(id: str, *, named: bool) -> ValueError:
+    if named:
+        return ValueError(f"two chunks of different text are {id!r}: give each an id of its own")
     return ValueError(
-        f"{one.id!r} and {other.id!r} both {place} of document {one.document!r}: delete the one, "
-        "number the chunks in their order, or tell their documents apart with ChunkKeys"
+        f"two chunks of different text are {id!r}, the name of those without an id: several texts "
+        "go by the name of one document, or a number is there twice. Name the metadata key that "
+        "tells the texts apart with ChunkKeys(document=...), or number the chunks of a document "
+        "in their order"
     )

@@ -75,11 +75,14 @@ def test_a_zero_vector_has_no_direction() -> None:
 
 
 def test_where_no_embedding_is_known_no_span_gains_by_continuity() -> None:
-    """A lone chunk neither, beside longer spans."""
+    """A lone chunk neither, beside longer spans or without one."""
     chunks = split(prose(100), headings=[A, *[B] * 8])
     expansion = NeighbourSpans().expand(seeds(chunks, {0: 0.5, 6: 0.4}), neighbours_of(chunks))
     assert [len(span.chunks) for span in expansion.spans] == [1, 5]
     assert [span.score.continuity for span in expansion.spans] == [0, 0]
+    (alone,) = NeighbourSpans().expand(seeds(chunks, {0: 0.5}), neighbours_of(chunks[:1])).spans
+    assert alone.score.continuity == 0
+    assert alone.score.continuity_from == "unknown: the source has no embeddings"
 
 
 def test_continuity_rests_on_the_pairs_that_are_known() -> None:
@@ -111,6 +114,14 @@ def test_else_the_parent_counts_by_the_share_that_is_covered() -> None:
     found = score({12: 0.5}, headings=headings, window=1)
     assert (found.parent, found.parent_from) == (0.25, "3 of the 12 chunks of the section")
     assert score({7: 0.5}, headings=headings, min_continuity=None).parent == 3 / 8
+
+
+def test_chunks_of_no_known_heading_are_not_counted_into_the_section() -> None:
+    """They block nothing, and are no part of what it is the size of."""
+    found = score({1: 0.5}, length=3, headings=(None, A, A))
+    assert (found.parent, found.parent_from) == (1, "2 of the 2 chunks of the section")
+    found = score({3: 0.5}, length=8, headings=(*[None] * 3, *[A] * 5), window=1)
+    assert (found.parent, found.parent_from) == (2 / 5, "2 of the 5 chunks of the section")
 
 
 def test_without_headings_the_parent_is_the_document() -> None:

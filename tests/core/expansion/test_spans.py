@@ -240,7 +240,7 @@ def test_what_the_caller_gave_comes_back_as_it_was() -> None:
 )
 def test_options_out_of_range_are_refused_by_name(option: str, value: object) -> None:
     """When they are given, not at the first query."""
-    orders = {"max_relevance": "profile, which is not asked for", "sideways": "sideways"}
+    orders = {"max_relevance": "profile, which is not available", "sideways": "sideways"}
     match = orders.get(str(value), option)
     with pytest.raises(ValueError, match=match):
         NeighbourSpans(**{option: value})  # type: ignore[arg-type]

@@ -212,7 +212,7 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
         gate.add(["new", "new"], vectors[:2], [], [])
     with pytest.raises(ValueError, match="expected 2 vectors"):
         gate.add(["a", "b"], vectors[:1], [], [])
-    with pytest.raises(ValueError, match="got the text 'c1'"):
+    with pytest.raises(ValueError, match="got the string 'c1'"):
         gate.delete("c1")
     with pytest.raises(ValueError, match=r"policy must be one of .* got 'best'"):
         gate.with_policy("best")  # type: ignore[arg-type]
@@ -257,12 +257,56 @@ def test_deleting_all_that_is_near_a_foreign_question_asks_for_a_new_fit() -> No
     """Rather than deciding by a background that is no longer known."""
     ids, vectors, owners, pseudo, foreign = synthetic(400)
     gate = VectorCandidates.fit(ids, vectors, owners, pseudo, negatives=foreign)
-    gate.delete(ids[:395])
+    with pytest.warns(UserWarning, match="cannot decide any more: all 64 contexts nearest to"):
+        gate.delete(ids[:395])
     with pytest.raises(ValueError, match=r"nearest to \d+ of 20 background questions were deleted"):
         _ = gate.levels
     gate.add(["far"], -foreign[:1], [], [])
     with pytest.raises(ValueError, match="were deleted"):
         gate.decide(0.5)
+
+
+def topics() -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
+    """Return contexts of six topics of 100 each, a pseudo-query for each, and foreign questions."""
+    random = np.random.default_rng(0)
+    middles = random.normal(size=(6, 1, 16))
+    contexts = (middles + 0.15 * random.normal(size=(6, 100, 16))).reshape(-1, 16)
+    queries = contexts + 0.3 * random.normal(size=contexts.shape)
+    ids = [f"{topic}-{at}" for topic in range(6) for at in range(100)]
+    return ids, contexts, queries, random.normal(size=(60, 16))
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_level_is_known_where_what_was_lost_lies_on_one_side_of_it() -> None:
+    """Of two questions all that was near is deleted; both are less near than most were."""
+    ids, contexts, queries, foreign = topics()
+    gate = VectorCandidates.fit(ids, contexts, ids, queries, negatives=foreign)
+    kept = [at for at, id in enumerate(ids) if not id.startswith("2-")]
+    assert len(gate.delete(id for id in ids if id.startswith("2-"))) == 100
+    with pytest.raises(ValueError, match="nearest to 2 of 60 background questions were deleted"):
+        _ = gate.background
+    left = [ids[at] for at in kept]
+    whole = VectorCandidates.fit(left, contexts[kept], left, queries[kept], negatives=foreign)
+    assert gate.levels == whole.levels
+    assert gate.decide(0.5) == whole.decide(0.5)
+
+
+@pytest.mark.parametrize("topic", range(6))
+def test_a_level_that_is_told_is_that_of_a_new_fit(topic: int) -> None:
+    """Whatever is deleted: it is exact, or it is refused and was warned of."""
+    ids, contexts, queries, foreign = topics()
+    gate = VectorCandidates.fit(ids, contexts, ids, queries, negatives=foreign)
+    kept = [at for at, id in enumerate(ids) if not id.startswith(f"{topic}-")]
+    left = [ids[at] for at in kept]
+    whole = VectorCandidates.fit(left, contexts[kept], left, queries[kept], negatives=foreign)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        gate.delete(id for id in ids if id.startswith(f"{topic}-"))
+    if warned:
+        with pytest.raises(ValueError, match="fit anew"):
+            gate.decide(0.5)
+    else:
+        assert gate.levels == whole.levels
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,8 @@ def test_another_kind_of_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "gate.npz"
     with pytest.raises(IndexFormatError, match="no such file"):
         load(path)
+    with pytest.raises(IndexFormatError, match="it is a folder"):
+        load(tmp_path)
     path.write_text("hello")
     with pytest.raises(IndexFormatError):
         load(path)

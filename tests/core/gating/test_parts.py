@@ -104,7 +104,7 @@ def test_pseudo_queries_come_from_a_file(tmp_path: Path) -> None:
         assert read_pseudo_queries(path) == [("p0", "why"), ("p0", "how")]
     for bad, why in {
         '{"id": "p0"}': 'no field "text"; it has id',
-        "no json": "expected one JSON object a line, in UTF-8, got no json",
+        "no json": "expected one JSON object per line, in UTF-8, got no json",
         "7": "expected an object, got 7",
         '{"id": "p0", "text": " "}': r'id and text must be texts, not blank, got \["p0", " "\]',
     }.items():
