@@ -1,14 +1,10 @@
-"""Does another order of the passages help? Strategies compared on one's own questions."""
+"""Does another order of the passages help? Compares strategies on your own questions."""
 
 from __future__ import annotations
 
-from shared_core.comparison.comparing import Comparison
+from shared_core.comparison.comparison import Comparison
 from shared_core.comparison.grading import Judge
-from shared_core.comparison.html import to_html
-from shared_core.comparison.job import ComparisonJob
-from shared_core.comparison.markdown import to_markdown
-from shared_core.comparison.pipelines import PIPELINES
-from shared_core.comparison.plan import ComparisonPlan
+from shared_core.comparison.job import ComparisonJob, ComparisonPlan
 from shared_core.comparison.questions import ComparedQuestion, ComparisonData
 from shared_core.comparison.reading import read_comparison
 from shared_core.comparison.records import (
@@ -19,9 +15,12 @@ from shared_core.comparison.records import (
     StrategyResult,
     Verdict,
 )
+from shared_core.comparison.report.html import to_html
+from shared_core.comparison.report.markdown import to_markdown
 from shared_core.comparison.result import ComparisonResult
+from shared_core.comparison.retrieval.pipelines import PIPELINES
 from shared_core.comparison.strategies import STRATEGIES
-from shared_core.comparison.strategy import RankedCase, Strategy
+from shared_core.comparison.strategies.base import RankedCase, Strategy
 
 __all__ = [
     "PIPELINES",

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from shared_core.comparison.questions import ComparedQuestion
-from shared_core.evaluation.answers import GRADERS, Grader, grade, grader_name, resolve_grader
+from shared_core.evaluation.answers import (
+    GRADERS,
+    Grader,
+    checked_score,
+    grade,
+    grader_name,
+    resolve_grader,
+)
 from shared_core.generation.checking import Request
 from shared_core.generation.identity import identity_of, source_of
 from shared_core.generation.journal import Journal
@@ -20,9 +26,10 @@ JudgeFunction: TypeAlias = Callable[[str, Sequence[str], str], float]
 
 @dataclass(frozen=True)
 class Judge:
-    """A function that grades answers and is dear to call, such as a language model.
+    """A function that grades answers and is expensive to call, such as a language model.
 
-    Nothing is judged twice, and what it says is kept in the journal, if there is one.
+    Nothing is judged twice, and its scores are kept in the journal, if there is one. It judges the
+    first answer as soon as that is there, so that a judge that fails costs little.
 
     Attributes
     ----------
@@ -37,7 +44,7 @@ class Judge:
 
     @cached_property
     def identity(self) -> str:
-        """Name, and a hash of what `source_of` reads: a changed function judges anew."""
+        """Name, and a hash of what `source_of` reads: a changed function judges again."""
         return identity_of(self.name, source_of(self.function))
 
 
@@ -58,7 +65,7 @@ def name_of(grader: AnyGrader) -> str:
 
 @dataclass(frozen=True)
 class Grading:
-    """One grader at work.
+    """A grader, and what it has judged.
 
     Attributes
     ----------
@@ -78,7 +85,10 @@ class Grading:
         return name_of(self.grader)
 
     def check(self, questions: Sequence[ComparedQuestion]) -> None:
-        """Raise ValueError if there is a question whose references the grader cannot use."""
+        """Raise ValueError if the grader cannot use the references of a question.
+
+        A judge is not asked: it is expensive, and an empty answer is of no interest to it.
+        """
         if not isinstance(self.grader, Judge):
             for question in questions:
                 self(question, "")
@@ -89,7 +99,7 @@ class Grading:
         Raises
         ------
         ValueError
-            If the score is out of range, or a reference is one that the grader cannot use.
+            If the score is not a number in [0, 1], or the grader cannot use a reference.
         """
         if isinstance(self.grader, Judge):
             request: Request = (question.question, *question.answers, answer)
@@ -100,15 +110,30 @@ class Grading:
         references = (by_keywords and question.keywords) or question.answers
         return grade(resolve_grader(self.grader), answer, references)
 
+    def outcomes(
+        self, questions: Sequence[ComparedQuestion], answers: Sequence[Sequence[str]]
+    ) -> tuple[tuple[float, ...], ...]:
+        """Return question -> arrangement -> outcome; equal answers to a question are graded once.
+
+        Parameters
+        ----------
+        questions, answers
+            The questions, and the answers to each of them by arrangement.
+        """
+        graded = []
+        for question, texts in zip(questions, answers, strict=True):
+            scores = {text: self(question, text) for text in {*texts}}
+            graded.append(tuple(scores[text] for text in texts))
+        return tuple(graded)
+
     def _judge(
         self, judge: Judge, question: ComparedQuestion, answer: str, request: Request
     ) -> float:
         kept = None if self.journal is None else self.journal.get(judge.identity, request)
         if isinstance(kept, list):
             return kept[0]
-        score = float(judge.function(question.question, question.answers, answer))
-        if not (math.isfinite(score) and 0 <= score <= 1):
-            raise ValueError(f"judge {judge.name!r} must return a score in [0, 1], got {score}")
+        returned = judge.function(question.question, question.answers, answer)
+        score = checked_score(returned, f"judge {judge.name!r}")
         if self.journal is not None:
             self.journal.add(judge.identity, request, [score])
         return score

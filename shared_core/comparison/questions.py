@@ -1,4 +1,4 @@
-"""What a comparison asks: questions, and the passages they are answered from."""
+"""The data of a comparison: questions, and the passages they are answered from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shared_core.types import Passage
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedQuestion:
-    """A question, its answer, and what is known of its passages.
+    """A question, its answers, and what is known about its passages.
 
     Attributes
     ----------
@@ -26,8 +26,8 @@ class ComparedQuestion:
         Ids of the passages that the user's own retriever returned, best first; pipeline
         ``"given"`` needs it.
     gold
-        Ids of the passages that hold the answer. Without them answers are graded all the same,
-        and retrieval is not.
+        Ids of the passages that hold the answer. Without them answers are graded, but retrieval
+        is not.
     keywords
         Keywords that must all be in the answer, for the keyword grader; `answers` if empty.
     id
@@ -66,13 +66,13 @@ class ComparisonData:
         passages or the same passages in `ranking`, or, without a ranking, the same answers.
     passages
         The collection, each id once. It holds every passage that a question names. Neighbour
-        spans need ``document`` and ``number`` in their metadata: the place in which document.
+        spans need ``document`` and ``number`` in their metadata: a document, and the place in it.
 
     Raises
     ------
     ValueError
-        If there are no questions, a question or an id is there twice, or a question names a
-        passage that is not there.
+        If there are no questions, a question or an id occurs twice, or a question names a passage
+        that is not in the collection.
     """
 
     questions: tuple[ComparedQuestion, ...]
@@ -96,13 +96,13 @@ class ComparisonData:
         self._check_distinct()
 
     def _check_distinct(self) -> None:
-        """Raise ValueError if a question is there twice, or two are reported under one id."""
+        """Raise ValueError if a question occurs twice, or two are reported under one id."""
         # Without a ranking equal texts retrieve the same: other answers alone are other evidence.
         check_repeats(
             (each.question, self._texts(each.ranking) or frozenset(each.answers))
             for each in self.questions
         )
-        # Gold passages that are not known are nobody else's: the number stands for them.
+        # Unknown gold passages are not those of another question: the number stands for them.
         check_repeats(
             (each.question, self._texts(each.gold) or number)
             for number, each in enumerate(self.questions)
@@ -140,7 +140,7 @@ class ComparisonData:
 
 
 class Collection:
-    """Passages as they come, equal texts once."""
+    """Collects passages, equal texts once."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, Passage] = {}
@@ -151,13 +151,13 @@ class Collection:
 
     @property
     def passages(self) -> tuple[Passage, ...]:
-        """The passages, in the order in which they came first."""
+        """The passages, in the order in which they were first added."""
         return tuple(self._by_id.values())
 
     def add(
         self, text: str, id: str | None = None, metadata: Mapping[str, Any] | None = None
     ) -> str:
-        """Add a text unless it is there, and return its id; a text without one is given one.
+        """Add a text unless it is there, and return its id; an id is made if there is none.
 
         Raises
         ------

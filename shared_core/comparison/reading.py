@@ -1,4 +1,4 @@
-"""A comparison's questions and documents from files of JSON lines."""
+"""Reads the questions and documents of a comparison from files of JSON lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from shared_core.checking import check_count
 from shared_core.comparison.questions import Collection, ComparedQuestion, ComparisonData
-from shared_core.json_lines import check_fields, read_lines, shown
+from shared_core.json_lines import check_fields, read_lines, shorten_json
 from shared_core.wording import counted
 
 _PASSAGES = (
@@ -33,21 +33,21 @@ def read_comparison(
     - with a file of documents, ``gold``, if known: one or several of its ids.
 
     A line of `documents` has ``id`` (or ``_id``) and ``text``, and may have a ``title``, which is
-    put before the text, and ``document`` and ``number``, its place in which document, for neighbour
-    spans. A document may have ``page_content``, as LangChain's do, in place of ``text``. Other
-    fields are ignored, and blank lines are passed over.
+    put before the text, and, for neighbour spans, ``document`` and ``number``: a document, and the
+    place in it. A document may have ``page_content``, as LangChain's do, instead of ``text``. Other
+    fields and blank lines are ignored.
 
     Parameters
     ----------
     questions, documents
         The files.
     n
-        Ask so many questions, the first ones; all by default. Passages are those of all lines.
+        Ask the first `n` questions; all by default. Passages are those of all lines.
 
     Raises
     ------
     ValueError
-        If a line is malformed; the message names file and line. Or if there are no questions, or
+        If a line is malformed (the message names file and line), or if there are no questions, or
         fewer than `n`.
     OSError
         If a file cannot be read.
@@ -70,7 +70,7 @@ def read_comparison(
 def _document(collected: Collection, data: Mapping[str, Any]) -> None:
     id, text = _id_and_text(data)
     if not isinstance(id, str) or not isinstance(text, str):
-        raise ValueError(f"a document has the strings id and text, got {shown(data)}")
+        raise ValueError(f"a document has the strings id and text, got {shorten_json(data)}")
     if id in collected:
         raise ValueError(f"document id {id!r} occurs twice")
     title = data.get("title")
@@ -124,7 +124,7 @@ def _ranked(collected: Collection, named: bool, item: Any) -> str:
         raise ValueError(f"document {item!r} is not in the file of documents")
     raise ValueError(
         "a document is a text, or an object with text (or page_content) and perhaps an id, all of "
-        f"them strings; got {shown(item)}"
+        f"them strings; got {shorten_json(item)}"
     )
 
 
@@ -135,35 +135,37 @@ def _id_and_text(data: Mapping[str, Any]) -> tuple[Any, Any]:
 def _gold_id(collected: Collection, item: Any, ranking: tuple[str, ...]) -> str:
     if isinstance(item, int) and not isinstance(item, bool):
         if not ranking:
-            raise ValueError(f"gold {item} is no id: ids are strings, as in {shown(str(item))}")
+            raise ValueError(
+                f"gold {item} is not an id: ids are strings, as in {shorten_json(str(item))}"
+            )
         if 0 <= item < len(ranking):
             return ranking[item]
         there = counted(len(ranking), "document")
-        raise ValueError(f"gold {item} is no place in its {there}, from 0")
+        raise ValueError(f"gold {item} is not a place in its {there}, counted from 0")
     if isinstance(item, str) and item in collected:
         return item
     way_out = "; give an id, or its place among them as a number, from 0" if ranking else ""
-    raise ValueError(f"gold {shown(item)} is the id of no document{way_out}")
+    raise ValueError(f"gold {shorten_json(item)} is the id of no document{way_out}")
 
 
 def _text(data: Mapping[str, Any], name: str) -> str:
     value = data[name]
     if not isinstance(value, str):
-        raise ValueError(f"{name} must be a string, got {shown(value)}")
+        raise ValueError(f"{name} must be a string, got {shorten_json(value)}")
     return value
 
 
 def _strings(data: Mapping[str, Any], name: str) -> tuple[str, ...]:
     values = _list(data, name)
     if not all(isinstance(value, str) for value in values):
-        raise ValueError(f"{name} must be strings, got {shown(data[name])}")
+        raise ValueError(f"{name} must be strings, got {shorten_json(data[name])}")
     return tuple(values)
 
 
 def _check_list(data: Mapping[str, Any], name: str) -> None:
-    """Refuse what `_list` would take for a list of one: passages by themselves are a slip."""
+    """Refuse what `_list` would take for a list of one: a bare passage is a mistake."""
     if not isinstance(data[name], list):
-        raise ValueError(f"{name} must be a list, got {shown(data[name])}")
+        raise ValueError(f"{name} must be a list, got {shorten_json(data[name])}")
 
 
 def _list(data: Mapping[str, Any], name: str) -> list[Any]:

@@ -1,6 +1,6 @@
-"""The parts of a comparison's result: what one strategy, one setting, one question came to.
+"""The parts of a comparison's result: of one strategy, one setting, one question.
 
-`shared_core.comparison.result` says how they stand in JSON, and in which units.
+`shared_core.comparison.result` describes their JSON and their units.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Estimate:
     mean
         In [0, 1], higher is better.
     interval
-        Its bootstrap interval (lower, upper); None of a single question.
+        Its bootstrap interval (lower, upper); None for a single question.
     n
         Number of questions.
     """
@@ -70,7 +70,7 @@ class AskedQuestion:
     Attributes
     ----------
     id
-        Its id in the data, or else its number from 1.
+        Its id in the data, otherwise its number from 1.
     question
         What was asked.
     answers
@@ -87,10 +87,10 @@ class AskedQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class StrategyResult:
-    """What one strategy came to in one setting.
+    """The outcomes of one strategy in one setting.
 
     The outer tuples run over the setting's `questions`. The inner ones of `orders` and `answers`
-    run over arrangements of the same question: several of ``"shuffle"``, otherwise one.
+    run over arrangements of the same question: several for ``"shuffle"``, otherwise one.
 
     Attributes
     ----------
@@ -101,16 +101,16 @@ class StrategyResult:
     answers
         Question -> arrangement -> what the model said.
     by_order
-        Grader -> question -> arrangement -> how right it was.
+        Grader -> question -> arrangement -> outcome.
     outcomes
         Grader -> question -> the mean over its arrangements.
     estimates
         Grader -> mean outcome.
     against
         Baseline (``"sequential"``, ``"shuffle"``) -> difference by the deciding grader. Its
-        `adjusted` is corrected for all comparisons of the whole result, and `detectable` is for
-        their corrected level. A baseline has none against itself, and the shuffle's is the
-        negative of the ranked order's: it counts once. Empty of a single question.
+        `adjusted` is corrected for all comparisons of the whole result, and `detectable` is at
+        their corrected level. A baseline has none against itself. The shuffle's is the negative of
+        the ranked order's, and both count as one. Empty for a single question.
     """
 
     name: str
@@ -129,18 +129,18 @@ class Verdict:
     Attributes
     ----------
     kind
-        ``"too_few"``: of fewer questions than that takes, no order is shown to differ from the
-        ranked one.
+        ``"too_few"``: no order is shown to differ from the ranked one, and there are too few
+        questions for that.
         ``"gain"``: a strategy beats the ranked order, and by more than shuffling does.
         ``"put_best_elsewhere"``: shuffling beats the ranked order, and no strategy by more.
         ``"ranked_order_helps"``: the ranked order beats shuffling, and nothing is shown to beat it.
         ``"no_difference"``: nothing is shown; keep the ranked order.
         ``"all_wrong"``, ``"all_right"``: the deciding grader gave every answer of every strategy
-        0, or every one 1, so that nothing can be told.
+        0, or every one 1, so that the orders cannot be compared.
     text
         The same in words, with the figures.
     strategy
-        The strategy that gains most, of ``"gain"``.
+        For ``"gain"``, the strategy that gains most.
     """
 
     kind: VerdictKind
@@ -172,9 +172,9 @@ class SettingResult:
     strategies
         The baselines first.
     questions_needed
-        So many questions would show a difference of `ComparisonResult.effect` between any of
-        the strategies and the ranked order, with a chance of `ComparisonResult.power`; None of a
-        single question.
+        How many questions would show a difference of `ComparisonResult.effect` between any of
+        the strategies and the ranked order, with a chance of about `ComparisonResult.power`; None
+        for a single question.
     verdict
         What follows.
     """

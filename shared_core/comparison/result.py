@@ -1,10 +1,10 @@
-"""What a comparison found, whole: every outcome of every question, and what follows from them.
+"""The whole result of a comparison: every outcome of every question, and what follows from them.
 
 The JSON of a result (`ComparisonResult.to_json`) has the fields of `ComparisonResult` and of the
-classes in `shared_core.comparison.records` by their names, nested as they are nested there:
-tuples are lists, mappings are objects. Everything that a report shows can be read off it, and
-nothing in it depends on when it was run, or how often interrupted. Questions, ranks and slots
-count from 0; outcomes, means and differences are in outcome units: 1 is right, 0 is wrong.
+classes in `shared_core.comparison.records`, with the same names and nesting: tuples are lists,
+mappings are objects. It holds everything that a report shows, and nothing in it depends on when
+the comparison was run, or how often it was interrupted. Questions, ranks and slots count from 0;
+outcomes, means and differences are in outcome units: 1 is right, 0 is wrong.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from shared_core.comparison.records import (
 from shared_core.evaluation.significance import PairedComparison
 
 FORMAT = 2
-"""Format 1 had no outcomes order by order, and p-values that took noise for differences."""
+"""Format 1 had no outcomes by order, and p-values that took noise for differences."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonResult:
-    """What a comparison found.
+    """The result of a comparison.
 
     Attributes
     ----------
     model, identity
-        Name of the model, and what tells it from another of the same name.
+        Name of the model, and what distinguishes it from another of the same name.
     questions
         All questions of the data, in their order.
     passages
@@ -49,12 +49,12 @@ class ComparisonResult:
     tests
         Number of comparisons that the p-values are corrected for.
     shuffles
-        Orders drawn for ``"shuffle"``, question by question.
+        Orders drawn per question for ``"shuffle"``.
     confidence, power
-        Coverage of the intervals, whose rest is the level of the tests; and what
-        `PairedComparison.detectable` and `questions_needed` are for.
+        Coverage of the intervals, 1 less the level of the tests; and the chance behind
+        `PairedComparison.detectable` and `questions_needed`.
     effect
-        The difference of which `SettingResult.questions_needed` speaks.
+        The difference that `SettingResult.questions_needed` is for.
     seed
         Of shuffles and intervals.
     template

@@ -1,8 +1,8 @@
-"""Graders: how right an answer is, by the references of its question.
+"""Graders: how right an answer is, judged by the references of its question.
 
-Every grader compares Unicode-normalised texts, so that a letter with a combining accent equals
-the composed letter. ``"em"`` uses NFC, which changes nothing that is seen, since code is compared
-as written; the others use NFKC, which also equates full-width and ordinary letters and digits.
+Every grader compares Unicode-normalised texts, so that a letter with a combining accent equals the
+composed letter. ``"em"`` uses NFC, which changes nothing visible, since code is compared as
+written; the others use NFKC, which also equates full-width and ordinary letters and digits.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _NUMBER = re.compile(
 
 
 def required_string(answer: str, references: Sequence[str]) -> float:
-    """Exact match of CAUS: 1 if one of the required strings stands in the answer, else 0.
+    """Exact match of CAUS: 1 if a reference is in the answer as a whole word, exactly as written.
 
-    Normalisation: NFC, runs of whitespace become one space. Case and punctuation count. A match
-    does not lie inside a longer identifier, word or number: ``torch.add`` is not in
+    Otherwise 0. Normalisation: NFC, runs of whitespace become one space. Case and punctuation
+    count. A match must not be part of a longer identifier, word or number: ``torch.add`` is not in
     ``torch.addmm``, nor 3 in 3.14, -3, 2e-3 or 3,000; ``interpolate(`` is in ``F.interpolate(x)``.
 
     Parameters
@@ -53,7 +53,7 @@ def required_string(answer: str, references: Sequence[str]) -> float:
         If there is no reference, or one is blank.
     """
     text = _as_written(answer)
-    return float(any(_stands_in(text, wanted) for wanted in _each(references, _as_written)))
+    return float(any(_contains(text, wanted) for wanted in _each(references, _as_written)))
 
 
 def best_subspan(answer: str, references: Sequence[str]) -> float:
@@ -87,11 +87,11 @@ def exact_match(answer: str, references: Sequence[str]) -> float:
 
 
 def keywords(answer: str, references: Sequence[str]) -> float:
-    """Keyword match of CAUS: 1 if all the references stand in the answer, else 0.
+    """Keyword match of CAUS: 1 if all the references are in the answer, else 0.
 
     Normalisation: NFKC, case folded, runs of whitespace become one space; punctuation counts.
     A keyword is a whole word or phrase (``size`` is not in ``kernel_size``). In scripts without
-    spaces between words, and in Hangul, it may stand anywhere.
+    spaces between words, and in Hangul, it may be anywhere.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def keywords(answer: str, references: Sequence[str]) -> float:
         If there is no keyword, or one is blank.
     """
     text = _folded(answer)
-    return float(all(_stands_in(text, wanted) for wanted in _each(references, _folded)))
+    return float(all(_contains(text, wanted) for wanted in _each(references, _folded)))
 
 
 def token_f1(answer: str, references: Sequence[str]) -> float:
@@ -121,8 +121,8 @@ def token_f1(answer: str, references: Sequence[str]) -> float:
 def normalize_answer(text: str) -> str:
     """Normalise as SQuAD does: lower case, no punctuation, no English article, single spaces.
 
-    NFKC comes first, and the punctuation of all scripts goes, as in MLQA (Lewis et al. 2020), not
-    only that of ASCII. Articles of other languages stay.
+    NFKC comes first, and the punctuation of all scripts is removed, not only that of ASCII, as in
+    MLQA (Lewis et al. 2020). Articles of other languages stay.
 
     Examples
     --------
@@ -144,13 +144,13 @@ GRADERS: dict[str, Grader] = {
 }
 
 MEANINGS = {
-    "em": "an accepted answer stands in what the model says, exactly as written",
-    "subspan": "an accepted answer stands in it, but for case, articles, punctuation",
-    "exact": "it is an accepted answer, but for case, articles, punctuation",
-    "kw": "all keywords stand in it as whole words, in whatever case",
-    "f1": "how many words it shares with the accepted answer that is nearest",
+    "em": "the model's answer contains an accepted answer as a whole word, exactly as written",
+    "subspan": "it contains an accepted answer, ignoring case, articles and punctuation",
+    "exact": "it equals an accepted answer, ignoring case, articles and punctuation",
+    "kw": "it contains all keywords as whole words, in any case",
+    "f1": "how many words it shares with the closest accepted answer",
 }
-"""What each of the `GRADERS` means by right."""
+"""What each of the `GRADERS` counts as right."""
 
 
 def resolve_grader(grader: str | Grader) -> Grader:
@@ -186,7 +186,7 @@ def grader_name(grader: str | Grader) -> str:
 
 
 def grade(grader: Grader, answer: str, references: Sequence[str]) -> float:
-    """Grade an answer, and hold the grader to its contract.
+    """Grade an answer, and check what the grader returns.
 
     Returns
     -------
@@ -198,16 +198,26 @@ def grade(grader: Grader, answer: str, references: Sequence[str]) -> float:
     ValueError
         If there is no reference, or the grader returns anything but a number in [0, 1].
     """
-    value = grader(answer, _checked(references))
-    if not isinstance(value, int | float | np.number | np.bool_) or not 0 <= value <= 1:
-        name = getattr(grader, "__name__", repr(grader))
-        raise ValueError(f"a grader must return a number in [0, 1], {name} returned {value!r}")
-    return float(value)
+    name = getattr(grader, "__name__", repr(grader))
+    return checked_score(grader(answer, _checked(references)), f"grader {name}")
+
+
+def checked_score(value: object, grader: str) -> float:
+    """Return what a grader returned as a float.
+
+    Raises
+    ------
+    ValueError
+        If it is not a number in [0, 1]; the message names the grader and the value.
+    """
+    if isinstance(value, int | float | np.integer | np.floating | np.bool_) and 0 <= value <= 1:
+        return float(value)
+    raise ValueError(f"{grader} must return a number in [0, 1], got {value!r}")
 
 
 def _checked(references: Sequence[str]) -> Sequence[str]:
     if isinstance(references, str):
-        raise ValueError(f"references must be a sequence of texts; wrap {references!r} in a list")
+        raise ValueError(f"references must be a sequence of strings; wrap {references!r} in a list")
     if not len(references):
         raise ValueError("there is no reference to grade the answer by; give at least one")
     return references
@@ -228,7 +238,7 @@ def _as_written(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    # Folding can take composed letters apart again, hence the second normalisation.
+    # Folding can decompose letters again, hence the second normalisation.
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(unicodedata.normalize("NFKC", folded).split())
 
@@ -237,20 +247,20 @@ def _is_punctuation(char: str) -> bool:
     return char in string.punctuation or unicodedata.category(char).startswith("P")
 
 
-def _stands_in(text: str, wanted: str) -> bool:
+def _contains(text: str, wanted: str) -> bool:
     start = text.find(wanted)
     while start >= 0:
         end = start + len(wanted)
         before, after = text[max(0, start - 2) : start][::-1], text[end : end + 2]
-        goes_on = _goes_on(before, wanted[0]) or _goes_on(after, wanted[-1])
+        goes_on = _continues(before, wanted[0]) or _continues(after, wanted[-1])
         if not goes_on and not _in_longer_number(text, start, end):
             return True
         start = text.find(wanted, start + 1)
     return False
 
 
-def _goes_on(outside: str, edge: str) -> bool:
-    """Whether a word or number with `edge` at its end goes on in the characters outside it."""
+def _continues(outside: str, edge: str) -> bool:
+    """Whether a word or number that ends in `edge` continues in the characters outside."""
     if not outside or not _is_wordy(edge):
         return False
     in_number = edge.isdigit() and outside[0] == "." and outside[1:].isdigit()
@@ -258,12 +268,12 @@ def _goes_on(outside: str, edge: str) -> bool:
 
 
 def _in_longer_number(text: str, start: int, end: int) -> bool:
-    """Whether what stands there shares digits or a sign with a number that it does not hold."""
+    """Whether the match shares digits or a sign with a number that it does not contain."""
     if not any(char.isdigit() for char in text[start:end]):
         return False
     is_minus = text[start] in "-\u2212" and text[start + 1 : start + 2].isdigit()
     if is_minus and start and _is_wordy(text[start - 1]):
-        return True  # between two numbers it is no sign
+        return True  # between two numbers it is not a sign
     return any(
         number.start() < end and start < number.end()
         for number in _NUMBER.finditer(text)
@@ -272,7 +282,7 @@ def _in_longer_number(text: str, start: int, end: int) -> bool:
 
 
 def _is_wordy(char: str) -> bool:
-    # Marks belong to the word: the vowel signs of Devanagari are none of str.isalnum's.
+    # Marks belong to the word: str.isalnum leaves out the vowel signs of Devanagari.
     is_part = char.isalnum() or char == "_" or unicodedata.category(char).startswith("M")
     return is_part and not _UNSPACED.match(char)
 

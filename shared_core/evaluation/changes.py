@@ -1,8 +1,8 @@
 """How the outcomes of the same questions change from one arrangement to another.
 
 An arrangement is one order of the passages of a question, or several whose mean is the question's
-outcome. How large a change typically is, is a matter of single orders: of three answers one is
-wrong, and the mean moves by a third; but what happened is that an answer became wrong.
+outcome. The typical size of a change is that of single orders: if one of three answers becomes
+wrong, the mean moves by a third, but the change is that of a whole answer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from shared_core.arrays import Scores
 
 _DECIMALS = 12
-"""To which differences are rounded: below, 0.3 - 0.1 and 0.2 would be no tie."""
+"""Decimals of differences, so that rounding breaks no tie: 0.3 - 0.1 - 0.2 is -2.8e-17, not 0."""
 
 
 def by_order(outcomes: npt.ArrayLike) -> Scores:
@@ -39,7 +39,7 @@ def by_order(outcomes: npt.ArrayLike) -> Scores:
     """
     try:
         values = np.asarray(outcomes, np.float64)
-    except ValueError:  # numpy's, where numbers of orders differ
+    except ValueError:  # from numpy, where numbers of orders differ
         listed = np.atleast_1d(np.asarray(outcomes, object))
         return _padded([np.asarray(each, np.float64) for each in listed])
     values = values[:, None] if values.ndim == 1 else values
@@ -86,12 +86,11 @@ def typical_change(differences: Scores) -> float:
     """Return how large a change is, if outcomes change: in (0, 1].
 
     ``(1 + sum(d ** 2)) / (1 + sum(abs(d)))``, where ``d ** 2`` and ``abs(d)`` are means over the
-    differences of a question: the mean size of a change, each weighted by its size, after one
-    more change, from wrong to right, has been invented. A mean difference of e is made of changes
-    of size m only if a share ``e / m`` of questions change, and then differences vary by
-    ``e * m - e ** 2`` or more in the square. So a mean of few small changes does not pass for one
-    that hardly varies, nor a few small changes for proof that there are no larger ones. Of
-    outcomes of 0 and 1 it is 1.
+    differences of a question. This is the mean size of a change, weighted by its size, after adding
+    a pseudo-change from wrong to right. A mean difference of e takes a share ``e / m`` of questions
+    that change by m, and then the variance of the differences is at least ``e * m - e ** 2``. Thus
+    a few small changes neither pass for a mean that hardly varies, nor prove that there are no
+    larger ones. For outcomes of 0 and 1 it is 1.
 
     Parameters
     ----------

@@ -22,15 +22,15 @@ from shared_core.generation.journal import Journal
 from shared_core.generation.templates import ABSTAIN, ABSTENTION, PromptTemplate
 
 HARD = 0.8
-"""Above this a passage is a hard distractor."""
+"""Above this a passage is a hard distractor (PositionalBias, section 4)."""
 
 WEAK = 0.2
-"""Below this an irrelevant passage is a weak distractor."""
+"""Below this an irrelevant passage is a weak distractor (PositionalBias, section 4)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedRanking:
-    """A question and what was retrieved for it, judged.
+    """A question and the passages retrieved for it, judged.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class JudgedRanking:
     Raises
     ------
     ValueError
-        If the question is blank, or the judgements are not as many as the passages.
+        If the question is blank, or the numbers of judgements and passages differ.
     """
 
     question: str
@@ -83,15 +83,15 @@ def distracting_effect(
     rankings
         Questions with their passages.
     samples
-        Answers a passage, >= 1; the effect is the share that does not abstain. By default the
-        probability of the abstention where the model tells it (`ScoringModel`), else one answer.
-        More than one says something only of a model that samples its answers.
+        Answers per passage, >= 1; the effect is the share that does not abstain. By default the
+        probability of abstention where the model gives it (`ScoringModel`), else one answer. More
+        than one is informative only for a model that samples its answers.
     template
-        The prompt. It must give leave to abstain by saying `ABSTENTION`.
+        The prompt. It must allow the model to abstain by saying `ABSTENTION`.
     journal
-        Where every answer is kept at once, so that a second run does not ask again.
+        Where every answer is saved at once, so that a second run does not ask again.
     attempts
-        Tries of a call that fails for a passing reason, >= 1.
+        Attempts at a call that fails for a temporary reason, >= 1.
     on_answer, on_wait
         As in `Asker.answers`.
 
@@ -104,7 +104,7 @@ def distracting_effect(
     """
     if samples is not None:
         check_count(samples, "samples")
-    generator = as_generator(model)
+    generator = as_generator(model, saved=journal is not None)
     exact = samples is None and isinstance(generator, ScoringModel)
     asker = Asker.of(generator, journal=journal, attempts=attempts)
     requests = [
@@ -125,14 +125,14 @@ def distracting_effect(
 
 
 def _samplers(asker: Asker, samples: int) -> Iterator[Asker]:
-    """Yield one that keeps its answers apart for each sample: a journal has one a request."""
+    """Yield an asker per sample, under a different name: a journal keeps one answer per request."""
     yield asker
     for number in range(2, samples + 1):
         yield replace(asker, name=f"{asker.name} sample {number}")
 
 
 def abstention_request(prompt: str, *, exact: bool) -> Request:
-    """Return what is asked to see whether a model abstains: its probability, or an answer."""
+    """Return the request that tests for abstention: for its probability, or for an answer."""
     return (prompt, f" {ABSTENTION}") if exact else (prompt,)
 
 
@@ -161,12 +161,12 @@ def distractor_kind(effect: float) -> Literal["hard", "weak", "between"]:
 def distraction_measures(
     rankings: Sequence[JudgedRanking], effects: Sequence[Sequence[float]], ks: Sequence[int]
 ) -> dict[str, Scores]:
-    """Return what stands among the top k, question by question (PositionalBias, Fig. 1, Table 4).
+    """Return measures of the top k, question by question (PositionalBias, Fig. 1, Table 4).
 
-    ``HITS@k``: 1 if a relevant passage does; ``Precision@k``: the share of k that is relevant;
-    ``MaxDE@k`` and ``MeanDE@k``: the largest and the mean effect of those that are there, relevant
-    ones counting 0; ``Hard@k``: 1 if a hard distractor does. The papers print the means over the
-    questions, the last one as a percentage in Table 4.
+    ``HITS@k``: 1 if a relevant passage is among them; ``Precision@k``: the share of k that is
+    relevant; ``MaxDE@k`` and ``MeanDE@k``: the largest and the mean effect among them, relevant
+    ones counting 0; ``Hard@k``: 1 if a hard distractor is among them. The paper prints means over
+    the questions, the last one as a percentage in Table 4.
 
     Parameters
     ----------
@@ -189,8 +189,7 @@ def distraction_measures(
     """
     if not rankings:
         raise ValueError("no rankings to measure; give at least one")
-    if [len(row) for row in effects] != [len(ranking.passages) for ranking in rankings]:
-        raise ValueError("effects must hold one value for each passage of each ranking")
+    _check_effects(rankings, effects)
     measured: dict[str, Scores] = {}
     for k in ks:
         check_count(k, "k")
@@ -202,3 +201,17 @@ def distraction_measures(
         measured[f"MeanDE@{k}"] = np.array([sum(row) / len(row) for row in top])
         measured[f"Hard@{k}"] = (measured[f"MaxDE@{k}"] > HARD).astype(np.float64)
     return measured
+
+
+def _check_effects(rankings: Sequence[JudgedRanking], effects: Sequence[Sequence[float]]) -> None:
+    if len(effects) != len(rankings):
+        raise ValueError(
+            f"effects must hold one row for each ranking, got {len(effects)} rows for "
+            f"{len(rankings)} rankings"
+        )
+    for ranking, row in zip(rankings, effects, strict=True):
+        if len(row) != len(ranking.passages):
+            raise ValueError(
+                f"effects must hold one value for each passage, got {len(row)} values for the "
+                f"{len(ranking.passages)} passages of question {ranking.question!r}"
+            )

@@ -27,7 +27,7 @@ Statistic: TypeAlias = Callable[[Scores], Scores]
 """Column means, shape (r, k), to one value a row, shape (r,); NaN where it is undefined."""
 
 PSEUDO = 2
-"""Invented questions added to a sample (Agresti and Min, Statistics in Medicine 24, 2005)."""
+"""Pseudo-questions added to a sample (Agresti and Min, Statistics in Medicine 24, 2005)."""
 
 _DRAWS = 1 << 16
 """Questions drawn at once: arrays of 512 KiB, which stay in the cache."""
@@ -43,20 +43,21 @@ def bootstrap_interval(
 ) -> tuple[float, float]:
     """Percentile bootstrap interval of a function of the column means.
 
-    Questions (rows) are resampled. Two things are added to the textbook's percentiles:
+    Questions (rows) are resampled. Two things are added to the textbook percentiles:
 
-    - *Two invented questions*, in which every slot is right or wrong by the toss of a coin, as
-      Agresti and Min add to matched proportions. Without them a sample with no error in the
-      middle slot, or with next to no right answer, passes for certainty. The price is a pull of
-      the interval towards equal slots, by 2 / (n + 2). Of graded outcomes, right and wrong are
-      no further apart than outcomes typically are (`typical_change`).
+    - *Two pseudo-questions*, in which every slot is right or wrong by the toss of a coin, as
+      Agresti and Min add to matched proportions. Without them a sample with no error in the middle
+      slot, or with almost no right answer, passes for certainty. The price is that they pull the
+      interval towards equal slots, by 2 / (n + 2). For graded outcomes, right and wrong are only as
+      far apart as outcomes typically are (`typical_change`).
     - *Student's t in place of the normal quantile* (the expanded percentiles of Hesterberg, The
       American Statistician 69, 2015), since the spread is itself estimated from n questions.
 
     Measured for the position sensitivity index at a nominal 95 %: between 93 and 97 % with 50, 100
-    and 300 questions and accuracies from 0.5 to 0.95, flat or not, alike over the slots or not.
-    Beyond, with 50 questions: 91 to nearly 100 % where accuracies are 0.96 and more, 96 to 98 %
-    where they are 0.1 and less. The textbook's percentiles fall to 85 % there, and BCa to 82 %.
+    and 300 questions and accuracies from 0.5 to 0.95, flat or not, correlated across slots or not.
+    Outside that range, with 50 questions: 91 to nearly 100 % where accuracies are 0.96 and more, 96
+    to 98 % where they are 0.1 and less. The textbook percentiles fall to 85 % there, and BCa to
+    82 %.
 
     Parameters
     ----------
@@ -97,12 +98,12 @@ def independent_interval(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Parametric interval where only the accuracy of each slot was published.
+    """Parametric interval for when only the accuracy of each slot is published.
 
-    Every slot is drawn from its own binomial distribution, with the same two invented questions
-    as in `bootstrap_interval`. That ignores which questions were right in several slots at once.
-    Where easy questions are right everywhere and hard ones nowhere, as is usual, slots rise and
-    fall together and a ratio of them varies less: this interval is then wider than the truth.
+    Every slot is drawn from its own binomial distribution, with the same two pseudo-questions as in
+    `bootstrap_interval`. This ignores which questions were right in several slots at once. Usually
+    easy questions are right everywhere and hard ones nowhere, so that slots rise and fall together
+    and their ratio varies less: the interval is then too wide.
 
     Parameters
     ----------
@@ -130,8 +131,8 @@ def mean_interval(
 ) -> tuple[Scores, Scores]:
     """Wilson score interval of the accuracy of each slot: the band of an accuracy curve.
 
-    Made for outcomes of 0 and 1. Graded outcomes vary at most as much as those of the same mean,
-    so that for them the interval is too wide rather than too narrow.
+    Made for outcomes of 0 and 1. Graded outcomes of the same mean vary at most as much, so that for
+    them the interval is too wide rather than too narrow.
 
     Parameters
     ----------
@@ -140,7 +141,7 @@ def mean_interval(
     n
         Number of questions behind each slot, >= 2.
     confidence
-        Nominal coverage of each slot by itself, in (0, 1).
+        Nominal coverage of each slot separately, in (0, 1).
 
     Returns
     -------
@@ -156,7 +157,7 @@ def mean_interval(
     z = _normal_quantile(confidence)
     centre = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(mean * (1 - mean) / n + (z / (2 * n)) ** 2)
-    # Rounding would leave the mean outside by a hair where it is 0 or 1.
+    # Rounding could leave the mean just outside where it is 0 or 1.
     return np.clip(centre - half, 0.0, mean), np.clip(centre + half, mean, 1.0)
 
 
@@ -170,11 +171,11 @@ def paired_difference_interval(
 ) -> tuple[float, float]:
     """Interval of the mean of ``a - b`` over the same questions; see `bootstrap_interval`.
 
-    The invented questions change by what a change typically is between single orders. Measured at
-    a nominal 95 %, with 10 to 300 questions: 91 to nearly 100 %, and 90 to 93 % where a large
-    difference is about the same on all questions, as of an order that is always right from the
-    mean of ten that seldom are. Nearly all misses then lie on the side of 0, to which the invented
-    questions pull: the interval understates such a difference, and does not overstate it.
+    The pseudo-questions change by the typical change between single orders. Measured at a nominal
+    95 %, with 10 to 300 questions: 91 to nearly 100 %, and 90 to 93 % where a large difference is
+    about the same on all questions, such as between an order that is always right and ten that
+    seldom are. Nearly all misses are then towards 0, where the pseudo-questions pull: the interval
+    understates such a difference, and does not overstate it.
 
     Parameters
     ----------
@@ -225,22 +226,23 @@ def _resampled_means(
     drawn = rng.integers(0, size, (resamples, size))
     drawn += np.arange(0, resamples * size, size)[:, None]
     counts = np.bincount(drawn.ravel(), minlength=resamples * size).reshape(resamples, size)
-    invented = counts[:, n:].sum(axis=1, keepdims=True)
-    right = rng.binomial(invented, 0.5, (resamples, k))
+    pseudo = counts[:, n:].sum(axis=1, keepdims=True)
+    right = rng.binomial(pseudo, 0.5, (resamples, k))
     low, high = wrong_and_right
-    tossed = low * invented + (high - low) * right
+    tossed = low * pseudo + (high - low) * right
     means: Scores = (counts[:, :n].astype(np.float64) @ rows + tossed) / size
     return means
 
 
 def _wrong_and_right(rows: Scores) -> tuple[float, float]:
-    """Return what wrong and right are worth in an invented question: about the mean outcome.
+    """Return the outcomes of a wrong and a right answer to a pseudo-question.
 
-    As far apart as the slots of a question typically are, or questions where there is one slot:
-    twice as far as from their mean, which is 1 of outcomes of 0 and 1, however many are right.
+    They lie around the mean outcome, as far apart as the slots of a question typically are, or,
+    with a single slot, as questions are. That distance is twice the typical one from their mean,
+    which makes it 1 for outcomes of 0 and 1, however many are right.
     """
     level = rows.mean(axis=1, keepdims=True) if rows.shape[1] > 1 else rows.mean()
-    apart = round(typical_change(2 * (rows - level)), 12)  # 1 and no hair more
+    apart = round(typical_change(2 * (rows - level)), 12)  # 1, without rounding error
     low = (1 - apart) * float(rows.mean())
     return low, low + apart
 

@@ -1,16 +1,16 @@
 """Tests of whether one arrangement beats another on the same questions.
 
 PositionalBias (section 5) takes the paired Wilcoxon signed-rank test for answers that are right or
-wrong. It asks whether the ranks of differences lie evenly about 0; a report speaks of their mean.
-The two are one question where outcomes change by one size. Elsewhere they are not:
+wrong. It asks whether the ranks of differences are symmetric about 0, while a report states their
+mean. The two questions are the same only where all changes have one size:
 
-- Of graded outcomes, a fifth may gain much and the rest lose a little: better in the mean, worse
+- Of graded outcomes, a fifth may gain much and the rest lose a little: better by the mean, worse
   by ranks.
-- Differences of one order from the mean of several lie unevenly even where no order is better: if
+- Differences of one order from the mean of several are skew even where no order is better: if
   nine answers of ten are right, the mean of ten orders is mostly a little below 1, and one order
   mostly is 1.
 
-So elsewhere the outcomes of a question are permuted, and their mean is compared.
+In these cases the outcomes of a question are permuted, and their mean is compared.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ Test: TypeAlias = Literal["Wilcoxon signed-rank", "within-question permutation"]
 """Name of a test: `wilcoxon_p_value`, `permutation_p_value`."""
 
 _UNITS = 1200
-"""Steps in the widest range of a question's outcomes: whole ones of hundredths, and of thirds."""
+"""Steps in the widest range of a question's outcomes: a multiple of 100 and of 3, so that
+hundredths and thirds are exact."""
 
 
 def paired_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> tuple[Test, float]:
     """Return the test that fits the outcomes of two arrangements, and its p-value.
 
-    The Wilcoxon test where both have one outcome a question and all that change do so by one
-    size, as right and wrong do: it is the same as the other there. Else the permutation test.
+    This is the Wilcoxon test where both have one outcome per question and all changes have one
+    size, as between right and wrong, so that the two tests agree; else the permutation test.
 
     Raises
     ------
     ValueError
-        As either does.
+        As for either test.
     """
     differences = order_differences(a, b)
     sizes = np.unique(np.abs(differences[differences != 0]))
@@ -51,13 +52,12 @@ def paired_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> tuple[Test, float]:
 def wilcoxon_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     """Return the two-sided p-value of the Wilcoxon signed-rank test of ``a - b``.
 
-    If neither is better, a difference is as likely to be above 0 as to be below. Questions
-    without a difference are left out (Wilcoxon's own way with zeros); if none is left the value
-    is 1. Differences of one size throughout, as of outcomes of 0 and 1, make the test the sign
-    test, alias McNemar's. Of several sizes it is about ranks and not about the mean, which may
-    differ from 0 the other way: `permutation_p_value` is about the mean. Exact for 250
-    differences, ties or not (their ranks are averaged), and normal with the correction for ties
-    beyond; see `two_sided`.
+    If neither is better, a difference is as likely to be above 0 as to be below. Questions without
+    a difference are left out (Wilcoxon's own treatment of zeros); if none is left the value is 1.
+    With differences of one size, as for outcomes of 0 and 1, this is the sign test, alias
+    McNemar's. With several sizes it tests ranks and not the mean, which may differ from 0 in the
+    other direction; `permutation_p_value` tests the mean. Exact up to 250 differences, ties or not
+    (their ranks are averaged); beyond, normal with the correction for ties; see `two_sided`.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ def wilcoxon_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     differences = order_differences(a, b)
     if differences.shape[1] > 1:
         raise ValueError(
-            "a and b must hold one value for each question; the mean of several orders is "
-            "compared by permutation_p_value"
+            f"a and b must hold one outcome per question, got up to {by_order(a).shape[1]} and "
+            f"{by_order(b).shape[1]}; use permutation_p_value for several orders"
         )
     changed = differences[differences != 0]
     _, size, ties = np.unique(np.abs(changed), return_inverse=True, return_counts=True)
@@ -94,20 +94,20 @@ def wilcoxon_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
 def permutation_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     """Return the two-sided p-value of the permutation of outcomes within each question.
 
-    If no order is better than another, any of a question's outcomes may be the one that `a` got:
-    of S + 1 outcomes of which c are right, the only one of `a` is right with a chance of
-    ``c / (S + 1)``, whatever the question. So the sum of the outcomes of `a`, less what it comes
-    to on average, is compared with its distribution over all such exchanges (Fisher's
-    randomisation test, in strata: Mantel and Haenszel, J. Natl. Cancer Inst. 22, 1959, is its
-    normal approximation for right and wrong). With one outcome on either side it flips the signs
-    of differences; if they are right or wrong, it is McNemar's exact test. Questions whose outcomes
-    are all alike say nothing. The distribution is exact where it is quick, else normal; see
-    `two_sided`.
+    If no order is better than another, any of a question's outcomes may be the one that `a` got: of
+    S + 1 outcomes of which c are right, the only one of `a` is right with probability
+    ``c / (S + 1)``, whatever the question. The sum of the outcomes of `a`, less its expectation, is
+    therefore compared with its distribution over all such exchanges (Fisher's randomisation test,
+    in strata: Mantel and Haenszel, J. Natl. Cancer Inst. 22, 1959, is its normal approximation for
+    right and wrong). With one outcome on either side this flips the signs of differences; for right
+    and wrong it is McNemar's exact test. Questions whose outcomes are all equal do not count. The
+    distribution is exact where that is fast, else normal; see `two_sided`.
 
-    What is tested is that orders do not matter at all. With one outcome on either side that is as
-    good as a test of the mean, also where differences are skew; but no test sees rare large ones
-    that a sample lacks. Against several, orders that help on some questions as much as they harm
-    on others may be told from that; read the value together with the interval of the difference.
+    The null hypothesis is that orders do not matter at all. With one outcome on either side that is
+    as good as a test of the mean, even where differences are skew; but no test sees rare large ones
+    that a sample lacks. Against several orders, it may also be rejected for orders that help on
+    some questions as much as they harm on others; read the value together with the interval of the
+    difference.
 
     Parameters
     ----------
@@ -128,9 +128,9 @@ def permutation_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     >>> permutation_p_value([1, 1, 1], [[0, 0, 0], [0, 0, 0], [0, 0, 0]])
     0.03125
     """
-    order_differences(a, b)  # checks them
+    order_differences(a, b)  # for its checks
     first, second = by_order(a), by_order(b)
-    # Weighted so, sums differ as the means of a and b do, however many orders a question has.
+    # With these weights sums differ as the means of a and b do, however many orders a question has.
     weights = sum(1 / np.isfinite(side).sum(axis=1, keepdims=True) for side in (first, second))
     outcomes = np.hstack([first, second]) * weights
     outcomes -= np.nanmin(outcomes, axis=1, keepdims=True)
@@ -147,5 +147,5 @@ def permutation_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
 
 
 def _smallest_whole(scores: Whole) -> Whole:
-    """Divide scores by what they have in common, so that their sums are few."""
+    """Divide scores by their greatest common divisor, which leaves few distinct sums."""
     return scores // max(1, int(np.gcd.reduce(scores)))

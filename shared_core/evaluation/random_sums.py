@@ -1,6 +1,6 @@
-"""Sums of independent random numbers, one for each question, and how far out a given sum is.
+"""Sums of independent random numbers, one for each question, and how extreme a given sum is.
 
-What the tests of this package have in common: given what a question's outcomes are, chance alone
+The tests of this package share this null hypothesis: given a question's outcomes, chance alone
 decides which arrangement got which of them.
 """
 
@@ -17,7 +17,7 @@ from shared_core.arrays import Scores
 
 Whole: TypeAlias = npt.NDArray[np.int64]
 Draw: TypeAlias = tuple[Whole, Scores]
-"""The values that a question may add to the sum, rising from 0 or more, and their chances."""
+"""The values that a question may add to the sum, ascending and >= 0, and their probabilities."""
 
 _EXACT = 1 << 25
 """Most additions for an exact distribution, some 50 ms; beyond, the normal one is close."""
@@ -33,7 +33,7 @@ def sum_of_some(scores: Whole, size: int) -> Draw:
     size
         How many are drawn, in [1, m].
     """
-    if size == 1:  # the usual one, and sooner so
+    if size == 1:  # the usual case, and faster this way
         values, counts = np.unique(scores, return_counts=True)
         return values, counts / len(scores)
     ways = np.zeros((size + 1, int(scores.sum()) + 1))
@@ -47,9 +47,9 @@ def sum_of_some(scores: Whole, size: int) -> Draw:
 
 
 def two_sided(draws: Sequence[Draw], observed: int) -> float:
-    """Return twice the chance of a sum as far out as `observed`, on its side; 1 at most.
+    """Return twice the probability of a sum as extreme as `observed`, on its side; at most 1.
 
-    Exact where it is quick (`_EXACT`: thousands of questions that are right or wrong, a hundred
+    Exact where that is fast (`_EXACT`: thousands of questions that are right or wrong, a hundred
     graded ones), else by the normal approximation.
 
     Parameters
@@ -57,7 +57,7 @@ def two_sided(draws: Sequence[Draw], observed: int) -> float:
     draws
         One for each question, independent of each other.
     observed
-        A sum that they may come to.
+        A possible sum of the draws.
     """
     cells = 1 + sum(int(values[-1]) for values, _ in draws)
     if cells * sum(len(values) for values, _ in draws) > _EXACT:

@@ -11,7 +11,7 @@ from shared_core._extras import require
 from shared_core.arrays import Scores
 
 _OURS = {"hit": "Success", "MRR": "RR"}
-"""What the papers say, and what trec_eval does."""
+"""Names in the papers -> names in trec_eval."""
 
 
 def retrieval_measures(
@@ -27,7 +27,7 @@ def retrieval_measures(
         Question to ids of passages, best first, each once.
     relevant
         Question to its judged passages: id to grade, 0 not relevant. Every question of `rankings`
-        needs a relevant one; other questions are passed over.
+        needs a relevant one; other questions are ignored.
     measures
         ``"hit@k"`` (1 if a relevant passage is among the first k), ``"MRR"`` (1 / rank of the
         first one), or a name that ir-measures knows, as ``"nDCG@10"``, ``"R@100"``, ``"P@5"``.
@@ -40,8 +40,8 @@ def retrieval_measures(
     Raises
     ------
     ValueError
-        If there is no such measure, a question has no relevant passage, or a passage stands in
-        a ranking twice.
+        If there is no such measure, a question has no relevant passage, or a ranking holds a
+        passage twice.
     MissingExtraError
         If ir-measures is not installed.
     """
@@ -57,7 +57,7 @@ def retrieval_measures(
         question: {passage: -rank for rank, passage in enumerate(ranked)}
         for question, ranked in rankings.items()
     }
-    # What is not in a run, such as a question for which nothing was found, scores 0.
+    # A question that is not in a run, since nothing was found for it, scores 0.
     run = {question: found for question, found in run.items() if found}
     values = {name: dict.fromkeys(rankings, 0.0) for name in measures}
     named: dict[str, list[str]] = {}
@@ -72,7 +72,7 @@ def retrieval_measures(
 def _measure(library: Any, name: str) -> Any:
     base, at, k = name.partition("@")
     try:
-        if at and int(k) < 1:  # at which trec_eval's code ends the process
+        if at and int(k) < 1:  # on which trec_eval's code aborts the process
             raise ValueError(f"k must be >= 1, got {k}")
         measure = library.parse_measure(f"{_OURS.get(base, base)}{at}{k}")
         measure.validate_params()

@@ -1,8 +1,8 @@
 """Looking at a probe while it runs, without spoiling its error rate.
 
-Whoever looks at a 95 % interval five times and stops when it excludes a value is wrong in one run
-of seven. Pocock's design looks through a wider interval every time, so that all looks together
-are wrong no more often than the one look would have been.
+Looking at a 95 % interval five times, and stopping when it excludes a value, is wrong in one run of
+seven. Pocock's design uses a wider interval at every look, so that all looks together are wrong no
+more often than a single look would be.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from shared_core.evaluation.intervals import Statistic, bootstrap_interval
 from shared_core.lazy import cached_property
 
 FEWEST = 20
-"""Questions before the first look, and between two: fewer move an interval by luck alone."""
+"""Fewest questions before the first look, and between two: fewer move an interval by luck alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Looks:
-    """When to look at accumulating questions, and through how wide an interval.
+    """When to look at accumulating questions, and how wide an interval to use.
 
     Attributes
     ----------
     total
         Number of questions if no look stops the run, >= 1.
     count
-        Number of looks at most, >= 1.
+        Largest number of looks, >= 1.
     confidence
-        Chance that none of the looks' intervals excludes the true value, in (0, 1).
+        Probability that no look's interval excludes the true value, in (0, 1).
 
     Raises
     ------
@@ -56,14 +56,14 @@ class Looks:
     def at(self) -> tuple[int, ...]:
         """Numbers of questions at which to look, evenly spaced, rising; the last is `total`.
 
-        There are fewer than `count` where less than 20 questions would lie between two.
+        There are fewer than `count` if fewer than 20 questions would lie between two.
         """
         count = max(1, min(self.count, self.total // FEWEST))
         return tuple(self.total * look // count for look in range(1, count + 1))
 
     @cached_property
     def confidence_at(self) -> float:
-        """Level of the interval at each look, in (0, 1); also of the one to report at the end.
+        """Level of the interval at each look, in (0, 1), and of the one reported at the end.
 
         Pocock, Biometrika 64 (1977): the same level at every look. The estimate is taken as a
         sum of independent questions, normal by the first look.
@@ -83,7 +83,7 @@ class Looks:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a look says.
+    """The result of a look.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Verdict:
         lies below, and the gate stays shut. ``"cannot"``: no run of the remaining questions could
         bring it above. ``"undecided"``: go on.
     reason
-        One sentence for a person.
+        One sentence for the reader.
     """
 
     outcome: Literal["above", "below", "cannot", "undecided"]
@@ -100,7 +100,7 @@ class Verdict:
 
     @property
     def stop(self) -> bool:
-        """Whether more questions would be asked in vain."""
+        """Whether it would be pointless to ask more questions."""
         return self.outcome != "undecided"
 
 
@@ -130,7 +130,7 @@ def judge(
     if best_case is not None and best_case[0] <= threshold:
         return Verdict(
             "cannot",
-            f"{span} could not rise above {threshold} by the remaining questions: even if every "
+            f"{span} could not rise above {threshold} with the remaining questions: even if every "
             f"one were right at the edges and wrong in the middle, it would begin at "
             f"{best_case[0]:.3f}",
         )
@@ -195,7 +195,7 @@ def _quadrature() -> tuple[Scores, Scores]:
 
 
 def _chance_of_crossing(bound: float, at: Sequence[int]) -> float:
-    """Chance that a sum of `at` standard normals leaves ``+- bound * sqrt(at)`` at some look.
+    """Probability that a sum of `at` standard normals leaves ``+- bound * sqrt(at)`` at some look.
 
     Armitage, McPherson and Rowe, J. R. Stat. Soc. A 132 (1969): the density of the sums that have
     stayed inside is carried from look to look by Gauss-Legendre quadrature.

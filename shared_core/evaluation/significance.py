@@ -1,7 +1,7 @@
 """Whether one arrangement beats another on the same questions, and by how much.
 
 PositionalBias (section 5) compares answers that are right or wrong by the paired Wilcoxon
-signed-rank test at 0.05. `shared_core.evaluation.paired_tests` says where another takes its place.
+signed-rank test at 0.05. `shared_core.evaluation.paired_tests` says where another test replaces it.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ class PairedComparison:
     Attributes
     ----------
     difference
-        Mean outcome less that of the baseline, in [-1, 1]; above 0 it is better.
+        Mean outcome less that of the baseline, in [-1, 1]; above 0 is better.
     interval
-        Interval (lower, upper) of the difference, by itself: not widened for many comparisons.
+        Interval (lower, upper) of this difference alone: not widened for multiple comparisons.
     p_value
         Two-sided.
     test
-        Which test it is of.
+        The test that gave it.
     adjusted
         The p-value after Holm's correction over the arrangements that were compared at once.
     detectable
-        Smallest difference that so many questions would show at the level of the whole, divided
-        by the number of arrangements (Bonferroni, which is no smaller than Holm's); see
+        Smallest difference that this many questions would show at the overall level divided by the
+        number of arrangements (Bonferroni, which is no smaller than Holm's); see
         `minimum_detectable_effect`.
     """
 
@@ -58,16 +58,16 @@ def compare_paired(
 ) -> dict[str, PairedComparison]:
     """Compare every arrangement with one of them, by name.
 
-    Of arrangements that have one outcome a question, right or wrong, by the Wilcoxon signed-rank
-    test; of graded outcomes, or where one of the two has several, by the permutation test. Either
-    is about the mean, as the difference and its interval are; see `paired_p_value`.
+    Arrangements with one outcome per question, right or wrong, are compared by the Wilcoxon
+    signed-rank test; graded outcomes, or several per question, by the permutation test. In these
+    cases either tests the mean, like the difference and its interval; see `paired_p_value`.
 
     Parameters
     ----------
     outcomes
-        How right each question was, by arrangement: shape (n,), in [0, 1], n >= 2, the questions
-        in the same order everywhere. Of an arrangement in several orders, n sequences of one
-        value for each; the question's outcome is their mean.
+        How right each question was, by arrangement: shape (n,), in [0, 1], n >= 2, the questions in
+        the same order everywhere. For an arrangement in several orders, n sequences of one value
+        for each; the question's outcome is their mean.
     baseline
         Name of the one that the others are compared with.
     confidence, resamples, seed

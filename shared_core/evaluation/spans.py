@@ -1,8 +1,8 @@
 """Measures of spans: whether the characters that answer a question are in what was returned.
 
-Those of RetriVex (recall@k_span, share rescued by neighbours), and how much of a reference is
-covered. All compare places in documents, so that chunks of any size and spans of any method are
-measured alike; compare them at an equal token budget.
+The measures are RetriVex's (recall@k_span, share rescued by neighbours) and the coverage of a
+reference. All compare positions in documents, so that chunks of any size and spans of any method
+are measured alike; compare them at an equal token budget.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from shared_core.checking import check_count
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """A place in a document.
+    """A range of characters in a document.
 
     Attributes
     ----------
     document
         Id of the document.
     start, end
-        Offsets in it: of the first character, and behind the last one.
+        Offsets in it: of the first character, and after the last one.
 
     Raises
     ------
@@ -40,7 +40,7 @@ class Extent:
     def __post_init__(self) -> None:
         if not 0 <= self.start <= self.end:
             raise ValueError(
-                f"a place in a document must have 0 <= start <= end, got {self.start} and "
+                f"an extent must have 0 <= start <= end, got {self.start} and "
                 f"{self.end} in {self.document!r}"
             )
 
@@ -58,9 +58,9 @@ def span_recall(
     Parameters
     ----------
     returned
-        For each question its spans, best first; those of its chunks, for a method without spans.
+        For each question its spans, best first; for a method without spans, its chunks.
     answers
-        For each question where its answer stands; not empty.
+        For each question the extent of its answer; not empty.
     k
         Spans that count, at least 1; None: all.
 
@@ -88,8 +88,8 @@ def rescued_by_neighbour(
 ) -> Scores:
     """Return 1 where a span holds all of the answer and no seed does (RetriVex), else 0.
 
-    Its mean is a share of all questions: what `span_recall` gains over the same seeds alone. What
-    the neighbours cost does not show in it.
+    Its mean is a share of all questions: what `span_recall` gains over the same seeds alone. It
+    does not show what the neighbours cost.
 
     Parameters
     ----------

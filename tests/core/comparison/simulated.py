@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from shared_core.comparison.basis import VerdictBasis
-from shared_core.comparison.figures import Testing
 from shared_core.comparison.records import Verdict
+from shared_core.comparison.statistics import Testing
 from shared_core.comparison.verdict import overall_verdict, setting_verdict
+from shared_core.comparison.verdict.basis import VerdictBasis
 
 STRATEGIES = ("sequential", "shuffle", "inverse", "u_shape")
 SETTINGS = 2

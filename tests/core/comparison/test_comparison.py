@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import FrozenInstanceError, dataclass, replace
@@ -403,7 +404,7 @@ def test_what_is_answered_before_a_failure_is_not_asked_again(tmp_path: Path) ->
 
 def test_too_many_failures_are_an_error() -> None:
     """With how many, what is allowed, and what the model said."""
-    with pytest.raises(GenerationError, match=r"4 of 20 questions have failed .*max_failed=0.1.*"):
+    with pytest.raises(GenerationError, match=r"3 of 20 questions have failed .*max_failed=0.1.*"):
         Comparison(ks=(4,)).run(failing_on([2, 9, 13, 14]), codes(20))
 
 
@@ -481,8 +482,33 @@ def test_a_judge_reads_the_question_and_judges_nothing_twice(tmp_path: Path, kep
     count = len(seen)
     assert comparison.run(last, codes(10), journal=journal) == result
     assert len(seen) == (count if kept else 2 * count)
-    with pytest.raises(ValueError, match="judge 'judge' must return a score in"):
-        Comparison(ks=(4,), graders=(Judge(lambda *_: 7.0),)).run(last, codes(3))
+
+
+@pytest.mark.parametrize("value", [None, "0.5", float("nan"), 7.0, -0.1, 1j])
+def test_a_judge_that_returns_no_score_is_named_before_much_is_asked(
+    tmp_path: Path, value: Any
+) -> None:
+    """With what it returned; and what has been answered by then is kept."""
+    model, journal = Counting(last), Journal(tmp_path / "answers")
+    comparison = Comparison(ks=(4,), graders=("em", Judge(lambda *_: value, "gpt")))
+    message = re.escape(f"judge 'gpt' must return a number in [0, 1], got {value!r}")
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        comparison.run(model, codes(100), journal=journal)
+    asked = len(model.asked)
+    assert 0 < asked <= 32
+    mended = replace(comparison, graders=("em",))
+    assert mended.job(model, codes(100), journal=journal).plan().kept == asked
+
+
+def test_a_judge_that_is_given_up_on_late_loses_no_answer(tmp_path: Path) -> None:
+    """The first answer shows nothing wrong; all are in the journal when another one does."""
+    model, journal = Counting(last), Journal(tmp_path / "answers")
+    judge = Judge(lambda question, *_: 1.0 if "thing 0" in question else None, "gpt")  # type: ignore[arg-type, return-value]
+    with pytest.raises(ValueError, match=r"judge 'gpt' must return a number in \[0, 1\], got None"):
+        Comparison(ks=(4,), graders=(judge,)).run(model, codes(20), journal=journal)
+    asked = len(model.asked)
+    Comparison(ks=(4,)).run(model, codes(20), journal=journal)
+    assert len(model.asked) == asked
 
 
 def test_a_judge_that_counts_its_calls_judges_nothing_twice(tmp_path: Path) -> None:
@@ -705,10 +731,10 @@ def test_a_profile_that_is_not_there_is_said_at_once() -> None:
     [
         ({"strategies": ("max_relevance",)}, "needs the model's position profile"),
         ({"strategies": (OfMyOwn(),)}, "'of_my_own' needs the model's position profile"),
-        ({"strategies": ("two_round",)}, "reads the attention of a model on this machine"),
-        ({"strategies": ("attention",)}, "reads the attention of a model on this machine"),
+        ({"strategies": ("two_round",)}, "reads the attention of a local model"),
+        ({"strategies": ("attention",)}, "reads the attention of a local model"),
         ({"pipelines": ("dense",)}, "need embed="),
-        ({"pipelines": ("given+rerank",)}, "needs a reranker, and none is given"),
+        ({"pipelines": ("given+rerank",)}, "needs a reranker; give one"),
         (
             {"ks": (4, 10)},
             r"k=10, but no question has more than 4 passages \(given\); give --k 4, or ks=\(4,\)",

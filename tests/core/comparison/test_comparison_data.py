@@ -82,8 +82,8 @@ def test_documents_of_a_file_are_named_by_id(tmp_path: Path) -> None:
     [
         ("{", "Expecting"),
         ("1", "expected an object, got 1"),
-        ("[", "expected one object a line (JSON Lines), not one array, got ["),
-        (f"[{json.dumps(ASKED)}]", "expected one object a line (JSON Lines), not one array"),
+        ("[", "expected one object per line (JSON Lines), not one array, got ["),
+        (f"[{json.dumps(ASKED)}]", "expected one object per line (JSON Lines), not one array"),
         (
             {"_id": 1, "text": "Q", "answers": ["a"]},
             'no field "question"; it has _id, text, answers',
@@ -107,7 +107,7 @@ def test_documents_of_a_file_are_named_by_id(tmp_path: Path) -> None:
             {**ASKED, "gold": "x", "distractors": "one text"},
             'distractors must be a list, got "one text"',
         ),
-        ({**ASKED, "documents": ["x"], "gold": 1}, "gold 1 is no place in its 1 document,"),
+        ({**ASKED, "documents": ["x"], "gold": 1}, "gold 1 is not a place in its 1 document,"),
         ({**ASKED, "documents": ["x"], "gold": True}, "gold true is the id of no document"),
         ({**ASKED, "documents": ["x"], "gold": "y"}, 'gold "y" is the id of no document'),
         (
@@ -144,7 +144,7 @@ def test_gold_of_a_file_of_documents_is_named_by_id(tmp_path: Path) -> None:
     """Numbers are places in a ranked list, and here is none."""
     corpus = write(tmp_path / "d.jsonl", {"id": "12", "text": "x"})
     path = write(tmp_path / "q.jsonl", {**ASKED, "gold": [12]})
-    with pytest.raises(ValueError, match='gold 12 is no id: ids are strings, as in "12"'):
+    with pytest.raises(ValueError, match='gold 12 is not an id: ids are strings, as in "12"'):
         read_comparison(path, corpus)
 
 

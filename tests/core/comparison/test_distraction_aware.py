@@ -104,8 +104,8 @@ def test_relevance_is_normalised_within_the_passages_of_a_question() -> None:
 @pytest.mark.parametrize("pipeline", ["sparse", "dense", "hybrid", "given+spans", "given+rerank"])
 def test_every_pipeline_that_scores_passes_its_scores_on(pipeline: str) -> None:
     """Best first, one a passage."""
-    from shared_core.comparison.pipelines import Retrieval
-    from shared_core.comparison.settings import retrieved
+    from shared_core.comparison.retrieval.ranking import Retrieval
+    from shared_core.comparison.retrieval.settings import retrieve_settings
 
     data = codes(5)
     placed = tuple(
@@ -117,7 +117,7 @@ def test_every_pipeline_that_scores_passes_its_scores_on(pipeline: str) -> None:
         reranker=lambda question, texts: [*map(float, range(len(texts)))],
         fetch_k=20,
     )
-    (setting,) = retrieved(retrieval, (pipeline,), (3,))
+    (setting,) = retrieve_settings(retrieval, (pipeline,), (3,))
     for case in setting.cases:
         assert case.scores is not None
         assert list(case.scores) == sorted(case.scores, reverse=True)
@@ -198,7 +198,7 @@ def test_it_takes_no_part_unless_it_is_asked_for() -> None:
 
 def test_a_model_that_only_answers_and_a_missing_profile_are_refused_by_the_job() -> None:
     """Each by name, before anything is asked."""
-    with pytest.raises(ValueError, match="off a model on this machine, and 'last' is none"):
+    with pytest.raises(ValueError, match="from a local model, and 'last' is not one"):
         ASKED.job(last, codes(3))
     with pytest.raises(ValueError, match="'distraction_aware' needs the model's position profile"):
         replace(ASKED, profile=None).job(Scoring(), codes(3))

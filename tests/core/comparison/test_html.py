@@ -14,8 +14,8 @@ pytest.importorskip("ir_measures")
 
 from shared_core import GenerationError
 from shared_core.comparison import Comparison, ComparisonData, ComparisonResult, to_html
-from shared_core.comparison.html.outcomes import MOST_FAILURES, MOST_QUESTIONS
-from shared_core.comparison.html.scale import Scale
+from shared_core.comparison.report.html.outcomes import MOST_FAILURES, MOST_QUESTIONS
+from shared_core.comparison.report.html.scale import Scale
 from tests.core.comparison.making import codes, last, shown
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}

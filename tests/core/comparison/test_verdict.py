@@ -10,9 +10,9 @@ pytest.importorskip("scipy")
 
 from scipy import stats
 
-from shared_core.comparison.basis import VerdictBasis
 from shared_core.comparison.records import Verdict
 from shared_core.comparison.verdict import overall_verdict, setting_verdict
+from shared_core.comparison.verdict.basis import VerdictBasis
 from shared_core.evaluation import PairedComparison
 from tests.core.comparison.simulated import Truth, alarmed, covered, shares
 from tests.core.comparison.simulated import testing_with as judged_with
@@ -81,7 +81,7 @@ def test_enough_questions_are_said_to_be_enough() -> None:
     """Then the absence of a difference is itself a result."""
     found = setting_verdict(basis({"shuffle": nothing()}, n=1000))
     assert found.text.endswith(
-        "these 1,000 questions would show a difference of 0.03 with a chance of 80% or more"
+        "these 1,000 questions would show a difference of 0.03 with a chance of about 80% or more"
     )
 
 
@@ -223,7 +223,7 @@ def test_nothing_is_told_of_orders_where_every_outcome_is_the_same(n: int) -> No
     assert [each.kind for each in found] == ["all_wrong", "all_right"]
     wrong, right = (each.text for each in found)
     assert "no answer is right in any order" in wrong
-    assert "try other --graders, another --template or --model" in wrong
+    assert "try other --graders, a higher --max-new-tokens, another --template or --model" in wrong
     assert "every answer is right in every order" in right
     for text in (wrong, right):
         assert "keep" not in text
@@ -275,7 +275,9 @@ def test_settings_that_are_all_wrong_are_said_once_and_behind_a_finding() -> Non
     found = overall(wrong, wrong)
     assert found.kind == "all_wrong"
     assert found.text.endswith("(dense, k=5); likewise in 1 other setting")
-    assert overall(wrong, right).text.endswith("nothing of the kind is shown in 1 other setting")
+    assert overall(wrong, right).text.endswith(
+        "(dense, k=5); every answer is right in 1 other setting"
+    )
     assert overall(wrong, basis({"shuffle": nothing()})).kind == "no_difference"
 
 
@@ -287,7 +289,10 @@ def test_a_gain_in_one_setting_is_told_with_its_place() -> None:
         basis({"shuffle": nothing()}),
     )
     assert (found.kind, found.strategy) == ("gain", "u_shape")
-    assert "(dense, k=6); nothing of the kind is shown in 2 other settings" in found.text
+    assert (
+        "(dense, k=6); no difference from the ranked order is shown in 2 other settings"
+        in found.text
+    )
 
 
 def test_what_a_gain_in_one_setting_costs_in_others_is_told() -> None:
@@ -299,8 +304,8 @@ def test_what_a_gain_in_one_setting_costs_in_others_is_told() -> None:
     use = "use inverse: it gains 0.30 [0.28, 0.32] over the ranked order, though it is not shown to"
     assert found.text == (
         f"{use} beat shuffling (dense, k=5); {use} beat shuffling (dense, k=7); but inverse loses "
-        "0.40 [0.38, 0.42] (dense, k=6) and 0.40 [0.38, 0.42] (dense, k=9); nothing of the kind is "
-        "shown in 3 other settings"
+        "0.40 [0.38, 0.42] (dense, k=6) and 0.40 [0.38, 0.42] (dense, k=9); no difference from the "
+        "ranked order is shown in 1 other setting"
     )
 
 
@@ -310,8 +315,7 @@ def test_a_ranked_order_that_is_bad_in_one_setting_and_good_in_another_is_told()
     assert found.kind == "put_best_elsewhere"
     assert found.text == (
         "do not keep the ranked order: it is worse than shuffling by 0.30 [0.28, 0.32] "
-        "(dense, k=5); but the ranked order beats shuffling by 0.20 [0.18, 0.22] (dense, k=6); "
-        "nothing of the kind is shown in 1 other setting"
+        "(dense, k=5); but the ranked order beats shuffling by 0.20 [0.18, 0.22] (dense, k=6)"
     )
 
 
@@ -322,7 +326,83 @@ def test_the_same_in_many_settings_is_said_once() -> None:
     assert found.text.count("beats shuffling") == 1
     assert found.text.endswith(
         "(dense, k=5); keep it in 2 other settings as well; "
-        "nothing of the kind is shown in 1 other setting"
+        "no difference from the ranked order is shown in 1 other setting"
+    )
+
+
+def after_the_first(*parts: VerdictBasis) -> str:
+    """Return what the verdict on all settings says beyond that on the first one."""
+    text = overall(*parts).text
+    head = f"{setting_verdict(parts[0]).text} (dense, k=5); "
+    assert text.startswith(head)
+    return text.removeprefix(head)
+
+
+GAIN = basis({"shuffle": nothing(), "u": shown(0.1), "v": nothing()})
+ELSEWHERE = basis({"shuffle": shown(0.9), "u": shown(0.6), "v": shown(0.3)})
+HELPS = basis({"shuffle": shown(-0.2), "u": nothing(), "v": nothing()})
+NONE = basis({"shuffle": nothing(), "u": nothing(), "v": nothing()})
+LOSS = basis({"shuffle": nothing(), "u": nothing(), "v": shown(-0.3)})
+FEW = replace(NONE, n=8)
+
+
+def test_a_gain_is_not_denied_where_shuffling_gains_more() -> None:
+    """The same strategy gains there too, and more than where it is advised."""
+    assert after_the_first(GAIN, ELSEWHERE) == (
+        "the ranked order is worse than shuffling by 0.90 [0.88, 0.92] and than u by 0.60 "
+        "[0.58, 0.62] (dense, k=6)"
+    )
+    lost = basis({"shuffle": shown(0.9), "u": shown(-0.6)})
+    assert after_the_first(GAIN, lost) == (
+        "but u loses 0.60 [0.58, 0.62] (dense, k=6); the ranked order is worse than shuffling by "
+        "0.90 [0.88, 0.92] (dense, k=6)"
+    )
+
+
+def test_a_ranked_order_that_beats_the_shuffle_elsewhere_is_named() -> None:
+    """Beside a gain it is no objection."""
+    ranked = "the ranked order beats shuffling by 0.20 [0.18, 0.22] (dense, k=6)"
+    assert after_the_first(GAIN, HELPS) == ranked
+    assert after_the_first(ELSEWHERE, HELPS) == f"but {ranked}"
+
+
+@pytest.mark.parametrize("first", [GAIN, ELSEWHERE, HELPS])
+def test_settings_that_show_losses_alone_are_not_said_to_show_nothing(first: VerdictBasis) -> None:
+    """Unless they are named already, since the loss is of what is advised."""
+    losses = "only losses against the ranked order are shown in 1 other setting"
+    assert after_the_first(first, LOSS) == losses
+    assert after_the_first(first, LOSS, NONE) == (
+        f"{losses}; no difference from the ranked order is shown in 1 other setting"
+    )
+
+
+@pytest.mark.parametrize("first", [GAIN, ELSEWHERE, HELPS, NONE, LOSS])
+def test_settings_that_tell_nothing_are_not_counted_as_showing_the_contrary(
+    first: VerdictBasis,
+) -> None:
+    """A headline that says "no strategy is shown to beat it" must not be negated once more."""
+    wrong, right = replace(NONE, alike=0.0), replace(NONE, alike=1.0)
+    few = "there are too few questions to tell in"
+    assert after_the_first(first, FEW) == f"{few} 1 other setting"
+    assert after_the_first(first, FEW, right, wrong, FEW) == (
+        f"{few} 2 other settings; every answer is right in 1 other setting; no answer is right in "
+        "1 other setting"
+    )
+
+
+def test_several_settings_without_a_gain_are_one_sentence_beside_others() -> None:
+    """With what is lost in each of them; those with too few questions are not among them."""
+    assert overall(NONE, LOSS, FEW).text == (
+        "keep the ranked order: no strategy is shown to beat it or shuffling in 2 settings; it "
+        "takes about 480 questions to show a difference of 0.03 with a chance of 80%; v loses 0.30 "
+        "[0.28, 0.32] (dense, k=6); there are too few questions to tell in 1 other setting"
+    )
+
+
+def test_a_ranked_order_that_is_bad_in_several_settings_is_not_said_to_be_bad_in_one_way() -> None:
+    """Another strategy may come out best in the others."""
+    assert after_the_first(ELSEWHERE, basis({"shuffle": shown(0.4)})) == (
+        "the ranked order is worse than shuffling in 1 other setting as well"
     )
 
 

@@ -245,7 +245,7 @@ def test_a_grade_outside_0_to_1_is_refused(value: Any) -> None:
     def own(answer: str, references: Any) -> Any:
         return value
 
-    with pytest.raises(ValueError, match=rf"own returned {value!r}".replace("(", r"\(")):
+    with pytest.raises(ValueError, match=rf"grader own must .*, got {value!r}".replace("(", r"\(")):
         grade(own, "answer", ["reference"])
     with pytest.raises(ValueError, match="no reference"):
         grade(lambda answer, references: 1.0, "answer", [])

@@ -184,7 +184,9 @@ def test_what_cannot_be_measured_is_refused() -> None:
         distracting_effect(Abstainer(), RANKINGS, samples=0)
     with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
         distraction_measures(RANKINGS, [(0, 0, 0), (0,)], ks=[0])
-    with pytest.raises(ValueError, match="one value for each passage"):
+    with pytest.raises(ValueError, match="one row for each ranking, got 1 rows for 2 rankings"):
+        distraction_measures(RANKINGS, [(0, 0, 0)], ks=[1])
+    with pytest.raises(ValueError, match="one value for each passage, got 2 values for the 3"):
         distraction_measures(RANKINGS, [(0, 0), (0,)], ks=[1])
     with pytest.raises(ValueError, match="no rankings"):
         distraction_measures([], [], ks=[1])

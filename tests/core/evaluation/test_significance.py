@@ -282,7 +282,7 @@ def test_right_and_wrong_at_the_detectable_effect_are_found_as_often_as_said(
     for _ in range(1000):
         differences = rng.choice([-1.0, 0.0, 1.0], n, p=[changing - better, 1 - changing, better])
         found += wilcoxon_p_value(differences, np.zeros(n)) <= 0.05
-    assert 0.72 <= found / 1000 <= 0.86
+    assert 0.76 <= found / 1000 <= 0.84
 
 
 def test_graded_differences_at_the_detectable_effect_are_found_as_often_as_said() -> None:
@@ -353,7 +353,9 @@ def test_one_small_change_says_little() -> None:
     assert minimum_detectable_effect(one) > 0.85 * minimum_detectable_effect(none)
     assert questions_needed(one, 0.03) > 0.85 * questions_needed(none, 0.03)
     third = order_differences(np.ones(30), [[1, 1, 0], *[[1, 1, 1]] * 29])
-    assert minimum_detectable_effect(third) == pytest.approx(minimum_detectable_effect(none))
+    assert minimum_detectable_effect(third) == pytest.approx(
+        minimum_detectable_effect(none), rel=0.03
+    )
 
 
 def test_many_small_changes_make_small_differences_detectable() -> None:
@@ -361,7 +363,7 @@ def test_many_small_changes_make_small_differences_detectable() -> None:
     differences = np.random.default_rng(16).uniform(-0.05, 0.05, 1000)
     spread = differences.std(ddof=1)
     assert minimum_detectable_effect(differences) == pytest.approx(
-        2.8016 * spread / math.sqrt(1000), rel=1e-4
+        2.8016 * spread / math.sqrt(1000), rel=0.01
     )
 
 
@@ -383,10 +385,47 @@ def test_the_questions_needed_are_those_that_make_the_effect_detectable() -> Non
 
 
 def test_the_formula_by_hand() -> None:
-    """(1.960 + 0.842) * s / sqrt(n), s = 0.5 and n = 100."""
-    differences = np.tile([0.5, -0.5], 50)
-    s = 0.5 * math.sqrt(100 / 99)
-    assert minimum_detectable_effect(differences) == pytest.approx(2.8016 * s / 10, rel=1e-4)
+    """e * sqrt(n) is 1.960 * sqrt(q) + 0.842 * sqrt(q - e^2) + h / sqrt(n); q = 0.25, n = 100."""
+    effect = minimum_detectable_effect(np.tile([0.5, -0.5], 50))
+    change, q = (1 + 25) / (1 + 50), 0.25 * 100 / 99
+    s = math.sqrt(q - effect**2)
+    h = change * (1 - 1.960 * 0.8416 / 2 * effect * change / q * s / math.sqrt(q))
+    needed = 1.960 * math.sqrt(q) + 0.8416 * s + h / 10
+    assert needed / 10 == pytest.approx(effect, rel=1e-4)
+
+
+def test_graded_changes_of_several_sizes_take_no_correction_for_steps() -> None:
+    """Their sums lie close together; those of right and wrong do not."""
+    rng = np.random.default_rng(20)
+    signs = rng.choice([-1.0, 1.0], 1000)
+    one_size, several = 0.5 * signs, np.where(np.arange(1000) == 0, 0.51, 0.5) * signs
+    assert questions_needed(one_size, 0.05) - questions_needed(several, 0.05) in range(13, 20)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.05 / 7])
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        *((0.1, 0.05), (0.05, 0.02), (0.2, 0.17), (0.04, 0.01), (0.3, 0.1), (0.5, 0.2)),
+        *((0.6, 0.3), (0.03, 0.0), (0.1, 0.0)),
+    ],
+)
+def test_right_and_wrong_are_told_apart_by_the_questions_needed_as_often_as_said(
+    better: float, worse: float, alpha: float
+) -> None:
+    """By the exact power of the sign test; where nothing changes for the worse it may be more."""
+    so_far = np.repeat([1.0, -1.0, 0.0], [1000 * better, 1000 * worse, 1000 * (1 - better - worse)])
+    power = exact_power(questions_needed(so_far, better - worse, alpha=alpha), better, worse, alpha)
+    assert 0.785 <= power <= (0.825 if worse else 0.88)
+
+
+def exact_power(n: int, better: float, worse: float, alpha: float) -> float:
+    """Return the chance that the sign test shows it if so many of n change on average."""
+    changed = np.arange(1, n + 1)
+    chances = stats.binom.pmf(changed, n, better + worse)
+    least = stats.binom.isf(alpha / 2, changed, 0.5)
+    shown = stats.binom.sf(least, changed, better / (better + worse))
+    return float(chances @ shown)
 
 
 def test_a_test_needs_six_questions() -> None:
@@ -424,7 +463,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
         wilcoxon_p_value([1, 0, 1], [1, 0])
     with pytest.raises(ValueError, match="the same questions, got 1 and 2"):
         permutation_p_value([1], [[1, 0], [0]])
-    with pytest.raises(ValueError, match="compared by permutation_p_value"):
+    with pytest.raises(ValueError, match="got up to 1 and 2; use permutation_p_value"):
         wilcoxon_p_value([1, 0], [[1, 0], [1, 1]])
     with pytest.raises(ValueError, match=r"for each question, got shape \(1, 0\)"):
         permutation_p_value([1, 0], [[1, 0], []])

@@ -1,0 +1,239 @@
+"""The comparison: whether another order of the passages helps a model on your own questions.
+
+PositionalBias (section 5) finds that in realistic retrieval careful placement rarely beats
+shuffling. This measures it for your own retriever, model and questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shared_core.arrays import Embed
+from shared_core.checking import check_count, check_counts_of, check_distinct, check_fractions
+from shared_core.comparison.asking.work import Work
+from shared_core.comparison.grading import AnyGrader, Grading, name_of
+from shared_core.comparison.job import ComparisonJob
+from shared_core.comparison.questions import ComparisonData
+from shared_core.comparison.result import ComparisonResult
+from shared_core.comparison.retrieval.pipelines import GIVEN, Pipeline
+from shared_core.comparison.retrieval.ranking import Reranker, Retrieval
+from shared_core.comparison.retrieval.settings import DEFAULT_K, retrieve_settings
+from shared_core.comparison.statistics import Testing
+from shared_core.comparison.strategies import (
+    DEFAULTS,
+    AnyStrategy,
+    make_strategy,
+    with_baselines,
+)
+from shared_core.comparison.strategies.base import StrategyContext
+from shared_core.generation.asking import Asker
+from shared_core.generation.base import Generator
+from shared_core.generation.callables import as_generator
+from shared_core.generation.journal import Journal
+from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
+from shared_core.lazy import cached_property
+from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
+from shared_core.sensitivity.gate import profile_of
+from shared_core.sensitivity.profile import PositionProfile
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Compares arrangement strategies on the same questions, passages and model.
+
+    Attributes
+    ----------
+    pipelines
+        Where passages come from: names in `PIPELINES`, each also with ``+rerank`` and ``+spans``.
+        By default ``"given"`` where every question has its own documents, else ``"hybrid"``.
+    ks
+        Numbers of passages in the prompt, >= 2; by default 10, or all where there are fewer.
+    strategies
+        Names in `STRATEGIES`, placements, or custom `Strategy` objects. ``"sequential"`` and
+        ``"shuffle"`` always take part, as they are. ``"distraction_aware"`` takes part on request:
+        it shows a local model every passage alone, and does harm on the readers where it is not
+        known which passages hold the answer (``python -m tests.benchmarks.distraction``).
+    shuffles
+        Random orders per question; its outcome by ``"shuffle"`` is their mean.
+    graders
+        Names in `GRADERS`, functions of answer and references, or `Judge`. The first one decides.
+    template, abstain
+        The prompt; and the one that allows the model to abstain, for ``"distraction_aware"``.
+    profile
+        The model's position profile, or its path or name, for ``"max_relevance"``,
+        ``"min_distraction"`` and ``"distraction_aware"``.
+    curve
+        The model's positional curve, or its path or name, for ``"attention"``.
+    embed
+        Texts to vectors, for pipelines with a dense leg.
+    embedding
+        Name of the embedding model, for the record.
+    reranker
+        Question and texts to scores, for pipelines with ``+rerank``.
+    fetch_k
+        Depth of each leg's search before fusion and reranking, >= 1.
+    confidence
+        Coverage of the intervals, in (0, 1); 1 less this is the level of the tests.
+    power, effect
+        The chance at which a difference counts as detectable, and the difference for which the
+        result says how many questions would show it; both in (0, 1).
+    seed
+        Of shuffles and intervals, >= 0.
+    max_failed
+        Share of a setting's questions that the model may fail on, in [0, 1).
+    batch_size, concurrency
+        Prompts per call, and calls at once; the defaults suit the model.
+    attempts
+        Tries of a call that fails for a transient reason, >= 1.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range or unknown.
+    ProfileNotFoundError
+        If there is no such profile or curve.
+    """
+
+    pipelines: Sequence[str] | None = None
+    ks: Sequence[int] | None = None
+    strategies: Sequence[AnyStrategy] = DEFAULTS
+    shuffles: int = 3
+    graders: Sequence[AnyGrader] = ("em",)
+    template: PromptTemplate = ANSWER
+    abstain: PromptTemplate = ABSTAIN
+    profile: PositionProfile | str | Path | None = None
+    curve: PositionalCurve | str | Path | None = None
+    embed: Embed | None = None
+    embedding: str | None = None
+    reranker: Reranker | None = None
+    fetch_k: int = 50
+    confidence: float = 0.95
+    power: float = 0.8
+    effect: float = 0.03
+    seed: int = 0
+    max_failed: float = 0.1
+    batch_size: int | None = None
+    concurrency: int | None = None
+    attempts: int = 8
+
+    def __post_init__(self) -> None:
+        for name in self.pipelines or ():
+            Pipeline(name)
+        if self.ks is not None:
+            object.__setattr__(self, "ks", tuple(check_count(k, "k", 2) for k in self.ks))
+        check_counts_of(self, {"fetch_k": 1, "seed": 0, "shuffles": 1, "attempts": 1})
+        check_counts_of(self, {"batch_size": 1, "concurrency": 1}, optional=True)
+        check_distinct("pipelines", self.pipelines or (GIVEN,))
+        check_distinct("ks", (DEFAULT_K,) if self.ks is None else self.ks)
+        with_baselines(self.strategies)
+        check_distinct("graders", [*map(name_of, self.graders)])
+        check_fractions({name: getattr(self, name) for name in ("confidence", "power", "effect")})
+        if not 0 <= self.max_failed < 1:
+            raise ValueError(f"max_failed must lie in [0, 1), got {self.max_failed}")
+        _ = self._profile, self._curve
+
+    def job(
+        self, model: object, data: ComparisonData, *, journal: Journal | None = None
+    ) -> ComparisonJob:
+        """Retrieve passages; return the job that plans the questions to the model and asks them.
+
+        Everything is embedded, retrieved and reranked here, once for `ComparisonJob.plan`,
+        `ComparisonJob.forget` and `ComparisonJob.run`. The model is not asked yet.
+
+        Parameters
+        ----------
+        model
+            A `Generator`, a LangChain chat model, LLM or chain, a LlamaIndex LLM, or a function
+            from prompts to answers.
+        data
+            Questions and passages.
+        journal
+            Keeps every answer at once, so that a second run does not ask again.
+
+        Raises
+        ------
+        ValueError
+            If a pipeline or strategy needs what is not given, or a grader cannot use a reference.
+        """
+        generator = as_generator(model)
+        gradings = [Grading(grader, journal) for grader in self.graders]
+        for grading in gradings:
+            grading.check(data.questions)
+        return ComparisonJob(
+            model=generator,
+            data=data,
+            work=self._work(generator, data, journal),
+            gradings=gradings,
+            testing=Testing(
+                confidence=self.confidence, power=self.power, effect=self.effect, seed=self.seed
+            ),
+            shuffles=self.shuffles,
+            profile=None if self._profile is None else self._profile.model,
+            embedding=self.embedding,
+        )
+
+    def run(
+        self,
+        model: object,
+        data: ComparisonData,
+        *,
+        journal: Journal | None = None,
+        on_answer: Callable[[int], None] | None = None,
+        on_wait: Callable[[str], None] | None = None,
+    ) -> ComparisonResult:
+        """Make the `job` and run it: ask the model, and return the result.
+
+        Parameters
+        ----------
+        model, data, journal
+            As of `job`.
+        on_answer, on_wait
+            As of `ComparisonJob.run`.
+
+        Raises
+        ------
+        ValueError, GenerationError, MissingExtraError
+            As both of them.
+        """
+        job = self.job(model, data, journal=journal)
+        return job.run(on_answer=on_answer, on_wait=on_wait)
+
+    @cached_property
+    def _profile(self) -> PositionProfile | None:
+        return profile_of(self.profile)
+
+    @cached_property
+    def _curve(self) -> PositionalCurve | None:
+        return None if self.curve is None else resolve_curve(self.curve)
+
+    def _work(self, model: Generator, data: ComparisonData, journal: Journal | None) -> Work:
+        retrieval = Retrieval(
+            data=data, embed=self.embed, reranker=self.reranker, fetch_k=self.fetch_k
+        )
+        context = StrategyContext(
+            model=model,
+            template=self.template,
+            abstain=self.abstain,
+            profile=self._profile,
+            curve=self._curve,
+            journal=journal,
+            shuffles=self.shuffles,
+            seed=self.seed,
+        )
+        strategies = tuple(make_strategy(each, context) for each in with_baselines(self.strategies))
+        asker = Asker.of(
+            model,
+            journal=journal,
+            batch_size=self.batch_size,
+            concurrency=self.concurrency,
+            attempts=self.attempts,
+        )
+        return Work(
+            settings=retrieve_settings(retrieval, self.pipelines, self.ks),
+            strategies=strategies,
+            asker=asker,
+            template=self.template,
+            max_failed=self.max_failed,
+        )

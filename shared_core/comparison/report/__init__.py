@@ -1,0 +1,1 @@
+"""A comparison for a person: in Markdown, and as an HTML page."""

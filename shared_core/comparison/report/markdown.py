@@ -1,0 +1,189 @@
+"""A comparison in Markdown: the verdict, and a table for each setting."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from shared_core.comparison.records import (
+    BASELINES,
+    Estimate,
+    Failure,
+    SettingResult,
+    StrategyResult,
+)
+from shared_core.comparison.result import ComparisonResult
+from shared_core.comparison.strategies.by_distraction import DistractionAware
+from shared_core.evaluation.answers import MEANINGS
+from shared_core.evaluation.significance import PairedComparison
+from shared_core.wording import counted, one_line
+
+NOT_AVAILABLE = "n/a"
+
+_MARKS = re.compile(r"[\\`*<|&]|(?<=])\(")
+
+
+def to_markdown(result: ComparisonResult) -> str:
+    """Return the report of a comparison as Markdown; it ends with a line break."""
+    return "\n".join(_lines(result)) + "\n"
+
+
+def _lines(result: ComparisonResult) -> Iterator[str]:
+    yield f"# Does the order of the passages matter to {escaped(result.model)}?"
+    yield ""
+    yield f"**{escaped(capitalised(result.verdict.text))}.**"
+    for setting in result.settings:
+        yield ""
+        yield f"## {escaped(setting.name)}"
+        yield ""
+        if len(result.settings) > 1:
+            yield f"{escaped(capitalised(setting.verdict.text))}."
+            yield ""
+        yield from _table(_rows(result, setting))
+        yield ""
+        yield retrieval_line(setting)
+        failed = failure_lines(setting.failures, [each.id for each in result.questions])
+        yield from map(escaped, failed)
+    yield ""
+    yield "## How it was measured"
+    yield ""
+    yield from map(escaped, method_lines(result))
+
+
+def _rows(result: ComparisonResult, setting: SettingResult) -> Iterator[Sequence[str]]:
+    level = f"{result.confidence:.0%}"
+    heads = (f"less {name} [{level}]" for name in BASELINES)
+    yield ("strategy", *(f"{name} [{level}]" for name in result.graders), *heads, "detectable")
+    for strategy in setting.strategies:
+        yield (
+            strategy.name,
+            *(estimate_text(strategy.estimates[name]) for name in result.graders),
+            *(difference(strategy, baseline) for baseline in BASELINES),
+            detectable(strategy),
+        )
+
+
+def _table(rows: Iterator[Sequence[str]]) -> Iterator[str]:
+    head = next(rows)
+    yield _row(head)
+    yield _row(["---", *("---:" for _ in head[1:])])
+    yield from map(_row, rows)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(escaped, cells))} |"
+
+
+def escaped(text: str) -> str:
+    """Return a text as Markdown that shows it, in one line: it makes no tag, code, cell or link.
+
+    Underscores stay as they are, to keep the names of strategies readable in the file itself.
+    """
+    return _MARKS.sub(r"\\\g<0>", one_line(text))
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """Return a mean with its interval, as ``0.71 [0.65, 0.77]``."""
+    if estimate.interval is None:
+        return f"{estimate.mean:.2f}"
+    lower, upper = estimate.interval
+    return f"{estimate.mean:.2f} [{lower:.2f}, {upper:.2f}]"
+
+
+def difference(strategy: StrategyResult, baseline: str) -> str:
+    """Return a difference with its interval and its corrected p-value; empty if there is none."""
+    found: PairedComparison | None = strategy.against.get(baseline)
+    if found is None:
+        return ""
+    lower, upper = found.interval
+    return f"{found.difference:+.2f} [{lower:+.2f}, {upper:+.2f}] p={found.adjusted:.2g}"
+
+
+def detectable(strategy: StrategyResult) -> str:
+    """Return the smallest difference from the ranked order that the questions would show."""
+    found = strategy.against.get(BASELINES[0])
+    return "" if found is None else smallest(found)
+
+
+def smallest(comparison: PairedComparison) -> str:
+    """Return what is detectable; with few questions it may exceed any possible difference."""
+    return f"{comparison.detectable:.2f}" if comparison.detectable <= 1 else ">1"
+
+
+def retrieval_line(setting: SettingResult) -> str:
+    """Say how good the rankings are, as far as gold passages are known."""
+    if not setting.retrieval:
+        return f"Retrieval: {NOT_AVAILABLE}, since no question names its gold passages."
+    measures = ", ".join(
+        f"{name} {estimate_text(estimate)}" for name, estimate in setting.retrieval.items()
+    )
+    known = counted(next(iter(setting.retrieval.values())).n, "question")
+    return f"Retrieval, over {known} with gold passages: {measures}."
+
+
+def failure_lines(
+    failures: Sequence[Failure], ids: Sequence[str], where: str = "all strategies"
+) -> Iterator[str]:
+    """Say how many questions are left out of `where`, which, and why; `ids` are those of all.
+
+    Ids and reasons do not break a line, whatever they contain; Markdown in them is not escaped.
+    """
+    if not failures:
+        return
+    yield ""
+    yield f"{left_out(len(failures), len(ids), where)}:"
+    yield ""
+    reasons = Counter(failure.reason for failure in failures)
+    for reason, count in reasons.most_common():
+        first = next(each for each in failures if each.reason == reason)
+        yield one_line(
+            f"- {count:,}: {reason} (first: question {ids[first.question]}, {first.strategy})"
+        )
+
+
+def left_out(count: int, total: int, where: str) -> str:
+    """Say how many questions are left out of `where`."""
+    verb, them = ("is", "it") if count == 1 else ("are", "them")
+    return (
+        f"{count:,} of {counted(total, 'question')} {verb} left out of {where}, because not every "
+        f"answer to {them} could be had"
+    )
+
+
+def meanings(graders: Sequence[str]) -> str:
+    """Say what posrag's own graders count as right; empty if there are none of them."""
+    known = [f"{name}: {MEANINGS[name]}" for name in graders if name in MEANINGS]
+    return f"By {'; '.join(known)}. " if known else ""
+
+
+def method_lines(result: ComparisonResult) -> Iterator[str]:
+    """Say how the figures came about."""
+    asked = counted(len(result.questions), "question")
+    yield (
+        f"{asked}; graded by {result.graders[0]}, which decides"
+        + (f", and by {', '.join(result.graders[1:])}. " if len(result.graders) > 1 else ". ")
+        + meanings(result.graders)
+        + f"The outcome of a question under shuffle is the mean over {result.shuffles} random "
+        f"orders (seed {result.seed}). Intervals are bootstrap intervals over questions, each on "
+        "its own: one that excludes 0 shows nothing unless its p-value does. p-values are those "
+        "of the within-question permutation test of the mean, or of the paired Wilcoxon "
+        "signed-rank test where it comes to the same: between two single orders whose outcomes "
+        "change by one size, as right and wrong do. They are corrected by Holm for "
+        f"{counted(result.tests, 'comparison')} of this report. Detectable is the difference from "
+        f"sequential that so many questions show with a chance of about {result.power:.0%} after "
+        "that correction. sequential is the ranked order, best first."
+    )
+    if any(each.name == DistractionAware.name for each in result.settings[0].strategies):
+        yield (
+            f"{DistractionAware.name} ranks the passages of a question by relevance less "
+            "distracting effect. Relevance is the score of the pipeline, min-max normalised, or "
+            "(k - rank) / k where there is none. The effect is 1 less the probability that the "
+            "model abstains when it is shown the passage alone; it is not known which passages "
+            "hold the answer."
+        )
+
+
+def capitalised(text: str) -> str:
+    """Return a sentence with its first letter in upper case."""
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,66 @@
+"""Passages with their neighbours: the pipelines whose name ends in ``+spans``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shared_core.comparison.retrieval.pipelines import SPANNED, RankedPassages
+from shared_core.expanded import expand_passages
+from shared_core.expansion import NeighbourSpans, Span
+from shared_core.index.neighbours.places import ChunkKeys
+from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.types import Passage
+
+MEMBERS = SPANNED
+"""Key under which the metadata of a span name its passages."""
+
+_KEYS = ChunkKeys(document="document", number="number", source="document")
+
+
+def neighbours_of(passages: Sequence[Passage]) -> PassageNeighbours:
+    """Return the neighbours among the passages of a collection.
+
+    Raises
+    ------
+    ValueError
+        If a passage does not give its place in its document, or two have the same place.
+    """
+    places: dict[tuple[str, int], Passage] = {}
+    for passage in passages:
+        place = _KEYS.numbered(passage, otherwise=False)
+        if place is None:
+            raise ValueError(
+                f"{SPANNED} needs document and number of every passage, its place in its document; "
+                f"passage {passage.id!r} has {dict(passage.metadata)}"
+            )
+        if (other := places.setdefault(place, passage)) is not passage:
+            raise ValueError(
+                f"{SPANNED} needs a different place for every passage; {other.id!r} and "
+                f"{passage.id!r} are both number {place[1]} of document {place[0]!r}"
+            )
+    return PassageNeighbours.of(passages, _KEYS)
+
+
+def as_spans(ranked: RankedPassages, neighbours: PassageNeighbours) -> RankedPassages:
+    """Return ranked passages as spans with their neighbours, the best span first.
+
+    A span has the ids of its passages, joined by ``+``, and names them in its metadata. Its score
+    is the one that spans are ranked by.
+    """
+    scores = range(len(ranked.passages), 0, -1)
+    method = NeighbourSpans(token_budget=None)
+    spans = expand_passages(ranked.passages, scores, method, _KEYS, neighbours)[0].spans
+    return RankedPassages(
+        passages=tuple(map(_passage, spans)), scores=tuple(span.score.total for span in spans)
+    )
+
+
+def members(passage: Passage) -> Sequence[str]:
+    """Return the ids of the passages of a span; for any other passage, its own id."""
+    found: Sequence[str] = passage.metadata.get(MEMBERS, (passage.id,))
+    return found
+
+
+def _passage(span: Span) -> Passage:
+    ids = [chunk.id for chunk in span.chunks]
+    return Passage("+".join(ids), span.text, {MEMBERS: ids})

@@ -1,0 +1,66 @@
+"""One comparison has one set of figures, from whichever side it is looked at."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from shared_core.comparison import statistics
+from shared_core.comparison.statistics import SEQUENTIAL, SHUFFLE
+
+JUDGED = statistics.Testing(confidence=0.95, power=0.8, effect=0.03, seed=0, resamples=500)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_two_baselines_differ_by_the_same_from_both_sides(seed: int) -> None:
+    """Else 0 might be left out on one side alone."""
+    rng = random.Random(seed)
+    outcomes = {
+        name: [[float(rng.random() < 0.5) for _ in range(orders)] for _ in range(20)]
+        for name, orders in ((SEQUENTIAL, 1), (SHUFFLE, 3), ("u_shape", 1))
+    }
+    (against,), _ = JUDGED.compare([outcomes])
+    ours, theirs = against[SEQUENTIAL][SHUFFLE], against[SHUFFLE][SEQUENTIAL]
+    assert ours.interval == tuple(-bound for bound in reversed(theirs.interval))
+    assert ours.difference == -theirs.difference
+    assert (ours.p_value, ours.adjusted, ours.detectable) == (
+        theirs.p_value,
+        theirs.adjusted,
+        theirs.detectable,
+    )
+    assert against["u_shape"].keys() == {SEQUENTIAL, SHUFFLE}
+
+
+def test_no_difference_has_no_sign() -> None:
+    """It would be shown as -0.00."""
+    same = {name: [[1.0], [0.0]] for name in (SEQUENTIAL, SHUFFLE)}
+    (against,), _ = JUDGED.compare([same])
+    for name, baseline in ((SEQUENTIAL, SHUFFLE), (SHUFFLE, SEQUENTIAL)):
+        assert f"{against[name][baseline].difference:+.2f}" == "+0.00"
+
+
+def test_every_difference_says_which_test_it_is_of() -> None:
+    """Of one size, of several, and from a mean of several orders."""
+    sequential = [[0.0]] * 12
+    outcomes = {
+        SEQUENTIAL: sequential,
+        SHUFFLE: [[0.0, 0.5, 1.0]] * 12,
+        "alike": [[1.0]] * 6 + [[0.0]] * 6,
+        "graded": [[1.0], [0.67], [0.5]] * 4,
+    }
+    (against,), _ = JUDGED.compare([outcomes])
+    permutation = "within-question permutation"
+    tests = {
+        (name, baseline): each.test
+        for name, by_baseline in against.items()
+        for baseline, each in by_baseline.items()
+    }
+    assert tests == {
+        (SEQUENTIAL, SHUFFLE): permutation,
+        (SHUFFLE, SEQUENTIAL): permutation,
+        ("alike", SEQUENTIAL): "Wilcoxon signed-rank",
+        ("alike", SHUFFLE): permutation,
+        ("graded", SEQUENTIAL): permutation,
+        ("graded", SHUFFLE): permutation,
+    }
