@@ -1,6 +1,6 @@
 """posrag for LlamaIndex: hybrid retrieval, and passages placed where the model reads them."""
 
-# ruff: noqa: E402  -- what is not installed is said before anything needs it
+# ruff: noqa: E402  -- a missing package is reported before anything needs it
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from llamaindex_posrag.gate_workflow import GatedWorkflow
 from llamaindex_posrag.gating import GatedQueryEngine
 from llamaindex_posrag.generation import LlamaIndexModel
 from llamaindex_posrag.neighbour_spans import NeighbourSpanPostprocessor
+from llamaindex_posrag.nodes import ExplainedNode
 from llamaindex_posrag.placement_postprocessor import PlacementPostprocessor
 from llamaindex_posrag.retrievers import CAUSRetriever
 from llamaindex_posrag.two_round import TwoRoundQueryEngine
@@ -28,6 +29,7 @@ __all__ = [
     "CAUSRetriever",
     "ContextAwarenessSelector",
     "DirectQueryEngine",
+    "ExplainedNode",
     "FusingRetriever",
     "GatedQueryEngine",
     "GatedWorkflow",

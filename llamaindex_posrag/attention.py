@@ -1,7 +1,7 @@
 """The postprocessor that puts nodes where a local model attends to them.
 
-As of every placement, the order reaches the prompt in the response modes that make one prompt of
-all nodes: ``compact``, ``tree_summarize`` and ``simple_summarize``.
+As with every placement, the order reaches the prompt in the response modes that make one prompt
+of all nodes: ``compact``, ``tree_summarize`` and ``simple_summarize``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, PlainValidator
 
 from llamaindex_posrag.embedding import plain_text
 from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
-from llamaindex_posrag.nodes import ExplainedNode, explanation, moved
+from llamaindex_posrag.nodes import ExplainedNode, explanation, with_slot
 from shared_core.attention.method import AttentionMethod
 from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel, ModelLike
@@ -35,21 +35,21 @@ CurveField = Annotated[
 
 
 class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
-    """Put nodes where a local model attends to them, in one round of its own.
+    """Put nodes where a local model attends to them, in one extra round.
 
-    The model answers the query over the nodes as they come; what it attends to ranks them, and
-    says which positions are good. Every node comes back with the score it came with; ``rank``,
-    ``slot``, ``score`` (its relevance to the model), ``placement`` and ``estimator`` are in the
-    `ExplainedNode.posrag` of each. Fewer than two nodes are left as they are.
+    The model answers the query over the nodes as they come; its attention ranks them, and
+    determines which positions are good. Every node comes back as an `ExplainedNode`, with the
+    score it came with; its ``posrag`` holds ``rank``, ``slot``, ``score`` (its relevance to the
+    model), ``placement`` and ``estimator``. Fewer than two nodes are left in their order.
 
     Parameters
     ----------
     model
         A `shared_core.HuggingFaceModel`, a pair of a transformers model and its tokenizer, or
-        the folder or hub name of one, which is loaded at first use and kept. Only one that was
-        given by its name goes into ``to_dict``.
+        the folder or hub name of one, which is loaded at first use and kept. Only a model given
+        by name goes into ``to_dict``.
     estimator
-        What makes a node relevant: ``"answer"``, ``"producer"``, ``"attention_sorting"`` or
+        How relevance is measured: ``"answer"``, ``"producer"``, ``"attention_sorting"`` or
         ``"icr"``.
     placement
         ``"attention_u_shape"``, its control ``"attention_u_shape_reversed"``, ``"direct_u"`` or
@@ -57,18 +57,18 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
     template
         The prompt that the model reads.
     curve
-        What the model attends to by position: a curve, its file, or the name of the model whose
-        curve `posrag attention` has saved. With it the model makes no round, and its tokenizer
-        counts only: the nodes keep the ranking they come in, no query is needed, `estimator`
-        plays no part, and ``curve``, the name of its model, stands in place of ``score`` and
+        The model's attention by position: a curve, its file, or the name of the model whose
+        curve `posrag attention` has saved. With it there is no round, and only the model's
+        tokenizer is used: the nodes keep the ranking they come in, no query is needed, `estimator`
+        is ignored, and ``posrag`` holds ``curve``, the name of its model, instead of ``score`` and
         ``estimator``.
 
     Raises
     ------
     ValueError
-        If an option is out of range, or the placement makes no use of the curve. When it runs: if
-        there is neither a query nor a curve, a node is empty, or the prompt is longer than the
-        model's context.
+        If an option is out of range, or the placement cannot use a curve. When it runs: if there
+        is neither a query nor a curve, a node is empty, or the prompt is longer than the model's
+        context.
     TypeError
         If an option is unknown.
     GenerationError
@@ -123,9 +123,9 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
             ]
         question = None if query is None else plain_text(query)
         order, details = self._method.place([text_of(node) for node in nodes], question)
-        return [moved(nodes[at], why) for at, why in zip(order, details, strict=True)]
+        return [with_slot(nodes[at], why) for at, why in zip(order, details, strict=True)]
 
 
 def text_of(node: NodeWithScore) -> str:
-    """Return what a language model is to read of a node."""
+    """Return the text of a node that a language model reads."""
     return node.node.get_content(MetadataMode.LLM)

@@ -1,4 +1,4 @@
-"""The options of a retriever's `CAUS`, as attributes of the retriever that can be set."""
+"""The options of a retriever's `CAUS` as settable attributes of the retriever."""
 
 from __future__ import annotations
 
@@ -19,14 +19,27 @@ from shared_core.wording import shortened
 T = TypeVar("T")
 
 
-def caus_of(options: CAUSArguments) -> CAUS:
-    """Return a `CAUS` with the options; TypeError if there is none of a name."""
+def caus_of(options: CAUSArguments, caus: CAUS | None = None) -> CAUS:
+    """Return `caus`, or a `CAUS` with the options if it is None.
+
+    Raises
+    ------
+    ValueError
+        If both are given, or an option is out of range.
+    TypeError
+        If an option is unknown.
+    """
     refuse_similarity_top_k(options)
-    return CAUS(**options)
+    if caus is None:
+        return CAUS(**options)
+    if options:
+        named = ", ".join(f"{name}=" for name in options)
+        raise ValueError(f"give caus= or {named}, not both: caus= holds every option, as CAUS(k=3)")
+    return caus
 
 
 def refuse_similarity_top_k(options: Mapping[str, object]) -> None:
-    """Raise TypeError if an option has the name that LlamaIndex's own retrievers have for `k`."""
+    """Raise TypeError for `similarity_top_k`, the name of `k` in LlamaIndex's retrievers."""
     if "similarity_top_k" in options:
         raise TypeError(
             f"similarity_top_k is called k here: give k={options['similarity_top_k']!r}"
@@ -34,7 +47,7 @@ def refuse_similarity_top_k(options: Mapping[str, object]) -> None:
 
 
 class Option(Generic[T]):
-    """The option of its name in ``caus``; to set it puts another `CAUS` there, which checks it."""
+    """An option of ``caus``; setting it puts a new `CAUS` there, which checks the value."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -55,12 +68,12 @@ class Option(Generic[T]):
 
 
 class CAUSOptions:
-    """What a retriever by a `CAUS` has in common; an option that is set counts from the next query.
+    """Base of retrievers with a `CAUS`; an option that is set counts from the next query.
 
     Attributes
     ----------
     caus
-        The options of the search and the placement. They may be shared, and never change: setting
+        The options of the search and the placement. They are immutable and may be shared: setting
         one of those below replaces them.
     k, alpha, fetch_k, fusion, placement, psi, evidence, expand, chunk_keys
         As in `shared_core.CAUS`.
@@ -68,7 +81,7 @@ class CAUSOptions:
     Raises
     ------
     ValueError
-        If what is set is out of range; the options then stay as they were.
+        If a value is out of range; the options then stay as they were.
     AttributeError
         If `similarity_top_k` is read or set: it is called `k` here.
     """
@@ -99,11 +112,11 @@ class CAUSOptions:
         self._caus = caus
 
     def _prepare(self, caus: CAUS) -> None:
-        """Get ready for options that are about to be set; nothing to do by default."""
+        """Prepare for options that are about to be set; a hook for subclasses."""
 
     @property
     def similarity_top_k(self) -> int:
-        """The name that LlamaIndex's own retrievers have for `k`."""
+        """The name of `k` in LlamaIndex's retrievers."""
         raise AttributeError(f"{type(self).__name__} has no similarity_top_k: it is called k here")
 
     @similarity_top_k.setter

@@ -30,12 +30,12 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
     """Fuse the nodes' scores with BM25, keep the best k, and place them if the gate opens.
 
     The scores that come in are the dense leg. A score that is None or NaN is missing and counts
-    as the lowest of the others; negative and tied scores are scores like any other, ties keep
-    the given order. If every score is missing the sparse leg alone decides; without a query, or
-    with a blank one, the dense leg alone. Infinite scores are refused.
+    as the lowest of the others; negative and tied scores are allowed, and ties keep the given
+    order. If every score is missing, the sparse leg alone decides; without a query, or with a
+    blank one, the dense leg alone. Infinite scores are refused.
 
     BM25 sees the text that LlamaIndex embeds. Its statistics are those of the nodes that come
-    in, or of a whole corpus with `from_nodes`.
+    in, or of a whole corpus with `from_nodes`. Every node comes back as an `ExplainedNode`.
 
     Attributes
     ----------
@@ -48,8 +48,8 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
     fusion
         ``"min_max"`` (CAUS eq. 2) or ``"rrf"``.
     higher_is_better
-        False where the incoming scores are distances, as those of FaissVectorStore with an L2
-        index: they are negated first.
+        False if the incoming scores are distances, as those of FaissVectorStore with an L2
+        index; they are then negated first.
     variant
         ``"lucene"`` or ``"okapi"``.
     tokenizer
@@ -63,7 +63,7 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
         If an option is unknown or out of range, or a corpus was made with another variant or
         tokeniser.
     ProfileNotFoundError
-        If `psi` names a profile that is not there.
+        If `psi` names a profile that does not exist.
 
     Examples
     --------
@@ -116,8 +116,8 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
         Raises
         ------
         ValueError
-            If two nodes share an id, one is no node, `nodes` is one node instead of several, or an
-            option is out of range.
+            If two nodes share an id, one is not a node, `nodes` is one node instead of several, or
+            an option is out of range.
         """
         return cls(
             k=k,

@@ -1,4 +1,4 @@
-"""What LlamaIndex contributes to ``posrag demo``: its query engine, and the order in its prompt."""
+"""LlamaIndex in ``posrag demo``: its query engine, and the order in its prompt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from llama_index.core.schema import TextNode
 
 from llamaindex_posrag.retrievers import CAUSRetriever
 from shared_core import Passage
-from shared_core.demo import DemoTask, Embed, ids_in_prompt, mark
+from shared_core.demo import DemoTask, EmbedTexts, ids_in_prompt, mark
 
 _ID = "id"
 _AMPLE_WINDOW = 1_000_000
@@ -23,9 +23,9 @@ _AMPLE_WINDOW = 1_000_000
 class FunctionEmbedding(BaseEmbedding):
     """A function from texts to vectors as an embedding model."""
 
-    _embed: Embed = PrivateAttr()
+    _embed: EmbedTexts = PrivateAttr()
 
-    def __init__(self, embed: Embed) -> None:
+    def __init__(self, embed: EmbedTexts) -> None:
         super().__init__(model_name="posrag-demo")
         self._embed = embed
 
@@ -44,7 +44,7 @@ class FunctionEmbedding(BaseEmbedding):
 
 
 def _node(passage: Passage) -> TextNode:
-    """Return a node whose text in the prompt stands under its mark, and is embedded without it."""
+    """Return a node whose text comes after its mark in the prompt, and is embedded without it."""
     return TextNode(
         id_=passage.id,
         text=passage.text,

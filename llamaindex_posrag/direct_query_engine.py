@@ -23,18 +23,18 @@ _ALL_OF_IT = PromptTemplate("{asked}")
 
 
 class DirectQueryEngine(BaseQueryEngine):
-    """Ask the model itself: the other choice beside retrieval.
+    """Ask the model alone: the alternative to retrieval.
 
     Parameters
     ----------
     llm
         The model.
     prompts
-        Of which ``direct`` and ``examples`` count: chain of thought by default.
+        Its ``direct`` and ``examples`` are used: chain of thought by default.
     streaming
         Whether the answer comes as a stream.
     callback_manager
-        Told of each query.
+        Notified of each query.
     """
 
     def __init__(

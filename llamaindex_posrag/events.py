@@ -1,4 +1,4 @@
-"""Start and end events around a postprocessor, on every path."""
+"""Start and end events around a postprocessor, on every path, and around a retrieval."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
 from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
+from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index_instrumentation import get_dispatcher
 
@@ -25,8 +26,8 @@ def reranking(
 ) -> Iterator[list[NodeWithScore]]:
     """Announce a postprocessing step to the dispatcher and the callback manager, and its end.
 
-    Yields an empty list for the resulting nodes; what it holds when the block ends, also by an
-    error, is what the end event reports.
+    Yields an empty list for the resulting nodes. The end event, also after an error, reports the
+    nodes that it holds when the block ends.
     """
     result: list[NodeWithScore] = []
     payload: dict[str, Any] = {
@@ -42,3 +43,18 @@ def reranking(
             event.on_end(payload={EventPayload.NODES: result})
     finally:
         dispatcher.event(ReRankEndEvent(nodes=result))
+
+
+@contextmanager
+def retrieving(manager: CallbackManager, query: QueryBundle) -> Iterator[list[NodeWithScore]]:
+    """Announce a retrieval to the callback manager, and its end to the dispatcher, too.
+
+    Yields an empty list for the nodes; the end events report those that it holds when the block
+    ends. After an error the dispatcher gets none, as in LlamaIndex's `BaseRetriever`.
+    """
+    nodes: list[NodeWithScore] = []
+    payload: dict[str, Any] = {EventPayload.QUERY_STR: query.query_str}
+    with manager.event(CBEventType.RETRIEVE, payload=payload) as event:
+        yield nodes
+        event.on_end(payload={EventPayload.NODES: nodes})
+    dispatcher.event(RetrievalEndEvent(str_or_query_bundle=query, nodes=nodes))

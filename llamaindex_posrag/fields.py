@@ -59,7 +59,8 @@ def _chunks(value: Any) -> ChunkSource | None:
     return source
 
 
-# Before pydantic, which takes True for 1 and "3" for 3; after it, numbers of NumPy are Python's.
+# Checked before pydantic, which takes True for 1 and "3" for 3; pydantic makes NumPy's numbers
+# Python's.
 KField: TypeAlias = Annotated[int, BeforeValidator(partial(check_count, name="k"))]
 AlphaField: TypeAlias = Annotated[Alpha, BeforeValidator(check_alpha)]
 PlacementField: TypeAlias = Annotated[

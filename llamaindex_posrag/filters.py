@@ -17,30 +17,30 @@ from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 Predicate: TypeAlias = Callable[[Mapping[str, Any]], bool]
 
 SOURCE = "llamaindex_ref_doc_id"
-"""Key of the source document in `filterable`; no key of the user's own, which stays as it is."""
+"""Key of the source document in `filterable`; it does not collide with a user's key."""
 
 _NAMES_OF_SOURCE = frozenset({"doc_id", "ref_doc_id", "document_id"})
-"""What LlamaIndex calls the source document in filters, whatever the metadata say."""
+"""LlamaIndex's names of the source document in filters, whatever the metadata say."""
 
 
 def filterable(node: BaseNode) -> dict[str, Any]:
     """Return what a filter sees of a node: its metadata, and the id of its source document.
 
-    A node without one has the id ``"None"`` there, as in LlamaIndex's own stores.
+    Without a source document the id is ``"None"``, as in LlamaIndex's stores.
     """
     return {**node.metadata, SOURCE: node.ref_doc_id or "None"}
 
 
 def where(filters: MetadataFilters | None) -> Mapping[str, Any] | Predicate | None:
-    """Return a filter for the core: wanted values where those say it all, else a `predicate`.
+    """Return a filter for the core: wanted values where these are enough, else a `predicate`.
 
-    The core looks wanted values up by column; a function it has to call for every passage.
-    Both hold for the metadata that `filterable` returns.
+    The core looks up wanted values by column, but has to call a function for every passage.
+    Both apply to the metadata that `filterable` returns.
 
     Raises
     ------
     ValueError
-        If it is something else than `MetadataFilters`.
+        If `filters` is neither `MetadataFilters` nor None.
     """
     if filters is not None and not isinstance(filters, MetadataFilters):
         raise ValueError(f"filters must be MetadataFilters, got {filters!r}")
@@ -66,10 +66,10 @@ def _is_equality(part: MetadataFilter | MetadataFilters) -> TypeGuard[MetadataFi
 
 
 def predicate(filters: MetadataFilters | None) -> Predicate | None:
-    """Return a function that tells whether what is `filterable` passes; None for no filter.
+    """Return a function that says whether `filterable` metadata pass; None for no filter.
 
-    Every operator means what it means in LlamaIndex's own in-memory store, whose matching is
-    used; filters may be nested, which that store refuses.
+    Operators are those of LlamaIndex's in-memory store, whose matching is used; filters may be
+    nested, which that store refuses.
 
     Raises
     ------

@@ -12,7 +12,7 @@ from llamaindex_posrag.events import reranking
 
 
 class FixedOptionsPostprocessor(BaseNodePostprocessor):
-    """A postprocessor that is set up by its fields, once, when it is made."""
+    """A postprocessor whose options are read from its fields once, at construction."""
 
     @classmethod
     def class_name(cls) -> str:
@@ -36,14 +36,14 @@ class FixedOptionsPostprocessor(BaseNodePostprocessor):
         return len(nodes)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy, with the options in `update` in place of its own.
+        """Return a copy, with the options in `update` replaced.
 
-        Pydantic's own sets them unchecked, and leaves what was derived from the earlier ones.
+        Pydantic's version sets them unchecked, and keeps attributes derived from the earlier ones.
 
         Raises
         ------
         ValueError, TypeError
-            As the constructor: if an option is out of range or unknown.
+            If an option is out of range or unknown, as in the constructor.
         """
         copied = super().model_copy(deep=deep)
         return type(self)(**{**dict(copied), **update}) if update else copied

@@ -1,4 +1,4 @@
-"""A dense leg that lives elsewhere: any LlamaIndex retriever, fused with BM25 over its nodes."""
+"""An external dense leg: any LlamaIndex retriever, fused with BM25 over its nodes."""
 
 from __future__ import annotations
 
@@ -36,34 +36,48 @@ from shared_core.types import Tokenizer
 dispatcher = get_dispatcher(__name__)
 
 
+class FusingArguments(CAUSArguments, total=False):
+    """Keyword arguments of `FusingRetriever.from_index` that have a default."""
+
+    filters: MetadataFilters | None
+    variant: Variant
+    tokenizer: Tokenizer | None
+    callback_manager: CallbackManager | None
+    object_map: dict[str, Any] | None
+    verbose: bool
+
+
 class FusingRetriever(CAUSOptions, ObjectRetriever):
-    """Fuse what a dense retriever finds with what BM25 finds, cut to k, and place.
+    """Fuse the nodes that a dense retriever finds with those of BM25, cut to k, and place.
 
     A retriever cannot be asked for the score of a given node, so a node that only BM25 found
-    counts with the lowest score of the dense leg (``missing="floor"``); a `CAUSRetriever` over
-    its own index scores it exactly. Nodes are added and deleted where the dense leg keeps them;
-    what BM25 searches is fixed. Neighbours for ``caus.expand`` are those among what BM25 searches.
-    An `IndexNode` leads to its object after the fusion, as in `CAUSRetriever`.
+    gets the lowest score of the dense leg (``missing="floor"``); a `CAUSRetriever` over its own
+    index scores it exactly. Nodes are added and deleted where the dense leg keeps them; the nodes
+    that BM25 searches are fixed, and neighbours for ``caus.expand`` are among them. An `IndexNode`
+    leads to its object after the fusion, as in `CAUSRetriever`. Every node comes back as an
+    `ExplainedNode`.
 
     Parameters
     ----------
     dense
         Retriever of the dense leg; it decides how many candidates it returns.
     nodes
-        What BM25 searches; ids are unique and those of the dense leg.
+        The nodes that BM25 searches; ids are unique and those of the dense leg.
     higher_is_better
-        False where the scores of `dense` are distances, as those of FaissVectorStore with L2.
+        False if the scores of `dense` are distances, as those of FaissVectorStore with L2.
     caus
         Options of the search and the placement, see `shared_core.CAUS`; ``fetch_k`` is the depth
         of the BM25 leg, and of the dense one under `from_index`.
     filters
-        Metadata a node must have for BM25 to find it; give `dense` the same.
+        Metadata that a node must have for BM25 to find it; give `dense` the same filters.
     variant, tokenizer
         As in `shared_core.BM25Index`.
     callback_manager
         By default that of `dense`.
     object_map, verbose
         As in LlamaIndex's `BaseRetriever`.
+    **options
+        Options of `caus`, in place of it.
 
     Attributes
     ----------
@@ -75,8 +89,9 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
     Raises
     ------
     ValueError
-        If `nodes` is empty or one node instead of several, one is no node, or two share an id;
-        or if `higher_is_better` is no bool or `caus` something else.
+        If `nodes` is empty or one node instead of several, one is not a node, or two share an id;
+        or if `higher_is_better` is not a bool, `caus` is not a `CAUS`, an option is out of range,
+        or both `caus` and options are given.
     """
 
     def __init__(
@@ -92,6 +107,7 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
         callback_manager: CallbackManager | None = None,
         object_map: dict[str, Any] | None = None,
         verbose: bool = False,
+        **options: Unpack[CAUSArguments],
     ) -> None:
         nodes = check_each(nodes, "nodes", BaseNode)
         if not nodes:
@@ -108,8 +124,8 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
         if passes is not None:
             self._allowed = np.array([passes(filterable(node)) for node in nodes])
         self._neighbours: PassageNeighbours | None = None
-        self.caus = CAUS() if caus is None else caus
-        # Under another manager than this one that of the dense leg would keep every event.
+        self.caus = caus_of(options, caus)
+        # With another manager here, that of the dense leg would keep every event.
         manager = callback_manager or getattr(dense, "callback_manager", None)
         super().__init__(manager, object_map, verbose=verbose)
 
@@ -128,30 +144,30 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
         verbose: bool = False,
         **options: Unpack[CAUSArguments],
     ) -> FusingRetriever:
-        """Build one whose dense leg is a vector index of LlamaIndex.
+        """Build a retriever whose dense leg is a vector index of LlamaIndex.
 
         Parameters
         ----------
         index
-            Any vector index; its own embedding model embeds the query.
+            Any vector index; its embedding model embeds the query.
         nodes
-            What BM25 searches; by default the nodes of the index, as its docstore has them now.
-            With another store than LlamaIndex's own, those that ``delete_nodes`` deleted are
-            among them, unless by ``delete_from_docstore=True``.
+            The nodes that BM25 searches; by default those of the index, as its docstore has them
+            now. Unless the store is LlamaIndex's, these include nodes that ``delete_nodes``
+            deleted without ``delete_from_docstore=True``.
         higher_is_better
-            False where the store returns distances, as FaissVectorStore with an L2 index does.
+            False if the store returns distances, as FaissVectorStore with an L2 index does.
         filters, variant, tokenizer, callback_manager, verbose
-            As in the constructor; both legs get the filters.
+            As in the constructor; the filters apply to both legs.
         object_map
-            What index nodes lead to; by default as the index knows it.
+            Objects of index nodes; by default those of the index.
         **options
             As in `shared_core.CAUS`; both legs are searched to the depth `fetch_k`.
 
         Raises
         ------
         ValueError
-            If there are no nodes for BM25: an index over a vector store that keeps the text
-            itself leaves them out of its docstore. Or if an option is out of range.
+            If an option is out of range, or there are no nodes for BM25: an index over a vector
+            store that keeps the text itself leaves them out of its docstore.
         """
         caus = caus_of(options)
         dense = cast(VectorIndexRetriever, index.as_retriever(filters=filters))
@@ -183,6 +199,11 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
             If `queries` is one query instead of several.
         """
         return [self.retrieve(bundle) for bundle in as_bundles(queries)]
+
+    @dispatcher.span
+    async def aretrieve_batch(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
+        """Async version of `retrieve_batch`, one query after another as well."""
+        return [await self.aretrieve(bundle) for bundle in as_bundles(queries)]
 
     def _prepare(self, caus: CAUS) -> None:
         if caus.expand is not None:
@@ -222,7 +243,7 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
 
 
 def _carried(node: BaseNode) -> Passage:
-    """Return a passage for a node that is placed without neighbours: nothing of it is read."""
+    """Return a passage that only carries its node, all that is read without neighbours."""
     return Passage(node.node_id, "", source=node)
 
 

@@ -1,4 +1,4 @@
-"""Between LlamaIndex's nodes and the gate: what was searched, what was found, what it means."""
+"""Between LlamaIndex's nodes and the gate: the query searched, the nodes found, the decision."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class RetrievalDecisionEvent(BaseEvent):
 
 
 class Gated(NamedTuple):
-    """What the gate let through.
+    """A decision, and the nodes that the gate let through.
 
     Attributes
     ----------
     decision
         The decision.
     nodes
-        What was retrieved, each with the decision under ``posrag["retrieval"]``; none where the
+        The retrieved nodes, each with the decision under ``posrag["retrieval"]``; empty if the
         question is to be answered without context.
     """
 
@@ -62,13 +62,13 @@ class Gated(NamedTuple):
 
 
 class NodeGate(NamedTuple):
-    """The gate, and the model that tells the cosines of nodes where the nodes do not."""
+    """The gate, and the model that computes the cosines of nodes that come without."""
 
     gate: ContextGate
     embed_model: BaseEmbedding | None
 
-    def prepared(self, query: QueryBundle) -> QueryBundle:
-        """Return what is to be searched, a copy; an embedding of another text is left behind.
+    def prepare(self, query: QueryBundle) -> QueryBundle:
+        """Return the query to be searched, a copy; an embedding of another text is dropped.
 
         Raises
         ------
@@ -85,45 +85,45 @@ class NodeGate(NamedTuple):
             embedding=query.embedding,
         )
 
-    def decided(
+    def decide(
         self, query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithScore]
     ) -> RetrievalDecision:
-        """Decide by the nodes that were found, and tell the dispatcher.
+        """Decide by the nodes that were found, and notify the dispatcher.
 
-        What nodes tell of their cosines counts where all tell those of what was searched. Else,
-        as under a retriever that rewrites the query, the text of the query and the nodes are
-        embedded; vectors that they carry play no part then, for they may be of another model.
+        The cosines in the nodes are used if every node has one, of the query that was searched.
+        Otherwise, as under a retriever that rewrites the query, the texts of the query and the
+        nodes are embedded; vectors that they carry are ignored, for they may be of another model.
 
         Raises
         ------
         ValueError
-            If a similarity is not a finite number, or nodes tell no cosine and no model does.
+            If a similarity is not a finite number, or cosines are missing and there is no model.
         """
         details, texts = _read(nodes)
-        text, told_of = searched.query_str, embedded_query(searched)
-        found = found_cosines(told_of, details, texts, lambda: self._embedded(text, texts))
-        return self._announced(query, found)
+        text, embedded = searched.query_str, embedded_query(searched)
+        found = found_cosines(embedded, details, texts, lambda: self._vectors(text, texts))
+        return self._announce(query, found)
 
-    async def adecided(
+    async def adecide(
         self, query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithScore]
     ) -> RetrievalDecision:
-        """Do what `decided` does, without holding up the event loop."""
+        """Async version of `decide`."""
         details, texts = _read(nodes)
-        text, told_of = searched.query_str, embedded_query(searched)
-        found = await afound_cosines(told_of, details, texts, lambda: self._aembedded(text, texts))
-        return self._announced(query, found)
+        text, embedded = searched.query_str, embedded_query(searched)
+        found = await afound_cosines(embedded, details, texts, lambda: self._avectors(text, texts))
+        return self._announce(query, found)
 
-    def _announced(self, query: QueryBundle, found: FoundCosines) -> RetrievalDecision:
+    def _announce(self, query: QueryBundle, found: FoundCosines) -> RetrievalDecision:
         decision = self.gate.decide(query.query_str, *found)
         asked = unwrapped(query.query_str)
         dispatcher.event(RetrievalDecisionEvent(query=asked, decision=decision.explain()))
         return decision
 
-    def _embedded(self, query: str, texts: list[str]) -> Embedded:
+    def _vectors(self, query: str, texts: list[str]) -> Embedded:
         model = self._model
         return model.get_query_embedding(query), model.get_text_embedding_batch(texts)
 
-    async def _aembedded(self, query: str, texts: list[str]) -> Embedded:
+    async def _avectors(self, query: str, texts: list[str]) -> Embedded:
         model = self._model
         query_vector = await model.aget_query_embedding(query)
         return query_vector, await model.aget_text_embedding_batch(texts)
@@ -132,7 +132,7 @@ class NodeGate(NamedTuple):
     def _model(self) -> BaseEmbedding:
         if self.embed_model is None:
             raise ValueError(
-                "the retriever tells no cosines of the query: give embed_model=, the model that "
+                "the retriever returns no cosines of the query: give embed_model=, the model that "
                 "the gate was fitted with"
             )
         return self.embed_model
@@ -144,7 +144,7 @@ def _read(nodes: Sequence[NodeWithScore]) -> tuple[list[dict[str, Any]], list[st
 
 
 def let_through(decision: RetrievalDecision, nodes: Sequence[NodeWithScore]) -> Gated:
-    """Return what the gate lets through: nothing, or the nodes with the decision in each."""
+    """Return the nodes with the decision in each, or none if it is not to retrieve."""
     if not decision.retrieve:
         return Gated(decision, [])
     return Gated(
@@ -160,21 +160,21 @@ def let_through(decision: RetrievalDecision, nodes: Sequence[NodeWithScore]) -> 
     )
 
 
-def fitted(
+def fit_for(
     retriever: BaseRetriever,
     nodes: Iterable[BaseNode] | None,
     embed_model: BaseEmbedding | None,
     **fit: Unpack[FitArguments],
 ) -> NodeGate:
-    """Fit a gate on what a retriever searches.
+    """Fit a gate on the nodes that a retriever searches.
 
     Parameters
     ----------
     retriever
         The retriever.
     nodes
-        What it searches; by default what is in the index of a `CAUSRetriever`, whose vectors are
-        then taken as they are, or the nodes of a `FusingRetriever`.
+        The nodes it searches; by default those in the index of a `CAUSRetriever`, whose vectors
+        are then used as they are, or those of a `FusingRetriever`.
     embed_model
         The model behind it; by default that of a `CAUSRetriever`.
     **fit
@@ -183,7 +183,7 @@ def fitted(
     Raises
     ------
     ValueError
-        If `nodes` or `embed_model` are missing, one is no node, `nodes` is one node instead of
+        If `nodes` or `embed_model` are missing, one is not a node, `nodes` is one node instead of
         several, or the gate cannot be fitted on them.
     EmbeddingMismatchError
         If `embed_model` is not the model of the index.
@@ -193,7 +193,7 @@ def fitted(
         nodes = retriever.nodes
     model = own.embed_model if embed_model is None and own is not None else embed_model
     if model is None:
-        raise ValueError(f"{type(retriever).__name__} brings no model: give embed_model=")
+        raise ValueError(f"{type(retriever).__name__} has no embedding model: give embed_model=")
     if nodes is not None:
         nodes = check_each(nodes, "nodes", BaseNode)
         ids, texts = [node.node_id for node in nodes], [embedded_text(node) for node in nodes]
@@ -202,14 +202,14 @@ def fitted(
         verify = None if embed_model is None else embed_model.get_text_embedding
         gate = fit_index(own.index, _embed(model), verify=verify, **fit)
     else:
-        raise ValueError(f"{type(retriever).__name__} does not tell its nodes: give nodes=")
+        raise ValueError(f"{type(retriever).__name__} does not expose its nodes: give nodes=")
     return NodeGate(gate, model)
 
 
 def load_gate(
     path: str | Path, embed_model: BaseEmbedding, *, transform: Transform | None = None
 ) -> ContextGate:
-    """Read what `ContextGate.save` wrote, and check the model; see `ContextGate.load`."""
+    """Read a gate that `ContextGate.save` wrote, and check the model; see `ContextGate.load`."""
     return ContextGate.load(path, embed=_embed(embed_model), transform=transform)
 
 

@@ -14,13 +14,13 @@ from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.schema import BaseNode, QueryBundle
 from llama_index.core.tools.types import ToolMetadata
 
-from llamaindex_posrag.gate_decision import NodeGate, fitted
+from llamaindex_posrag.gate_decision import NodeGate, fit_for
 from shared_core.gating import ContextGate, RetrievalDecision
 from shared_core.gating.fitting import FitArguments
 
 
 class GatedSelection(SelectorResult):
-    """One choice, and the decision that led to it; its sentence is the selection's reason.
+    """One choice, and the decision that led to it; the selection's reason is the decision's.
 
     Attributes
     ----------
@@ -34,27 +34,26 @@ class GatedSelection(SelectorResult):
 class ContextAwarenessSelector(BaseSelector):
     """Choose between an engine with context and one without, under a RouterQueryEngine (CAG).
 
-    Under a RouterRetriever the choices are retrievers: of this corpus, and of what else there
-    is. The router puts the selection, and the decision with it, into
-    ``response.metadata["selector_result"]``. A router's engine searches once more for its
-    context; a `GatedQueryEngine` searches once.
+    Under a RouterRetriever the choices are retrievers: of this corpus, and of anything else. The
+    router puts the selection, with the decision, into ``response.metadata["selector_result"]``.
+    The engine that a router chooses searches again; a `GatedQueryEngine` searches once.
 
     Parameters
     ----------
     retriever
-        Searches what the gate was fitted on.
+        Searches the nodes that the gate was fitted on.
     gate
         The fitted gate; `from_retriever` fits one.
     embed_model
         The model that the gate was fitted with; needed as in `GatedQueryEngine`.
     context, direct
-        Positions of the choice with context, and of the one without; choices beside these two
-        are never taken.
+        Positions of the choice with context, and of the one without; other choices are never
+        taken.
 
     Raises
     ------
     ValueError
-        If the positions are equal or negative. When it selects: if there are fewer choices, the
+        If the positions are equal or negative. When it selects: if there are too few choices, the
         query is blank, or a similarity is not a finite number.
     """
 
@@ -86,7 +85,7 @@ class ContextAwarenessSelector(BaseSelector):
         direct: int = 1,
         **fit: Unpack[FitArguments],
     ) -> Self:
-        """Fit a gate on what a retriever searches, and select by it.
+        """Fit a gate on the nodes that a retriever searches, and select by it.
 
         Parameters
         ----------
@@ -95,7 +94,7 @@ class ContextAwarenessSelector(BaseSelector):
         context, direct
             As in the constructor.
         """
-        gate, model = fitted(retriever, nodes, embed_model, **fit)
+        gate, model = fit_for(retriever, nodes, embed_model, **fit)
         return cls(retriever, gate, embed_model=model, context=context, direct=direct)
 
     @property
@@ -105,15 +104,15 @@ class ContextAwarenessSelector(BaseSelector):
 
     def _select(self, choices: Sequence[ToolMetadata], query: QueryBundle) -> SelectorResult:
         self._check(choices)
-        searched = self._gate.prepared(query)
+        searched = self._gate.prepare(query)
         nodes = self._retriever.retrieve(searched)
-        return self._selection(self._gate.decided(query, searched, nodes))
+        return self._selection(self._gate.decide(query, searched, nodes))
 
     async def _aselect(self, choices: Sequence[ToolMetadata], query: QueryBundle) -> SelectorResult:
         self._check(choices)
-        searched = await asyncio.to_thread(self._gate.prepared, query)
+        searched = await asyncio.to_thread(self._gate.prepare, query)
         nodes = await self._retriever.aretrieve(searched)
-        return self._selection(await self._gate.adecided(query, searched, nodes))
+        return self._selection(await self._gate.adecide(query, searched, nodes))
 
     def _check(self, choices: Sequence[ToolMetadata]) -> None:
         if max(self._context, self._direct) >= len(choices):

@@ -8,7 +8,7 @@ from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, st
 
 from llamaindex_posrag.embedding import as_bundle
 from llamaindex_posrag.gate_decision import Gated
-from llamaindex_posrag.gating import GatedQueryEngine, told_why
+from llamaindex_posrag.gating import GatedQueryEngine, add_decision
 
 
 class WithContext(Event):
@@ -19,25 +19,25 @@ class WithContext(Event):
 
 
 class WithoutContext(Event):
-    """The query is to be answered from what the model knows."""
+    """The query is to be answered from the model's knowledge."""
 
     query: QueryBundle
     found: Gated
 
 
 class GatedWorkflow(Workflow):
-    """Decide, then answer with context or without, each in a step of its own.
+    """Decide, then answer with context or without, each in a separate step.
 
     ``await GatedWorkflow(engine).run(query="...")`` returns the response of
-    ``engine.aquery``. Each step may be overridden. In a workflow of one's own the step is
-    ``found = await engine.adecide(query)``, of which `Gated.decision` says where to go on.
+    ``engine.aquery``. Each step may be overridden. In a custom workflow the step is
+    ``found = await engine.adecide(query)``, and `Gated.decision` says how to continue.
 
     Parameters
     ----------
     engine
         Decides and answers.
     timeout
-        Seconds that a run may take; None for any time.
+        Seconds that a run may take; None for no limit.
     """
 
     def __init__(self, engine: GatedQueryEngine, *, timeout: float | None = 120.0) -> None:
@@ -64,4 +64,4 @@ class GatedWorkflow(Workflow):
 
     async def _answer(self, ev: WithContext | WithoutContext) -> RESPONSE_TYPE:
         response = await self.engine.asynthesize(ev.query, ev.found.nodes)
-        return told_why(response, ev.found.decision)
+        return add_decision(response, ev.found.decision)

@@ -17,36 +17,36 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 
 from llamaindex_posrag.direct_query_engine import DirectQueryEngine
-from llamaindex_posrag.gate_decision import Gated, NodeGate, fitted, let_through
+from llamaindex_posrag.gate_decision import Gated, NodeGate, fit_for, let_through
 from shared_core.gating import ContextGate, GatedPrompts, RetrievalDecision, unwrapped
 from shared_core.gating.fitting import FitArguments
 
 
 class GatedQueryEngine(BaseQueryEngine):
-    """Answer with context, or without where the corpus has nothing to say of the query (CAG).
+    """Answer with context, or without if the query lies outside the corpus (CAG).
 
-    One search serves both the decision and the context. Where nothing is retrieved, for whatever
-    reason, the model is asked directly: the answer is never "Empty Response" for want of nodes.
+    One search serves both the decision and the context. If nothing is retrieved, for whatever
+    reason, the model is asked directly: the answer is never "Empty Response" for lack of nodes.
     The decision and its reason are in ``response.metadata["retrieval"]``, in the ``posrag`` of
     every source node, and in a `RetrievalDecisionEvent`.
 
     Parameters
     ----------
     query_engine
-        Has ``retrieve`` and ``synthesize``, as RetrieverQueryEngine and `TwoRoundQueryEngine`
-        have; its own prompts are those with context.
+        An engine with ``retrieve`` and ``synthesize``, as RetrieverQueryEngine and
+        `TwoRoundQueryEngine`; its prompts are those with context.
     llm
         Answers without context.
     gate
-        The fitted gate; `from_retriever` fits one, `load_gate` reads one that its `save` wrote.
+        The fitted gate; `from_retriever` fits one, `load_gate` reads one from a file.
     embed_model
-        The model that the gate was fitted with; needed where not every node tells its cosine to
-        the query, as those of a `CAUSRetriever` do unless a retriever around it rewrites the
-        query. The nearest node then has to be among what is found.
+        The model that the gate was fitted with; needed unless every node carries its cosine to
+        the query, as those of a `CAUSRetriever` do if no retriever around it rewrites the query.
+        The nearest node then has to be among those found.
     prompts, streaming
         Of the answer without context, as in `DirectQueryEngine`.
     callback_manager
-        Told of each query.
+        Notified of each query.
 
     Raises
     ------
@@ -85,7 +85,7 @@ class GatedQueryEngine(BaseQueryEngine):
         callback_manager: CallbackManager | None = None,
         **fit: Unpack[FitArguments],
     ) -> Self:
-        """Fit a gate on what a retriever searches, and answer from what it finds.
+        """Fit a gate on the nodes that a retriever searches, and answer from those it finds.
 
         Parameters
         ----------
@@ -94,8 +94,8 @@ class GatedQueryEngine(BaseQueryEngine):
         llm
             Answers, with context and without.
         nodes
-            What the retriever searches; by default what is in the index of a `CAUSRetriever`,
-            whose vectors are then taken as they are, or the nodes of a `FusingRetriever`.
+            The nodes it searches; by default those in the index of a `CAUSRetriever`, whose
+            vectors are then used as they are, or those of a `FusingRetriever`.
         embed_model
             The model behind it; by default that of a `CAUSRetriever`.
         prompts, callback_manager
@@ -109,12 +109,12 @@ class GatedQueryEngine(BaseQueryEngine):
         Raises
         ------
         ValueError
-            If `nodes` or `embed_model` are missing, one is no node, `nodes` is one node instead
-            of several, or the gate cannot be fitted on them.
+            If `nodes` or `embed_model` are missing, one is not a node, `nodes` is one node
+            instead of several, or the gate cannot be fitted on them.
         EmbeddingMismatchError
             If `embed_model` is not the model of the index.
         """
-        gate, model = fitted(retriever, nodes, embed_model, **fit)
+        gate, model = fit_for(retriever, nodes, embed_model, **fit)
         return cls(
             RetrieverQueryEngine.from_args(
                 retriever, llm=llm, streaming=streaming, callback_manager=callback_manager
@@ -133,27 +133,27 @@ class GatedQueryEngine(BaseQueryEngine):
         return self._gate.gate
 
     def decide(self, query_bundle: QueryBundle) -> Gated:
-        """Search, and decide by what is found: the first half of a query."""
-        searched = self._gate.prepared(query_bundle)
+        """Search, and decide by the nodes found: the first half of a query."""
+        searched = self._gate.prepare(query_bundle)
         nodes = self._engine.retrieve(searched)
-        return let_through(self._gate.decided(query_bundle, searched, nodes), nodes)
+        return let_through(self._gate.decide(query_bundle, searched, nodes), nodes)
 
     async def adecide(self, query_bundle: QueryBundle) -> Gated:
-        """Do what `decide` does; a transform, or an engine without ``aretrieve``, in a thread."""
-        searched = await asyncio.to_thread(self._gate.prepared, query_bundle)
+        """Async version of `decide`; a transform, and a sync ``retrieve``, in a thread."""
+        searched = await asyncio.to_thread(self._gate.prepare, query_bundle)
         aretrieve: Any = getattr(self._engine, "aretrieve", None)
         if aretrieve is None:
             nodes = await asyncio.to_thread(self._engine.retrieve, searched)
         else:
             nodes = await aretrieve(searched)
-        return let_through(await self._gate.adecided(query_bundle, searched, nodes), nodes)
+        return let_through(await self._gate.adecide(query_bundle, searched, nodes), nodes)
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """Return what the gate lets through; nothing for a query without context."""
+        """Return the nodes that the gate lets through; none for a query without context."""
         return self.decide(query_bundle).nodes
 
     async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """Do what `retrieve` does."""
+        """Async version of `retrieve`."""
         return (await self.adecide(query_bundle)).nodes
 
     def synthesize(
@@ -164,7 +164,7 @@ class GatedQueryEngine(BaseQueryEngine):
     ) -> RESPONSE_TYPE:
         """Answer from given nodes, or directly if there are none.
 
-        The additional ones are passed on, and play no part in the choice.
+        The additional ones are passed on, and do not affect the choice.
         """
         asked = _asked(query_bundle)
         if nodes:
@@ -179,7 +179,7 @@ class GatedQueryEngine(BaseQueryEngine):
         nodes: list[NodeWithScore],
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
-        """Do what `synthesize` does."""
+        """Async version of `synthesize`."""
         asked = _asked(query_bundle)
         if nodes:
             return await self._engine.asynthesize(asked, nodes, additional_source_nodes)
@@ -191,7 +191,7 @@ class GatedQueryEngine(BaseQueryEngine):
         payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
         with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
             found = self.decide(query_bundle)
-            response = told_why(self.synthesize(query_bundle, found.nodes), found.decision)
+            response = add_decision(self.synthesize(query_bundle, found.nodes), found.decision)
             event.on_end(payload={EventPayload.RESPONSE: response})
         return response
 
@@ -200,7 +200,7 @@ class GatedQueryEngine(BaseQueryEngine):
         with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
             found = await self.adecide(query_bundle)
             answer = await self.asynthesize(query_bundle, found.nodes)
-            response = told_why(answer, found.decision)
+            response = add_decision(answer, found.decision)
             event.on_end(payload={EventPayload.RESPONSE: response})
         return response
 
@@ -208,8 +208,8 @@ class GatedQueryEngine(BaseQueryEngine):
         return {"query_engine": self._engine}
 
 
-def told_why(response: RESPONSE_TYPE, decision: RetrievalDecision) -> RESPONSE_TYPE:
-    """Put a decision into the metadata of a response of one's own."""
+def add_decision(response: RESPONSE_TYPE, decision: RetrievalDecision) -> RESPONSE_TYPE:
+    """Put a decision into the metadata of a response, and return the response."""
     response.metadata = {**(response.metadata or {}), "retrieval": decision.explain()}
     return response
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, LLMMetadata, MessageRole
 from llama_index.core.llms import LLM
 
 from shared_core.checking import check_count
+from shared_core.generation.checking import check_ended
 from shared_core.generation.identity import identity_of, source_of, without_addresses
 
 
@@ -15,13 +17,13 @@ class LlamaIndexModel:
     """A language model of LlamaIndex that answers prompts.
 
     A chat model is sent each prompt as one user message, any other completes it. It takes one
-    prompt a call, and whoever asks runs up to `concurrency` calls at once. The errors of the model
-    come out as they are, for whoever asks to try again.
+    prompt a call, and the caller runs up to `concurrency` calls at once. Errors of the model are
+    passed on unchanged, so that the caller can retry.
 
     Parameters
     ----------
     llm
-        The model. Of a chat answer the text counts; reasoning and tool calls are left out.
+        The model. Of a chat answer only the text counts, not the reasoning or the tool calls.
     name
         Name of the model; by default the one in its metadata, or else its class.
     concurrency
@@ -32,15 +34,15 @@ class LlamaIndexModel:
     TypeError
         If `llm` is not a language model of LlamaIndex.
     ValueError
-        If `concurrency` is no integer >= 1.
+        If `concurrency` is not an integer >= 1.
     """
 
     batch_size = 1
 
     identity: str
-    """Name, and a hash of how the model is set up, of its functions, and of its class where that is
-    no part of LlamaIndex, each with its module: another setting or function is another model, and
-    asked anew. Changes in imported helper modules or a server's weights are not detected. See
+    """Name, and a hash of the model's settings, of its functions, and of its class if that is not
+    LlamaIndex's, each with its module: with another setting or function it is another model and is
+    asked again. Changes in imported helper modules or a server's weights are not detected. See
     `shared_core.generation.identity.source_of`."""
 
     def __init__(self, llm: LLM, *, name: str | None = None, concurrency: int = 4) -> None:
@@ -53,14 +55,34 @@ class LlamaIndexModel:
         self.identity = identity_of(self.name, without_addresses(repr(llm)), *code)
 
     def generate(self, prompts: Sequence[str]) -> list[str]:
-        """Return one answer a prompt, in order."""
+        """Return one answer a prompt, in order.
+
+        Raises
+        ------
+        GenerationError
+            If the raw response says that a filter withheld the answer, or that the tokens ran out
+            before there was a text.
+        """
         return [self._answer(prompt) for prompt in prompts]
 
     def _answer(self, prompt: str) -> str:
         if not self.llm.metadata.is_chat_model:
-            return self.llm.complete(prompt).text
-        message = ChatMessage(role=MessageRole.USER, content=prompt)
-        return self.llm.chat([message]).message.content or ""
+            completed = self.llm.complete(prompt)
+            return check_ended(self.name, completed.text, _reason(completed.raw))
+        answered = self.llm.chat([ChatMessage(role=MessageRole.USER, content=prompt)])
+        return check_ended(self.name, answered.message.content or "", _reason(answered.raw))
+
+
+def _reason(raw: Any) -> object:
+    """Return why an answer ended, where its raw response or the first choice in that says so."""
+    choices = _field(raw, "choices")
+    if isinstance(choices, Sequence) and choices:
+        return _field(choices[0], "finish_reason")
+    return _field(raw, "stop_reason")
+
+
+def _field(raw: Any, name: str) -> Any:
+    return raw.get(name) if isinstance(raw, Mapping) else getattr(raw, name, None)
 
 
 def _name_of(llm: LLM) -> str:
@@ -70,7 +92,7 @@ def _name_of(llm: LLM) -> str:
 
 
 def _code_of(llm: LLM) -> list[Callable[..., object]]:
-    """Return the functions and the class of a model that are no part of LlamaIndex."""
+    """Return the functions and the class of a model that are not part of LlamaIndex."""
     parts = (part for part in (type(llm), *vars(llm).values()) if callable(part))
     return [part for part in parts if not _is_theirs(part)]
 

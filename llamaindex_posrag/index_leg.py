@@ -1,4 +1,4 @@
-"""What a vector index of LlamaIndex gives to both legs: its retriever, and the nodes it holds."""
+"""A vector index of LlamaIndex as the dense leg: its retriever, and the nodes it holds."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from llama_index.core.vector_stores import SimpleVectorStore
 class IndexLeg(BaseRetriever):
     """Wraps a retriever and returns index nodes without following them to their objects.
 
-    LlamaIndex's retrievers go on from an `IndexNode` to the object it leads to. A fused one does
-    so once, after the fusion: or the node, from BM25, and its object, from the dense leg, would
-    be two candidates.
+    LlamaIndex's retrievers follow an `IndexNode` to the object it leads to. A fusing retriever
+    does so once, after the fusion: otherwise the node, from BM25, and its object, from the dense
+    leg, would be two candidates.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class IndexLeg(BaseRetriever):
         super().__init__(retriever.callback_manager)
 
     def search_to(self, depth: int) -> None:
-        """Return so many nodes from the next query on."""
+        """Return `depth` nodes from the next query on."""
         self._retriever.similarity_top_k = depth
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -48,7 +48,7 @@ class IndexLeg(BaseRetriever):
 
 
 def held_nodes(index: VectorStoreIndex) -> list[BaseNode]:
-    """Return the nodes of an index; none if its vector store keeps their text itself.
+    """Return the nodes of an index; an empty list if its vector store keeps the text itself.
 
     Its docstore may hold others: of deleted documents, of other indices, parents of its nodes.
     """

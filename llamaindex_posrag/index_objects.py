@@ -1,4 +1,4 @@
-"""What index nodes lead to, and with which score and explanation."""
+"""The objects that index nodes lead to, and their scores and explanations."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from llamaindex_posrag.nodes import ExplainedNode, explanation, isolated
 
 
 class ObjectRetriever(BaseRetriever):
-    """A retriever that goes on from an `IndexNode` to its object, as found.
+    """A retriever that follows an `IndexNode` to its object.
 
-    LlamaIndex's own takes a score of 0.0, the worst of a min-max fusion, for none and puts 1.0
-    in its place, and hands out an object that is a node, with a score or without, itself: here
-    it comes as a copy, explained as the index node is.
+    `BaseRetriever` takes a score of 0.0, the worst of a min-max fusion, for a missing one and
+    replaces it by 1.0, and returns an object that is a node, with a score or without, itself.
+    Here the score stays, and the node is copied, with the explanation of the index node.
     """
 
     def _handle_recursive_retrieval(
@@ -47,7 +47,7 @@ class ObjectRetriever(BaseRetriever):
         return _once(found)
 
     def _object_of(self, hit: NodeWithScore) -> Any:
-        """Return what the node of a hit leads to, and say so if `verbose`; None if to nothing."""
+        """Return the object of a hit's node, and print its class if `verbose`; None without one."""
         node = hit.node
         if not isinstance(node, IndexNode):
             return None
@@ -65,9 +65,9 @@ def _score(hit: NodeWithScore) -> float:
 def _as_found(
     behind: Iterable[NodeWithScore], led_to: object, hit: NodeWithScore
 ) -> list[NodeWithScore]:
-    """Return what is behind an index node; a node itself as a copy that is explained as that is.
+    """Return the hits behind an index node; if it leads to a node, as a copy with its explanation.
 
-    A node has the score of the index node; a `NodeWithScore` keeps its own, even if that is None.
+    A node has the score of the index node; a `NodeWithScore` keeps its score, even if it is None.
     """
     return [
         ExplainedNode(node=isolated(each.node), score=each.score, posrag=explanation(hit))

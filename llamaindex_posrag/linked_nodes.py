@@ -1,4 +1,4 @@
-"""Neighbours by the PREVIOUS and NEXT relationships of nodes, through a document store."""
+"""Neighbours by the PREVIOUS and NEXT relationships of nodes in a document store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from llama_index.core.schema import BaseNode
 from llama_index.core.storage.docstore.types import BaseDocumentStore
 
-from llamaindex_posrag.node_chunks import NodeChunks, links_of, parent_of
+from llamaindex_posrag.node_chunks import NodeChunks, links_of
 from llamaindex_posrag.nodes import to_passage
 from shared_core.expansion import Chunk, End, Neighbourhood
 
@@ -18,11 +18,11 @@ from shared_core.expansion import Chunk, End, Neighbourhood
 class LinkedNodes:
     """A `shared_core.expansion.ChunkSource` over a document store.
 
-    The store is asked once for the seeds and once for each step of the window, for all seeds
-    together. Whatever it does not have is a missing neighbour; so is what a node does not name,
-    unless the document is known to end there: many pipelines write PREVIOUS alone, and a document
-    store cannot be asked which node names another. Numbers and offsets are not read: nobody knows
-    what stands between two nodes that happen to be fetched.
+    The store is queried once for the seeds and once for each step of the window, for all seeds
+    together. A node that it does not have is a missing neighbour. So is one that a node does not
+    name, unless the document is known to end there: many pipelines write PREVIOUS alone, and a
+    document store cannot find the nodes that name another. Numbers and offsets place no node:
+    there may be others between two nodes that were fetched.
 
     Attributes
     ----------
@@ -38,17 +38,23 @@ class LinkedNodes:
     def around(self, seeds: Sequence[Chunk], window: int) -> list[Neighbourhood]:
         """Return the neighbours of each seed; see `shared_core.expansion.ChunkSource`.
 
-        Warns if it has nothing at all of what the seeds are and link to.
+        Warns if the store has neither the seeds nor any node that they link to.
         """
-        given = {seed.id: seed.source.source for seed in seeds}
-        fetched = self._fetched(given)
-        sides = [[{**given, **fetched}[id] for id in given] for _ in (0, 1)]
+        given: dict[str, BaseNode] = {seed.id: seed.source.source for seed in seeds}
+        fetched = self._fetch(given)
+        nodes = {**given, **fetched}
+        sides = {step: [*nodes.values()] for step in (-1, 1)}
         for _ in range(window):
-            links = [[links_of(node)[at] for node in side] for at, side in enumerate(sides)]
-            wanted = {id: None for side in links for id in side if id is not None}
-            fetched |= self._fetched(id for id in wanted if id not in fetched)
-            sides = [[fetched[id] for id in side if id in fetched] for side in links]
-        if not fetched and any(any(links_of(node)) for node in given.values()):
+            ids = {
+                step: [id for node in side if (id := links_of(node).id(step)) is not None]
+                for step, side in sides.items()
+            }
+            wanted = dict.fromkeys(id for side in ids.values() for id in side)
+            fetched |= self._fetch(id for id in wanted if id not in fetched)
+            sides = {
+                step: [fetched[id] for id in side if id in fetched] for step, side in ids.items()
+            }
+        if not fetched and any(links_of(node).any for node in given.values()):
             warnings.warn(
                 "the docstore has neither the retrieved nodes nor those that they link to. A "
                 "vector store that keeps the text itself leaves it empty: use "
@@ -72,7 +78,7 @@ class LinkedNodes:
     def _chunk(self, node: BaseNode) -> Chunk:
         return self.reader.chunk(to_passage(node))
 
-    def _fetched(self, ids: Iterable[str]) -> dict[str, BaseNode]:
+    def _fetch(self, ids: Iterable[str]) -> dict[str, BaseNode]:
         wanted = [*ids]
         found = self.docstore.get_nodes(wanted, raise_error=False) if wanted else ()
         return {node.node_id: node for node in found}
@@ -83,16 +89,16 @@ def _walk(
 ) -> tuple[list[BaseNode], End]:
     """Return the nodes after a node (`step` 1) or before it (-1), and what lies beyond.
 
-    A node that names none there is at the edge of the document only if its pipeline writes links
-    of that direction at all, and not if it is the edge of a parent.
+    Where a node names none, the document ends only if links of that direction are written at all.
     """
     found: list[BaseNode] = []
     walked = {node.node_id}
     for _ in range(window):
-        id = _linked(node, step)
+        links = links_of(node)
+        id = links.id(step)
         if id is None:
             written = bool(found) or _is_named(node, step, nodes)
-            return found, "document" if written and parent_of(node) is None else "missing"
+            return found, links.edge if written else "missing"
         if id in walked or id not in nodes:
             return found, "missing"
         node = nodes[id]
@@ -102,10 +108,6 @@ def _walk(
 
 
 def _is_named(node: BaseNode, step: int, nodes: Mapping[str, BaseNode]) -> bool:
-    """Whether the node on the other side names this one, in the direction of `step`."""
-    other = nodes.get(_linked(node, -step) or "")
-    return other is not None and _linked(other, step) == node.node_id
-
-
-def _linked(node: BaseNode, step: int) -> str | None:
-    return links_of(node)[step > 0]
+    """Return whether the node on the other side names this one, in the direction of `step`."""
+    other = nodes.get(links_of(node).id(-step) or "")
+    return other is not None and links_of(other).id(step) == node.node_id

@@ -1,6 +1,6 @@
-"""The postprocessor that expands nodes by what stands next to them.
+"""The postprocessor that expands nodes by the nodes next to them.
 
-Where the order of the spans reaches the prompt: see `llamaindex_posrag.placement_postprocessor`.
+`llamaindex_posrag.placement_postprocessor` says when the order of the spans reaches the prompt.
 """
 
 from __future__ import annotations
@@ -31,43 +31,42 @@ from shared_core.index.neighbours.source import PassageNeighbours
 class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
     """Expand retrieved nodes by their neighbours, within a token budget (RetriVex).
 
-    Nodes that overlap or touch become one node, which no later step can tear apart: with the
-    id, the class and the metadata of the best one that was retrieved, and the text of the span,
-    in which nothing stands twice. Its score is the span's, and ``posrag``
-    (`llamaindex_posrag.nodes.ExplainedNode`) says how it came about, its ``rank`` among the
-    spans, its ``slot`` and its ``placement`` (the order of the spans). A node that takes in
-    nothing comes back as it is. None of the caller's nodes is changed.
+    Nodes that overlap or touch become one node, which no later step can separate. It has the id,
+    class and metadata of the best retrieved one, and the text of the span, without repetitions.
+    Its score is that of the span. ``posrag`` (`llamaindex_posrag.nodes.ExplainedNode`) says how it
+    came about, with its ``rank`` among the spans, its ``slot`` and its ``placement`` (the order of
+    the spans). A node that takes in no neighbour is returned unchanged. The caller's nodes are not
+    modified.
 
-    A score that is None or NaN is missing and counts as the lowest of the others; if all are,
-    the order tells: the first of n nodes has 1, the last ``1 / n``. Infinite ones are refused.
+    A score that is None or NaN is missing and counts as the lowest of the others. If all are
+    missing, the first of n nodes gets 1 and the last ``1 / n``. Infinite scores raise an error.
 
     Parameters
     ----------
     expand
         Window, token budget, weights and order of the spans.
     docstore
-        Where the neighbours are, by the nodes' PREVIOUS and NEXT relationships, read in batches.
-        A neighbour that it does not have ends the span. A vector store that keeps the text
-        itself leaves it empty: use `from_nodes` there. None: neighbours are those among the
-        nodes of the call, so that those that follow each other become one. Where one splitter
-        works on the nodes of another they name the previous node alone, and nothing comes after
-        a hit but with `from_nodes`, which sees both directions.
+        Holds the neighbours, found by PREVIOUS and NEXT relationships and read in batches. A
+        neighbour that it does not have ends the span. A vector store that keeps the text itself
+        leaves it empty: use `from_nodes` there. If one splitter works on the nodes of another,
+        nodes name the previous node alone; only `from_nodes` then finds what comes after a hit.
+        None: neighbours are among the nodes of the call, so consecutive ones become one.
     chunk_keys
         Metadata keys of document, number and headings, see
         `llamaindex_posrag.node_chunks.NodeChunks`.
     higher_is_better
-        False where the incoming scores are distances, as those of FaissVectorStore with an L2
+        False if the incoming scores are distances, such as those of FaissVectorStore with an L2
         index: they are negated first.
     chunks
-        Where neighbours come from instead of a docstore: what `from_nodes` makes, or a
-        `shared_core.expansion.ChunkSource` of one's own. Not part of `to_dict`.
+        Source of neighbours instead of a docstore: that of `from_nodes`, or a custom
+        `shared_core.expansion.ChunkSource`. Not part of `to_dict`.
 
     Raises
     ------
     ValueError
-        If an option is out of range, or `chunks` were read by other keys. When it is called: if
+        If an option is out of range, or `chunks` were read with other keys. When it is called: if
         the budget is smaller than the best node, a score is infinite, or the number of a chunk is
-        no integer.
+        not an integer.
     TypeError
         If an option is unknown.
     """
@@ -95,7 +94,7 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
             if chunks is not None:
                 raise ValueError("neighbours come from docstore= or chunks=, got both")
             chunks = LinkedNodes(docstore, NodeChunks(keys))
-        _check_read_by(keys, chunks)
+        _check_keys(keys, chunks)
         super().__init__(
             expand=NeighbourSpans() if expand is None else expand,
             chunk_keys=keys,
@@ -119,19 +118,18 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
         Parameters
         ----------
         nodes
-            All chunks; ids unique. They are copied.
+            All chunks, with unique ids. They are copied.
         embed_model
-            Embeds those that have no embedding, for the continuity of adjacent ones. None: the
-            embeddings of the nodes are used if all have one; otherwise continuity is unknown,
-            and every change of heading stops.
+            Embeds nodes without an embedding, for the continuity of adjacent ones. None: if a node
+            has no embedding, continuity is unknown, and every change of heading ends a span.
         expand, chunk_keys, higher_is_better
             As in the constructor.
 
         Raises
         ------
         ValueError
-            If two nodes of different text share an id, one is no node, `nodes` is one node
-            instead of several, or the number of a chunk is no integer.
+            If two nodes of different text share an id, one is not a node, `nodes` is one node
+            instead of several, or the number of a chunk is not an integer.
         """
         nodes = check_each(nodes, "nodes", BaseNode)
         keys = chunk_keys or ChunkKeys()
@@ -153,23 +151,23 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
         found, best = expand_passages(passages, scores, self.expand, reader, self.chunks)
         details = explain_expansion(found, self.expand)
         return [
-            _explained(nodes[best[rank]], found.spans[rank], why)
+            _explain_span(nodes[best[rank]], found.spans[rank], why)
             for rank, why in zip(found.slots, details, strict=True)
         ]
 
 
-def _check_read_by(keys: ChunkKeys, chunks: ChunkSource | None) -> None:
-    """Raise ValueError if a source of ours has read its chunks by other keys."""
+def _check_keys(keys: ChunkKeys, chunks: ChunkSource | None) -> None:
+    """Raise ValueError if one of our own sources has read its chunks with other keys."""
     if not isinstance(chunks, LinkedNodes | PassageNeighbours):
         return
     if isinstance(reader := chunks.reader, NodeChunks) and reader.chunk_keys != keys:
         raise ValueError(
-            f"chunks= were read by {reader.chunk_keys!r}, got chunk_keys={keys!r}: give the same, "
-            "or make another postprocessor by docstore= or from_nodes"
+            f"chunks= were read with {reader.chunk_keys!r}, got chunk_keys={keys!r}: give the "
+            "same, or make another postprocessor with docstore= or from_nodes"
         )
 
 
-def _explained(seed: NodeWithScore, span: Span, why: dict[str, Any]) -> ExplainedNode:
+def _explain_span(seed: NodeWithScore, span: Span, why: dict[str, Any]) -> ExplainedNode:
     node = seed.node if len(span.chunks) == 1 else spanned(seed.node, span)
     return ExplainedNode(
         node=node, score=span.score.total, posrag=merge_explanation(explanation(seed), why)

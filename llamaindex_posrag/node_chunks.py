@@ -1,4 +1,4 @@
-"""Which chunk of which document a node is."""
+"""Reading nodes as chunks of documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from llama_index.core.schema import (
 )
 
 from shared_core import Passage
-from shared_core.expansion import Chunk
+from shared_core.expansion import Chunk, End
 from shared_core.index import ChunkKeys
 from shared_core.index.neighbours.links import Links
 
@@ -22,11 +22,11 @@ from shared_core.index.neighbours.links import Links
 class NodeChunks:
     """Reads the place of a node, as a `ChunkReader` of `shared_core.index.neighbours.places`.
 
-    Its PREVIOUS and NEXT relationships tell it; where it has neither, the numbers in its
-    metadata; where there are none, the offset at which it starts. Offsets count in the source
-    document, or in the PARENT node where it has one, as of `HierarchicalNodeParser`: that parent
-    is then the document, and what lies beyond its edges is not known. The text of a chunk is the
-    node's own, without metadata, which is what offsets count in.
+    It is given by the PREVIOUS and NEXT relationships; without both, by the number in the
+    metadata; without that, by the offset at which the node starts. Offsets count in the source
+    document, or in the PARENT node if there is one (`HierarchicalNodeParser`): the parent is then
+    the document, and it is not known what lies beyond its edges. The text of a chunk is that of
+    the node without metadata, which offsets refer to.
 
     Attributes
     ----------
@@ -42,38 +42,35 @@ class NodeChunks:
         Raises
         ------
         ValueError
-            If the metadata hold a number that is no integer and nothing else tells the place.
+            If the number in the metadata is not an integer, and the place is not known otherwise.
         """
         node: BaseNode = passage.source
         start = node.start_char_idx if isinstance(node, TextNode) else None
         placed = None
-        if not any(links_of(node)):
+        if not links_of(node).any:
             placed = self.chunk_keys.numbered(passage, otherwise=start is not None)
-        whole = parent_of(node) or node.ref_doc_id or node.node_id
+        parent = _id(node, NodeRelationship.PARENT)
+        whole = parent or node.ref_doc_id or node.node_id
         document, number = placed or (whole, None)
         text = node.get_content(metadata_mode=MetadataMode.NONE)
         heading = self.chunk_keys.heading_of(node.metadata)
         return Chunk(node.node_id, text, document, number, start, heading, passage)
 
-    def links(self, passage: Passage) -> Links | None:
-        """Return the previous and the next node; None if it names neither, nor a parent.
-
-        Whether the document ends where the parent does is not known.
-        """
-        previous, following = links_of(passage.source)
-        if parent_of(passage.source) is not None:
-            return Links(previous, following, edge="missing")
-        return None if previous is None and following is None else Links(previous, following)
+    def links(self, passage: Passage) -> Links:
+        """Return the neighbours that the node of a passage names."""
+        return links_of(passage.source)
 
 
-def links_of(node: BaseNode) -> tuple[str | None, str | None]:
-    """Return the ids of the nodes that a node names as the previous and the next one."""
-    return _id(node, NodeRelationship.PREVIOUS), _id(node, NodeRelationship.NEXT)
+def links_of(node: BaseNode) -> Links:
+    """Return the previous and the next node that a node names.
 
-
-def parent_of(node: BaseNode) -> str | None:
-    """Return the id of the larger node that a node was split from; None if it names none."""
-    return _id(node, NodeRelationship.PARENT)
+    Where a PARENT ends it is not known whether the document does.
+    """
+    edge: End = "document" if _id(node, NodeRelationship.PARENT) is None else "missing"
+    previous, following = (
+        _id(node, side) for side in (NodeRelationship.PREVIOUS, NodeRelationship.NEXT)
+    )
+    return Links(previous, following, edge)
 
 
 def _id(node: BaseNode, relationship: NodeRelationship) -> str | None:

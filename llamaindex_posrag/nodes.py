@@ -23,7 +23,7 @@ from shared_core import CAUS, Arrangement, Passage
 from shared_core.copying import copier
 from shared_core.expanded import ExpandedArrangement
 from shared_core.expansion import Span
-from shared_core.explanations import merged, ranked
+from shared_core.explanations import merge_explanation, recover_ranking
 from shared_core.unvalidated import maker
 
 _unvalidated = maker(BaseModel)
@@ -39,11 +39,14 @@ _RESOURCES = ("text_resource", "image_resource", "audio_resource", "video_resour
 
 
 class ExplainedNode(NodeWithScore):
-    """A node, or a span of nodes, with its score and all that led to its slot.
+    """A node, or a span of nodes, with its score and the explanation of its slot.
 
-    The explanation stands beside the node, not in its metadata: there it would change
-    ``node.hash`` (by which LlamaIndex recognises the same node from two retrievers) and would
-    have to be kept out of every prompt.
+    Retrievers and postprocessors return it where LlamaIndex's types say `NodeWithScore`;
+    ``isinstance(hit, ExplainedNode)`` makes ``hit.posrag`` known to a type checker.
+
+    The explanation is not in the node's metadata: there it would change ``node.hash`` (by which
+    LlamaIndex recognises the same node from two retrievers) and would have to be kept out of
+    every prompt.
 
     Attributes
     ----------
@@ -51,8 +54,8 @@ class ExplainedNode(NodeWithScore):
         The node; its id, text, metadata and hash are those of the one that came in. A span of
         several nodes has the id and metadata of its best one.
     score
-        Fused score in [0, 1], higher is better, a Python float; the score of a span, which is not
-        bounded, where neighbours were taken in.
+        Fused score in [0, 1], higher is better, a Python float; with neighbours, the score of the
+        span, which is not bounded.
     posrag
         JSON-able; the keys are those of `shared_core.Arrangement.explain`, and for a span those
         of `shared_core.expansion.Span.explain` as well.
@@ -90,8 +93,8 @@ def arranged(arrangement: Arrangement) -> list[NodeWithScore]:
 def spanned(node: BaseNode, span: Span) -> BaseNode:
     """Return a copy of a node with the text of the span around it.
 
-    Its metadata, and so all it adds to a prompt, are its own. The relationships to the previous
-    and the next node, and the offsets, are those of the span; it has no embedding.
+    The metadata, and so all that they add to a prompt, are those of the node. The relationships
+    to the previous and the next node, and the offsets, are those of the span; it has no embedding.
     """
     copied = isolated(node)
     if len(span.chunks) == 1:
@@ -104,7 +107,7 @@ def spanned(node: BaseNode, span: Span) -> BaseNode:
         (NodeRelationship.NEXT, last),
     ):
         copied.relationships.pop(relationship, None)
-        outermost = getattr(chunk.source, "source", None)  # of a source of one's own, anything
+        outermost = getattr(chunk.source, "source", None)  # a custom source may hold anything
         if isinstance(outermost, BaseNode) and relationship in outermost.relationships:
             copied.relationships[relationship] = outermost.relationships[relationship]
     if isinstance(copied, TextNode):
@@ -113,29 +116,29 @@ def spanned(node: BaseNode, span: Span) -> BaseNode:
 
 
 def placed(nodes: Sequence[NodeWithScore], caus: CAUS) -> list[NodeWithScore]:
-    """Place nodes; what explained a node beside its slot stays with it."""
-    order = ranked([explanation(node) for node in nodes], [node.score for node in nodes])
-    return [moved(nodes[order[why["rank"]]], why) for why in caus.explain(len(nodes))]
+    """Place nodes; the rest of a node's explanation, other than of its slot, is kept."""
+    order = recover_ranking([explanation(node) for node in nodes], [node.score for node in nodes])
+    return [with_slot(nodes[order[why["rank"]]], why) for why in caus.explain(len(nodes))]
 
 
-def moved(node: NodeWithScore, why: Mapping[str, Any]) -> ExplainedNode:
-    """Return a copy with the explanation of its new slot, in place of what told an earlier one."""
-    explained = merged(explanation(node), why)
+def with_slot(node: NodeWithScore, why: Mapping[str, Any]) -> ExplainedNode:
+    """Return a copy with the explanation of its new slot, in place of that of an earlier one."""
+    explained = merge_explanation(explanation(node), why)
     if "score" in explained and "estimator" not in explained:
         explained["score"] = node.score  # a reranker may have given it another one
     return ExplainedNode(node=node.node, score=node.score, posrag=explained)
 
 
 def explanation(node: NodeWithScore) -> dict[str, Any]:
-    """Return what earlier steps have said of a node."""
+    """Return the explanation of a node by earlier steps; empty if there is none."""
     return node.posrag if isinstance(node, ExplainedNode) else {}
 
 
 def isolated(node: BaseNode) -> BaseNode:
     """Copy a node so that changing the copy leaves the original as it is.
 
-    What either says of another node, its `RelatedNodeInfo`, is the same object in both, to be
-    replaced and not changed: copying those of ten nodes would take a tenth of a search.
+    The `RelatedNodeInfo` objects are shared by both, to be replaced and not changed: copying
+    those of ten nodes would take a tenth of a search.
 
     Raises
     ------

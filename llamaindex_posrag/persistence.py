@@ -1,4 +1,4 @@
-"""Nodes as JSON and back, without pickle and without importing what a file names."""
+"""Nodes as JSON and back, without pickle, and without imports that a file asks for."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def encode_node(node: BaseNode) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If the metadata would not come back as it is, since JSON knows no tuples, dates or keys
-        that are not text, or the node holds something else that JSON does not know.
+        If the metadata would not come back unchanged, since JSON has no tuples, no dates and no
+        keys other than text, or the node holds anything else that JSON cannot represent.
     """
     metadata = _checked(node)
     try:
@@ -43,7 +43,7 @@ def decode_node(data: Any) -> BaseNode:
     ------
     IndexFormatError
         If it was not written by `encode_node`, or the node's class is not loaded in this
-        program: nothing is imported because a file says so.
+        program: nothing is imported because a file names it.
     """
     if not isinstance(data, Mapping) or set(data) != {"class", "node"}:
         raise IndexFormatError("the index does not hold LlamaIndex nodes")
@@ -51,26 +51,26 @@ def decode_node(data: Any) -> BaseNode:
 
 
 def complete(passages: Iterable[Passage]) -> None:
-    """Add to passages that were just loaded what an earlier version did not save for filters.
+    """Add to loaded passages the metadata for filters that an earlier version did not save.
 
     Raises
     ------
     IndexFormatError
-        If one has no node: what loads and saves the folder without LlamaIndex drops them.
+        If one has no node: a program that saves the folder without LlamaIndex drops them.
     """
     for passage in passages:
         if not isinstance(passage.source, BaseNode):
             raise IndexFormatError(
                 f"passage {passage.id!r} has no LlamaIndex node: the index was saved again "
-                "without LlamaIndex; load it with what saved it last"
+                "without LlamaIndex; load it with the program that saved it last"
             )
-        # A dictionary, read from JSON, and nobody has seen it yet.
+        # A dictionary, read from JSON, that nobody has seen yet.
         cast("dict[str, Any]", passage.metadata).update(filterable(passage.source))
 
 
 def _checked(node: BaseNode) -> dict[str, Any]:
-    # By its text, which goes into the prompt and the node's hash: np.float64(0.5) equals 0.5, but
-    # a node that came back with the latter would be another one.
+    # Compared as text, which goes into the prompt and the node's hash: np.float64(0.5) equals 0.5,
+    # but a node that came back with the latter would be a different one.
     try:
         same = str(json.loads(json.dumps(node.metadata))) == str(node.metadata)
     except (TypeError, ValueError):

@@ -3,7 +3,7 @@
 Nothing in LlamaIndex sorts after a postprocessor, so the placed order reaches the prompt in the
 response modes ``compact``, ``tree_summarize`` and ``simple_summarize`` while the context fits
 one window. ``refine`` and ``accumulate`` call the model once per node: there the order of the
-nodes means nothing, and a postprocessor is not told which mode it works for.
+nodes means nothing. A postprocessor does not know the response mode.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from shared_core.types import Evidence
 
 
 class PlacementPostprocessor(FixedOptionsPostprocessor):
-    """Place nodes; their scores are left as they are, and play no part.
+    """Place nodes; their scores are ignored, and left as they are.
 
     The order in which the nodes come is their ranking, best first, so missing, NaN, negative and
-    tied scores need no rule. Nodes that stand as an earlier step has placed them are placed by the
-    ranks they carry. Every node comes back.
+    tied scores need no rule. Nodes that an earlier step has placed are placed by the ranks they
+    carry. Every node comes back, as an `ExplainedNode`.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class PlacementPostprocessor(FixedOptionsPostprocessor):
         Name in `shared_core.PLACEMENTS`, or a placement.
     psi
         Position sensitivity of the model: a number, a profile, its path or name, ``"always"`` or
-        ``"never"``. ``"always"`` by default, for naming a placement asks for it. None keeps the
+        ``"never"``. ``"always"`` by default, since naming a placement asks for it. None keeps the
         given order; each node's ``posrag`` says why.
     evidence
         ``"point"`` or ``"interval"``; see `shared_core.decide`.
@@ -48,7 +48,7 @@ class PlacementPostprocessor(FixedOptionsPostprocessor):
     TypeError
         If an option is unknown.
     ProfileNotFoundError
-        If `psi` names a profile that is not there.
+        If `psi` names a profile that does not exist.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")

@@ -7,12 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
+from llama_index.core import VectorStoreIndex
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
-from llama_index.core.instrumentation.events.retrieval import (
-    RetrievalEndEvent,
-    RetrievalStartEvent,
-)
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.instrumentation.events.retrieval import RetrievalStartEvent
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, QueryType
 from llama_index.core.settings import Settings
 from llama_index.core.vector_stores.types import MetadataFilters
@@ -21,19 +19,22 @@ from llama_index_instrumentation import get_dispatcher
 from llamaindex_posrag.caus_options import CAUSOptions, caus_of, refuse_similarity_top_k
 from llamaindex_posrag.embedding import (
     aembed,
+    aembed_nodes,
+    aembed_queries,
     as_bundles,
     embed,
     embed_nodes,
     embedded_query,
     plain_text,
 )
+from llamaindex_posrag.events import retrieving
 from llamaindex_posrag.filters import where
-from llamaindex_posrag.fusing import FusingRetriever
+from llamaindex_posrag.fusing import FusingArguments, FusingRetriever
 from llamaindex_posrag.index_objects import ObjectRetriever
 from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import arranged, explanation, to_passage
 from llamaindex_posrag.persistence import complete, decode_node, encode_node
-from shared_core import CAUS, Arrangement, HybridIndex
+from shared_core import CAUS, Arrangement, HybridIndex, Passage
 from shared_core.checking import SHOWN, check_each
 from shared_core.errors import IndexFormatError
 from shared_core.index.dense.view import Dense, Metric
@@ -50,22 +51,22 @@ _ADAPTER = "llamaindex_posrag"
 
 
 class CAUSRetriever(CAUSOptions, ObjectRetriever):
-    """Dense and BM25 search side by side, fused, cut to k, and placed if the gate opens.
+    """Search densely and by BM25, fuse the scores, and place the best k if the gate opens.
 
-    Every node comes back as a copy with its fused score in [0, 1], higher is better, and all
-    that led to its slot in ``posrag`` (`llamaindex_posrag.nodes.ExplainedNode`).
+    Every node comes back as a copy with its fused score in [0, 1], higher is better, and the
+    explanation of its slot in ``posrag``. Each is an `ExplainedNode`; LlamaIndex's types say
+    `NodeWithScore`, so type checkers want an ``isinstance`` before ``posrag`` is read.
 
-    A query may be text or a `QueryBundle`, whose own embedding or embedding strings are used. A
+    A query may be text or a `QueryBundle`, whose embedding or embedding strings are used. A
     blank query is answered by the dense leg; an empty index answers ``[]``.
 
-    With ``caus.expand`` the k nodes that were found take in their neighbours, and what follows
-    each other becomes one node: at most k come back, each with the id and metadata of its best
-    node and the text of the span. Neighbours pass the filters too. Who stands next to whom is
-    told as `llamaindex_posrag.node_chunks.NodeChunks` says.
+    With ``caus.expand`` the k nodes that were found take in their neighbours, and adjacent ones
+    become one node: at most k come back, each with the id and metadata of its best node and the
+    text of the span. Neighbours pass the filters, too. `llamaindex_posrag.node_chunks.NodeChunks`
+    determines which nodes are neighbours.
 
-    An `IndexNode` leads to its object, as in LlamaIndex's own retrievers: to a node with the score
-    and the explanation of the index node, or to what a retriever or query engine makes of the
-    query, as it comes from there.
+    An `IndexNode` leads to its object, as in LlamaIndex's retrievers: a node comes with the score
+    and the explanation of the index node; what a retriever or query engine answers comes as it is.
 
     Parameters
     ----------
@@ -76,13 +77,15 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
     caus
         Options of the search and the placement; `shared_core.CAUS` explains them.
     filters
-        Metadata a node must have to be found, in either leg. Whatever the metadata say,
+        Metadata that a node must have to be found, in either leg. Whatever the metadata say,
         ``doc_id``, ``ref_doc_id`` and ``document_id`` are the id of the source document, as in
-        LlamaIndex's own stores, and ``"None"`` where there is none.
+        LlamaIndex's stores, and ``"None"`` for a node without one.
     callback_manager
-        By default ``Settings.callback_manager``; `embed_model` gets it, too.
+        By default ``Settings.callback_manager``. It is given to `embed_model`, too.
     object_map, verbose
         As in LlamaIndex's `BaseRetriever`.
+    **options
+        Options of `caus`, in place of it: ``CAUSRetriever(index, model, k=3)``.
 
     Attributes
     ----------
@@ -97,7 +100,8 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
     Raises
     ------
     ValueError
-        If `index`, `embed_model`, `caus` or `filters` is something else.
+        If `index`, `embed_model`, `caus` or `filters` is of another type, an option is out of
+        range, or both `caus` and options are given.
 
     Examples
     --------
@@ -122,6 +126,7 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
         callback_manager: CallbackManager | None = None,
         object_map: dict[str, Any] | None = None,
         verbose: bool = False,
+        **options: Unpack[CAUSArguments],
     ) -> None:
         if not isinstance(index, HybridIndex):
             raise ValueError(
@@ -134,18 +139,18 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
             )
         self.index = index
         self.embed_model = embed_model
-        self.caus = CAUS() if caus is None else caus
+        self.caus = caus_of(options, caus)
         self._filters = filters
         self._where = where(filters)
-        # One manager for both, as an index of LlamaIndex has it: the model's own would never see
-        # a trace begin, and keep the events of every query.
+        # One manager for both, as in LlamaIndex's indices: another one in the model would never
+        # see a trace begin, and would keep the events of every query.
         manager = callback_manager or Settings.callback_manager
         embed_model.callback_manager = manager
         super().__init__(manager, object_map, verbose=verbose)
 
     @property
     def filters(self) -> MetadataFilters | None:
-        """Metadata a node must have to be found."""
+        """Metadata that a node must have to be found."""
         return self._filters
 
     @classmethod
@@ -196,26 +201,52 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
         retriever.add_nodes(nodes, show_progress=show_progress)
         return retriever
 
-    # Its dense leg is not an index of ours, so it makes a retriever of another class.
-    from_index = FusingRetriever.from_index
+    @staticmethod
+    def from_index(
+        index: VectorStoreIndex,
+        nodes: Iterable[BaseNode] | None = None,
+        *,
+        higher_is_better: bool,
+        **options: Unpack[FusingArguments],
+    ) -> FusingRetriever:
+        """Return a `FusingRetriever` over a vector index of LlamaIndex, also from a subclass.
+
+        It retrieves like a `CAUSRetriever` and has the same options, but it is not an instance of
+        one: nodes stay in their index, so there is nothing to add, delete, save or load here.
+        Parameters and errors are those of `FusingRetriever.from_index`.
+        """
+        return FusingRetriever.from_index(
+            index, nodes, higher_is_better=higher_is_better, **options
+        )
 
     def add_nodes(self, nodes: Iterable[BaseNode], *, show_progress: bool = False) -> list[str]:
         """Add nodes, or replace those whose id is there, and return their ids.
 
-        A node that has an embedding keeps it. The others are embedded first, so that a model
-        that raises leaves the index as it was.
+        A node that has an embedding keeps it. The others are embedded before anything is added, so
+        a model that raises leaves the index as it was.
 
         Raises
         ------
         ValueError
-            If one is no node, `nodes` is one node instead of several, two share an id, metadata
+            If one is not a node, `nodes` is one node instead of several, two share an id, metadata
             cannot be copied, or an embedding is NaN, infinite or of another dimension.
         """
         nodes = check_each(nodes, "nodes", BaseNode)
-        passages = [to_passage(node) for node in nodes]
-        check_passages(passages)
+        passages = _passages_of(nodes)
         vectors = embed_nodes(self.embed_model, nodes, show_progress=show_progress)
-        return self.index.add(passages, vectors) if passages else []
+        return self.index.add(passages, vectors)
+
+    async def aadd_nodes(
+        self, nodes: Iterable[BaseNode], *, show_progress: bool = False
+    ) -> list[str]:
+        """Async version of `add_nodes`; the embedding is awaited, a thread does the rest.
+
+        If it is cancelled, either all nodes are added or none.
+        """
+        nodes = check_each(nodes, "nodes", BaseNode)
+        passages = await asyncio.to_thread(_passages_of, nodes)
+        vectors = await aembed_nodes(self.embed_model, nodes, show_progress=show_progress)
+        return await asyncio.to_thread(self.index.add, passages, vectors)
 
     def delete_nodes(self, node_ids: Iterable[str]) -> list[str]:
         """Delete nodes and return the ids that were there; others are ignored.
@@ -227,31 +258,39 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
         """
         return self.index.delete(node_ids)
 
+    async def adelete_nodes(self, node_ids: Iterable[str]) -> list[str]:
+        """Async version of `delete_nodes`, in a thread."""
+        return await asyncio.to_thread(self.delete_nodes, node_ids)
+
     def delete(self, ref_doc_id: str) -> list[str]:
         """Delete every node of a source document and return their ids.
 
         Raises
         ------
         ValueError
-            If it is not the id of one document: None is that of every node without a source.
+            If it is not the id of one document; None would match every node without a source.
         """
         if not isinstance(ref_doc_id, str):
             raise ValueError(
                 f"ref_doc_id must be the id of one source document, got {ref_doc_id!r}; "
-                "delete_nodes deletes nodes by their own ids"
+                "delete_nodes deletes nodes by id"
             )
         sources = (passage.source for passage in self.index.passages)
         return self.delete_nodes(
             [node.node_id for node in sources if node.ref_doc_id == ref_doc_id]
         )
 
+    async def adelete(self, ref_doc_id: str) -> list[str]:
+        """Async version of `delete`, in a thread."""
+        return await asyncio.to_thread(self.delete, ref_doc_id)
+
     @dispatcher.span
     def retrieve_batch(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
-        """Retrieve for many queries at once, sooner; the results are those of `retrieve`.
+        """Retrieve for many queries at once, faster; the results are those of `retrieve`.
 
-        Each query is announced as one retrieval, like those of `retrieve`, to the dispatcher and
-        to the callback manager; the latter hears of one when the common search is over. A
-        subclass with a `retrieve` or ``_retrieve`` of its own is asked query by query.
+        Each query is announced as one retrieval to the dispatcher and to the callback manager; to
+        the latter once the common search is over. A subclass that overrides `retrieve` or
+        ``_retrieve`` is asked query by query.
 
         Raises
         ------
@@ -261,20 +300,39 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
         bundles = as_bundles(queries)
         if not inherits(type(self), CAUSRetriever, "retrieve", "_retrieve"):
             return [self.retrieve(bundle) for bundle in bundles]
-        for bundle in bundles:
-            dispatcher.event(RetrievalStartEvent(str_or_query_bundle=bundle))
+        results = []
+        _announce_starts(bundles)
         with self.callback_manager.as_trace("query"):
-            found = zip(bundles, self._search_batch(bundles), strict=True)
-            return [self._announced(bundle, nodes) for bundle, nodes in found]
+            searched = bundles if len(self.index) else []
+            vectors = [embed(self.embed_model, query) for query in searched]
+            batch = self._search_batch(bundles, vectors)
+            for bundle, found in zip(bundles, batch, strict=True):
+                with retrieving(self.callback_manager, bundle) as nodes:
+                    nodes += self._handle_recursive_retrieval(bundle, found)
+                results.append(nodes)
+        return results
 
-    def _announced(self, query: QueryBundle, found: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Go on to the objects of what a batch found for a query, and announce the result."""
-        payload: dict[str, Any] = {EventPayload.QUERY_STR: query.query_str}
-        with self.callback_manager.event(CBEventType.RETRIEVE, payload=payload) as event:
-            nodes = self._handle_recursive_retrieval(query, found)
-            event.on_end(payload={EventPayload.NODES: nodes})
-        dispatcher.event(RetrievalEndEvent(str_or_query_bundle=query, nodes=nodes))
-        return nodes
+    @dispatcher.span
+    async def aretrieve_batch(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
+        """Async version of `retrieve_batch`; the queries are embedded concurrently.
+
+        At most ``embed_model.num_workers`` at a time, if that is set. A subclass that overrides
+        `aretrieve` or ``_aretrieve`` is asked query by query.
+        """
+        bundles = as_bundles(queries)
+        if not inherits(type(self), CAUSRetriever, "aretrieve", "_aretrieve"):
+            return [await self.aretrieve(bundle) for bundle in bundles]
+        results = []
+        _announce_starts(bundles)
+        with self.callback_manager.as_trace("query"):
+            searched = bundles if len(self.index) else []
+            vectors = await aembed_queries(self.embed_model, searched)
+            batch = await asyncio.to_thread(self._search_batch, bundles, vectors)
+            for bundle, found in zip(bundles, batch, strict=True):
+                with retrieving(self.callback_manager, bundle) as nodes:
+                    nodes += await self._ahandle_recursive_retrieval(bundle, found)
+                results.append(nodes)
+        return results
 
     def save(self, path: str | Path) -> None:
         """Write nodes, vectors and options to a folder, at once or not at all; no pickle.
@@ -302,7 +360,7 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
         verbose: bool = False,
         **options: Unpack[CAUSArguments],
     ) -> CAUSRetriever:
-        """Read what `save` wrote; nodes come back as the classes they were.
+        """Read a folder that `save` wrote; nodes come back as the classes they were.
 
         Parameters
         ----------
@@ -319,17 +377,17 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
         callback_manager, object_map, verbose
             As in the constructor.
         **options
-            As in `from_nodes`, in place of those that were saved; the others stay. A placement of
-            one's own is saved by name only and has to be given here again, as ``placement=``, and
-            so has ``expand=`` with a ``count_tokens``.
+            As in `from_nodes`, in place of those that were saved; the others stay. A custom
+            placement is saved by name only and has to be given again, as ``placement=``, and so
+            has ``expand=`` with a ``count_tokens``.
 
         Raises
         ------
         ValueError
             If an option is unknown or out of range, or has to be given again.
         IndexFormatError
-            If the folder is not an index of this class, has been saved again by what keeps no
-            nodes, as LangChain's retriever, or a node's class is not loaded.
+            If the folder is not an index of this class, has been saved again by something that
+            keeps no nodes, as LangChain's retriever, or a node's class is not loaded.
         CorruptIndexError
             If a file is missing, truncated or altered.
         EmbeddingMismatchError
@@ -340,7 +398,7 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
         if extra.get("adapter") != _ADAPTER:
             raise IndexFormatError(
                 f"{path} was not saved by {_ADAPTER}, and holds no nodes: load it with "
-                "shared_core.HybridIndex or LangChain's CAUSRetriever, or build it anew"
+                "shared_core.HybridIndex or LangChain's CAUSRetriever, or build it again"
             )
         refuse_similarity_top_k(options)
         caus = decode_caus({**extra["caus"], **options})
@@ -375,20 +433,32 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
     def _search(self, query: QueryBundle, vector: list[float]) -> list[NodeWithScore]:
         text, reader = plain_text(query), NodeChunks(self.caus.chunk_keys)
         found = self.caus.search(self.index, text, vector, where=self._where, reader=reader)
-        return _told(found, query)
+        return _reported(found, query)
 
-    def _search_batch(self, queries: list[QueryBundle]) -> list[list[NodeWithScore]]:
-        if not queries or not len(self.index):
+    def _search_batch(
+        self, queries: list[QueryBundle], vectors: list[list[float]]
+    ) -> list[list[NodeWithScore]]:
+        if not vectors:  # the index was empty
             return [[] for _ in queries]
         texts = [plain_text(query) for query in queries]
-        vectors = [embed(self.embed_model, query) for query in queries]
         reader = NodeChunks(self.caus.chunk_keys)
         found = self.caus.search_batch(self.index, texts, vectors, where=self._where, reader=reader)
-        return list(map(_told, found, queries))
+        return list(map(_reported, found, queries))
 
 
-def _told(found: Arrangement, query: QueryBundle) -> list[NodeWithScore]:
-    """Return the nodes of a result; each names what was embedded, which BM25 may not have seen."""
+def _passages_of(nodes: Sequence[BaseNode]) -> list[Passage]:
+    passages = [to_passage(node) for node in nodes]
+    check_passages(passages)
+    return passages
+
+
+def _announce_starts(queries: Iterable[QueryBundle]) -> None:
+    for query in queries:
+        dispatcher.event(RetrievalStartEvent(str_or_query_bundle=query))
+
+
+def _reported(found: Arrangement, query: QueryBundle) -> list[NodeWithScore]:
+    """Return the nodes of a result; each names the embedded query, which may not be BM25's."""
     nodes, embedded = arranged(found), embedded_query(query)
     if embedded != found.ranking.query:
         for detail in map(explanation, nodes):

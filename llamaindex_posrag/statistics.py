@@ -33,7 +33,7 @@ class NodeStatistics:
     Raises
     ------
     ValueError
-        If two nodes share an id, one is no node, or `nodes` is one node instead of several.
+        If two nodes share an id, one is not a node, or `nodes` is one node instead of several.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class NodeStatistics:
     def scores(self, query: str, nodes: Sequence[BaseNode]) -> Scores:
         """Return the BM25 score of each node, shape (len(nodes),), higher is better.
 
-        A node that is not in the corpus, or has another text there, as one that a postprocessor
-        has put its neighbours into, is scored by its text with the corpus's statistics.
+        A node that is not in the corpus, or has another text there, as after a postprocessor that
+        adds its neighbours, is scored by its text with the corpus's statistics.
         """
         rows = [self._row_of(node) for node in nodes]
         return self._bm25.scores_of(query, rows, lambda at: embedded_text(nodes[at]))
@@ -74,6 +74,6 @@ class NodeStatistics:
 
 
 def _digest(node: BaseNode) -> bytes:
-    """Return what tells a text from others; texts themselves would be kept and pickled."""
+    """Return a digest that identifies the text; texts themselves would be kept and pickled."""
     text = node.get_content().encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=16).digest()

@@ -20,7 +20,7 @@ from llama_index_instrumentation import get_dispatcher
 
 from llamaindex_posrag.attention import text_of
 from llamaindex_posrag.embedding import plain_text
-from llamaindex_posrag.nodes import moved
+from llamaindex_posrag.nodes import with_slot
 from shared_core.attention.answering import Case, PlacedAnswer
 from shared_core.attention.method import AttentionMethod
 from shared_core.attention.two_round import TwoRound
@@ -31,7 +31,7 @@ dispatcher = get_dispatcher(__name__)
 
 
 class TwoRoundQueryEngine(BaseQueryEngine):
-    """Answer a query on a local model, place the nodes by what it attended to, answer again.
+    """Answer a query on a local model, place the nodes by its attention, and answer again.
 
     The ``source_nodes`` of the response are in their final order, each with the score it was
     retrieved with, and with ``rank``, ``slot``, ``score`` (its relevance to the model),
@@ -44,11 +44,11 @@ class TwoRoundQueryEngine(BaseQueryEngine):
     ``scores``
         relevance of each node, as retrieved; higher is better;
     ``rounds``
-        1 where the nodes stood in their best order already, else 2;
+        1 if the nodes were in their best order already, 2 otherwise;
     ``without_context``
         whether nothing was retrieved, and the model was asked without context.
 
-    The model runs in this process; the asynchronous methods leave it to a thread.
+    The model runs in this process; the async methods run it in a thread.
 
     Parameters
     ----------
@@ -60,15 +60,15 @@ class TwoRoundQueryEngine(BaseQueryEngine):
     estimator, placement, template
         As in `AttentionPlacementPostprocessor`.
     callback_manager
-        Told of each query.
+        Notified of each query.
 
     Raises
     ------
     ValueError
-        If an option is unknown. When it is asked: if a node is empty, or the prompt is longer
-        than the model's context.
+        If an option is unknown. At a query: if a node is empty, or the prompt is longer than the
+        model's context.
     GenerationError
-        When it is asked, if the model cannot be loaded or its attention cannot be read.
+        At a query, if the model cannot be loaded or its attention cannot be read.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class TwoRoundQueryEngine(BaseQueryEngine):
 
     @property
     def retriever(self) -> BaseRetriever:
-        """What retrieves the nodes."""
+        """The retriever of the nodes."""
         return self._retriever
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -127,7 +127,7 @@ class TwoRoundQueryEngine(BaseQueryEngine):
         nodes: list[NodeWithScore],
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> Response:
-        """Do what `synthesize` does, in a thread."""
+        """Async version of `synthesize`, in a thread."""
         return await asyncio.to_thread(
             self.synthesize, query_bundle, nodes, additional_source_nodes
         )
@@ -161,7 +161,7 @@ class TwoRoundQueryEngine(BaseQueryEngine):
         placed = zip(found.order, details, strict=True)
         return Response(
             response=found.answer,
-            source_nodes=[moved(nodes[at], why) for at, why in placed],
+            source_nodes=[with_slot(nodes[at], why) for at, why in placed],
             metadata=metadata,
         )
 

@@ -51,7 +51,7 @@ def check_scores(out: Sequence[NodeWithScore]) -> None:
 
 
 def check_in_prompt_order(prompt: str, nodes: Sequence[NodeWithScore]) -> None:
-    """The nodes stand in the prompt in their order."""
+    """The prompt holds the nodes in their order."""
     found = [prompt.find(node.node.get_content().strip()) for node in nodes]
     assert all(at >= 0 for at in found), "a node is missing in the prompt"
     assert found == sorted(found), "the prompt holds the nodes in another order"

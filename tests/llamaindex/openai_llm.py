@@ -30,7 +30,7 @@ class OpenAIChat(CustomLLM):
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         client = openai.OpenAI(base_url=self.base_url, api_key="none", max_retries=0)
         done = client.chat.completions.create(model="tiny", messages=_sent(messages))
-        return _response(done.choices[0].message.content)
+        return _response(done.choices[0].message.content, raw=done)
 
     def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponseGen:
         client = openai.OpenAI(base_url=self.base_url, api_key="none", max_retries=0)
@@ -69,5 +69,6 @@ def _sent(messages: Sequence[ChatMessage]) -> Any:
     return [{"role": each.role.value, "content": each.content} for each in messages]
 
 
-def _response(text: str | None) -> ChatResponse:
-    return ChatResponse(message=ChatMessage(role="assistant", content=text), delta=text)
+def _response(text: str | None, raw: object = None) -> ChatResponse:
+    message = ChatMessage(role="assistant", content=text)
+    return ChatResponse(message=message, delta=text, raw=raw)

@@ -329,7 +329,7 @@ def test_unknown_options_are_refused() -> None:
         AttentionPlacementPostprocessor("some/model", slot=3)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="slot"):
         TwoRoundQueryEngine(Given([]), "some/model", slot=3)  # type: ignore[call-arg]
-    with pytest.raises(ValueError, match="makes no use of a curve"):
+    with pytest.raises(ValueError, match="does not use a curve"):
         AttentionPlacementPostprocessor("some/model", placement="relevant_last", curve=CURVE)
 
 

@@ -61,10 +61,10 @@ def test_every_option_of_caus_is_one_of_the_retriever() -> None:
     assert [field.name for field in fields(CAUS)] == [*OTHERS]
 
 
-@pytest.mark.filterwarnings("ignore:no passage tells which chunk")
+@pytest.mark.filterwarnings("ignore:no passage says which chunk")
 @pytest.mark.parametrize("name", OTHERS)
 def test_an_option_that_is_set_counts_from_the_next_query(kind: str, name: str) -> None:
-    """As if the retriever had been made with it, and in no retriever beside it."""
+    """As if the retriever had been made with it, and in no other retriever."""
     retriever, beside = made(kind), made(kind)
     shared = beside.caus = retriever.caus
     assert getattr(retriever, name) == getattr(shared, name) != OTHERS[name]
@@ -117,6 +117,29 @@ def test_options_that_are_no_caus_are_named_at_once(kind: str, caus: Any) -> Non
         FusingRetriever(retriever, corpus(), higher_is_better=True, caus=caus)
 
 
+def constructed(kind: str, **options: Any) -> Retriever:
+    """Return a retriever of the constructor alone."""
+    own = CAUSRetriever.from_nodes(corpus(), WordEmbedding())
+    if kind == "own":
+        return CAUSRetriever(own.index, WordEmbedding(), **options)
+    return FusingRetriever(own, corpus(), higher_is_better=True, **options)
+
+
+def test_the_constructor_takes_the_options_of_caus_or_a_caus(kind: str) -> None:
+    """As the other ways to build one do; and not both, of which one would be ignored."""
+    assert constructed(kind).caus == CAUS()
+    assert constructed(kind, k=3, alpha=1.0).caus == CAUS(k=3, alpha=1.0)
+    assert constructed(kind, caus=CAUS(k=3)).caus == CAUS(k=3)
+    with pytest.raises(ValueError, match=r"give caus= or k=, alpha=, not both"):
+        constructed(kind, caus=CAUS(), k=3, alpha=1.0)
+    with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
+        constructed(kind, k=0)
+    with pytest.raises(TypeError, match="kk"):
+        constructed(kind, kk=3)
+    with pytest.raises(TypeError, match="called k here: give k=3"):
+        constructed(kind, similarity_top_k=3)
+
+
 @pytest.mark.parametrize(
     "index", [VectorStoreIndex([], embed_model=WordEmbedding()), corpus(), None]
 )
@@ -155,7 +178,7 @@ def test_neighbours_are_taken_in_once_expand_is_set() -> None:
     assert ids(retriever.retrieve("gamma two")) == ids([alone])
 
 
-@pytest.mark.filterwarnings("ignore:no passage tells which chunk")
+@pytest.mark.filterwarnings("ignore:no passage says which chunk")
 def test_neighbours_are_read_by_the_keys_that_are_set(kind: str) -> None:
     """Though those of other keys were there before."""
     keys = ChunkKeys(document="secret", number="page")

@@ -31,7 +31,7 @@ from shared_core.placement import UShape
 from .contract import PostprocessorContract, RetrieverContract
 from .doubles import WordEmbedding, corpus
 
-pytestmark = pytest.mark.filterwarnings("ignore:no passage tells which chunk")
+pytestmark = pytest.mark.filterwarnings("ignore:no passage says which chunk")
 
 
 class TestCAUSPostprocessor(PostprocessorContract):
@@ -63,7 +63,7 @@ class TestPlacementPostprocessor(PostprocessorContract):
 
 
 class TestNeighbourSpanPostprocessor(PostprocessorContract):
-    """Nodes that tell no place come back as they are, and the rules hold of them."""
+    """Nodes without a position come back as they are, and the rules hold for them."""
 
     @pytest.fixture(params=["default", "auto", "no_budget"])
     def postprocessor(self, request: pytest.FixtureRequest) -> BaseNodePostprocessor:

@@ -62,6 +62,19 @@ def everything(index: VectorStoreIndex, query: str = QUERY) -> list[str]:
     return sorted(ids(retriever.retrieve(query)))
 
 
+def test_from_index_makes_a_retriever_of_another_class_for_a_subclass_too() -> None:
+    """One that keeps no index to save or to add to."""
+
+    class Mine(CAUSRetriever):
+        pass
+
+    for cls in (CAUSRetriever, Mine):
+        retriever = cls.from_index(indexed(), corpus()[:3], higher_is_better=True, k=3)
+        assert type(retriever) is FusingRetriever
+        assert (retriever.k, len(retriever.nodes)) == (3, 3)
+        assert not hasattr(retriever, "save")
+
+
 class Fixed(BaseRetriever):
     """Return given nodes, whatever is asked."""
 
@@ -166,7 +179,7 @@ class TextStore(SimpleVectorStore):
 
 @pytest.mark.parametrize("store", [None, TextStore()], ids=["empty", "with_text"])
 def test_a_store_without_a_docstore_needs_the_nodes(store: TextStore | None) -> None:
-    """The docstore beside a store with text is not empty: it has images and index nodes."""
+    """The docstore next to a store with text is not empty: it has images and index nodes."""
     index = indexed([] if store is None else corpus(), vector_store=store)
     with pytest.raises(ValueError, match="nodes="):
         CAUSRetriever.from_index(index, higher_is_better=True)
@@ -272,7 +285,7 @@ def test_a_batch_gives_what_single_queries_give() -> None:
         facts(retriever.retrieve(query)) for query in (*TEXTS[:3], QUERY)
     ]
     assert retriever.retrieve_batch([]) == []
-    with pytest.raises(ValueError, match=r"several queries, got .*abc"):
+    with pytest.raises(ValueError, match=r"queries must be a list, got .*abc"):
         retriever.retrieve_batch("abc")
 
 

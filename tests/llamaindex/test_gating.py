@@ -250,7 +250,7 @@ def test_a_tool_s_wrapping_is_taken_off(engine: GatedQueryEngine, ask: Ask) -> N
 async def test_additional_nodes_are_passed_on_in_either_case(
     retriever: CAUSRetriever, asked: str, streaming: bool
 ) -> None:
-    """With context they stand behind the nodes that are answered from, without it alone."""
+    """With context they come after the nodes that are answered from, without it alone."""
     engine = GatedQueryEngine.from_retriever(retriever, MockLLM(), streaming=streaming)
     query, extra = QueryBundle(asked), NodeWithScore(node=TextNode(id_="extra", text="more"))
     found = engine.retrieve(query)
@@ -288,11 +288,13 @@ def test_any_other_retriever_has_its_finds_embedded(engine: GatedQueryEngine, as
         assert two["retrieve"] == one["retrieve"]
         assert two["similarity"] == pytest.approx(one["similarity"], abs=1e-6)
     bare = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
-    with pytest.raises(ValueError, match="the retriever tells no cosines of the query: give embed"):
+    with pytest.raises(
+        ValueError, match="the retriever returns no cosines of the query: give embed"
+    ):
         ask(GatedQueryEngine(bare, MockLLM(), engine.gate), INSIDE)
-    with pytest.raises(ValueError, match="brings no model: give embed_model="):
+    with pytest.raises(ValueError, match="has no embedding model: give embed_model="):
         GatedQueryEngine.from_retriever(retriever, MockLLM())
-    with pytest.raises(ValueError, match="does not tell its nodes: give nodes="):
+    with pytest.raises(ValueError, match="does not expose its nodes: give nodes="):
         GatedQueryEngine.from_retriever(retriever, MockLLM(), embed_model=Words())
 
 
@@ -344,7 +346,7 @@ REWRITING: dict[str, Callable[[BaseRetriever], BaseRetriever]] = {
 def test_the_question_is_judged_not_what_it_was_rewritten_to(
     retriever: CAUSRetriever, wrap: Callable[[BaseRetriever], BaseRetriever], ask: Ask
 ) -> None:
-    """The cosines that nodes tell are of the text that was embedded."""
+    """The cosines in the nodes are of the text that was embedded."""
     rewriting = wrap(retriever)
     texts = [node.get_content() for node in rewriting.retrieve(OUTSIDE)]
     own = max(float(np.dot(embed(text), embed(OUTSIDE))) for text in texts)
@@ -355,7 +357,9 @@ def test_the_question_is_judged_not_what_it_was_rewritten_to(
     selector = ContextAwarenessSelector(rewriting, gated.gate, embed_model=Words())
     assert selector.select(["context", "direct"], OUTSIDE).ind == 1
     bare = RetrieverQueryEngine.from_args(rewriting, llm=MockLLM())
-    with pytest.raises(ValueError, match="the retriever tells no cosines of the query: give embed"):
+    with pytest.raises(
+        ValueError, match="the retriever returns no cosines of the query: give embed"
+    ):
         ask(GatedQueryEngine(bare, MockLLM(), gated.gate), OUTSIDE)
 
 
@@ -469,7 +473,7 @@ def test_another_embedding_model_is_refused(engine: GatedQueryEngine, tmp_path: 
 def test_a_gate_decides_after_loading_as_before(
     retriever: CAUSRetriever, fit: dict[str, Any], tmp_path: Path
 ) -> None:
-    """With the words that were counted, and negatives of one's own."""
+    """With the words that were counted, and custom negatives."""
     engine = GatedQueryEngine.from_retriever(retriever, MockLLM(), **fit)
     engine.gate.save(tmp_path / "gate")
     inner = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
@@ -493,7 +497,7 @@ def test_a_copy_of_an_engine_answers_as_it_does(
 
 
 def test_a_gate_is_fitted_on_the_nodes_of_a_fusing_retriever() -> None:
-    """Which brings no model of its own to ask."""
+    """Which has no embedding model."""
     fusing = CAUSRetriever.from_index(
         VectorStoreIndex(nodes(), embed_model=Words()), higher_is_better=True
     )
@@ -504,7 +508,9 @@ def test_a_gate_is_fitted_on_the_nodes_of_a_fusing_retriever() -> None:
         True,
         False,
     ]
-    with pytest.raises(ValueError, match="FusingRetriever brings no model: give embed_model="):
+    with pytest.raises(
+        ValueError, match="FusingRetriever has no embedding model: give embed_model="
+    ):
         GatedQueryEngine.from_retriever(fusing, MockLLM())
 
 

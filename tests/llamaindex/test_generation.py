@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,9 +24,12 @@ from llama_index.core.llms import CustomLLM, MockLLM
 from llama_index.core.llms.callbacks import llm_chat_callback, llm_completion_callback
 
 from llamaindex_posrag.generation import LlamaIndexModel
+from shared_core.errors import GenerationError
 from shared_core.generation import as_generator
 from shared_core.generation.base import Generator, ScoringModel
 from shared_core.generation.identity import model_identity
+from tests.langchain.openai_server import OpenAIServer, Reply
+from tests.llamaindex.openai_llm import OpenAIChat
 
 
 class Shouting(CustomLLM):
@@ -93,8 +97,43 @@ def test_a_chat_model_is_sent_one_user_message() -> None:
 
 
 def test_an_answer_without_text_is_empty() -> None:
-    """A model that thought until its tokens ran out gave a wrong answer, and no error."""
+    """Where nothing says why: a wrong answer, and no error."""
     assert LlamaIndexModel(Chatting()).generate([""]) == [""]
+
+
+class Ending(Shouting):
+    """A completion model whose raw response says why the answer ended."""
+
+    raw: Any
+
+    @llm_completion_callback()
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        return CompletionResponse(text=prompt, raw=self.raw)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"choices": [{"finish_reason": "length"}]},
+        SimpleNamespace(choices=[SimpleNamespace(finish_reason="length")]),
+        {"stop_reason": "max_tokens"},
+    ],
+)
+def test_tokens_that_run_out_before_there_is_a_text_are_a_failure(raw: object) -> None:
+    """As of a model that thinks first; a text that was cut off is an answer."""
+    model = LlamaIndexModel(Ending(raw=raw))
+    assert model.generate(["a te"]) == ["a te"]
+    with pytest.raises(GenerationError, match=r"^shouting-1 gave no text within its limit of"):
+        model.generate([""])
+
+
+def test_an_answer_that_a_filter_withheld_is_a_failure() -> None:
+    """Over the wire: it would be graded as a wrong answer of the model."""
+    with (
+        OpenAIServer(lambda _: Reply(text=None, finish="content_filter")) as server,
+        pytest.raises(GenerationError, match="a content filter withheld the answer of tiny"),
+    ):
+        LlamaIndexModel(OpenAIChat(base_url=server.url)).generate(["x"])
 
 
 def test_a_model_goes_by_its_own_name() -> None:

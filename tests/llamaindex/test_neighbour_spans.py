@@ -494,5 +494,5 @@ def test_a_copy_with_another_option_does_what_it_shows() -> None:
     assert bare.model_copy(update={"chunk_keys": keys}).chunk_keys == keys
     linked = NeighbourSpanPostprocessor(WINDOW, docstore=docstore)
     for each in (postprocessor, linked):
-        with pytest.raises(ValueError, match=r"chunks= were read by .* got chunk_keys="):
+        with pytest.raises(ValueError, match=r"chunks= were read with .* got chunk_keys="):
             each.model_copy(update={"chunk_keys": keys})

@@ -1,4 +1,4 @@
-"""Nodes that are given to anything of ours come in any iterable, and one node is none."""
+"""Nodes may be given in any iterable, and one node alone is refused."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_nodes_that_come_one_by_one_are_read_once(use: Callable[[Any], Any]) -> 
 @pytest.mark.parametrize("given", ["abc", TextNode(text="abc")])
 def test_one_node_is_no_list_of_nodes(use: Callable[[Any], Any], given: Any) -> None:
     """Its fields would be nodes."""
-    with pytest.raises(ValueError, match="nodes must be several nodes, got the "):
+    with pytest.raises(ValueError, match="nodes must be a list, got the "):
         use(given)
 
 

@@ -51,7 +51,7 @@ from .doubles import QUERY, TEXTS, CallbackLog, WordEmbedding, corpus, traced
 
 
 class CountingEmbedding(WordEmbedding):
-    """WordEmbedding that counts texts, and raises at one it is told of."""
+    """WordEmbedding that counts texts, and raises at a given one."""
 
     texts: list[str] = Field(default_factory=list)
     fails_at: str = "nothing"
@@ -90,6 +90,7 @@ def test_the_public_names_are_fixed() -> None:
         "CAUSRetriever",
         "ContextAwarenessSelector",
         "DirectQueryEngine",
+        "ExplainedNode",
         "FusingRetriever",
         "GatedQueryEngine",
         "GatedWorkflow",
@@ -259,7 +260,7 @@ def test_a_batch_gives_what_a_subclass_gives(subclass: type[CAUSRetriever]) -> N
 
 @pytest.mark.parametrize("cls", [CAUSRetriever, type("Plain", (CAUSRetriever,), {})])
 def test_a_batch_is_one_search(cls: type[CAUSRetriever], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else it is no sooner; also of a subclass that answers as its parent does."""
+    """Otherwise it is not faster; also for a subclass that overrides nothing."""
     retriever = cls.from_nodes(corpus(), WordEmbedding(), k=5)
     monkeypatch.setattr(CAUSRetriever, "_search", lambda *_: pytest.fail("one by one"))
     assert len(retriever.retrieve_batch([*TEXTS])) == len(TEXTS)
@@ -291,7 +292,7 @@ def test_a_batch_is_announced_to_callbacks_as_single_queries_are() -> None:
 @pytest.mark.parametrize("query", ["abc", QueryBundle("abc")])
 def test_one_query_is_no_batch(retriever: CAUSRetriever, query: Any) -> None:
     """The letters of a text would be queries."""
-    with pytest.raises(ValueError, match=r"several queries, got .*abc"):
+    with pytest.raises(ValueError, match=r"queries must be a list, got .*abc"):
         retriever.retrieve_batch(query)
 
 
@@ -462,7 +463,7 @@ def test_a_placement_object_is_taken(retriever: CAUSRetriever) -> None:
 @pytest.mark.parametrize("nodes", ["abc", TextNode(text="abc")])
 def test_one_node_is_no_list_of_nodes(retriever: CAUSRetriever, nodes: Any) -> None:
     """Its fields would be nodes."""
-    with pytest.raises(ValueError, match="nodes must be several nodes, got the "):
+    with pytest.raises(ValueError, match="nodes must be a list, got the "):
         retriever.add_nodes(nodes)
 
 
