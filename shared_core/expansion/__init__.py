@@ -1,4 +1,4 @@
-"""Neighbour spans (RetriVex): retrieved chunks, expanded by what stands next to them."""
+"""Neighbour spans (RetriVex): retrieved chunks, expanded by the chunks next to them."""
 
 from __future__ import annotations
 

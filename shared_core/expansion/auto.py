@@ -1,11 +1,11 @@
 """``window="auto"``: neighbours only where they are worth more than the next hits.
 
 A neighbour costs as many tokens as another hit, so the two compete. A hit is worth its score. A
-chunk that stands beside a better hit lies between its own score and that of the hit, the nearer to
-the latter the nearer it stands; the weight of the hit halves with every `HALF` tokens. So small
-chunks get neighbours and large ones few, and a hit far ahead of the next ones gets more than one
-among equals. ``python -m tests.benchmarks.neighbour_spans`` compares it with fixed windows and
-with as many tokens of hits alone.
+chunk next to a better hit is worth a weighted mean of both scores; the weight of the hit halves
+with every `HALF` tokens of distance. So small chunks get more neighbours than large ones, and a
+hit far ahead of the next ones gets more than one among equals.
+``python -m tests.benchmarks.neighbour_spans`` compares it with fixed windows, and with as many
+tokens of hits alone.
 """
 
 from __future__ import annotations
@@ -17,43 +17,43 @@ from shared_core.expansion.sweep import Window
 from shared_core.tokens import estimate_tokens
 
 WIDEST = 4
-"""Neighbours on a side at most."""
+"""Most neighbours on a side."""
 
 HALF = 115
-"""Tokens from middle to middle over which the worth of a hit halves: about 400 characters."""
+"""Tokens from middle to middle over which the weight of a hit halves: about 400 characters."""
 
 FAR = 2 * HALF
-"""Tokens from middle to middle beyond which a neighbour is taken to be about something else."""
+"""Tokens from middle to middle beyond which a neighbour counts as unrelated."""
 
 
 def reach(neighbours: Neighbourhood) -> tuple[int, int]:
-    """Return how many neighbours before and after a seed stand near enough to be worth something.
+    """Return how many neighbours before and after a seed are near enough to be related.
 
-    Each at most 4; the sweep may still stop earlier, at a heading.
+    At most 4 each; the sweep may still stop earlier, at a heading.
     """
     before, after = (
-        _near(neighbours.seed, side[:WIDEST])
+        _count_near(neighbours.seed, side[:WIDEST])
         for side in (neighbours.before[::-1], neighbours.after)
     )
     return before, after
 
 
 def by_worth(windows: Sequence[Window]) -> list[Chunk]:
-    """Return the chunks of all windows, each once, in the order in which a budget takes them in.
+    """Return the chunks of all windows, each once, in the order in which they enter a budget.
 
-    A chunk's own score is what it was retrieved with, or the lowest of all seeds. Beside a seed it
-    is worth ``own + 2 ** (-distance / HALF) * (seed - own)``, of several the most. Scores may be
-    on any scale: shifted or stretched they give the same order.
+    A chunk's own score is that of its retrieval, or the lowest of all seeds. Next to a seed it is
+    worth ``own + 2 ** (-distance / HALF) * (seed - own)``; of several values the highest counts.
+    Scores may be on any scale: shifted or scaled they give the same order.
 
     Parameters
     ----------
     windows
-        One a seed, best seed first, at least one.
+        One per seed, best seed first, at least one.
 
     Returns
     -------
     list of Chunk
-        The best seed first; what is worth the same by its distance to a seed.
+        The best seed first; chunks worth the same by their distance to a seed.
     """
     scores = {window.centre.id: window.seed.score for window in windows}
     lowest = min(scores.values())
@@ -69,7 +69,7 @@ def by_worth(windows: Sequence[Window]) -> list[Chunk]:
 
 
 def _around(window: Window) -> list[tuple[Chunk, float]]:
-    """Return the chunks of a window and their distances to its seed, which comes first."""
+    """Return the chunks of a window and their distances to its seed, the seed first."""
     at = next(at for at, chunk in enumerate(window.chunks) if chunk.id == window.centre.id)
     after, before = window.chunks[at + 1 :], window.chunks[:at][::-1]
     found = [(window.centre, 0.0)]
@@ -78,11 +78,11 @@ def _around(window: Window) -> list[tuple[Chunk, float]]:
     return found
 
 
-def _near(seed: Chunk, side: Sequence[Chunk]) -> int:
-    """Return how many chunks of a side, outwards, are not far."""
+def _count_near(seed: Chunk, side: Sequence[Chunk]) -> int:
+    """Return how many chunks of a side, from the seed outwards, are within `FAR`."""
     count = 0
     for distance in _distances(seed, side):
-        if distance > FAR:  # so are all beyond
+        if distance > FAR:  # so are all chunks beyond
             break
         count += 1
     return count

@@ -1,4 +1,4 @@
-"""The token budget: seeds first, then neighbours, the nearest first."""
+"""The token budget: seeds first, then neighbours, nearest first."""
 
 from __future__ import annotations
 
@@ -8,36 +8,38 @@ from typing import TypeAlias
 from shared_core.expansion.chunks import Chunk
 
 Cost: TypeAlias = Callable[[Sequence[Chunk]], int]
-"""Tokens of the stitched text of chunks that follow each other."""
+"""Consecutive chunks -> tokens of their stitched text."""
 
 
-def admitted(
-    seeds: Sequence[Chunk], following: Mapping[str, str], cost: Cost, budget: int
+def admit_chunks(
+    chunks: Sequence[Chunk], following: Mapping[str, str], cost: Cost, budget: int
 ) -> tuple[set[str], int]:
-    """Return the ids of the seeds that the budget holds without any neighbour, and what is left.
+    """Return the ids of the chunks that fit into the budget, and the tokens left.
 
-    The best ones first; one that does not fit beside them is left out, and the next may still.
+    Best chunks first; one that does not fit is skipped, and later ones may still fit.
 
     Parameters
     ----------
-    seeds
+    chunks
         Best first, at least one.
     following
-        Id of a seed -> id of the seed that comes next to it in its document.
-    cost, budget
-        What they may cost together; seeds that follow each other are counted as one text.
+        Id of a chunk -> id of the next chunk of its document.
+    cost
+        Consecutive chunks are counted as one text.
+    budget
+        Tokens of all chunks together.
 
     Raises
     ------
     ValueError
-        If the best seed alone does not fit. A context without its best passage looks like any
-        other, so nobody would notice; and the budget is a setting, to be mended once.
+        If the best chunk alone does not fit. A context without its best passage looks like any
+        other, so nobody would notice; an error is fixed once, in the settings.
     """
     preceding = {second: first for first, second in following.items()}
     pieces: dict[str, tuple[tuple[Chunk, ...], int]] = {}
     nothing: tuple[tuple[Chunk, ...], int] = (), 0
     left = budget
-    for chunk in seeds:
+    for chunk in chunks:
         earlier, spent_earlier = pieces.get(preceding.get(chunk.id, ""), nothing)
         later, spent_later = pieces.get(following.get(chunk.id, ""), nothing)
         piece = (*earlier, chunk, *later)
@@ -54,22 +56,22 @@ def admitted(
     return {*pieces}, left
 
 
-def grown(
+def add_neighbours(
     chain: Sequence[Chunk], seeds: Container[str], cost: Cost, left: int
 ) -> tuple[list[range], int]:
-    """Return the parts of a chain to keep, if its neighbours may cost `left` tokens, and the rest.
+    """Return the parts of a chain that fit, if its neighbours may cost `left` tokens.
 
-    The seeds stay. Of their neighbours the nearest stay, the one after a seed before the one in
-    front of it, until the next one in that order does not fit.
+    All seeds are kept. Their neighbours are added nearest first, the one after a seed before the
+    one in front of it, until the next one does not fit.
 
     Parameters
     ----------
     chain
-        Chunks that follow each other, at least one seed among them.
+        Consecutive chunks with at least one seed among them.
     seeds
         Ids of the seeds.
     cost
-        Asked for the seeds alone, and for what fits up to one neighbour more, if it guesses well.
+        Called for the seeds alone, then with numbers of neighbours near an estimate.
     left
         Tokens for neighbours.
 
@@ -78,7 +80,7 @@ def grown(
     parts : list of range
         Places in the chain, ascending, with at least one chunk left out between two ranges.
     left : int
-        Tokens that are still there.
+        Tokens left.
     """
     hits = {place for place, chunk in enumerate(chain) if chunk.id in seeds}
     order = _nearest_first(len(chain), sorted(hits))
@@ -89,7 +91,7 @@ def grown(
 
     alone = tokens(0)
     limit = alone + left
-    count = _guess([len(chunk.text) for chunk in chain], hits, order, alone, left)
+    count = _estimate_fitting([len(chunk.text) for chunk in chain], hits, order, alone, left)
     spent = tokens(count) if count else alone
     while count > 0 and spent > limit:
         count -= 1
@@ -109,10 +111,10 @@ def parts_of(places: set[int]) -> list[range]:
     return [range(start, end) for start, end in zip(starts, ends, strict=True)]
 
 
-def _guess(
+def _estimate_fitting(
     sizes: Sequence[int], hits: set[int], order: Sequence[int], alone: int, left: int
 ) -> int:
-    """Return how many of the places in `order` fit, were tokens like the characters of the hits."""
+    """Return how many places in `order` fit, at as many tokens per character as in the hits."""
     characters = sum([sizes[place] for place in hits])
     room = left * characters / alone if alone else 0.0
     count = 0
@@ -123,7 +125,7 @@ def _guess(
 
 
 def _nearest_first(length: int, hits: Sequence[int]) -> list[int]:
-    """Return the places that are no hits, by the distance to a hit; what follows one first."""
+    """Return the places without a hit by distance to the nearest; at a tie, after a hit first."""
     keys = []
     for place in range(length):
         distance, hit = min([(abs(place - hit), hit) for hit in hits])

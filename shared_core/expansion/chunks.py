@@ -1,4 +1,4 @@
-"""Chunks, the seeds among them, and what stands around a seed. They hold data and know no rule."""
+"""Chunks, seeds and neighbourhoods: plain data without rules."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 End: TypeAlias = Literal["more", "document", "missing"]
-"""What lies beyond the last chunk of a side: more, the edge of the document, or a chunk that ought
-to be there and is not. The latter also where it is not known whether the document ends."""
+"""What lies beyond the last chunk of a side: more chunks, the edge of the document, or a missing
+chunk. It is "missing" also if it is not known whether the document ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +24,21 @@ class Chunk:
     text
         The text that is stitched; may be empty.
     document
-        Id of the document it is a piece of.
+        Id of its document.
     number
-        Its place in the document; None where the source knows neighbours by links. An integer:
-        neighbours are those one lower and one higher.
+        Its place in the document, an integer: the neighbours are one lower and one higher. None
+        if they are known otherwise, as by links.
     start
-        Offset in the document of its first character, if known.
+        Offset of its first character in the document, if known.
     heading
-        Headings it stands under, outermost first; ``()`` before the first one, None if unknown.
+        Headings above it, outermost first; ``()`` before the first one, None if unknown.
     source
-        The framework's own object, carried along untouched and never compared.
+        The framework's object, passed along unchanged and never compared.
 
     Raises
     ------
     ValueError
-        If the id is empty, or number or start is no integer, or start is negative.
+        If the id is empty, number or start is not an integer, or start is negative.
     """
 
     id: str
@@ -51,7 +51,9 @@ class Chunk:
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not self.id:
-            raise ValueError(f"the id of a chunk must be a text that is not empty, got {self.id!r}")
+            raise ValueError(
+                f"the id of a chunk must be a string that is not empty, got {self.id!r}"
+            )
         if type(self.number) is not int and self.number is not None:
             object.__setattr__(self, "number", _integer(self.number, self.id, "number"))
         if type(self.start) is not int and self.start is not None:
@@ -61,20 +63,20 @@ class Chunk:
 
     @property
     def end(self) -> int | None:
-        """Offset in the document behind its last character, if known."""
+        """Offset just after its last character in the document, if known."""
         return None if self.start is None else self.start + len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """A chunk that was retrieved, and its score there.
+    """A retrieved chunk and its score.
 
     Attributes
     ----------
     chunk
         The chunk.
     score
-        Finite, higher is better, on any scale; negative ones too.
+        Finite, higher is better, on any scale; may be negative.
 
     Raises
     ------
@@ -93,17 +95,17 @@ class Seed:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """The chunks next to a seed, as far as a source was asked for them.
+    """The chunks around a seed, as many as a source was asked for.
 
     Attributes
     ----------
     seed
-        The seed's chunk as the source knows it.
+        The seed's chunk as it is in the source.
     before, after
-        Its neighbours without a gap, in the order of the document: the last of `before` and the
-        first of `after` stand next to the seed.
+        Its neighbours without a gap, in document order: the last of `before` and the first of
+        `after` are next to the seed.
     before_end, after_end
-        What lies beyond; ``"more"`` where as many chunks came as were asked for.
+        What lies beyond; ``"more"`` if as many chunks were found as asked for.
     section_size
         Number of chunks under the seed's heading, if known.
     """
@@ -117,7 +119,7 @@ class Neighbourhood:
 
     @property
     def run(self) -> tuple[Chunk, ...]:
-        """All chunks in the order of the document; the seed stands at ``len(self.before)``."""
+        """All chunks in document order; the seed is at ``len(self.before)``."""
         return (*self.before, self.seed, *self.after)
 
 
@@ -126,5 +128,5 @@ def _integer(value: object, id: str, name: str) -> int:
         return int(value)
     raise ValueError(
         f"{name} of chunk {id!r} must be an integer, got {value!r}: convert it, or number the "
-        "chunks of each document in their order"
+        "chunks of each document in order"
     )

@@ -1,4 +1,4 @@
-"""Windows that overlap or touch become one."""
+"""Merging windows that overlap or touch."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from shared_core.expansion.sweep import Window
 
 
 def chains(windows: Sequence[Window]) -> list[list[Chunk]]:
-    """Return the chunks of all windows in chains of neighbours, each chunk once.
+    """Return the chunks of all windows as chains of neighbours, each chunk once.
 
-    Who follows whom is what the windows say, so a source that knows links alone needs no numbers.
-    Where windows contradict each other the first is believed, and a loop is cut open; a neighbour
-    that is thereby cut off from every seed is left out.
+    The windows determine the order, so a source that has only links needs no numbers. If windows
+    contradict each other, the first one wins, and a loop is cut open. Neighbours that this cuts
+    off from every seed are left out.
 
     Returns
     -------
     list of list of Chunk
-        Each in the order of its document.
+        Each in document order.
     """
     chunks = {chunk.id: chunk for window in windows for chunk in window.chunks}
     following: dict[str, str] = {}
@@ -32,15 +32,15 @@ def chains(windows: Sequence[Window]) -> list[list[Chunk]]:
     preceded = {*following.values()}
     left = dict(chunks)
     heads = [id for id in chunks if id not in preceded]
-    found = [_from(head, following, left) for head in heads]
+    found = [_pop_chain(head, following, left) for head in heads]
     while left:
-        found.append(_from(next(iter(left)), following, left))
+        found.append(_pop_chain(next(iter(left)), following, left))
     centres = {window.centre.id for window in windows}
     return [chain for chain in found if not centres.isdisjoint([chunk.id for chunk in chain])]
 
 
-def _from(head: str, following: dict[str, str], left: dict[str, Chunk]) -> list[Chunk]:
-    """Take the chunks from a head on out of those that are left."""
+def _pop_chain(head: str, following: dict[str, str], left: dict[str, Chunk]) -> list[Chunk]:
+    """Remove the chunks from a head on from those left, and return them."""
     id: str | None = head
     chain = []
     while id is not None and id in left:

@@ -11,9 +11,9 @@ from typing import Literal
 from shared_core.checking import check_count, check_counts_of
 from shared_core.expansion import auto
 from shared_core.expansion.chunks import Chunk, Neighbourhood, Seed
-from shared_core.expansion.fitting import Fitting
 from shared_core.expansion.score import Scorer, Weights
 from shared_core.expansion.source import ChunkSource
+from shared_core.expansion.span_builder import SpanBuilder
 from shared_core.expansion.spans import Expansion, Stop
 from shared_core.expansion.sweep import Continuity, Window, sweep
 from shared_core.placement import Placement, resolve_without_profile
@@ -22,35 +22,33 @@ from shared_core.tokens import estimate_tokens
 
 @dataclass(frozen=True, kw_only=True)
 class NeighbourSpans:
-    """Expands retrieved chunks by their neighbours, merges them into spans and keeps a budget.
+    """Expands retrieved chunks by their neighbours into spans, within a token budget.
 
-    Each seed takes in its neighbours outwards, until the window ends, the document does, a chunk
-    is missing, or another heading begins whose first chunk does not continue the last one; what
-    is blocked is never skipped. Chunks that overlap or touch make one span, scored as a whole.
+    Each seed takes in its neighbours outwards, until the window or the document ends, a chunk is
+    missing, or another heading begins whose first chunk does not continue the last one. Nothing
+    is skipped. Windows that overlap or touch make one span, scored as a whole.
 
     Attributes
     ----------
     window
-        Neighbours on each side of a seed, at least 0; ``"auto"``: up to 4, as small as the chunks
-        are. Where the seeds alone exceed the budget, its neighbours then compete with the worse
-        seeds, by what `shared_core.expansion.auto` finds them worth: give it more seeds than the
-        budget holds.
+        Neighbours on each side of a seed, at least 0; ``"auto"``: up to 4, fewer for larger
+        chunks. If the seeds alone exceed the budget, neighbours then compete with worse seeds by
+        their worth (`shared_core.expansion.auto`): give more seeds than the budget holds.
     token_budget
         Most tokens of all spans together, at least 1; None: no limit. Every seed comes before any
-        neighbour, unless the window is ``"auto"``; then the best span gets its neighbours first,
-        the nearest ones first.
+        neighbour, except with ``"auto"``. The best span gets its neighbours first, nearest first.
     min_continuity
-        Cosine in [-1, 1] of two adjacent chunks from which a change of heading between them does
-        not stop; None: headings do not count.
+        Cosine in [-1, 1] from which adjacent chunks are joined across a change of heading; None:
+        headings do not count.
     weights
-        Of similarity, adjacency, continuity and parent; finite, at least 0.
+        Weights of similarity, adjacency, continuity and parent; finite, at least 0.
     decay
-        What a distance of one chunk between two seeds costs, at least 0; see `adjacency`.
+        Cost of a distance of one chunk between two seeds, at least 0; see `adjacency`.
     order
-        Name in `PLACEMENTS`, ``"score_descending"``, or a placement; none that needs a profile.
+        Name in `PLACEMENTS`, ``"score_descending"``, or a placement that needs no profile.
     count_tokens
-        Tokens of a text, by the tokeniser of the model that is to read it. None: an estimate, see
-        `estimate_tokens`. Called about once a span, and a few times more where spans are trimmed.
+        Text -> tokens, with the tokeniser of the reading model. None: `estimate_tokens`. Called
+        about once per span, and a few times more if spans are trimmed.
 
     Raises
     ------
@@ -85,9 +83,9 @@ class NeighbourSpans:
 
     @property
     def reach(self) -> int:
-        """Neighbours on each side that a source is asked for: one more than are taken.
+        """Neighbours per side that a source is asked for: one more than are taken.
 
-        The one beyond tells what a side stopped at, and where the next window touches.
+        The extra one shows where a side stopped, and whether the next window touches.
         """
         return (auto.WIDEST if self.window == "auto" else self.window) + 1
 
@@ -97,52 +95,51 @@ class NeighbourSpans:
         Parameters
         ----------
         seeds
-            What was retrieved, each with its score; at a tie the first is the better. Of a chunk
-            that comes twice the better score counts.
+            The retrieved chunks and their scores; at a tie the first is better. If a chunk occurs
+            twice, its better score counts.
         source
-            Knows the neighbours, and by choice embeddings.
+            Where neighbours, and optionally embeddings, come from.
 
         Raises
         ------
         ValueError
-            If the budget is smaller than the best seed alone, whose loss nobody would notice, or
-            `count_tokens` returns something else than a number of tokens.
+            If the budget is smaller than the best seed alone, or `count_tokens` does not return a
+            number of tokens.
         """
         if not seeds:
             return Expansion((), (), ())
         found = source.around([seed.chunk for seed in seeds], self.reach)
-        hits = _distinct(seeds, found)
-        continuity = _continuity(source, [around for _, around in hits])
+        hits = _drop_duplicates(seeds, found)
+        continuity = _look_up_continuity(source, [around for _, around in hits])
         windows = [self._window(seed, around, continuity) for seed, around in hits]
-        spans = Fitting(
+        spans = SpanBuilder(
             windows=windows,
             score=Scorer.of(windows, self.weights, self.decay, continuity),
             count_tokens=self.count_tokens or estimate_tokens,
             budget=self.token_budget,
             by_worth=auto.by_worth if self.window == "auto" else None,
         ).spans()
-        there = {seed.chunk.id for span in spans for seed in span.seeds}
-        dropped = tuple(seed for seed, _ in hits if seed.chunk.id not in there)
+        kept = {seed.chunk.id for span in spans for seed in span.seeds}
+        dropped = tuple(seed for seed, _ in hits if seed.chunk.id not in kept)
         return Expansion(tuple(spans), self._placement(len(spans)), dropped)
 
     def _window(self, seed: Seed, around: Neighbourhood, continuity: Continuity | None) -> Window:
-        known = continuity or _unknown
         limit: Stop = "window"
         if self.window == "auto":
             reach, limit = auto.reach(around), "auto"
         else:
             reach = self.window, self.window
-        return sweep(seed, around, reach, limit, known, self.min_continuity)
+        return sweep(seed, around, reach, limit, continuity or _unknown, self.min_continuity)
 
     def _placement(self, k: int) -> tuple[int, ...]:
         name = "sequential" if self.order == "score_descending" else self.order
         return resolve_without_profile(name)(k)
 
 
-def _distinct(
+def _drop_duplicates(
     seeds: Sequence[Seed], found: Sequence[Neighbourhood]
 ) -> list[tuple[Seed, Neighbourhood]]:
-    """Return each chunk once, with its best score, best first."""
+    """Return each chunk once with its best score, best first."""
     best: dict[str, tuple[Seed, Neighbourhood]] = {}
     hits = zip(seeds, found, strict=True)
     for seed, around in sorted(hits, key=lambda hit: -hit[0].score):
@@ -150,8 +147,8 @@ def _distinct(
     return list(best.values())
 
 
-def _continuity(source: ChunkSource, found: Sequence[Neighbourhood]) -> Continuity | None:
-    """Ask once for all adjacent chunks; None if the source has no embeddings."""
+def _look_up_continuity(source: ChunkSource, found: Sequence[Neighbourhood]) -> Continuity | None:
+    """Ask the source once for all adjacent chunks; None if it has no embeddings."""
     if not hasattr(source, "continuity"):
         return None
     pairs = {(a.id, b.id): (a, b) for around in found for a, b in pairwise(around.run)}

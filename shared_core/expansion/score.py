@@ -12,26 +12,26 @@ from itertools import pairwise
 
 from shared_core.expansion.chunks import Chunk, Seed
 from shared_core.expansion.spans import SpanScore
-from shared_core.expansion.sweep import Continuity, Window, opens_section, other_heading
+from shared_core.expansion.sweep import Continuity, Window, headings_differ, section_openings
 
 Weights = tuple[float, float, float, float]
 
 
 def adjacency(places: Sequence[int], decay: float) -> float:
-    """Return how near seeds stand to each other: the sum over all pairs, over their number.
+    """Return how close seeds are to each other: the sum over all pairs, over their number.
 
     ``sum(exp(-decay * abs(s - t)) for s in places for t in places) / len(places)``: 1 for one
     seed, and another at distance 1, 2, 3 adds 0.50, 0.25, 0.12 at a decay of 0.7. RetriVex sums
-    over the neighbours as well, all of which are near by construction: there a span gains by
-    every chunk it has, here by hits that support each other alone. Less than
-    ``1 / tanh(decay / 2)``, however many seeds there are.
+    over the neighbours as well, which are close by construction: there a span gains by every
+    chunk, here only by hits that support each other. Less than ``1 / tanh(decay / 2)`` for any
+    number of seeds.
 
     Parameters
     ----------
     places
-        Where the seeds stand in their document, ascending and distinct, at least one.
+        Places of the seeds in their document, ascending and distinct, at least one.
     decay
-        At least 0; what a distance of 1 costs.
+        Cost of a distance of 1, at least 0.
     """
     nearer = math.exp(-decay)
     to_earlier = pairs = 0.0
@@ -50,9 +50,9 @@ class Scorer:
     weights, decay
         As in `NeighbourSpans`.
     continuity
-        Cosine of two adjacent chunks; None: the source knows no embeddings.
+        Cosine of two adjacent chunks; None: the source has no embeddings.
     opening
-        Ids of chunks that are the first of their section.
+        Ids of chunks that are first in their section.
     section_sizes
         Seed id -> number of chunks in its section, where known.
     """
@@ -71,12 +71,12 @@ class Scorer:
         decay: float,
         continuity: Continuity | None,
     ) -> Scorer:
-        """Gather from the windows of a query what scoring needs."""
+        """Return the scorer for the windows of a query."""
         opening: set[str] = set()
         sizes = {}
         for window in windows:
             around = window.neighbourhood
-            opening |= opens_section(around.run, around.before_end)
+            opening |= section_openings(around.run, around.before_end)
             if around.section_size is not None:
                 sizes[around.seed.id] = around.section_size
         return cls(weights, decay, continuity, opening, sizes)
@@ -87,9 +87,9 @@ class Scorer:
         Parameters
         ----------
         chunks
-            In the order of the document.
+            In document order.
         seeds
-            Chunk id -> seed; at least one of the chunks is among them.
+            Chunk id -> seed, for at least one of the chunks.
         """
         places = [place for place, chunk in enumerate(chunks) if chunk.id in seeds]
         best = max(places, key=lambda place: seeds[chunks[place].id].score)
@@ -114,16 +114,16 @@ class Scorer:
 
     def _parent(self, chunks: Sequence[Chunk], best: int) -> tuple[float, str]:
         first, last = best, best
-        while first > 0 and not other_heading(chunks[first - 1], chunks[first]):
+        while first > 0 and not headings_differ(chunks[first - 1], chunks[first]):
             first -= 1
-        while last + 1 < len(chunks) and not other_heading(chunks[last], chunks[last + 1]):
+        while last + 1 < len(chunks) and not headings_differ(chunks[last], chunks[last + 1]):
             last += 1
         if chunks[first].id in self.opening:
             return 1.0, "the first chunk of the section is there"
         size = self.section_sizes.get(chunks[best].id)
         if size is None:
             return 0.0, "unknown: neither the first chunk nor the size of its section is known"
-        # A chunk whose heading is unknown blocks nothing, but is not counted into a section either.
+        # A chunk with an unknown heading does not end a section, and does not count towards it.
         same = sum(chunk.heading == chunks[best].heading for chunk in chunks[first : last + 1])
         covered = min(same, size)
         return covered / size, f"{covered} of the {size} chunks of the section"

@@ -9,13 +9,13 @@ from shared_core.expansion.chunks import Chunk, Neighbourhood
 
 
 class ChunkSource(Protocol):
-    """Anything that knows which chunks stand next to which.
+    """Finds the neighbours of chunks.
 
-    Asked once for all seeds of a query, so that a store behind it can answer in batches. One that
-    knows embeddings has a method ``continuity(pairs)`` beside, as `PassageNeighbours` of
-    `shared_core.index.neighbours.source`: it is asked once for the pairs of chunks that `around`
-    returned and that follow each other, which may be none, and returns the cosine of each in
-    [-1, 1], None where unknown; or None in place of all if it has no embeddings.
+    It is called once for all seeds of a query, so that a store behind it can answer in batches. A
+    source with embeddings has another method, ``continuity(pairs)``, like `PassageNeighbours` of
+    `shared_core.index.neighbours.source`. It is called once, with all pairs of adjacent chunks
+    that `around` returned; there may be none. It returns a list with the cosine in [-1, 1] of each
+    pair, or None where unknown; instead of the list, None if there are no embeddings.
     """
 
     def around(self, seeds: Sequence[Chunk], window: int) -> Sequence[Neighbourhood]:
@@ -24,16 +24,15 @@ class ChunkSource(Protocol):
         Parameters
         ----------
         seeds
-            Chunks as the caller has them. The source reads of them what it knows them by: the
-            id, or document and number.
+            Chunks of the caller. The source identifies them by id, or by document and number.
         window
             At least 1.
 
         Returns
         -------
         sequence of Neighbourhood
-            One a seed, in their order. A chunk that is not there ends its side as ``"missing"``,
-            never skipped and never raised; so does a loop of links. A seed that the source does
-            not know comes back as it was given, without neighbours.
+            One per seed, in their order. A chunk that does not exist ends its side as
+            ``"missing"``, is never skipped and raises nothing; so does a loop of links. An unknown
+            seed is returned unchanged, without neighbours.
         """
         ...

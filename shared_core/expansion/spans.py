@@ -1,4 +1,4 @@
-"""Spans: what an expansion gives back, and how each came about."""
+"""Spans: the result of an expansion, and how each came about."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Stop: TypeAlias = Literal[
 ]
 """Why a side of a span ends: the document does; another heading begins and its continuity is
 unknown, or known and too low; the neighbour is missing or not known; the window ends;
-``window="auto"`` saw no use in more; the budget did not allow more."""
+``window="auto"`` judged the next chunk too far away; the budget did not allow more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +26,14 @@ class SpanScore:
     similarity
         Score of the best seed, on the scale of the seeds.
     adjacency
-        How near its seeds stand to each other: mean over the seeds of the sum over the seeds of
+        How close its seeds are to each other: mean over the seeds of the sum over the seeds of
         ``exp(-decay * distance)``. 1 for one seed.
     continuity
         Mean cosine of adjacent chunks, in [-1, 1]; 1 for one chunk; 0 if unknown.
     parent
-        Presence of the best seed's section, in [0, 1].
+        Share of the best seed's section that is present, in [0, 1]; 1 if its first chunk is.
     continuity_from, parent_from
-        What the part rests on, for a person.
+        Basis of the part, for people.
     """
 
     total: float
@@ -47,26 +47,26 @@ class SpanScore:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Chunks that follow each other in one document, and their text.
+    """Consecutive chunks of one document, and their text.
 
     Attributes
     ----------
     document
         Id of the document.
     chunks
-        The chunks, in the order of the document.
+        The chunks, in document order.
     seeds
         The seeds among them, best first.
     text
-        The text of the chunks; what overlaps stands there once.
+        The text of the chunks; overlaps occur once.
     score
-        How the score came about.
+        The score and its parts.
     tokens
         Number of tokens of `text`.
     trimmed
-        Neighbours that the budget left out, on either side, in the order of the document.
+        Neighbours on either side that did not fit into the budget, in document order.
     before, after
-        Why it does not begin earlier and does not go on.
+        Why it does not begin earlier, and why it does not continue.
     """
 
     document: str
@@ -109,10 +109,10 @@ class Expansion:
     spans
         Best first.
     slots
-        Slot -> rank of the span: the order asked for. A caller with a placement of its own places
+        Slot -> rank of the span, in the requested order. A caller with another placement places
         `spans` instead.
     dropped
-        Seeds for which the budget had no room, best first.
+        Seeds that did not fit into the budget, best first.
     """
 
     spans: tuple[Span, ...]

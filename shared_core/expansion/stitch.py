@@ -1,4 +1,4 @@
-"""Chunks that follow each other, put together into one text without repeating what overlaps."""
+"""Joining consecutive chunks into one text without repeating overlaps."""
 
 from __future__ import annotations
 
@@ -7,30 +7,31 @@ from collections.abc import Sequence
 from shared_core.expansion.chunks import Chunk
 
 SHORTEST_OVERLAP = 5
-"""Characters from which equal text at a seam counts as an overlap where offsets do not tell; what
-other lengths get wrong, ``python -m tests.benchmarks.expansion --seams`` prints."""
+"""Characters from which equal text at a seam counts as an overlap if offsets are unknown;
+``python -m tests.benchmarks.expansion --seams`` prints the errors of other lengths."""
 
 LONGEST_INDENT = 24
 """Columns up to which a gap between offsets is taken for line breaks and an indent."""
 
 
 def stitch(chunks: Sequence[Chunk]) -> str:
-    """Return the text of chunks that follow each other in one document.
+    """Return the text of consecutive chunks of one document.
 
-    Where offsets tell that two chunks overlap, and the texts bear them out, the overlap stands
-    there once. Where offsets are not known, or contradict the texts, the longest end of the one
-    that is the beginning of the other, of 5 characters or more, is taken for the overlap that a
-    text splitter leaves: shorter ones come about by chance. Chunks that do not overlap are joined
-    by white space, made up as splitters strip it: one line break where the number of characters
-    is not known; else one where it is odd and a blank line where it is even, as indents are even,
-    and the rest an indent of up to 24 columns; and a blank line for more, which was not white
-    space alone.
-    ``python -m tests.benchmarks.expansion --seams`` prints how often that is what stood there.
+    If two chunks overlap according to their offsets, and the texts agree, the overlap occurs once.
+    If offsets are unknown or contradict the texts, the longest end of the first text that begins
+    the second is taken for an overlap made by the splitter, from 5 characters: shorter ones occur
+    by chance.
+
+    Chunks that do not overlap are joined by white space, a guess at what the splitter stripped. If
+    its length is unknown, it is a line break. If the length is odd, it is a line break and an
+    indent; if even, a blank line and an indent, because indents are even. With an indent of more
+    than 24 columns it was not white space alone, and a blank line takes its place.
+    ``python -m tests.benchmarks.expansion --seams`` prints how often the guess is right.
 
     Parameters
     ----------
     chunks
-        In the order of the document. Empty texts leave no trace.
+        In document order. Empty texts are ignored.
     """
     text, end = "", None
     for chunk in chunks:
@@ -42,11 +43,11 @@ def stitch(chunks: Sequence[Chunk]) -> str:
         elif overlap is not None and overlap <= 0:
             text += _gap(-overlap) + chunk.text
             end = chunk.end
-        elif overlap is not None and _borne_out(text, chunk.text, overlap):
+        elif overlap is not None and _overlaps_by(text, chunk.text, overlap):
             text += chunk.text[overlap:]
             end = max(end, chunk.end)  # type: ignore[type-var]
         else:
-            overlap = common(text, chunk.text)
+            overlap = overlap_length(text, chunk.text)
             text += chunk.text[overlap:] if overlap else "\n" + chunk.text
             end = chunk.end
     return text
@@ -60,23 +61,23 @@ def _gap(gap: int) -> str:
     return "\n" * breaks + " " * indent if indent <= LONGEST_INDENT else "\n\n"
 
 
-def _borne_out(text: str, following: str, overlap: int) -> bool:
-    """Whether `following` begins so many characters before the end of `text`."""
+def _overlaps_by(text: str, following: str, overlap: int) -> bool:
+    """Return whether `following` begins `overlap` characters before the end of `text`."""
     return overlap <= len(text) and text.startswith(following[:overlap], len(text) - overlap)
 
 
-def common(text: str, following: str) -> int:
-    """Return the length of the longest end of `text` that `following` begins with, if decent.
+def overlap_length(text: str, following: str) -> int:
+    """Return the length of the longest end of `text` with which `following` begins.
 
     Parameters
     ----------
     text, following
-        Texts that follow each other.
+        Consecutive texts.
 
     Returns
     -------
     int
-        Characters in common; 0 below `SHORTEST_OVERLAP`.
+        Number of characters; 0 below `SHORTEST_OVERLAP`.
     """
     opening = following[:SHORTEST_OVERLAP]
     if len(opening) < SHORTEST_OVERLAP:

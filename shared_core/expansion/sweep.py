@@ -11,25 +11,25 @@ from shared_core.expansion.chunks import Chunk, End, Neighbourhood, Seed
 from shared_core.expansion.spans import Stop
 
 Continuity: TypeAlias = Callable[[Chunk, Chunk], float | None]
-"""Two adjacent chunks to the cosine of their embeddings; None where unknown."""
+"""Two adjacent chunks -> cosine of their embeddings; None where unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What the sweep from one seed covers.
+    """The chunks that the sweep from one seed covers.
 
     Attributes
     ----------
     seed
-        The seed as the caller gave it.
+        The seed as given by the caller.
     chunks
-        The chunks it covers, in the order of the document.
+        The chunks, in document order.
     next
-        The chunk after the last one, if there is one: where another window may begin.
+        The chunk after the last one, if any; another window may begin there.
     before, after
-        Why it ends there.
+        Why it begins and ends there.
     neighbourhood
-        All that the source said.
+        The answer of the source.
     """
 
     seed: Seed
@@ -41,7 +41,7 @@ class Window:
 
     @property
     def centre(self) -> Chunk:
-        """The seed's chunk as the source knows it."""
+        """The seed's chunk as it is in the source."""
         return self.neighbourhood.seed
 
 
@@ -53,19 +53,19 @@ def sweep(
     continuity: Continuity,
     min_continuity: float | None,
 ) -> Window:
-    """Return what a seed covers: its neighbours up to `reach`, as far as nothing blocks.
+    """Return a seed and its neighbours up to `reach`, or up to where a side is blocked.
 
     Parameters
     ----------
     seed, around
-        The seed and what stands around it.
+        The seed and its neighbours.
     reach
-        Neighbours to cover before and after.
+        Most neighbours before and after.
     limit
-        What to call a stop at `reach`.
+        Name of a stop at `reach`.
     continuity, min_continuity
-        A change of heading stops unless the continuity of the two chunks is known and as high;
-        with None headings do not count.
+        A change of heading blocks unless the continuity of the two chunks is known and at least
+        `min_continuity`. If that is None, headings do not count.
     """
     run, at = around.run, len(around.before)
 
@@ -74,7 +74,7 @@ def sweep(
             outer = inner + step
             if not 0 <= outer < len(run):
                 return inner, limit if end == "more" else end
-            if min_continuity is not None and other_heading(run[inner], run[outer]):
+            if min_continuity is not None and headings_differ(run[inner], run[outer]):
                 cosine = continuity(*(run[i] for i in sorted((inner, outer))))
                 if cosine is None or cosine < min_continuity:
                     return inner, "heading" if cosine is None else "continuity"
@@ -90,23 +90,23 @@ def sweep(
     return Window(seed, run[first : last + 1], following, before, after, around)
 
 
-def other_heading(first: Chunk, second: Chunk) -> bool:
-    """Return whether two chunks are known to stand under different headings."""
+def headings_differ(first: Chunk, second: Chunk) -> bool:
+    """Return whether two chunks are known to be under different headings."""
     one, other = first.heading, second.heading
     return one is not other and one is not None and other is not None and one != other
 
 
-def opens_section(run: Sequence[Chunk], end: End) -> set[str]:
-    """Return the ids of the chunks of a run that are known to be the first under their heading.
+def section_openings(run: Sequence[Chunk], end: End) -> set[str]:
+    """Return the ids of the chunks of a run that are known to be first under their heading.
 
     Parameters
     ----------
     run
-        Chunks in the order of the document.
+        Consecutive chunks, in document order.
     end
-        What lies before the first.
+        What lies before the first chunk.
     """
-    found = {second.id for first, second in pairwise(run) if other_heading(first, second)}
+    found = {second.id for first, second in pairwise(run) if headings_differ(first, second)}
     if end == "document" and run[0].heading is not None:
         found.add(run[0].id)
     return found

@@ -1,4 +1,4 @@
-"""How near questions come to the corpus that have nothing to do with it."""
+"""How similar questions that have nothing to do with the corpus are to it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from shared_core.arrays import Bools, Rows, Scores, Vectors
 
 KEPT = 64
-"""Nearest contexts that are kept a question: so many deletions around it can be undone."""
+"""Nearest contexts kept per question: as many can be deleted before its maximum is unknown."""
 
 SPARE = 1e-5
-"""What a matrix product of unit vectors may err by."""
+"""Bound on the rounding error of a matrix product of unit vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """The highest similarity of each of some questions to a corpus that comes and goes.
+    """The highest similarity of each of some questions to a changing corpus.
 
     Each question keeps its nearest contexts, so that its highest similarity stays exact when
     contexts are deleted, and a bound on the similarities of the others.
@@ -27,8 +27,8 @@ class Background:
     questions
         Unit vectors, shape (m, dim).
     similarities, contexts
-        Of each question's nearest contexts, descending, and their numbers, shape (m, 64); where
-        there is none, ``-inf`` and -1.
+        Similarities of each question's nearest contexts, descending, and the numbers of these
+        contexts, shape (m, 64); ``-inf`` and -1 where there is none.
     left_out
         Upper bound on the similarity of every context not kept, shape (m,).
     """
@@ -46,13 +46,13 @@ class Background:
         return cls(questions, *nothing, np.full(m, -np.inf))
 
     def extended(self, numbers: Rows, vectors: Vectors) -> Background:
-        """Count contexts in: their numbers, shape (n,), and unit vectors, shape (n, dim)."""
+        """Return this with contexts added: numbers, shape (n,), and unit vectors, (n, dim)."""
         near = (self.questions @ vectors.T).astype(np.float64)
         rows = np.argsort(-near, axis=1, kind="stable")[:, :KEPT]
         left_out = self.left_out
         if near.shape[1] > KEPT:
             left_out = np.maximum(left_out, np.partition(near, -KEPT - 1, axis=1)[:, -KEPT - 1])
-        # One dot product a pair: unlike a matrix product, the same in whatever company.
+        # One dot product per pair: unlike a matrix product it does not depend on the other rows.
         exact = np.vecdot(vectors[rows], self.questions[:, None, :]).astype(np.float64)
         similarities = np.concatenate([self.similarities, exact], axis=1)
         contexts = np.concatenate([self.contexts, numbers[rows]], axis=1)
@@ -65,7 +65,7 @@ class Background:
         )
 
     def without(self, numbers: Rows) -> Background:
-        """Count contexts out."""
+        """Return this without the contexts of these numbers."""
         gone: Bools = np.isin(self.contexts, numbers)
         return Background(
             self.questions,
@@ -80,8 +80,7 @@ class Background:
         Raises
         ------
         ValueError
-            If so many contexts were deleted around a question that what is left of its list no
-            longer tells.
+            If so many contexts near a question were deleted that its maximum is not known.
         """
         least, most = self._bounds()
         if unknown := int(np.count_nonzero(least < most)):
@@ -91,9 +90,8 @@ class Background:
     def median(self) -> float:
         """Return the median over the questions of the highest similarity.
 
-        What a list no longer tells lies between the highest similarity that is left on it and
-        the bound on the others. Where that moves no question past the middle, the median is
-        known all the same.
+        Where a question's maximum is not known, it lies between the highest similarity kept and
+        the bound on the others. The median is known if both bounds give the same one.
 
         Raises
         ------
@@ -107,12 +105,13 @@ class Background:
         return median
 
     def _bounds(self) -> tuple[Scores, Scores]:
-        """Return the least and the most that each highest similarity can be, shape (m,) each."""
+        """Return lower and upper bounds on the highest similarities, shape (m,) each."""
         least: Scores = self.similarities.max(axis=1)
         return least, np.where(least < self.left_out - SPARE, self.left_out, least)
 
     def _unknown(self, count: int) -> ValueError:
         return ValueError(
             f"all {KEPT} contexts nearest to {count} of {len(self.questions)} background "
-            "questions were deleted, so how near these come to the corpus is not known: fit anew"
+            "questions were deleted, so their similarity to the corpus is unknown: fit the gate "
+            "again"
         )

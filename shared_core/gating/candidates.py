@@ -1,7 +1,8 @@
-"""Vector Candidates (CAG): whether a query lies where questions about the corpus lie."""
+"""Vector Candidates (CAG): whether a query is as similar to the corpus as its questions are."""
 
 from __future__ import annotations
 
+import math
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -15,43 +16,42 @@ from shared_core.checking import check_several
 from shared_core.forking import forkable
 from shared_core.gating.background import Background
 from shared_core.gating.decision import RetrievalDecision
-from shared_core.gating.fitted import Fitted
-from shared_core.gating.foreign import foreign_questions
+from shared_core.gating.fit_state import FitState
+from shared_core.gating.foreign_questions import foreign_questions
 from shared_core.gating.levels import Levels
 from shared_core.gating.policies import Policy, check_policy
-from shared_core.gating.similarities import finite, highest
 from shared_core.vectors import unit_rows
 
 BATCH = 4096
-"""Contexts between two calls of `on_contexts`."""
+"""Contexts fitted per call of `on_contexts`."""
 
 
 class VectorCandidates:
-    """Decides from a query's highest similarity whether the corpus is worth asking.
+    """Decides by a query's highest similarity whether to retrieve from the corpus.
 
-    The pseudo-queries' similarities to their own contexts are kept, one number each, and with
-    them how near questions come that are foreign to the corpus. Contexts are added and deleted
-    by id, and the result is that of a new fit, up to rounding among nearly equal contexts.
+    It keeps the similarity of each pseudo-query to its own context, and the similarity to the
+    corpus of questions that are foreign to it. Contexts are added and deleted by id; the result
+    is that of a new fit, up to rounding among nearly equal contexts.
 
     Parameters
     ----------
     policy
         See `Policy`. ``"calibrated"`` lies between the foreign questions and the pseudo-queries
-        (`Levels`). The others are the paper's, one-sided: ``"density"`` is the lower edge of the
-        shortest interval that holds 95% of the pseudo-queries. None: calibrated where a
-        background is fitted, else density.
+        (`Levels`). The others are those of the paper, one-sided: ``"density"`` is the lower edge
+        of the shortest interval that holds 95% of the pseudo-queries. None: calibrated if there
+        is a background, otherwise density.
     threshold
-        CAG's T, in units of similarity: how far above the statistic a query has to be.
+        CAG's T, in units of similarity: how far above the statistic a query must be.
     embed
-        The embedding model; embeds the background, once.
+        The embedding model; called once, for the background.
     negatives
-        The background, questions that the corpus does not answer, at least 10: their texts where
-        `embed` is given, by default `EVERYDAY_QUESTIONS`; else their vectors, shape (m, dim).
+        The background: at least 10 questions that the corpus does not answer. Texts if `embed` is
+        given, by default `EVERYDAY_QUESTIONS`; otherwise vectors, shape (m, dim).
 
     Raises
     ------
     ValueError
-        If an option is unknown or not finite, or `negatives` are too few or of the other kind.
+        If an option is unknown or not finite, or `negatives` are too few or of the wrong kind.
     """
 
     def __init__(
@@ -66,23 +66,23 @@ class VectorCandidates:
         if policy is None:
             policy = "calibrated" if background is not None else "density"
         dim = None if background is None else background.questions.shape[1]
-        self._set(Fitted(background, known, dim=dim), policy, threshold)
+        self._set(FitState(background, known, dim=dim), policy, threshold)
 
     @classmethod
-    def of(cls, fitted: Fitted, policy: Policy, threshold: float) -> Self:
-        """Return a gate of what has been fitted already."""
+    def of(cls, fitted: FitState, policy: Policy, threshold: float) -> Self:
+        """Return a gate with an existing fit."""
         candidates = cls.__new__(cls)
         candidates._set(fitted, policy, threshold)
         return candidates
 
-    def _set(self, fitted: Fitted, policy: Policy, threshold: float) -> None:
+    def _set(self, fitted: FitState, policy: Policy, threshold: float) -> None:
         self._fitted = fitted
-        self._policy = _check(policy, fitted.background)
-        self._threshold = finite(threshold, "threshold")
+        self._policy = _check_policy(policy, fitted.background)
+        self._threshold = _check_finite(threshold, "threshold")
         self._writing = forkable(threading.Lock())
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy, by ``copy`` or ``pickle``, is made of; neither changes any of it."""
+        """Return the state for ``copy`` and ``pickle``; it is immutable, so copies share it."""
         with self._writing:
             return {"fitted": self._fitted, "policy": self.policy, "threshold": self.threshold}
 
@@ -103,7 +103,7 @@ class VectorCandidates:
         negatives: npt.ArrayLike | None = None,
         on_contexts: Callable[[int], None] | None = None,
     ) -> Self:
-        """Fit on contexts and their pseudo-queries; what does not fit in memory goes to `add`.
+        """Fit on contexts and their pseudo-queries; pass what does not fit in memory to `add`.
 
         Parameters
         ----------
@@ -113,9 +113,9 @@ class VectorCandidates:
             The pseudo-queries: the id of each one's context, and embeddings of shape
             (len(owners), dim). A context may have none.
         policy, threshold, embed, negatives
-            As of the class.
+            As in the class.
         on_contexts
-            Told how many contexts have been fitted since it was last told.
+            Called with the number of contexts fitted since the last call.
 
         Raises
         ------
@@ -126,8 +126,8 @@ class VectorCandidates:
         candidates.add(ids, vectors, owners, pseudo_queries, on_contexts=on_contexts)
         if candidates._fitted.background is None and policy is None:
             warnings.warn(
-                "no background of foreign questions was given, so the 95% density edge stands "
-                "uncorrected, and people's questions will often lie below it: give embed=",
+                "no background of foreign questions was given, so the 95% density edge is not "
+                "calibrated and users' questions will often be below it: give embed=",
                 stacklevel=2,
             )
         _ = candidates.levels
@@ -142,22 +142,22 @@ class VectorCandidates:
         *,
         on_contexts: Callable[[int], None] | None = None,
     ) -> None:
-        """Add contexts with their pseudo-queries, or replace those whose id is there already.
+        """Add contexts with their pseudo-queries, or replace those whose id exists.
 
-        All of them or none. The parameters are those of `fit`.
+        Adds all of them or none. The parameters are those of `fit`.
 
         Raises
         ------
         ValueError
-            If ids are not unique, an owner is not among `ids`, or vectors do not fit.
+            If ids are not unique, an owner is not among `ids`, or vectors are invalid.
         """
         ids, owners = list(ids), list(owners)
         place = {id: row for row, id in enumerate(ids)}
         if len(place) < len(ids):
-            raise ValueError(f"ids must be unique, got {len(ids) - len(place)} twice")
-        stranger = next((owner for owner in owners if owner not in place), None)
-        if stranger is not None:
-            raise ValueError(f"a pseudo-query belongs to {stranger!r}, which is not among the ids")
+            raise ValueError(f"ids must be unique, got {len(ids) - len(place)} duplicates")
+        unknown = next((owner for owner in owners if owner not in place), None)
+        if unknown is not None:
+            raise ValueError(f"a pseudo-query belongs to {unknown!r}, which is not among the ids")
         if not ids:
             return
         with self._writing:
@@ -178,11 +178,12 @@ class VectorCandidates:
             self._fitted = fitted
 
     def delete(self, ids: Iterable[str]) -> list[str]:
-        """Delete contexts with their pseudo-queries; return the ids that were there.
+        """Delete contexts with their pseudo-queries; return the ids that existed.
 
         Only the nearest contexts of each background question are kept. Warns if they are all
-        deleted for so many questions that the foreign level is no longer known: from then on
-        `levels` and `decide` raise a `ValueError`, until the gate is fitted again.
+        deleted for so many questions that the foreign level is unknown: until the gate is fitted
+        again, ``"calibrated"`` then raises a `ValueError` in `levels` and `decide`, and the other
+        policies give no probability.
         """
         check_several(ids)
         with self._writing:
@@ -206,46 +207,46 @@ class VectorCandidates:
         )
 
     @property
-    def fitted(self) -> Fitted:
-        """What it was fitted on; `add` and `delete` put another in its place."""
+    def fitted(self) -> FitState:
+        """The state of the fit, immutable; `add` and `delete` replace it."""
         return self._fitted
 
     @property
     def policy(self) -> Policy:
-        """The policy in force; see `with_policy` for another."""
+        """The policy; see `with_policy` for another."""
         return self._policy
 
     @property
     def threshold(self) -> float:
-        """How far above the policy's statistic a query has to be."""
+        """How far above the statistic of the policy a query must be."""
         return self._threshold
 
     @property
     def similarities(self) -> Scores:
-        """Similarity of each pseudo-query to its own context, ascending."""
+        """Similarities of the pseudo-queries to their own contexts, ascending."""
         return np.sort(self._fitted.similarities)
 
     @property
     def background(self) -> Scores:
-        """Highest similarity of each foreign question to the corpus, ascending.
+        """Highest similarities of the foreign questions to the corpus, ascending.
 
         Raises
         ------
         ValueError
-            If all nearest contexts of a question are deleted, see `delete`.
+            If all contexts kept for a question were deleted, see `delete`.
         """
         return self._fitted.highest_of_background()
 
     @property
     def levels(self) -> Levels:
-        """What a query is compared with.
+        """The levels that a query is compared with.
 
         Raises
         ------
         ValueError
-            If there are too few pseudo-queries for the policy, they come no nearer to their
-            contexts than foreign questions do, or so many contexts were deleted that the level of
-            the foreign questions is not known (see `delete`).
+            If there are too few pseudo-queries for the policy, they are no more similar to their
+            contexts than foreign questions are to the corpus, or so many contexts were deleted
+            that the foreign level of ``"calibrated"`` is unknown (see `delete`).
         """
         return self._fitted.levels(self.policy)
 
@@ -257,26 +258,25 @@ class VectorCandidates:
         Parameters
         ----------
         similarity
-            The cosine of the query and its nearest passage, as the retriever's index has found
-            it; or those of several passages, of which the highest counts. None at all: nothing
-            is there to retrieve.
+            Cosine of the query and its nearest passage, as found by the retriever's index; or the
+            cosines of several passages, of which the highest counts. Empty: there is no passage.
         coverage
-            Share of the query's words that the best passages hold, see `WordCoverage.share`; a
-            second piece of evidence beside the similarity.
+            Share of the query's words in the best passages, see `WordCoverage.share`: evidence in
+            addition to the similarity.
 
         Raises
         ------
         ValueError
-            If a similarity is not a finite number, or `coverage` lies outside [0, 1], or
-            is given where no background is fitted; and as `levels`.
+            If a similarity is not a finite number, `coverage` is outside [0, 1] or is given
+            without a background, or as in `levels`.
         """
-        nearest = highest(similarity)
+        nearest = _highest(similarity)
         if nearest is None:
             return RetrievalDecision.without_passages(str(self.policy))
         return self.levels.decide(nearest, self.threshold, coverage)
 
     def with_policy(self, policy: Policy, threshold: float = 0.0) -> Self:
-        """Return a copy that decides by another policy and threshold."""
+        """Return a gate with the same fit and another policy and threshold."""
         return self.of(self._fitted, policy, threshold)
 
     def verify_embeddings(self, embed: Embed) -> None:
@@ -285,27 +285,39 @@ class VectorCandidates:
         Raises
         ------
         EmbeddingMismatchError
-            If the vector has another dimension or points elsewhere.
+            If the vector has another dimension or another direction.
         ValueError
-            If the fit knows no text to try: it was not given `embed`.
+            If the fit has no text to check with, as it was not given `embed`.
         """
         known = self._fitted.known
         if known is None:
             raise ValueError(
-                "nothing to verify with: the fit knows no text of its model; fit anew with "
-                "embed=, or load without embed=, which verifies nothing"
+                "nothing to verify with: the fit has no text of its model; fit again with embed=, "
+                "or load without embed= to skip the check"
             )
         known.check(embed)
 
 
-def _warn_of_lost_level(fitted: Fitted) -> None:
+def _warn_of_lost_level(fitted: FitState) -> None:
     try:
-        fitted.foreign()
+        fitted.foreign_level()
     except ValueError as error:
-        warnings.warn(f"the gate cannot decide any more: {error}", stacklevel=3)
+        warnings.warn(f"policy 'calibrated' cannot decide any more: {error}", stacklevel=3)
 
 
-def _check(policy: Policy, background: Background | None) -> Policy:
+def _check_policy(policy: Policy, background: Background | None) -> Policy:
     if policy == "calibrated" and background is None:
         raise ValueError("policy 'calibrated' needs a background: give embed= or negatives=")
     return check_policy(policy)
+
+
+def _highest(similarities: float | Sequence[float]) -> float | None:
+    """Return the highest similarity, or None; ValueError if one is not finite."""
+    values = np.asarray(similarities, np.float64).reshape(-1).tolist()
+    return max((_check_finite(value, "similarity") for value in values), default=None)
+
+
+def _check_finite(value: float, name: str) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value}")
+    return float(value)

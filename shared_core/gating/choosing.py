@@ -1,4 +1,4 @@
-"""Choosing the policy and threshold by a handful of labelled queries, cross-validated."""
+"""Choosing policy and threshold by a handful of labelled queries, cross-validated."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from shared_core.gating.candidates import VectorCandidates
 from shared_core.gating.policies import STATISTICS, Policy
 
 LEAST_LABELLED = 5
+"""Fewest queries on each side: one for each of the default folds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A policy with its threshold, and how well it did on queries it was not chosen by.
+    """A policy with its threshold, and its accuracy on queries it was not chosen by.
 
     Attributes
     ----------
     policy, threshold
         For `VectorCandidates.with_policy`.
     balanced_accuracy
-        Mean of recall and specificity over the held-out folds, in [0, 1]; 0.5 is chance.
+        Mean of recall and specificity on the held-out folds, in [0, 1]; 0.5 is chance.
     uncorrected
-        The same of the gate as it was, threshold and all.
+        The same for the given gate with its present policy and threshold.
     """
 
     policy: Policy
@@ -45,9 +46,9 @@ def choose(
 ) -> Choice:
     """Choose a policy and threshold by the similarities of labelled queries.
 
-    Every fitted policy is tried with the threshold that balances recall and specificity best. As
-    a threshold can make up for any edge, policies tie; the one that needs the smallest threshold
-    wins, since it will follow the corpus as that grows.
+    The best balanced accuracy is reached at one similarity, which every policy can be moved to by
+    a threshold. The policy that needs the smallest threshold is chosen, because its edge follows
+    the corpus as that grows and the threshold does not.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def choose(
         Highest similarities of queries that the corpus answers, and of queries it does not; at
         least 5 of each.
     folds
-        Parts for the cross-validation, >= 2; at most as many as there are queries on a side.
+        Folds of the cross-validation, >= 2; fewer are used if a side has fewer queries.
     seed
         Seed of the folds.
 
@@ -66,7 +67,7 @@ def choose(
     ValueError
         If there are too few queries, `folds` is below 2, or a similarity is not finite.
     """
-    scores, labels = _labelled(positives, negatives)
+    scores, labels = _join_labelled(positives, negatives)
     check_count(folds, "folds", 2)
     check_count(seed, "seed", 0)
     edges = _edges(candidates)
@@ -74,32 +75,32 @@ def choose(
     held_out = np.zeros(labels.size, np.bool_)
     for part in range(parts.max() + 1):
         rest = parts != part
-        policy, threshold = _best(scores[rest], labels[rest], edges)
+        policy, threshold = _best_policy(scores[rest], labels[rest], edges)
         held_out[~rest] = scores[~rest] >= edges[policy] + threshold
-    policy, threshold = _best(scores, labels, edges)
+    policy, threshold = _best_policy(scores, labels, edges)
     now = scores >= candidates.levels.edge + candidates.threshold
     return Choice(
         policy=policy,
         threshold=threshold,
-        balanced_accuracy=_balanced(held_out, labels),
-        uncorrected=_balanced(now, labels),
+        balanced_accuracy=_balanced_accuracy(held_out, labels),
+        uncorrected=_balanced_accuracy(now, labels),
     )
 
 
-def _labelled(positives: npt.ArrayLike, negatives: npt.ArrayLike) -> tuple[Scores, Bools]:
+def _join_labelled(positives: npt.ArrayLike, negatives: npt.ArrayLike) -> tuple[Scores, Bools]:
     sides = {"positives": positives, "negatives": negatives}
     arrays = [np.asarray(values, np.float64).reshape(-1) for values in sides.values()]
     for name, values in zip(sides, arrays, strict=True):
         if values.size < LEAST_LABELLED:
             raise ValueError(f"{name}: at least {LEAST_LABELLED} queries, got {values.size}")
-        if not np.isfinite(values).all():
-            raise ValueError(f"{name}: similarities must be finite")
+        if (bad := values[~np.isfinite(values)]).size:
+            raise ValueError(f"{name}: similarities must be finite, got {bad[0]}")
     labels = np.repeat([True, False], [values.size for values in arrays])
     return np.concatenate(arrays), labels
 
 
 def _edges(candidates: VectorCandidates) -> dict[Policy, float]:
-    """Return the edge of each policy that the fit can bear."""
+    """Return the edge of each policy that the fit has enough data for."""
     edges: dict[Policy, float] = {candidates.policy: candidates.levels.edge}
     policy: Policy
     for policy in STATISTICS:
@@ -111,7 +112,7 @@ def _edges(candidates: VectorCandidates) -> dict[Policy, float]:
 
 
 def _folds(labels: Bools, folds: int, seed: int) -> npt.NDArray[np.intp]:
-    """Deal both sides out to the folds evenly."""
+    """Distribute both sides evenly over the folds."""
     rng = np.random.default_rng(seed)
     smaller = int(min(labels.sum(), (~labels).sum()))
     parts = np.zeros(labels.size, np.intp)
@@ -121,23 +122,23 @@ def _folds(labels: Bools, folds: int, seed: int) -> npt.NDArray[np.intp]:
     return parts
 
 
-def _best(scores: Scores, labels: Bools, edges: dict[Policy, float]) -> tuple[Policy, float]:
-    bar = _bar(scores, labels)
-    policy = min(edges, key=lambda policy: abs(bar - edges[policy]))
-    return policy, bar - edges[policy]
+def _best_policy(scores: Scores, labels: Bools, edges: dict[Policy, float]) -> tuple[Policy, float]:
+    split = _best_split(scores, labels)
+    policy = min(edges, key=lambda policy: abs(split - edges[policy]))
+    return policy, split - edges[policy]
 
 
-def _bar(scores: Scores, labels: Bools) -> float:
-    """Return the similarity that balances best; the middle of the widest of equals."""
+def _best_split(scores: Scores, labels: Bools) -> float:
+    """Return the similarity with the best balanced accuracy; of several the middle one."""
     values = np.unique(scores)
-    bars = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2])
+    splits = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2])
     positives, negatives = np.sort(scores[labels]), np.sort(scores[~labels])
-    missed = np.searchsorted(positives, bars) / positives.size
-    refused = np.searchsorted(negatives, bars) / negatives.size
+    missed = np.searchsorted(positives, splits) / positives.size
+    refused = np.searchsorted(negatives, splits) / negatives.size
     balanced = refused - missed
     best = np.flatnonzero(balanced >= balanced.max() - 1e-12)
-    return float(bars[best[best.size // 2]])
+    return float(splits[best[best.size // 2]])
 
 
-def _balanced(retrieved: Bools, labels: Bools) -> float:
+def _balanced_accuracy(retrieved: Bools, labels: Bools) -> float:
     return float((retrieved[labels].mean() + (~retrieved[~labels]).mean()) / 2)

@@ -1,4 +1,4 @@
-"""How much of a query's wording a passage holds: lexical evidence beside the similarity."""
+"""How many of a query's words a passage contains: lexical evidence next to the similarity."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _WORD = re.compile(r"\w+")
 
 
 def plain_words(text: str) -> list[str]:
-    """Return the lower-cased runs of word characters."""
+    """Return the runs of word characters, in lower case."""
     return _WORD.findall(text.lower())
 
 
 class WordCoverage:
-    """Counts in how many passages each word occurs, and weighs queries by it.
+    """Counts the passages in which each word occurs, and weights the words of queries by it.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class WordCoverage:
     def of(
         cls, passages: int, counts: Mapping[str, int], tokenizer: Tokenizer = plain_words
     ) -> Self:
-        """Return the coverage of passages that have been counted already: their `counts`."""
+        """Return the coverage of so many passages with the given `counts`."""
         coverage = cls(tokenizer)
         coverage._passages = passages
         coverage._counts.update(counts)
@@ -47,45 +47,46 @@ class WordCoverage:
 
     @property
     def counts(self) -> dict[str, int]:
-        """In how many passages each word occurs; a copy."""
+        """Word -> number of passages in which it occurs; a copy."""
         return dict(+self._counts)
 
     def add(self, texts: Iterable[str]) -> None:
-        """Count passages in."""
+        """Add passages to the counts."""
         for text in texts:
             self._passages += 1
             self._counts.update({*self.tokenizer(text)})
 
     def delete(self, texts: Iterable[str]) -> None:
-        """Count passages out, which must have been counted in.
+        """Remove passages from the counts; each must have been added.
 
         Raises
         ------
         ValueError
-            If a passage holds a word that no counted passage does; the others before it are out.
+            If a passage holds a word that no counted passage does; those before it are removed.
         """
         for text in texts:
             words = {*self.tokenizer(text)}
-            stranger = next((word for word in words if self._counts[word] < 1), None)
-            if stranger is not None or not self._passages:
-                raise ValueError(f"{text!r:.80} was never counted in: no passage holds {stranger}")
+            unknown = next((word for word in words if self._counts[word] < 1), None)
+            if unknown is not None or not self._passages:
+                word = "it" if unknown is None else repr(unknown)
+                raise ValueError(f"{text!r:.80} was never added: no counted passage holds {word}")
             self._passages -= 1
             self._counts.subtract(words)
 
     def weight(self, word: str) -> float:
-        """Return BM25's idf of a word, positive; the rarer, the heavier."""
+        """Return the idf of a word as in BM25, positive; rarer words weigh more."""
         count = self._counts[word]
         return math.log1p((self._passages - count + 0.5) / (count + 0.5))
 
     def share(self, query: str, passages: Sequence[str]) -> float:
-        """Return the share of the query's words, by weight, that the best of the passages holds.
+        """Return the share by weight of the query's words that the best passage holds.
 
         Parameters
         ----------
         query
             The query.
         passages
-            The nearest passages, five or so.
+            The nearest passages, about five.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What the gate says of a query, and why."""
+"""The decision of the gate about a query, with its reason."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ class RetrievalDecision:
     retrieve
         True: retrieve. False: answer from what the model knows.
     similarity
-        The query's highest similarity to a passage; None where there was nothing to compare.
+        The query's highest similarity to a passage; None without passages.
     statistic
         Lower edge of the fitted distribution under the policy (CAG's P), in units of similarity;
-        None where there was nothing to compare.
+        None without passages.
     interval
         From the statistic to the highest similarity of a pseudo-query. Only the lower end is a
-        limit: a higher similarity is inside as well. None where there was nothing to compare.
+        limit: a higher similarity is inside as well. None without passages.
     margin
-        ``similarity - statistic - threshold``; not negative where the similarity alone decides to
-        retrieve. None without a similarity.
+        ``similarity - statistic - threshold``; at least 0 if the similarity alone decides to
+        retrieve. None without passages.
     probability
-        That the corpus answers the query, in [0, 1], taking both answers as equally likely
-        beforehand; None where no background was fitted.
+        Probability that the corpus answers the query, in [0, 1], with even prior odds; None
+        without a background.
     policy
         Name of the policy.
     reason
-        One sentence for a person.
+        One sentence for people.
     """
 
     retrieve: bool
@@ -45,7 +45,7 @@ class RetrievalDecision:
 
     @classmethod
     def without_passages(cls, policy: str) -> RetrievalDecision:
-        """Return the decision where the index holds nothing to retrieve."""
+        """Return the decision for an index without passages."""
         return cls(
             retrieve=False,
             similarity=None,
@@ -59,6 +59,6 @@ class RetrievalDecision:
 
     def explain(self) -> dict[str, Any]:
         """Return the decision as a JSON-able dictionary, for metadata and traces."""
-        # Not dataclasses.asdict, which copies deeply: a decision is made for every query.
-        told: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        return told | {"interval": None if self.interval is None else [*self.interval]}
+        # Not dataclasses.asdict: its deep copy costs time with every query.
+        values: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
+        return values | {"interval": None if self.interval is None else [*self.interval]}

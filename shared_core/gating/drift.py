@@ -1,4 +1,4 @@
-"""Telling when the questions that come in are no longer those the gate was fitted for."""
+"""Detecting when incoming queries are no longer those the gate was fitted for."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ from shared_core.forking import forkable
 from shared_core.gating.candidates import VectorCandidates
 
 WINDOW = 200
+"""Latest queries; their share inside then has a standard error of at most 0.04."""
 
 LEAST_INSIDE = 0.1
+"""Share inside below which the queries have drifted; 0 would let a few hits hide a drift."""
 
 
 class DriftMonitor:
     """Watches the similarities of live queries and warns once they leave the fitted distribution.
 
-    Any mixture of questions inside and outside the corpus lies between the two levels of the
-    fit. What no mixture explains is told: nearly everything lies outside, or the median lies
-    above the nearest pseudo-query. Either the corpus, the embedding model or the questions have
-    changed. It warns once, and again only after the similarities have come back. Threads may
-    share one.
+    Any mixture of queries inside and outside the corpus is between the two levels of the fit. It
+    warns of what no mixture explains: nearly all queries are outside, or their median is above
+    the most similar pseudo-query. Then the corpus, the embedding model or the queries have
+    changed. It warns once, and again only after the similarities have returned to normal.
+    Thread-safe.
 
     Parameters
     ----------
     candidates
         The gate.
     window
-        Queries that are looked at, the latest ones, >= 20. There is no warning before so many.
+        Number of latest queries to consider, >= 20. It does not warn before it has seen as many.
     least_inside
-        Share of them, in [0, 1], that must lie inside.
+        Share of them that must be inside, in [0, 1].
 
     Raises
     ------
@@ -57,7 +59,7 @@ class DriftMonitor:
         self._observing = forkable(threading.Lock())
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy, by ``copy`` or ``pickle``, is made of; each watches by itself."""
+        """Return the state for ``copy`` and ``pickle``; each copy observes on its own."""
         with self._observing:
             kept = {**vars(self), "_seen": self._seen.copy()}
         del kept["_observing"]
@@ -68,26 +70,27 @@ class DriftMonitor:
         self._observing = forkable(threading.Lock())
 
     def observe(self, similarity: float) -> bool:
-        """Take a live query's highest similarity, and return whether they have drifted.
+        """Record the highest similarity of a live query; return whether the queries have drifted.
 
-        Warns with a `UserWarning` when they begin to.
+        Gives a `UserWarning` when a drift begins.
         """
         with self._observing:
             self._seen.append(float(similarity))
             if len(self._seen) < (self._seen.maxlen or 0):
                 return False
-            what = self._what_tells()
-            begins = what is not None and not self._drifted
-            self._drifted = what is not None
+            reason = self._reason()
+            begins = reason is not None and not self._drifted
+            self._drifted = reason is not None
         if begins:
             warnings.warn(
-                f"the last {self._seen.maxlen} queries have left the fitted distribution: {what}; "
-                "fit anew if the corpus, the embedding model or the questions have changed",
+                f"the last {self._seen.maxlen} queries have left the fitted distribution: "
+                f"{reason}; fit the gate again if the corpus, the embedding model or the queries "
+                "have changed",
                 stacklevel=2,
             )
-        return what is not None
+        return reason is not None
 
-    def _what_tells(self) -> str | None:
+    def _reason(self) -> str | None:
         levels = self.candidates.levels
         edge = levels.edge + self.candidates.threshold
         inside = sum(value >= edge for value in self._seen) / len(self._seen)
@@ -95,5 +98,5 @@ class DriftMonitor:
         if inside < self.least_inside:
             return f"only {inside:.0%} of them reach the edge of {edge:.3f}"
         if middle > levels.upper:
-            return f"their median {middle:.3f} lies above every pseudo-query ({levels.upper:.3f})"
+            return f"their median {middle:.3f} is above every pseudo-query ({levels.upper:.3f})"
         return None

@@ -1,4 +1,4 @@
-"""Questions that people ask of any assistant, whatever its corpus: what "unrelated" looks like."""
+"""Questions that people ask any assistant, unrelated to most corpora."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ EVERYDAY_QUESTIONS = (
     "Hello, who are you?",
     "How do I convince my parents to get a dog?",
 )
-"""The background by default. A corpus may well answer a few of them: their median is what counts.
+"""The default background. A corpus may answer a few of them, as only their median counts.
 
-They are English. For a corpus in another language give questions of that language.
+They are in English. For a corpus in another language give questions in that language.
 """

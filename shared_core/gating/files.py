@@ -1,6 +1,6 @@
-"""A fitted gate on disk: one ``.npz`` file of plain arrays and a manifest in JSON, no pickle.
+"""A fitted gate on disk: one ``.npz`` file of plain arrays and a JSON manifest, no pickle.
 
-A digest over everything tells a damaged file.
+A digest of the contents reveals a damaged file.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from shared_core.errors import CorruptIndexError, IndexFormatError
 from shared_core.gating.background import Background
 from shared_core.gating.coverage import WordCoverage, plain_words
 from shared_core.gating.everyday import EVERYDAY_QUESTIONS
-from shared_core.gating.fitted import Fitted
-from shared_core.gating.foreign import Known
+from shared_core.gating.fit_state import FitState
+from shared_core.gating.foreign_questions import KnownText
 from shared_core.gating.policies import Policy
 from shared_core.types import Tokenizer
 
 KIND = "posrag-vector-candidates"
 
 FORMAT = 2
-"""Format 1 kept no words, and of the known text only whether it is an everyday question."""
+"""Format 1 had no words, and its known text could only be the first everyday question."""
 
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
-Fit: TypeAlias = tuple[Fitted, Policy, float]
-"""What was fitted, policy and threshold."""
+Fit: TypeAlias = tuple[FitState, Policy, float]
+"""State of the fit, policy and threshold."""
 
 _OF_BACKGROUND = ("questions", "similarities", "contexts", "left_out")
 
-_WAY_OUT = "restore the file from a copy, or fit the gate anew"
+_WAY_OUT = "restore the file from a copy, or fit the gate again"
 
 _STRAY = "allow_pickle"
-"""An array that earlier versions wrote with numpy before 2.2, and did not count in the digest."""
+"""Array that earlier versions wrote with NumPy before 2.2; it is not part of the digest."""
 
 
 def write_gate(
     path: Path,
-    fitted: Fitted,
+    fitted: FitState,
     policy: Policy,
     threshold: float,
     coverage: WordCoverage | None = None,
@@ -82,14 +82,14 @@ def write_gate(
 
 
 def read_gate(path: Path, tokenizer: Tokenizer | None) -> tuple[Fit, WordCoverage | None]:
-    """Read a fit and the words that count beside it; see `ContextGate.load`."""
+    """Read a fit and its word counts, if any; see `ContextGate.load`."""
     about, arrays = _read(path)
     saved = about.get("coverage")
-    own = saved is not None and saved["own_split"]
-    if own and tokenizer is None:
-        raise ValueError(f"{path} counts words of a tokeniser of your own: give it as tokenizer=")
-    if tokenizer is not None and not own:
-        raise ValueError(f"{path} holds no words of a tokeniser of your own: leave tokenizer= out")
+    custom = saved is not None and saved["own_split"]
+    if custom and tokenizer is None:
+        raise ValueError(f"{path} counts words of a custom tokeniser: give it as tokenizer=")
+    if tokenizer is not None and not custom:
+        raise ValueError(f"{path} has no words of a custom tokeniser: leave tokenizer= out")
     coverage = None
     if saved is not None:
         counts = dict(zip(saved["words"], arrays["counts"].tolist(), strict=True))
@@ -101,7 +101,7 @@ def _fit(about: Mapping[str, Any], arrays: Arrays) -> Fit:
     background = None
     if "background_questions" in arrays:
         background = Background(*(arrays[f"background_{name}"] for name in _OF_BACKGROUND))
-    fitted = Fitted(
+    fitted = FitState(
         background,
         _known(about, arrays),
         dict(zip(about["ids"], arrays["numbers"].tolist(), strict=True)),
@@ -113,16 +113,16 @@ def _fit(about: Mapping[str, Any], arrays: Arrays) -> Fit:
     return fitted, about["policy"], about["threshold"]
 
 
-def _known(about: Mapping[str, Any], arrays: Arrays) -> Known | None:
+def _known(about: Mapping[str, Any], arrays: Arrays) -> KnownText | None:
     if about["format"] == 1:
         if not about["everyday"]:
             return None
-        return Known(EVERYDAY_QUESTIONS[0], arrays["background_questions"][0])
-    return None if about["known"] is None else Known(about["known"], arrays["known"])
+        return KnownText(EVERYDAY_QUESTIONS[0], arrays["background_questions"][0])
+    return None if about["known"] is None else KnownText(about["known"], arrays["known"])
 
 
 def _write(path: Path, about: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write a manifest and arrays into one file, whole or not at all."""
+    """Write a manifest and arrays into one file, atomically."""
     signed = {"kind": KIND, "format": FORMAT, **about}
     manifest = json.dumps(signed | {"digest": _digest(signed, arrays)})
     members: dict[str, Any] = {"manifest": np.frombuffer(manifest.encode(), np.uint8), **arrays}
@@ -138,7 +138,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     IndexFormatError
         If it is another kind of file, or of a format this version cannot read.
     CorruptIndexError
-        If it is not what was written.
+        If it has changed since it was written.
     """
     if path.is_dir():
         raise IndexFormatError(f"{path} is not a saved gate: it is a folder; name the file in it")

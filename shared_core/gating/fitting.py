@@ -1,4 +1,4 @@
-"""A gate in one step: from the passages of a retriever, and the model that embeds for it."""
+"""Fitting a gate in one step, from a retriever's passages and its embedding model."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from shared_core.gating.transforms import Transform
 from shared_core.types import Passage
 
 ALIKE = 0.9999
-"""Cosine from which a text counts as embedded alike as a query and as a passage."""
+"""Cosine from which the embeddings of one text as query and as passage count as equal."""
 
 
 class FitArguments(TypedDict, total=False):
-    """Keyword arguments of `fit_gate` that the hosts of both frameworks pass on."""
+    """Keyword arguments of `fit_gate` that the gates of both frameworks pass on."""
 
     pseudo_queries: Sequence[tuple[str, str]] | None
     negatives: Sequence[str] | None
@@ -54,17 +54,17 @@ def fit_gate(
     embed
         Embeds queries, see `as_queries`.
     pseudo_queries
-        Pairs of a passage's id and a question it answers, as `read_pseudo_queries` reads them;
-        by default the `key_phrases` of each passage. With a `transform`, give questions
-        that were transformed in the same way.
+        Pairs of a passage's id and a question it answers, as returned by `read_pseudo_queries`;
+        by default the `key_phrases` of each passage. With a `transform`, give transformed
+        questions.
     negatives
-        Questions the passages do not answer, in place of `EVERYDAY_QUESTIONS`.
+        Questions that the passages do not answer, instead of `EVERYDAY_QUESTIONS`.
     policy, threshold
         As in `VectorCandidates`.
     transform
         As in `ContextGate`.
     coverage
-        Whether the query's words count beside its similarity; see `WordCoverage`.
+        Whether the query's words count in addition to its similarity; see `WordCoverage`.
 
     Raises
     ------
@@ -90,10 +90,10 @@ def fit_gate(
 
 
 class Index(Protocol):
-    """What `fit_index` needs of a `shared_core.HybridIndex`."""
+    """The part of `shared_core.HybridIndex` that `fit_index` needs."""
 
     def embedded(self) -> tuple[list[Passage], Vectors]:
-        """Return the passages and their vectors."""
+        """Return all passages and their vectors."""
 
     def verify_embeddings(self, embed: Callable[[str], Sequence[float]]) -> None:
         """Check that `embed` is the model of the index."""
@@ -106,7 +106,7 @@ def fit_index(
     verify: Callable[[str], Sequence[float]] | None = None,
     **fit: Unpack[FitArguments],
 ) -> ContextGate:
-    """Fit a gate on what an index holds, whose vectors are taken as they are.
+    """Fit a gate on the passages and vectors of an index.
 
     Parameters
     ----------
@@ -115,14 +115,14 @@ def fit_index(
     embed, **fit
         As in `fit_gate`.
     verify
-        Embeds a passage, where it has to be checked that the model is that of the index.
+        Embeds a passage, to check that it is the model of the index. None: no check.
 
     Raises
     ------
     ValueError
         As `fit_gate`.
     EmbeddingMismatchError
-        If the model is not that of the index.
+        If `verify` is not the model of the index.
     """
     if verify is not None:
         index.verify_embeddings(verify)
@@ -137,8 +137,8 @@ def as_queries(
 ) -> Embed:
     """Return a function that embeds many queries.
 
-    A framework's model embeds passages in batches, queries one by one. Many models embed both
-    alike, which is tried on the first query; then the queries go in a batch, too.
+    The models of the frameworks embed passages in batches and queries one by one. If the first
+    query has the same embedding as a query and as a passage, all are embedded in a batch.
     """
 
     def embed(queries: Sequence[str]) -> npt.ArrayLike:

@@ -1,4 +1,4 @@
-"""The cosines of what a retriever has found: as it tells them, or computed."""
+"""The cosines of retrieved passages: those that the retriever reports, or computed."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def found_cosines(
     texts: Sequence[str],
     embed: Callable[[], Embedded],
 ) -> FoundCosines:
-    """Return the cosines of passages: as they are `told`, else of vectors.
+    """Return the cosines of passages: `reported_cosines`, otherwise computed from vectors.
 
     Parameters
     ----------
     query, details, texts
-        As in `told`.
+        As in `reported_cosines`.
     embed
-        Embeds the query and `texts`; not called where the cosines are told.
+        Embeds the query and `texts`; not called if the cosines are reported.
 
     Raises
     ------
     ValueError
         As `cosines`.
     """
-    return told(query, details, texts) or _computed(texts, embed())
+    return reported_cosines(query, details, texts) or _computed(texts, embed())
 
 
 async def afound_cosines(
@@ -46,26 +46,25 @@ async def afound_cosines(
     texts: Sequence[str],
     embed: Callable[[], Awaitable[Embedded]],
 ) -> FoundCosines:
-    """Do what `found_cosines` does, with the vectors awaited."""
-    return told(query, details, texts) or _computed(texts, await embed())
+    """Async version of `found_cosines`."""
+    return reported_cosines(query, details, texts) or _computed(texts, await embed())
 
 
 def _computed(texts: Sequence[str], embedded: Embedded) -> FoundCosines:
     return cosines(*embedded, len(texts)), [*texts]
 
 
-def told(
+def reported_cosines(
     query: str | None, details: Sequence[Mapping[str, Any]], texts: Sequence[str]
 ) -> FoundCosines | None:
-    """Return what the explanations of passages tell of their cosines to a query.
+    """Return the cosines to a query that the explanations of passages report.
 
     Parameters
     ----------
     query
-        The text that was to be searched; None where a vector without a text was. White space
-        around it plays no part.
+        Text of the query; None if only a vector was searched. White space around it is ignored.
     details
-        From `shared_core.Arrangement.explain`: ``dense``, and ``nearest`` and ``query`` where it
+        From `shared_core.Arrangement.explain`: ``dense``, and ``nearest`` and ``query`` if that
         is a cosine.
     texts
         The passages' texts.
@@ -73,10 +72,9 @@ def told(
     Returns
     -------
     tuple of (list of float, list of str), or None
-        Cosines and texts. The nearest passage counts even where it was not among the best, in
-        which case its text is empty. None if a passage tells no cosine, or that of another
-        query: a retriever may rewrite what it is asked, or ask several questions, and the gate
-        is to judge the one it was given.
+        Cosines and texts. The nearest passage counts even if it is not among these; its text is
+        then empty. None if a passage has no cosine, or one to another query: a retriever may
+        rewrite the query or search for several, but the gate judges the one it was given.
     """
     asked = None if query is None else query.strip()
     if not all("nearest" in detail and detail.get("query") == asked for detail in details):
@@ -89,15 +87,15 @@ def told(
 
 
 def cosines(query: npt.ArrayLike, vectors: npt.ArrayLike, count: int) -> list[float]:
-    """Return the cosine of a query to each of `count` passages; 0 where a vector is zero.
+    """Return the cosine of a query to each of `count` passages; 0 for a zero vector.
 
     Raises
     ------
     ValueError
-        If a vector is not finite, or the shapes do not fit.
+        If a vector is not finite, or a shape is wrong.
     """
     (unit,) = unit_rows(np.asarray(query)[None], 1, "the query")
     passages = unit_rows(vectors, count, "the passages found", dim=unit.size)
-    # Each row by itself, so that equal passages are equally similar.
+    # One dot product per row, so that equal passages have equal cosines.
     similarities: list[float] = np.vecdot(passages, unit).tolist()
     return similarities

@@ -1,4 +1,4 @@
-"""The gate in front of a retriever: what both frameworks' hosts share."""
+"""The gate in front of a retriever, shared by both frameworks."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from shared_core.gating.transforms import Transform, unwrapped
 from shared_core.types import Tokenizer
 
 DEPTH = 5
-"""Passages of which the one that holds most of the query's words counts."""
+"""Nearest passages searched for the one that holds most of the query's words."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContextGate:
-    """Decides by what the retriever has found, so that nothing is searched twice.
+    """Decides by the passages that the retriever has found, so nothing is searched twice.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ class ContextGate:
     transform
         Applied to the query before it is embedded and searched; None leaves it as it is.
     coverage
-        Word counts of the corpus, if the words shall count beside the similarity.
+        Word counts of the corpus, if words count in addition to the similarity.
     drift
-        Told the highest similarity of every query that is decided about, and warns.
+        Observes the highest similarity of every query, and warns of drift.
     """
 
     candidates: VectorCandidates
@@ -42,7 +42,7 @@ class ContextGate:
     drift: DriftMonitor | None = None
 
     def prepare(self, query: str) -> str:
-        """Return what is to be embedded and searched: unwrapped and transformed.
+        """Return the text to embed and search: the query, unwrapped and transformed.
 
         Raises
         ------
@@ -57,15 +57,15 @@ class ContextGate:
     def decide(
         self, query: str, similarities: Sequence[float], texts: Sequence[str] = ()
     ) -> RetrievalDecision:
-        """Decide by the passages that were found for a prepared query.
+        """Decide by the passages found for a prepared query.
 
         Parameters
         ----------
         query
-            As the caller asked it.
+            The query before `prepare`.
         similarities
-            Cosines of the passages found, the nearest among them, in any order; none where the
-            index is empty.
+            Cosines of the passages found, including the nearest, in any order; empty if the index
+            is.
         texts
             Their texts in the same order; needed with `coverage`.
 
@@ -86,10 +86,10 @@ class ContextGate:
         return decision
 
     def save(self, path: str | Path) -> None:
-        """Write the gate into one file; a crash midway leaves what was there before.
+        """Write the gate into one file, atomically.
 
-        Candidates and coverage are written. A transform, a tokeniser of one's own and a monitor
-        are not: the first two have to be given to `load` again.
+        Candidates and coverage are written. A transform, a custom tokeniser and a monitor are
+        not: give the first two to `load` again.
         """
         candidates = self.candidates
         write_gate(
@@ -109,29 +109,29 @@ class ContextGate:
         transform: Transform | None = None,
         tokenizer: Tokenizer | None = None,
     ) -> Self:
-        """Read a gate that `save` wrote.
+        """Read a gate written by `save`.
 
         Parameters
         ----------
         path
             The file.
         embed
-            The embedding model at hand, to be checked by `VectorCandidates.verify_embeddings`.
+            The present embedding model, checked by `VectorCandidates.verify_embeddings`.
         transform
-            As of the class; it is not saved.
+            As in the class; it is not saved.
         tokenizer
-            That of the `WordCoverage`, if it was not its default.
+            The tokeniser of the `WordCoverage`, unless it is the default.
 
         Raises
         ------
         IndexFormatError
-            If the file is none that `save` wrote, or of a format this version cannot read.
+            If the file is not a saved gate, or has a format this version cannot read.
         CorruptIndexError
             If it is damaged.
         EmbeddingMismatchError
             If `embed` is not the model of the fit.
         ValueError
-            If the fit knows no text to try `embed` with, or `tokenizer` is missing or of no use.
+            If the fit has no text to check `embed` with, or `tokenizer` is missing or not needed.
         """
         fit, coverage = read_gate(Path(path), tokenizer)
         candidates = VectorCandidates.of(*fit)
@@ -144,6 +144,8 @@ class ContextGate:
         coverage: WordCoverage, query: str, similarities: Sequence[float], texts: Sequence[str]
     ) -> float:
         if len(texts) != len(similarities):
-            raise ValueError(f"got {len(similarities)} similarities and {len(texts)} texts")
+            raise ValueError(
+                f"got {len(similarities)} similarities and {len(texts)} texts: give one text each"
+            )
         nearest = sorted(range(len(texts)), key=lambda row: -similarities[row])[:DEPTH]
         return coverage.share(query, [texts[row] for row in nearest])

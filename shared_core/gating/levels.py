@@ -13,47 +13,48 @@ from shared_core.gating.decision import RetrievalDecision
 from shared_core.gating.policies import Policy, statistic
 
 SHARE = 0.4
-"""How far up from the foreign questions to the pseudo-queries the calibrated edge lies.
+"""Position of the calibrated edge between the foreign questions (0) and the pseudo-queries (1).
 
-Generated questions repeat their context's words, and lie about as near to it as a text can;
-people ask in words of their own, for one detail, and lie anywhere down to the foreign questions.
-Both levels move with the corpus, its size and the embedding model, and the edge with them. Foreign
-questions spread about two thirds as widely as people's, so the point equally unlikely for both
-lies below the middle. Accuracy is flat around it, and a share chosen on other collections than it
-is judged on does no better: ``python -m tests.benchmarks.gating --parts fraction``.
+Generated questions repeat the words of their context, so they are about as similar to it as a text
+can be. People ask for one detail in other words; their questions are anywhere down to the foreign
+ones. Both levels, and the edge with them, move with the corpus, its size and the embedding model.
+Foreign questions spread about two thirds as widely as people's, so the point equally unlikely for
+both is below the middle. Accuracy is flat around it, and a share chosen on other collections does
+no better: ``python -m tests.benchmarks.gating --parts fraction``.
 """
 
 STEEPNESS = 8.0
-"""Log-odds that the corpus answers, from the foreign level to the pseudo-queries' level."""
+"""Change in the log-odds that the corpus answers, from the foreign level to the near level."""
 
 COVERAGE_WEIGHT = 3.0
-"""Log-odds from a query none of whose words occur to one whose words all do."""
+"""Change in the log-odds from a query none of whose words occur to one whose words all do."""
 
 COVERAGE_MIDDLE = 0.3
-"""Share of a query's words that speaks neither for the corpus nor against it."""
+"""Share of a query's words that is evidence neither for the corpus nor against it."""
 
 CONSTANT = 1e-6
-"""Spread below which similarities differ by rounding alone."""
+"""Spread below which similarities differ only by rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Levels:
-    """What was fitted, in units of similarity.
+    """The fitted levels, in units of similarity.
 
     Attributes
     ----------
     policy
         See `Policy`.
     edge
-        Lower edge of the distribution under the policy. That of ``"calibrated"`` is ::
+        Lower edge of the distribution under the policy. For ``"calibrated"`` it is ::
 
             edge = foreign + 0.4 * (near - foreign)
     near
         Median similarity of a pseudo-query to its own context.
     upper
-        The highest of them.
+        Highest similarity of a pseudo-query to its own context.
     foreign
-        Median over the foreign questions of the highest similarity to the corpus; None without.
+        Median over the foreign questions of the highest similarity to the corpus; None if it is
+        unknown.
     """
 
     policy: Policy
@@ -64,7 +65,7 @@ class Levels:
 
     @classmethod
     def of(cls, similarities: Scores, foreign: float | None, policy: Policy) -> Levels:
-        """Take the levels from ascending similarities and the foreign level; see `Levels`."""
+        """Return the levels of ascending similarities and a foreign level; see `Levels`."""
         edge = statistic(similarities, policy)
         if similarities.size > 1 and similarities[-1] - similarities[0] < CONSTANT:
             warnings.warn(
@@ -77,9 +78,9 @@ class Levels:
             if foreign is None or near <= foreign:
                 level = "none" if foreign is None else f"{foreign:.3f}"
                 raise ValueError(
-                    f"pseudo-queries have similarity {near:.3f} to their contexts in the median, "
-                    f"no more than the {level} of questions foreign to the corpus: they are not "
-                    "of these contexts, or the background is not foreign"
+                    f"pseudo-queries have a median similarity of {near:.3f} to their contexts, no "
+                    f"more than the {level} of questions foreign to the corpus: give pseudo-"
+                    "queries of these contexts, and negatives= that the corpus does not answer"
                 )
             edge = foreign + SHARE * (near - foreign)
         return cls(
@@ -87,10 +88,10 @@ class Levels:
         )
 
     def probability(self, similarity: float, coverage: float | None = None) -> float | None:
-        """Return the probability that the corpus answers; both answers are as likely beforehand.
+        """Return the probability that the corpus answers, with even prior odds.
 
-        A logistic curve through one half at the calibrated edge, whatever the policy; None
-        where no background tells where that is.
+        A logistic curve that is one half at the calibrated edge, whatever the policy; None without
+        a background.
         """
         if self.foreign is None or self.near <= self.foreign:
             return None

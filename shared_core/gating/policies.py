@@ -1,4 +1,4 @@
-"""The policies of CAG: which statistic of the pseudo-queries a query has to reach."""
+"""The policies of CAG: which statistic of the pseudo-queries a query must reach."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ Policy: TypeAlias = Name | float
 """A name, or a number in (0, 1): that quantile of the pseudo-queries' similarities."""
 
 DENSITY = 0.95
+"""Share of the pseudo-queries inside the interval of ``"density"``, as in the paper."""
 
 
 def shortest_interval(similarities: Scores, share: float = DENSITY) -> tuple[float, float]:
@@ -47,7 +48,7 @@ STATISTICS: Mapping[Name, tuple[int, Callable[[Scores], float]]] = {
 }
 """Policy -> how many pseudo-queries it needs, and its statistic of their ascending similarities.
 
-Of ``calibrated`` the statistic is the upper one of the two levels that its edge lies between.
+For ``calibrated`` it is the upper of the two levels that the edge is between.
 """
 
 
@@ -60,7 +61,7 @@ def check_policy(policy: Policy) -> Policy:
             )
         return policy
     if isinstance(policy, bool) or not 0 < policy < 1:
-        raise ValueError(f"a quantile lies between 0 and 1, got {policy}")
+        raise ValueError(f"a quantile must lie between 0 and 1, got {policy}")
     return float(policy)
 
 
@@ -77,8 +78,8 @@ def statistic(similarities: Scores, policy: Policy) -> float:
     Raises
     ------
     ValueError
-        If there are fewer similarities than the statistic can bear: 20 for the 95% density, of
-        which one in twenty lies outside; 1 / min(q, 1 - q) for a quantile q.
+        If there are fewer similarities than the statistic needs: 20 for the 95% density, as one
+        in twenty is outside; 1 / min(q, 1 - q) for a quantile q.
     """
     if isinstance(policy, str):
         needed, of = STATISTICS[policy]
@@ -92,6 +93,6 @@ def statistic(similarities: Scores, policy: Policy) -> float:
     if similarities.size < needed:
         raise ValueError(
             f"the policy {policy!r} needs at least {needed} pseudo-queries, got "
-            f"{similarities.size}: fit more, or take policy='minimum'"
+            f"{similarities.size}: fit more, or use policy='minimum'"
         )
     return of(similarities)

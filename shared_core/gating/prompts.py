@@ -1,4 +1,4 @@
-"""The prompt that follows the decision: context, or a question that needs none (CAG)."""
+"""The prompt after the decision: with context, or without (CAG)."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class GatedPrompts:
-    """What the model is asked with context and without.
+    """The prompts with context and without.
 
     Attributes
     ----------
     context
         The prompt with retrieved passages.
     direct
-        The prompt without: `CHAIN_OF_THOUGHT`, `FEW_SHOT` or one of the caller's own. Holds
-        ``{question}`` once, and may hold ``{examples}`` once; every other brace is text.
+        The prompt without: `CHAIN_OF_THOUGHT`, `FEW_SHOT` or a custom one. Must contain
+        ``{question}`` once, and may contain ``{examples}`` once; all other braces are text.
     examples
         Questions and answers for ``{examples}``.
 
@@ -53,7 +53,7 @@ class GatedPrompts:
         if (count := self.direct.count("{examples}")) > 1:
             raise ValueError(f"direct may hold {{examples}} once, got it {count} times")
         if count and not self.examples:
-            raise ValueError("direct holds {examples}, but there are no examples")
+            raise ValueError("direct holds {examples}, but there are no examples: give examples=")
 
     def render(self, question: str, passages: Sequence[str] | None) -> str:
         """Return the prompt.
@@ -63,7 +63,7 @@ class GatedPrompts:
         question
             The question.
         passages
-            What was retrieved; None or none where nothing was, and the direct prompt is made.
+            The retrieved passages; None or empty: the direct prompt is used.
         """
         if passages:
             return self.context.render(passages, question)

@@ -1,6 +1,6 @@
-"""Pseudo-queries: what somebody might ask of a passage; from its text, a file, or a model.
+"""Pseudo-queries, questions that a passage answers: from its text, a file, or a model.
 
-What each source costs in accuracy: ``python -m tests.benchmarks.gating``.
+The accuracy with each source: ``python -m tests.benchmarks.gating``.
 """
 
 from __future__ import annotations
@@ -19,32 +19,34 @@ from shared_core.generation import Asker, Journal, as_generator
 from shared_core.json_lines import check_fields, read_lines, shorten_json
 
 PHRASES = 5
+"""Words per passage: with more, they come as close to it as whole sentences."""
 
 QUESTIONS = 3
+"""Questions per passage, as in CAG."""
 
 PROMPT = (
     "Write {count} questions that people would ask and that the passage below answers. Ask each "
     "in words of your own, on a line of its own, without numbers.\n\nPassage:\n{passage}\n\n"
     "Questions:"
 )
-"""Three questions a passage, as in CAG; ``{count}`` and ``{passage}`` are filled in."""
+"""Asks for questions; ``{count}`` and ``{passage}`` are filled in."""
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _NUMBERING = re.compile(r"^\s*(?:\d{1,2}\s*[-.):](?!\d)|[-*•])\s*")
 
 
 def key_phrases(texts: Sequence[str], *, count: int = PHRASES) -> list[str]:
-    """Return the words of each passage that tell it from the others, in their own order.
+    """Return the words that distinguish each passage from the others, in their order.
 
-    The best source without a model: a few telling words lie about as near to their passage as a
-    person's question does, where whole sentences lie much nearer.
+    The best source without a model: a few such words are about as similar to their passage as a
+    person's question is, while whole sentences are much more similar.
 
     Parameters
     ----------
     texts
-        The passages of the corpus. A word weighs the more the fewer of them it occurs in.
+        The passages of the corpus. A word weighs more the fewer of them it occurs in.
     count
-        Words a passage, >= 1.
+        Words per passage, >= 1.
 
     Raises
     ------
@@ -57,12 +59,12 @@ def key_phrases(texts: Sequence[str], *, count: int = PHRASES) -> list[str]:
 
 
 def telling_words(text: str, words: WordCoverage, *, count: int = PHRASES) -> str:
-    """Return the words of a text that weigh most, in their own order; the text if it has none.
+    """Return the words of a text that weigh most, in their order; the text if it has no words.
 
     Parameters
     ----------
     text
-        A passage, or a query.
+        A passage or a query.
     words
         Word counts of the corpus.
     count
@@ -83,7 +85,7 @@ def telling_words(text: str, words: WordCoverage, *, count: int = PHRASES) -> st
 def first_sentences(texts: Sequence[str]) -> list[str]:
     """Return the first sentence of each passage.
 
-    It is part of the passage, so it lies nearer than any question would: a poor stand-in.
+    It is part of the passage and so more similar to it than any question: a poor substitute.
     """
     return [_SENTENCE.split(text.strip(), maxsplit=1)[0] for text in texts]
 
@@ -91,17 +93,17 @@ def first_sentences(texts: Sequence[str]) -> list[str]:
 def read_pseudo_queries(path: str | Path) -> list[tuple[str, str]]:
     """Read pseudo-queries from JSON lines of ``{"id": context, "text": question}``.
 
-    Other fields are ignored, and blank lines are passed over.
+    Other fields and blank lines are ignored.
 
     Returns
     -------
     list of (str, str)
-        The id of each one's context, and its text.
+        Pairs of a context's id and the text of the pseudo-query.
 
     Raises
     ------
     ValueError
-        If a line is not of that form; the message names file and line.
+        If a line has another form; the message names file and line.
     OSError
         If the file cannot be read.
     """
@@ -112,7 +114,7 @@ def _pair(data: Mapping[str, Any]) -> tuple[str, str]:
     check_fields(data, ("id", "text"))
     pair = data["id"], data["text"]
     if not all(isinstance(value, str) and value.strip() for value in pair):
-        raise ValueError(f"id and text must be texts, not blank, got {shorten_json(pair)}")
+        raise ValueError(f"id and text must be strings, not blank, got {shorten_json(pair)}")
     return pair
 
 
@@ -125,7 +127,7 @@ def generate_pseudo_queries(
     journal: Journal | None = None,
     on_answer: Callable[[int], None] | None = None,
 ) -> list[list[str]]:
-    """Have a model write questions that each passage answers.
+    """Let a model write questions that each passage answers.
 
     Parameters
     ----------
@@ -134,20 +136,20 @@ def generate_pseudo_queries(
     model
         See `shared_core.generation.as_generator`.
     count
-        Questions a passage, >= 1. A passage may come back with fewer.
+        Questions per passage, >= 1. A passage may get fewer.
     prompt
-        Holds ``{passage}`` once, and may hold ``{count}``; every other brace is text.
+        Must contain ``{passage}`` once, and may contain ``{count}``; all other braces are text.
     journal
-        Keeps answers, so that nothing is asked twice.
+        Keeps the answers, so that nothing is asked twice.
     on_answer
-        Told how many passages have just been done.
+        Called with the number of passages done since the last call.
 
     Raises
     ------
     ValueError
-        If `count` or `prompt` is none.
+        If `count` or `prompt` is invalid.
     GenerationError
-        If the model fails, or writes no question at all.
+        If the model fails, or writes no questions at all.
     """
     check_count(count, "count")
     if prompt.count("{passage}") != 1:

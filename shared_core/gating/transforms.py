@@ -1,4 +1,4 @@
-"""What happens to a query before the gate compares it: nothing, or a model's rewriting."""
+"""Transforms of a query before the gate compares it, by a language model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shared_core.errors import GenerationError
 from shared_core.generation import as_generator
 
 Transform: TypeAlias = Callable[[str], str]
-"""Query in, text to embed out."""
+"""Query -> text to embed."""
 
 REWRITE = (
     "Rewrite the question as one short, complete search query. Give the query alone.\n\n"
@@ -25,20 +25,20 @@ _BEFORE, _AFTER = "\ninput is ", "\n"
 
 
 def rewriting(model: object, *, prompt: str = REWRITE) -> Transform:
-    """Return a transform that has a model rewrite the query.
+    """Return a transform that lets a model rewrite the query.
 
     Parameters
     ----------
     model
         See `shared_core.generation.as_generator`.
     prompt
-        Holds ``{query}`` once; every other brace is text.
+        Must contain ``{query}`` once; all other braces are text.
 
     Raises
     ------
     ValueError
-        If `prompt` does not hold ``{query}`` once. When applied, `GenerationError` if the model
-        answers with nothing.
+        If `prompt` does not contain ``{query}`` once. The transform raises `GenerationError` if
+        the model gives an empty answer.
     """
     if prompt.count("{query}") != 1:
         raise ValueError(f"prompt must hold {{query}} once, got {prompt!r}")
@@ -54,11 +54,11 @@ def rewriting(model: object, *, prompt: str = REWRITE) -> Transform:
 
 
 def hyde(model: object, *, prompt: str = PASSAGE) -> Transform:
-    """Return a transform that has a model write the passage it would like to find (HyDE).
+    """Return a transform that lets a model write a passage that answers the query (HyDE).
 
-    The text resembles a passage, not a question, and a model writes one about anything: the
-    similarities lie higher throughout, and the gate must be fitted on queries that went the
-    same way. Parameters and errors are those of `rewriting`.
+    The text resembles a passage, whatever the query is about, so all similarities are higher: the
+    gate must be fitted on queries transformed in the same way. Parameters and errors are those of
+    `rewriting`.
     """
     return rewriting(model, prompt=prompt)
 
@@ -66,7 +66,7 @@ def hyde(model: object, *, prompt: str = PASSAGE) -> Transform:
 def unwrapped(query: str) -> str:
     r"""Return the query that LlamaIndex's RetrieverTool has wrapped as ``"\\ninput is <q>\\n"``.
 
-    A query that is not wrapped comes back as it is.
+    Returns a query that is not wrapped unchanged.
     """
     if query.startswith(_BEFORE) and query.endswith(_AFTER):
         return query[len(_BEFORE) : -len(_AFTER)]

@@ -1,4 +1,4 @@
-"""The index: dense (FAISS), sparse (BM25), the hybrid of both, and who stands next to whom."""
+"""The index: dense (FAISS), sparse (BM25), the hybrid of both, and the neighbours of passages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that other threads do beside the one that waits for it."""
+"""Calls in background threads, which the waiting thread takes over if none has begun them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _cores() -> int:
 
 
 THREADS = max(_cores() - 1, 1)
-"""One core is for the thread that waits, which takes calls over."""
+"""One core is left to the waiting thread, which takes calls over."""
 
 _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="posrag")
 
@@ -35,16 +35,18 @@ def _renew_threads() -> None:
     _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="posrag")
 
 
-class Beside(Generic[T]):
-    """A call in another thread; in the one that waits for it where none has begun by then.
+class BackgroundCall(Generic[T]):
+    """A call in another thread, or in the one that waits for it if no other has begun.
 
-    So nobody waits for threads that are busy with the work of others, nor where there are none,
-    as in a thread that goes on when the main one has ended.
+    A waiting thread is thus held up neither by busy threads nor by a lack of them, as in a thread
+    that outlives the main one.
 
     Parameters
     ----------
     function
-        What to call. Worth it where it lets other threads run meanwhile, as a kernel does.
+        What to call. It only pays off if it lets other threads run meanwhile, as a kernel does. It
+        does not see the caller's context variables: run what may read them, as a user's function
+        may, by ``copy_context().run``.
     """
 
     def __init__(self, function: Callable[[], T]) -> None:
@@ -52,20 +54,20 @@ class Beside(Generic[T]):
         self._future: Future[T]
         try:
             self._future = _threads.submit(_call, self._functions)
-        except RuntimeError:  # no thread can be started; others may call what they were given
+        except RuntimeError:  # no thread could start; others may still make the queued call
             self._functions, self._future = [function], Future()
 
     @property
     def done(self) -> bool:
-        """Whether it has come to a result, or an error."""
+        """Whether it has finished, with a result or an error."""
         return self._future.done()
 
     def cancel(self) -> bool:
-        """Keep other threads from it, unless one has begun; return whether none had."""
+        """Keep other threads from starting it; return whether none had."""
         return self._future.cancel()
 
     def here(self) -> bool:
-        """Call it in this thread, unless it was begun; return whether it was not."""
+        """Call it in this thread unless it has begun; return whether this did."""
         if not self.cancel():
             return False
         self._future = Future()
@@ -84,13 +86,13 @@ class Beside(Generic[T]):
 
 
 def _call(functions: list[Callable[[], T]]) -> T:
-    """Call the one function and forget it, for a pool keeps what is cancelled for a while."""
+    """Call the only function and drop it, since a pool keeps cancelled calls for a while."""
     return functions.pop()()
 
 
-def ahead(function: Callable[[A], T], arguments: Iterable[A]) -> Iterator[T]:
-    """Yield what a function returns for each argument, in order; the next few are under way."""
-    calls: deque[Beside[T]] = deque()
+def map_ahead(function: Callable[[A], T], arguments: Iterable[A]) -> Iterator[T]:
+    """Yield a function's result for each argument, in order; the next few calls are under way."""
+    calls: deque[BackgroundCall[T]] = deque()
 
     def first() -> T:
         call = calls.popleft()
@@ -100,7 +102,7 @@ def ahead(function: Callable[[A], T], arguments: Iterable[A]) -> Iterator[T]:
 
     try:
         for argument in arguments:
-            calls.append(Beside(partial(function, argument)))
+            calls.append(BackgroundCall(partial(function, argument)))
             if len(calls) > 2 * THREADS + 1:
                 yield first()
         while calls:

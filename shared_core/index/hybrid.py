@@ -27,14 +27,14 @@ from shared_core.index.sparse.view import SparseView
 from shared_core.index.state import State
 from shared_core.scoring.fusion import Alpha
 from shared_core.types import Fusion, Passage, Ranking, Tokenizer
-from shared_core.vectors import other_model
+from shared_core.vectors import model_mismatch
 
 
 class HybridIndex:
     """Passages under FAISS and BM25, searched together and fused (CAUS, Gear 1).
 
     Both legs search to depth `fetch_k`; the pool is the union of what they find, and each leg
-    scores the whole pool exactly, also what only the other one found. Safe to search from many
+    scores the whole pool exactly, including what only the other one found. Safe to search from many
     threads while one adds or deletes: a search works on the state it starts from.
 
     Parameters
@@ -42,8 +42,8 @@ class HybridIndex:
     metric
         ``"cosine"`` (vectors are scaled to unit length) or ``"inner_product"``.
     dense
-        ``"flat"``: exact. ``"sq8"``: an 8-bit scan with exact re-scoring of a short list; proved
-        to be complete where the kernels are compiled, else not. ``"ivf"``, ``"hnsw"``: FAISS's
+        ``"flat"``: exact. ``"sq8"``: an 8-bit scan with exact re-scoring of a short list, which is
+        proved to be complete where the kernels are compiled. ``"ivf"``, ``"hnsw"``: FAISS's
         inverted file and graph, re-scored exactly too, from 4,096 passages up; they may miss some.
     variant, k1, b, epsilon
         BM25, see `BM25Index`.
@@ -81,7 +81,7 @@ class HybridIndex:
         self._state = State(DenseView(metric, dense), SparseView.empty(options, tokenizer))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy, by ``copy`` or ``pickle``, is made of; neither changes any of it."""
+        """Return the state for ``copy`` and ``pickle``, neither of which changes it."""
         with self._writing:
             return {"extra": deepcopy(self.extra), "state": self._state.apart()}
 
@@ -126,12 +126,12 @@ class HybridIndex:
         return [state.passages[row] for row in rows], state.dense.vectors[rows]
 
     def get(self, ids: Iterable[str]) -> list[Passage]:
-        """Return the passages of `ids`, in that order, without those that are not there.
+        """Return the passages of `ids`, in that order; unknown ids are left out.
 
         Raises
         ------
         ValueError
-            If `ids` is one text instead of several.
+            If `ids` is a single string.
         """
         check_several(ids)
         state = self._state
@@ -156,7 +156,8 @@ class HybridIndex:
         Raises
         ------
         ValueError
-            If an id occurs twice, an id or a text is none, or the vectors do not fit.
+            If an id occurs twice or is empty, an id or text is not a string, or the vectors do not
+            fit.
         """
         passages = list(passages)
         ids = [passage.id for passage in passages]
@@ -180,7 +181,7 @@ class HybridIndex:
         Raises
         ------
         ValueError
-            If `ids` is one text instead of several.
+            If `ids` is a single string.
         """
         check_several(ids)
         with self._writing:
@@ -191,7 +192,7 @@ class HybridIndex:
         return list(rows)
 
     def compact(self) -> None:
-        """Free the memory of deleted passages; happens by itself once they are the most."""
+        """Free the memory of deleted passages; automatic once they are the majority."""
         with self._writing:
             self._state = self._state.compacted()
 
@@ -237,7 +238,7 @@ class HybridIndex:
         Raises
         ------
         ValueError
-            If an argument is out of range, `text` is none, or the vector does not fit.
+            If an argument is out of range, `text` is not a string, or the vector does not fit.
         """
         options = k, fetch_k, alpha, fusion, where
         return Search.checked(self._state, *options).one(text, vector)
@@ -253,7 +254,7 @@ class HybridIndex:
         fusion: Fusion = "min_max",
         where: Where = None,
     ) -> list[Ranking]:
-        """Search for many queries at once; the same results as `search` one by one, sooner.
+        """Search for many queries at once; the same results as `search` one by one, but faster.
 
         Parameters
         ----------
@@ -267,7 +268,7 @@ class HybridIndex:
         Raises
         ------
         ValueError
-            As `search`, and if `texts` is one text or there are more or fewer vectors.
+            As `search`, and if `texts` is a single string or the number of vectors differs.
         """
         check_several(texts, "texts")
         options = k, fetch_k, alpha, fusion, where
@@ -278,20 +279,20 @@ class HybridIndex:
     ) -> PassageNeighbours:
         """Return the passages as a source of neighbours, as they are now.
 
-        Which passage stands where is read from all of them at the first call with a reader, and
-        from new ones at later calls; a few readers may take turns.
+        The first call with a reader reads the positions of all passages, later calls those of new
+        passages only; a few readers may take turns.
 
         Parameters
         ----------
         reader
-            Tells which chunk a passage is; by default ``ChunkKeys()``.
+            Identifies the chunk of a passage; by default ``ChunkKeys()``.
         where
-            Filter on the metadata, see `Where`; what does not pass is no neighbour.
+            Filter on the metadata, see `Where`; passages that do not pass are not neighbours.
 
         Raises
         ------
         ValueError
-            If a passage tells a place that is none, or the filter is of another form.
+            If a passage gives an invalid position, or the filter is malformed.
         """
         state = self._state
         alive = state.sparse.alive
@@ -308,12 +309,13 @@ class HybridIndex:
         Parameters
         ----------
         embed
-            Text to vector, as for passages (not as for queries, where a model tells them apart).
+            Text to vector, as for passages (not as for queries, if the model embeds those
+            differently).
 
         Raises
         ------
         EmbeddingMismatchError
-            If the vector has another dimension or points elsewhere than the stored one.
+            If the vector differs from the stored one in dimension or direction.
         """
         state = self._state
         vectors, passages = state.dense.vectors, state.passages
@@ -324,7 +326,7 @@ class HybridIndex:
         row = min(
             telling, key=lambda row: (not passages[row].text.strip(), len(passages[row].text))
         )
-        found = other_model(vectors[row], embed(passages[row].text))
+        found = model_mismatch(vectors[row], embed(passages[row].text))
         if found is not None:
             raise EmbeddingMismatchError(
                 "the embedding model is not the one the index was built with: passage "
@@ -354,10 +356,10 @@ class HybridIndex:
         Raises
         ------
         ValueError
-            If metadata of a passage, what `encode_source` makes of it, or `extra` would not come
-            back from JSON as it is.
+            If a passage's metadata, its encoded source, or `extra` would not come back from JSON
+            unchanged.
         IndexFormatError
-            If the folder holds other things than an index.
+            If the folder holds anything but an index.
         """
         with self._writing:
             self._state = self._state.compacted()
@@ -383,19 +385,18 @@ class HybridIndex:
         path
             The folder.
         tokenizer
-            The tokeniser of an index that was built with one of the caller's own.
+            The tokeniser of an index that was built with a custom one.
         decode_source
-            Turns back what `encode_source` made.
+            The inverse of `encode_source`.
 
         Raises
         ------
         IndexFormatError
-            If the folder is not an index, or one of a format this version cannot read.
+            If the folder is not an index, or has a format this version cannot read.
         CorruptIndexError
             If a file is missing, truncated or altered.
         ValueError
-            If the index was built with a tokeniser of the caller's own and none is given, or one
-            is given and it was not.
+            If the index was built with a custom tokeniser and none is given, or the reverse.
         """
         loaded = load_state(Path(path), tokenizer, decode_source)
         index = cls(tokenizer=tokenizer)
@@ -405,9 +406,9 @@ class HybridIndex:
 
 
 def check_passages(passages: Sequence[Passage]) -> None:
-    """Raise ValueError if an id is no string or empty, a text is no string, or an id occurs twice.
+    """Raise ValueError if an id is empty, repeated or not a string, or a text is not a string.
 
-    An adapter calls it before it embeds them; `HybridIndex.add` does so in any case.
+    An adapter calls it before embedding; `HybridIndex.add` calls it in any case.
     """
     seen: dict[str, int] = {}
     for position, passage in enumerate(passages):

@@ -24,12 +24,12 @@ _UNHASHABLE = object()
 
 
 def predicate(where: Where) -> Callable[[Mapping[str, Any]], bool]:
-    """Return a filter as a function of the metadata, that passes what `MetadataColumns` passes.
+    """Return a filter as a function of the metadata, equivalent to `MetadataColumns`.
 
     Raises
     ------
     ValueError
-        If the filter is of another form.
+        If the filter is malformed.
     """
     if where is None:
         return lambda metadata: True
@@ -42,9 +42,9 @@ def predicate(where: Where) -> Callable[[Mapping[str, Any]], bool]:
 
 
 class MetadataColumns:
-    """Answers filters over the metadata of passages that are only ever appended to.
+    """Evaluates filters over the metadata of passages that are only ever appended to.
 
-    A column is read when a filter first names its key; later, only new passages are.
+    A column is read when a filter first names its key; later, only new passages are read.
     Safe to use from many threads.
     """
 
@@ -74,7 +74,7 @@ class MetadataColumns:
         Raises
         ------
         ValueError
-            If the filter is of another form.
+            If the filter is malformed.
         """
         if where is None:
             return alive
@@ -135,11 +135,11 @@ class Visible:
     Attributes
     ----------
     size
-        Rows from here on are of a later state.
+        Rows from this one on belong to a later state.
     allowed
         Rows that may be seen, shape (size,); None: all.
     passes, passages
-        A function of the metadata that a row has to pass as well, and where it finds them.
+        A function of the metadata that a row must also pass, and the passages that hold them.
     """
 
     size: int
@@ -166,21 +166,21 @@ class Visible:
 def _wanted(where: Mapping[str, Any]) -> dict[str, set[Any]]:
     """Return the values that pass, by key, as `_hashable` has them."""
     if not isinstance(where, Mapping):
-        raise ValueError(f"a filter is a mapping or a function of the metadata, got {where!r}")
+        raise ValueError(f"a filter must be a mapping or a function of the metadata, got {where!r}")
     for key, value in where.items():
         if not isinstance(key, str):
-            raise ValueError(f"filter {key!r}: {value!r} does not name its key by a text")
+            raise ValueError(f"filter {key!r}: {value!r} has a key that is not a string")
         if key.startswith("$") or isinstance(value, Mapping):
             raise ValueError(
                 f"filter {key!r}: {value!r} uses operators; give a function of the metadata instead"
             )
         if isinstance(value, Iterator):
-            raise ValueError(f"filter {key!r}: {value!r} can be read but once; give a list")
-    return {key: set(map(_hashable, several(value))) for key, value in where.items()}
+            raise ValueError(f"filter {key!r}: {value!r} can be read only once; give a list")
+    return {key: set(map(_hashable, wanted_values(value))) for key, value in where.items()}
 
 
-def several(value: Any) -> Collection[Any]:
-    """Return the values of which a filter wants any: those of a collection, or the only one."""
+def wanted_values(value: Any) -> Collection[Any]:
+    """Return the values that a filter accepts: those of a collection, or the single one."""
     single = isinstance(value, str | bytes) or not isinstance(value, Collection)
     return [value] if single else value
 

@@ -1,4 +1,4 @@
-"""Passages by row, and which of them is the same as a passage from elsewhere."""
+"""Passages by row, and which of them is the same as a given passage."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class PassageRows:
     Parameters
     ----------
     passages, contents
-        Row to passage and to its `content_of`; kept, and appended to.
+        Row to passage and to its `content_of`; not copied, and appended to.
     rows
-        Those that can be found: the others have been deleted.
+        Rows that can be found; the others have been deleted.
 
     Attributes
     ----------
@@ -40,11 +40,11 @@ class PassageRows:
         return len(self.passages)
 
     def get(self, id_: str) -> int | None:
-        """Return the row of the passage of that id, if there is one."""
+        """Return the row of the passage with that id, if there is one."""
         return self._by_id.get(id_)
 
     def row_of(self, passage: Passage) -> int | None:
-        """Return the row of what is the same passage, if there is one."""
+        """Return the row of the same passage, if there is one."""
         row = self._by_id.get(passage.id)
         if row is not None:
             return row
@@ -76,7 +76,7 @@ class PassageRows:
         self._find(range(first, len(self.passages)))
 
     def remove(self, rows: Iterable[int]) -> None:
-        """Find these rows no more; the numbers of the others stay."""
+        """Stop finding these rows; the others keep their numbers."""
         for row in rows:
             self._by_id.pop(self.passages[row].id, None)
             same = self._by_content[self._contents[row]]
@@ -85,11 +85,11 @@ class PassageRows:
                 del self._by_content[self._contents[row]]
 
     def first(self, size: int, rows: Iterable[int]) -> PassageRows:
-        """Return the first passages alone, of which `rows` can be found, as they were once."""
+        """Return an earlier state: the first `size` passages, of which `rows` can be found."""
         return PassageRows(self.passages[:size], self._contents[:size], rows)
 
     def only(self, rows: Sequence[int]) -> PassageRows:
-        """Return the passages of these rows, numbered anew in their order."""
+        """Return the passages of these rows, renumbered in order."""
         passages, contents = self.passages, self._contents
         return PassageRows(
             [passages[row] for row in rows], [contents[row] for row in rows], range(len(rows))
@@ -112,9 +112,9 @@ def check_distinct(passages: Sequence[Passage]) -> None:
 
 
 def content_of(passage: Passage) -> bytes:
-    """Return a digest of text and metadata, to compare passages without an id by."""
+    """Return a digest of text and metadata, by which passages without an id are compared."""
     try:
         dumped = json.dumps([passage.text, passage.metadata], sort_keys=True, default=repr)
-    except (TypeError, ValueError):  # keys unknown to JSON or without an order, or a circle
+    except (TypeError, ValueError):  # keys that JSON refuses or cannot sort, or a cycle
         dumped = repr((passage.text, passage.metadata))
     return hashlib.sha256(dumped.encode("utf-8", "surrogatepass")).digest()

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Found, Vectors
 from shared_core.checking import check_choice, check_count
-from shared_core.index.beside import Beside, ahead
+from shared_core.index.beside import BackgroundCall, map_ahead
 from shared_core.index.dense.query import DenseQuery
 from shared_core.index.metadata import Where
 from shared_core.index.select import distinct
@@ -20,14 +20,14 @@ from shared_core.index.sparse.query import SparseQuery
 from shared_core.index.state import State
 from shared_core.native import kernels
 from shared_core.scoring.fusion import Alpha, check_alpha
-from shared_core.scoring.ranking import fusing, rank_pool, ranking_of
+from shared_core.scoring.ranking import fusing_options, rank_pool, ranking_of
 from shared_core.types import Fusion, Ranking
 
 WORTH_A_THREAD = 30_000
-"""Rows, and postings, from which the sparse leg repays the hand-over to a thread."""
+"""Rows, and postings, from which running the sparse leg in a thread pays off."""
 
 WORTH_AHEAD = 4096
-"""Rows from which searching for a block of queries ahead, in a thread, repays the same."""
+"""Rows from which searching blocks of queries ahead in threads pays off."""
 
 BLOCK = 16
 """Queries of a batch that both legs search for at once."""
@@ -46,7 +46,7 @@ class Search:
     Attributes
     ----------
     state
-        Of the index.
+        The state of the index.
     k, alpha, fusion
         As in `HybridIndex.search`.
     depth
@@ -92,21 +92,22 @@ class Search:
         query = state.dense.unit(vector)
         words = self._words(text)
         long = state.size >= WORTH_A_THREAD and words.frequency >= WORTH_A_THREAD
-        beside = Beside(partial(self._matching, words)) if long else None
+        background = BackgroundCall(partial(self._matching, words)) if long else None
         dense = state.dense.query(query, self.depth, self.allowed)
-        return self._ranking(text, words, dense, None if beside is None else beside.result())
+        matching = None if background is None else background.result()
+        return self._ranking(text, words, dense, matching)
 
     def many(
         self, texts: Sequence[str], vectors: Sequence[npt.ArrayLike] | npt.NDArray[np.floating]
     ) -> list[Ranking]:
         """Answer many queries, with the same results as `one` by one."""
         if len(texts) != len(vectors):
-            raise ValueError(f"got {len(texts)} texts and {len(vectors)} vectors")
+            raise ValueError(f"got {len(texts)} texts and {len(vectors)} vectors; give one each")
         if not texts or self._nothing_there():
             return [self._nothing() for _ in texts]
         unit = self.state.dense.unit
         queries = np.stack([unit(vector) for vector in vectors])
-        run = map if self.state.size < WORTH_AHEAD else ahead
+        run = map if self.state.size < WORTH_AHEAD else map_ahead
         found = run(self._legs, self._blocks(texts, queries))
         return [ranking for legs in found for ranking in map(self._ranking, *legs)]
 
@@ -144,7 +145,7 @@ class Search:
         state, query = self.state, text.strip()
         cosine = state.dense.metric == "cosine"
         if kernels.built:
-            how = fusing(self.k, self.alpha, self.fusion)
+            how = fusing_options(self.k, self.alpha, self.fusion)
             columns, best = kernels.answer(
                 dense.vectors,
                 dense.vector,

@@ -10,16 +10,16 @@ import numpy.typing as npt
 from shared_core.arrays import Found, Rows, Scores
 
 STRIPES = 64
-"""Parts at most, of which the maxima are taken."""
+"""Most parts of which the maxima are taken."""
 
 PLAIN = 2048
-"""Rows below which the maxima are not worth taking."""
+"""Rows below which taking maxima does not pay off."""
 
 
 def reaching(scores: npt.NDArray[np.floating], k: int) -> Rows:
     """Return the rows whose score is at least the k-th best one, ascending.
 
-    So every row that ties with the k-th best is among them. The k-th best of the maxima of
+    Every row that ties with the k-th best is among them. The k-th best of the maxima of
     equal parts never exceeds the k-th best of all, which leaves few rows to look at closely.
 
     Parameters
@@ -45,7 +45,7 @@ def reaching(scores: npt.NDArray[np.floating], k: int) -> Rows:
 def best_of(rows: Rows, scores: npt.NDArray[np.floating], k: int) -> Found:
     """Return the best `k` of `rows`, both ascending, and their scores, shape (len(rows),).
 
-    Ties at the end go to earlier rows.
+    Ties for the last places go to earlier rows.
     """
     if rows.size > k:
         near = reaching(scores, k)
@@ -56,7 +56,7 @@ def best_of(rows: Rows, scores: npt.NDArray[np.floating], k: int) -> Found:
 
 
 def kth_best(scores: Scores, k: int) -> float:
-    """Return the k-th best score; minus infinity if they are fewer."""
+    """Return the k-th best score; minus infinity if there are fewer."""
     return float(_kth(scores, k)) if scores.size >= k else -np.inf
 
 

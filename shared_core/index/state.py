@@ -17,8 +17,8 @@ from shared_core.types import Passage
 class State:
     """The two legs and the passages, row by row.
 
-    What is shared between states is only ever appended to, and each state looks at its own rows
-    alone: so a reader of one state need not know that a writer prepares the next.
+    Data shared between states is only ever appended to, and each state looks at its own rows alone,
+    so a reader of one state is not affected by a writer that prepares the next.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class State:
     passages
         Row -> passage. Shared.
     rows
-        Id -> the rows it has stood in, ascending. Shared.
+        Id -> the rows it has had, ascending. Shared.
     columns
         Metadata by key, for filters. Shared.
     """
@@ -45,7 +45,7 @@ class State:
         return cls(dense, sparse, list(passages), rows)
 
     def apart(self) -> State:
-        """Return the same state with nothing in it that another, or a search of it, adds to."""
+        """Return the same state without anything that other states, or searches, add to."""
         return State.of(self.dense.apart(), self.sparse.apart(), self.passages[: self.size])
 
     @property
@@ -54,7 +54,7 @@ class State:
         return self.sparse.size
 
     def row(self, id: object) -> int | None:
-        """Return the row of the passage of that id; None if there is none."""
+        """Return the row of the passage with that id; None if there is none."""
         alive = self.sparse.alive
         for row in reversed(self.rows.get(id, ())):  # type: ignore[call-overload]
             if row < self.size and self.passages[row].id == id:
@@ -63,7 +63,7 @@ class State:
 
     def extended(self, dense: DenseView, sparse: SparseView, passages: Sequence[Passage]) -> State:
         """Return a state with `passages` in new rows, given its legs."""
-        del self.passages[self.size :]  # of an attempt that was interrupted
+        del self.passages[self.size :]  # left by an interrupted attempt
         self.passages.extend(passages)
         for row, passage in enumerate(passages, self.size):
             self.rows[passage.id] = (*self.rows.get(passage.id, ()), row)
@@ -74,7 +74,7 @@ class State:
         return replace(self, sparse=sparse)
 
     def compacted(self) -> State:
-        """Return a state of the rows that are not deleted, numbered anew in their order."""
+        """Return a state of the rows that are not deleted, renumbered in order."""
         alive = self.sparse.alive
         if alive is None:
             return self

@@ -7,8 +7,8 @@ import unicodedata
 from functools import cache
 
 MARKS = 30
-"""Combining marks in a row that are looked at where they are in disorder: as many as in Unicode's
-Stream-Safe Text Format (UAX 15). No language writes more than a few."""
+"""Most combining marks that are kept of an unordered run: the limit of Unicode's Stream-Safe Text
+Format (UAX 15). No language writes more than a few."""
 
 _WORD = re.compile(r"\w+(?:\.\w+)*", re.ASCII)
 _MANY_MARKS = re.compile(rf"[^\w\s\x00-\x7f]{{{MARKS + 1},}}")
@@ -22,10 +22,10 @@ def split_words(text: str) -> list[str]:
 
 @cache
 def _any_word() -> re.Pattern[str]:
-    """Return what matches a word of any script: letters, and the marks that a script writes.
+    """Return a pattern for a word of any script: letters, and the marks that a script writes.
 
-    Marks are not word characters to ``re``, but Devanagari writes vowels with them, say. The
-    diacritics of no script in particular, as far as NFC has not composed them, stay outside.
+    To ``re``, marks are not word characters, but Devanagari, for one, writes vowels with them.
+    Diacritics of no particular script are left out, unless NFC has composed them.
     """
     marks = "".join(mark for mark in map(chr, range(0x300, 0x20000)) if _is_written(mark))
     piece = rf"\w[\w{marks}]*"
@@ -39,9 +39,9 @@ def _is_written(char: str) -> bool:
 
 
 def _composed(text: str) -> str:
-    """Return `text` in NFC, but for the marks beyond `MARKS` of those in a row in disorder.
+    """Return `text` in NFC, with unordered runs of marks cut to `MARKS`.
 
-    NFC puts them in order, in time quadratic in their number; where they are, it is linear.
+    NFC sorts the marks of a run in quadratic time; if they are sorted, it takes linear time.
     """
     if len(text) > MARKS and not _in_order(text):
         text = _MANY_MARKS.sub(_first_marks, text)
@@ -49,7 +49,7 @@ def _composed(text: str) -> str:
 
 
 def _first_marks(run: re.Match[str]) -> str:
-    # Symbols are in such a run too; but what is not next to a letter is in no word.
+    # Such a run may hold symbols too; but what is not next to a letter is not in a word.
     return run[0] if _in_order(run[0]) else run[0][:MARKS]
 
 
@@ -79,16 +79,16 @@ def expand_word(word: str) -> list[str]:
 
 
 def tokenize(text: str) -> list[str]:
-    """Split `text` into lower-cased tokens that know identifiers.
+    """Split `text` into lower-cased tokens, with identifiers both whole and in parts.
 
-    ``torch.nn.Conv2d``, ``snake_case`` and ``camelCase`` yield the whole identifier and its
-    parts, so that both an exact name and a description in words find it. Plain words yield
-    themselves. There is no stemming and no stop-word list: both depend on the language. Scripts
-    without spaces between words want a tokeniser of their own.
+    ``torch.nn.Conv2d``, ``snake_case`` and ``camelCase`` yield the whole identifier and its parts,
+    so that both an exact name and a description in words find it. Plain words yield themselves.
+    There is no stemming and no stop-word list: both depend on the language. Scripts without spaces
+    between words need a custom tokeniser.
 
     >>> tokenize("Use torch.nn.Conv2d!")
     ['use', 'torch.nn.conv2d', 'torch', 'nn', 'conv2d']
     """
     if text.isascii() and text.isalnum() and text.islower():
-        return [text]  # a plain word, as most that the lexicon asks for
+        return [text]  # a plain word, as are most from the lexicon
     return [token for word in split_words(text) for token in expand_word(word)]

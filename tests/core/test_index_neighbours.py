@@ -289,6 +289,19 @@ def test_headings_tell_sections_that_start_alike_apart() -> None:
 
 
 @pytest.mark.filterwarnings("error")
+def test_numbered_chunks_under_a_heading_are_not_among_its_starts() -> None:
+    """Neither taken for chunks by start, nor counted as such."""
+    given = texts_of_one_name(t={"Header 1": "T"})
+    numbered = [
+        Passage(f"n{at}", f"numbered {at}", {"source": "f.md", "chunk_id": at, "Header 1": "T"})
+        for at in range(5)
+    ]
+    index = index_of([*given, *numbered])
+    assert ids(around(index, given[4])) == ["t0", "t85", "t170", "t255"]
+    assert ids(around(index, numbered[2])) == ["n0", "n1", "n2", "n3", "n4"]
+
+
+@pytest.mark.filterwarnings("error")
 def test_a_text_that_was_written_anew_disputes_nothing() -> None:
     """The rows that an update leaves behind stand where the new ones do."""
     given = starting([0, 80, 160])
@@ -352,7 +365,7 @@ def test_a_passage_that_tells_no_place_stands_alone(metadata: dict[str, Any]) ->
     index = index_of([Passage("p", "part of nothing", metadata), *passages()])
     assert ids(around(index, Passage("p", "part of nothing", metadata))) == ["p"]
     alone = index_of([Passage("p", "part of nothing", metadata)])
-    with pytest.warns(UserWarning, match="no passage tells which chunk"):
+    with pytest.warns(UserWarning, match="no passage says which chunk"):
         found = search(alone, CAUS(expand=SPANS), "nothing")
     assert [passage.text for passage in found.passages] == ["part of nothing"]
 
@@ -407,7 +420,7 @@ def test_passages_in_memory_are_known_by_id_or_by_place() -> None:
     source = PassageNeighbours.of([replace(each, id="") for each in passages()], KEYS)
     (found,) = source.around([KEYS.chunk(replace(passage("b", 0), id="of the store"))], 1)
     assert ids(found) == ["b:0", "b:1"]
-    with pytest.raises(ValueError, match=r"two chunks .* are 'a1': give each an id of its own"):
+    with pytest.raises(ValueError, match=r"two chunks .* have the id 'a1': give each its own id"):
         PassageNeighbours.of([passage("a", 1), replace(passage("b", 1), id="a1")], KEYS)
     with pytest.raises(
         ValueError, match=r"the passages: expected 18 vectors, got an array of shape \(17, 8\)"
@@ -500,11 +513,19 @@ def test_two_that_claim_one_place_are_both_left_out() -> None:
 
 
 def test_a_link_of_its_own_comes_before_what_others_say() -> None:
-    """And what has links stands among no starts, here all 0."""
+    """What has links is not placed by its start, here 0; what has none may have lost its own."""
     index = index_of([linked("a", None, "b"), linked("b", "a"), linked("c", "a"), linked("z")])
     assert linked_around(index, "a") == ("document", "ab", "document")
     assert linked_around(index, "c") == ("document", "ac", "missing")
-    assert linked_around(index, "z") == ("document", "z", "document")
+    assert linked_around(index, "z") == ("missing", "z", "missing")
+    assert linked_around(index_of([linked("z")]), "z") == ("document", "z", "document")
+
+
+def test_a_follower_that_was_deleted_before_the_first_call_is_missing() -> None:
+    """The table never saw the links that named the first chunk."""
+    index = index_of([linked("a"), *map(linked, "bcd", "abc")])
+    index.delete(["b"])
+    assert linked_around(index, "a") == ("missing", "a", "missing")
 
 
 def test_a_place_that_is_not_there_is_no_other_place() -> None:

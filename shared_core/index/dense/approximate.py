@@ -23,13 +23,13 @@ from shared_core.native import kernels
 Kind = Literal["sq8", "ivf", "hnsw"]
 
 SHORTLIST = 4
-"""Rows preselected for each one asked for."""
+"""Rows preselected for each requested one."""
 
 AT_LEAST = 128
-"""Rows preselected at least; also the least breadth of the graph search."""
+"""Fewest rows preselected; also the smallest breadth of the graph search."""
 
 TAIL = 0.1
-"""Share of rows that may wait outside, scanned exactly, before they are taken in."""
+"""Share of rows that may stay outside, scanned exactly, before they are added."""
 
 SMALL = 4096
 """Rows below which a scan is fast enough, and nothing is preselected."""
@@ -42,7 +42,7 @@ CLUSTERS_PER_ROOT = 4
 """Lists of the inverted file for each unit of the square root of the rows."""
 
 ROWS_PER_LIST = 40
-"""Rows that FAISS wants to see for each list it trains."""
+"""Training rows for each list; with fewer than 39 FAISS warns."""
 
 PROBES = 16
 """Lists of the inverted file that a query visits."""
@@ -51,13 +51,13 @@ NEIGHBOURS = 32
 """Neighbours of a node in the graph."""
 
 NOTHING = 1e-30
-"""Largest component below which a vector is not scaled up to bytes."""
+"""A vector whose largest component is below this is not scaled up to bytes."""
 
 CODEC = faiss.ScalarQuantizer.QT_8bit_direct_signed
 """How FAISS keeps the 8-bit copies: whole numbers from -128 to 127, plus 128."""
 
 UNDERFLOW = 2.0**-149
-"""What a product of two components may lose beside its rounding, in float32."""
+"""What a float32 product of two components may lose to underflow, besides rounding."""
 
 CHUNK = 512
 _SEED = 1234
@@ -74,9 +74,9 @@ class Approximate:
     index
         The FAISS index; it holds ``vectors * scale`` rounded to signed bytes.
     scale
-        Puts the largest component at 127.
+        Maps the largest component to 127.
     trained
-        Rows at hand when the inverted file was trained.
+        Number of rows when the inverted file was trained.
     margin
         Largest distance of a vector from its 8-bit copy: how far a product with a vector of unit
         length can be off.
@@ -89,7 +89,7 @@ class Approximate:
     margin: float = 0.0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Leave the view of FAISS's memory behind."""
+        """Pickle without the view of FAISS's memory."""
         return Approximate, (self.kind, self.index, self.scale, self.trained, self.margin)
 
     @property
@@ -112,7 +112,7 @@ class Approximate:
         return made._with(vectors)
 
     def grown(self, vectors: Vectors) -> Approximate | None:
-        """Return one that covers all `vectors`, or itself while few rows wait outside."""
+        """Return one that covers all `vectors`, or itself while few rows are outside."""
         waiting = vectors.shape[0] - self.size
         if waiting <= TAIL * self.size:
             return self
@@ -129,7 +129,7 @@ class Approximate:
     def search(
         self, queries: Vectors, k: int, allowed: Bools | None, *, longest: float, rounding: float
     ) -> list[tuple[Rows, float]]:
-        """Return for each query rows, ascending, among which most of the best `k` are, and a bound.
+        """Return for each query ascending rows with most of the best `k` among them, and a bound.
 
         Where all rows are scanned (``sq8``), no other allowed row scores higher than the bound,
         or than the `k`-th best of those returned.
@@ -151,8 +151,8 @@ class Approximate:
         wanted = min(max(SHORTLIST * k, AT_LEAST), self.size)
         bits = None if allowed is None else np.packbits(allowed, bitorder="little")
         params = self._parameters(wanted, bits)
-        # Whole numbers within a signed byte: some of FAISS's kernels cut the query to bytes, and
-        # every component of a unit vector to zero.
+        # Whole numbers within a signed byte: some of FAISS's kernels truncate the query to bytes,
+        # and thus every component of a unit vector to zero.
         scales = np.array([[_scale(query)] for query in queries], np.float32)
         rounded = np.rint(queries * scales)
         with _one_thread():
@@ -162,16 +162,16 @@ class Approximate:
         off = self.margin * (length + cut) + longest * (cut + rounding * length)
         off += queries.shape[1] * UNDERFLOW
         near = scores / (self.scale * scales.astype(np.float64))
-        return [_close(*each, k) for each in zip(found, near, off.tolist(), strict=True)]
+        return [_shortlist(*each, k) for each in zip(found, near, off.tolist(), strict=True)]
 
     @property
     def compiled(self) -> bool:
-        """Whether `best` finds the best rows, all of them; else `search` proposes some."""
+        """Whether `best` can find all of the best rows; else `search` proposes candidates."""
         return kernels.built and self.kind == "sq8" and self._codes.shape[1] <= kernels.WIDEST
 
     @property
     def repays(self) -> bool:
-        """Whether it finds rows sooner than a scan of all of them."""
+        """Whether it finds rows faster than a scan of all of them."""
         return self.compiled or self.size >= SMALL
 
     def best(
@@ -189,7 +189,7 @@ class Approximate:
         Parameters
         ----------
         vectors
-            Shape (rows, dim), those that were added here first.
+            Shape (rows, dim); the rows of this index come first.
         queries, k, longest, rounding
             As in `search`.
         allowed
@@ -225,7 +225,7 @@ class Approximate:
     def _with(self, vectors: Vectors) -> Approximate:
         """Add rows to an index that nobody else holds yet."""
         margin = self.margin
-        if self.kind == "sq8":  # once, for a growing array takes up to twice the room
+        if self.kind == "sq8":  # at once: a growing array takes up to twice the room
             self.index.codes.resize((self.size + len(vectors)) * self.index.code_size)
         for start in range(0, len(vectors), CHUNK):
             scaled = vectors[start : start + CHUNK] * np.float32(self.scale)
@@ -250,18 +250,18 @@ def _note_fork() -> None:
 
 
 def _threads(kind: Kind) -> AbstractContextManager[None]:
-    """Let FAISS build with all its threads, where these gain anything and are there.
+    """Let FAISS build with all its threads, where they exist and make it faster.
 
-    In a forked process those that the parent has used are not, and FAISS waits for them forever.
+    In a forked process the parent's threads do not exist, and FAISS would wait for them forever.
     """
     return _one_thread() if kind == "sq8" or _forked else nullcontext()
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Keep FAISS to the calling thread: for one query it gains nothing by more of them.
+    """Keep FAISS to the calling thread: more threads do not make a single query faster.
 
-    But it waits for all of them, and on busy cores that takes many times as long as the search.
+    FAISS waits for all of them, which on busy cores takes many times as long as the search.
     """
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)  # for this thread alone
@@ -271,33 +271,34 @@ def _one_thread() -> Iterator[None]:
         faiss.omp_set_num_threads(threads)
 
 
-def _close(rows: Rows, near: Scores, off: float, k: int) -> tuple[Rows, float]:
-    """Return those of the `rows` found, best first, that can be among the best `k`, and a bound.
+def _shortlist(rows: Rows, near: Scores, off: float, k: int) -> tuple[Rows, float]:
+    """Return those of the `rows` found that can be among the best `k`, ascending, and a bound.
 
     Parameters
     ----------
     rows, near
-        Shape (wanted,); a row of -1 where no more were found. `near` are scores by the copies.
+        Best first, shape (wanted,); a row of -1 where no more were found. `near` are scores by the
+        copies.
     off
-        How much they can be off.
+        Largest error of these scores.
     k
         At least 1.
     """
     if rows[-1] < 0:  # there are no others
         return np.sort(rows[rows >= 0]), -np.inf
-    # What lies further below the k-th than both can be off is not among the best.
+    # A row further below the k-th than both errors together is not among the best.
     close = np.count_nonzero(near >= near[min(k, near.size) - 1] - 2 * off)
     return np.sort(rows[:close]), float(near[-1]) + off
 
 
 def _scale(values: Vectors) -> float:
-    """Return what puts the largest of `values` at 127; 1 if all of them are next to nothing."""
+    """Return the factor that maps the largest of `values` to 127; 1 if all are near zero."""
     largest = _largest(values)
     return 127 / largest if largest > NOTHING else 1.0
 
 
 def _largest(values: Vectors) -> float:
-    """Return the size of the largest component."""
+    """Return the absolute value of the largest component."""
     return max(float(values.max()), -float(values.min()))
 
 

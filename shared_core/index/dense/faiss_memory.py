@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 
 def memory(index: faiss.IndexFlatCodes, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return what a flat or scalar-quantised index holds, shape (room, dim), room >= ntotal.
+    """Return the contents of a flat or scalar-quantised index, shape (room, dim), room >= ntotal.
 
-    It stays valid while the index is neither added to nor resized, and keeps it alive.
+    The array keeps the index alive. It is valid until the index is added to or resized.
     """
-    if not index.codes.size():  # numpy before 2.4 refuses an address that is none
+    if not index.codes.size():  # numpy before 2.4 refuses a null address
         return np.zeros((0, index.d), dtype)
     return np.asarray(_Memory(index, np.dtype(dtype)))
 

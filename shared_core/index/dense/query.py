@@ -1,8 +1,7 @@
 """A query against the vectors: the best rows, and the exact score of any row.
 
-Every score comes from one kernel that takes each row by itself (ours where it is built, numpy's
-`vecdot` elsewhere), so a passage has the same score however it was found: alone or by the sparse
-leg.
+Every score comes from one kernel that takes each row alone (ours where it is built, else numpy's
+`vecdot`), so a passage has the same score whichever leg found it.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from shared_core.native import kernels
 
 @dataclass(frozen=True, slots=True)
 class DenseQuery:
-    """A query that has been searched for.
+    """A query with the rows that were found for it.
 
     Attributes
     ----------
@@ -27,7 +26,7 @@ class DenseQuery:
     vector
         The query, shape (dim,).
     best
-        The rows found and their scores; ties at the end went to earlier rows.
+        The rows found and their scores; ties for the last places went to earlier rows.
     """
 
     vectors: Vectors

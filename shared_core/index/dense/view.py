@@ -1,4 +1,4 @@
-"""The dense leg: vectors in FAISS, exact scores, and approximate candidates by choice."""
+"""The dense leg: vectors in FAISS, exact scores, and optional approximate candidates."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ Metric = Literal["cosine", "inner_product"]
 Dense = Literal["flat", "sq8", "ivf", "hnsw"]
 
 GROWTH = 1.5
-"""How much room a full store grows by."""
+"""Factor by which a full store grows."""
 
 FEW = 16
-"""Where a filter leaves one row in so many or fewer, only those are scanned."""
+"""If a filter leaves at most one row in this many, only those rows are scanned."""
 
 TINY = 1e-12
 """Length of vectors below which the squares of components lose digits in float32."""
 
 ROUNDING = 4e-6
-"""Float32 products of short unit vectors, summed in another order, differ by less."""
+"""Float32 products of unit vectors of few dimensions, summed in another order, differ by less."""
 
 
 @dataclass(frozen=True)
 class DenseView:
-    """A snapshot of the dense leg; what is added afterwards makes another.
+    """A snapshot of the dense leg; adding vectors makes a new one.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class DenseView:
     store
         FAISS flat index whose memory holds the vectors, with room to grow; None before the first.
     vectors
-        That memory up to this snapshot's last row, shape (rows, dim). Not to be written to.
+        That memory up to this snapshot's last row, shape (rows, dim). Read-only.
     longest
         Upper bound of the vectors' norms, tight up to rounding.
     approximate
@@ -62,11 +62,11 @@ class DenseView:
     approximate: Approximate | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Leave FAISS's room to grow behind, and the memory that the vectors share with it."""
+        """Pickle without FAISS's room to grow and the memory that the vectors share with it."""
         return _restored, (self.metric, self.kind, self.vectors, self.longest, self.approximate)
 
     def apart(self) -> DenseView:
-        """Return the same view with no room to grow, so that what is added moves to its own."""
+        """Return the same view without room to grow, so that added vectors go to new memory."""
         return self if self.store is None else replace(self, store=_roomy(self.store.d, 0))
 
     @property
@@ -97,7 +97,7 @@ class DenseView:
         try:
             matrix = _as_floats(vectors, "the embeddings are")
         except ValueError as error:
-            raise _uneven(vectors, names) or error from None
+            raise _dimension_error(vectors, names) or error from None
         if matrix.ndim != 2 or matrix.shape[0] != len(names) or matrix.shape[1] == 0:
             raise ValueError(f"expected {len(names)} embeddings, got shape {matrix.shape}")
         if self.dim is not None and matrix.shape[1] != self.dim:
@@ -105,7 +105,7 @@ class DenseView:
                 f"the index holds vectors of dimension {self.dim}, got dimension "
                 f"{matrix.shape[1]}: embed with the model the index was built with"
             )
-        with np.errstate(over="ignore"):  # it is told as an error
+        with np.errstate(over="ignore"):  # raised below
             squares = np.vecdot(matrix, matrix)
         for at in (~np.isfinite(squares)).nonzero()[0].tolist():
             raise ValueError(f"the embedding of {names[at]} holds NaN, infinite or huge values")
@@ -129,9 +129,9 @@ class DenseView:
         return unit
 
     def _scaled(self, vector: npt.ArrayLike) -> Vectors | None:
-        """Do what `unit` does for a vector of usual length; None for any other.
+        """Like `unit` for a vector of ordinary length; None for any other.
 
-        Without kernels for a float32 array only.
+        Without kernels, only a float32 array counts as one.
         """
         scaled = self.metric == "cosine"
         if kernels.built:
@@ -199,7 +199,7 @@ class DenseView:
     ) -> Found:
         """Score only a short list, or all rows where the best may not be on it.
 
-        For ``flat`` they are shown to be: by the distance of every vector from its 8-bit copy.
+        For ``flat`` the distance of every vector from its 8-bit copy proves that they are.
         """
         covered = None if allowed is None else allowed[:first]
         enough = rows.size >= min(depth, first if covered is None else np.count_nonzero(covered))
@@ -214,13 +214,13 @@ class DenseView:
 
     def extended(self, vectors: Vectors) -> DenseView:
         """Return the view with `vectors`, from `checked`, in new rows at the end."""
-        lost = vectors.shape[1] * float(np.finfo(np.float32).tiny)  # of squares too small
+        lost = vectors.shape[1] * float(np.finfo(np.float32).tiny)  # to underflowing squares
         longest = max(self.longest, (float(np.vecdot(vectors, vectors).max()) + lost) ** 0.5)
         view = replace(self.stored(vectors, self.approximate), longest=longest)
         return replace(view, approximate=view._grown())
 
     def stored(self, vectors: Vectors, approximate: Approximate | None) -> DenseView:
-        """Return the view with `vectors` in new rows and `approximate` as it is given."""
+        """Return the view with `vectors` in new rows and `approximate` as given."""
         size, dim = self.size + vectors.shape[0], vectors.shape[1]
         store = self.store
         if store is None or store.codes.size() < 4 * size * dim:
@@ -238,25 +238,25 @@ class DenseView:
         return self.approximate.grown(self.vectors)
 
     def compacted(self, keep: Bools) -> DenseView:
-        """Return a view of the rows in `keep` alone, numbered anew in their order."""
+        """Return a view of only the rows in `keep`, renumbered in order."""
         empty = DenseView(self.metric, self.kind)
         kept = self.vectors[keep]
         return empty.extended(kept) if len(kept) else empty.stored(kept, None)
 
 
 def _as_floats(vectors: npt.ArrayLike, they_are: str) -> Vectors:
-    """Return an array of float32, in which what is too large is infinite."""
+    """Return a float32 array, in which too large values are infinite."""
     try:
         with np.errstate(over="ignore"):
             return np.asarray(vectors, np.float32)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{they_are} not numbers of one shape: {error}") from error
+        raise ValueError(f"{they_are} not numbers of equal shape: {error}") from error
 
 
-def _uneven(vectors: npt.ArrayLike, names: Sequence[str]) -> ValueError | None:
+def _dimension_error(vectors: npt.ArrayLike, names: Sequence[str]) -> ValueError | None:
     """Return an error that names the first embedding whose dimension is not the first one's.
 
-    None if all are equal, or it cannot be told.
+    None if all are equal, or the embeddings have no length.
     """
     try:
         sizes = [len(vector) for vector in vectors]  # type: ignore[arg-type, union-attr]

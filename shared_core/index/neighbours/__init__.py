@@ -1,1 +1,1 @@
-"""Which passages stand next to each other in their documents."""
+"""Which passages are next to each other in their documents."""

@@ -1,4 +1,4 @@
-"""Links between passages: which one each of them names as the one before and after it."""
+"""Links between passages: which ones a passage names as the previous and the next one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shared_core.expansion import End
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What a passage says of its neighbours.
+    """The neighbours that a passage names.
 
     Attributes
     ----------
@@ -21,8 +21,8 @@ class Links:
         or ``"missing"`` if it is not known where the document ends.
     """
 
-    before: str | None
-    after: str | None
+    before: str | None = None
+    after: str | None = None
     edge: End = "document"
 
     @property
@@ -35,11 +35,14 @@ class Links:
         return self.after if step > 0 else self.before
 
 
+_NO_LINKS = Links()
+
+
 class LinkTable:
     """The links of all passages, in both directions.
 
-    Some splitters write one direction only: LlamaIndex names the chunk before and not the one
-    after wherever one splitter works on the chunks of another.
+    Some splitters write one direction only: LlamaIndex names the previous chunk and not the next
+    one wherever one splitter works on the chunks of another.
     """
 
     def __init__(self) -> None:
@@ -47,30 +50,24 @@ class LinkTable:
         self._naming: dict[tuple[str, int], list[int]] = {}
 
     def put(self, row: int, links: Links) -> None:
-        """Take in the links of the passage in a row."""
+        """Add the links of the passage in a row."""
         self._links[row] = links
         for step in (-1, 1):
             if (id := links.id(step)) is not None:
                 self._naming.setdefault((id, -step), []).append(row)
 
-    def named(self, row: int, step: int) -> str | None:
-        """Return the id that a row names as its neighbour; None if it names none there."""
-        links = self._links.get(row)
-        return None if links is None else links.id(step)
+    def of(self, row: int) -> Links:
+        """Return the links of the passage in a row."""
+        return self._links.get(row, _NO_LINKS)
 
     def naming(self, id: str, step: int) -> Sequence[int]:
-        """Return the rows that name a passage from the other side: it is before or after them.
+        """Return the rows that name a passage as their neighbour.
 
         Parameters
         ----------
         id
             Id of the passage.
         step
-            1: rows that come after it by their own account; -1: rows that come before it.
+            1: rows that come after it, according to their own links; -1: before it.
         """
         return self._naming.get((id, step), ())
-
-    def edge(self, row: int) -> End:
-        """Return what lies on a side of a row where no passage is known."""
-        links = self._links.get(row)
-        return "document" if links is None else links.edge

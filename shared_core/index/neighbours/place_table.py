@@ -1,4 +1,4 @@
-"""Which passages stand next to which: by number, by start, or by links."""
+"""Where passages are in their documents: by number, by start, or by links."""
 
 from __future__ import annotations
 
@@ -10,31 +10,33 @@ from shared_core.arrays import Bools
 from shared_core.expansion import Chunk
 from shared_core.forking import forkable
 from shared_core.index.metadata import Visible
-from shared_core.index.neighbours.lines import Numbers, Starts
+from shared_core.index.neighbours.lines import Line, NumberLine, StartLine
 from shared_core.index.neighbours.links import LinkTable
 from shared_core.index.neighbours.places import ChunkReader
 from shared_core.types import Passage
 
 MOST_READERS = 4
-"""Readers of one index that a table is kept for; the least recently used makes room."""
+"""Most readers per index with a table of their own; the least recently used one makes room."""
 
 
 class PlaceTable:
-    """Which rows stand where. It only ever grows: who may be seen is asked at each step.
+    """The places of all rows. It only grows; each look-up says which rows are visible.
 
     Parameters
     ----------
     reader
-        Tells which chunk a passage is.
+        Reads passages as chunks.
 
     Attributes
     ----------
     size
-        Rows from here on are not in it yet.
+        Number of rows taken in so far.
     chunks
-        Row -> the chunk that stands there.
+        Row -> chunk.
     links
         Which passages name which as their neighbours.
+    linked_documents
+        Documents of the passages that name a neighbour.
     """
 
     def __init__(self, reader: ChunkReader) -> None:
@@ -42,23 +44,23 @@ class PlaceTable:
         self.size = 0
         self.chunks: dict[int, Chunk] = {}
         self.links = LinkTable()
-        self._numbers: dict[str, Numbers] = {}
-        self._starts: dict[str, Starts] = {}
+        self.linked_documents: set[str] = set()
+        self._lines: dict[tuple[str, bool], Line] = {}
         self._sections: dict[tuple[str, tuple[str, ...] | None], list[int]] = {}
         self._warned = False
 
     @property
     def knows_places(self) -> bool:
-        """Whether any passage has told its place."""
+        """Whether the place of any passage is known."""
         return bool(self._sections)
 
     def grow(self, passages: Sequence[Passage], rows: Iterable[int], size: int) -> None:
-        """Take in the passages of `rows`, all of them at or beyond the present size.
+        """Add the passages of `rows`, all of them at or beyond the present size.
 
         Raises
         ------
         ValueError
-            If a passage tells a place that is none. Those before it are in.
+            If the place that a passage gives is invalid. The passages before it are added.
         """
         for row in rows:
             self._put(passages[row], row)
@@ -70,70 +72,64 @@ class PlaceTable:
         self.chunks[row] = chunk
         if links is not None:
             self.links.put(row, links)
-        if chunk.number is not None:
-            numbers = self._numbers.get(chunk.document)
-            if numbers is None:
-                numbers = self._numbers[chunk.document] = Numbers(self.chunks)
-            numbers.put(chunk.number, row)
-        elif links is None or not links.any:
-            if chunk.start is None or not chunk.text:
-                return
-            starts = self._starts.get(chunk.document)
-            if starts is None:
-                starts = self._starts[chunk.document] = Starts(self.chunks)
-            starts.put(chunk.start, row)
-        self._sections.setdefault((chunk.document, chunk.heading), []).append(row)
+        linked = links is not None and links.any
+        has_start = chunk.start is not None and chunk.text != ""
+        placed = chunk.number is not None or (has_start and not linked)
+        if placed:
+            line = self._document_line(chunk)
+            if line is None:
+                line = StartLine(self.chunks) if chunk.number is None else NumberLine(self.chunks)
+                self._lines[chunk.document, chunk.number is None] = line
+            line.put(row)
+        if linked:
+            self.linked_documents.add(chunk.document)
+        if placed or linked:
+            self._sections.setdefault((chunk.document, chunk.heading), []).append(row)
+
+    def _document_line(self, chunk: Chunk) -> Line | None:
+        if chunk.number is None and chunk.start is None:
+            return None
+        return self._lines.get((chunk.document, chunk.number is None))
 
     def at(self, chunk: Chunk) -> Sequence[int]:
-        """Return the rows that stand where a chunk does."""
-        if chunk.number is not None:
-            numbers = self._numbers.get(chunk.document)
-            return () if numbers is None else numbers.rows.get(chunk.number, ())
-        starts = self._starts.get(chunk.document)
-        if starts is None or chunk.start is None:
-            return ()
-        return starts.rows.get(chunk.start, ())
+        """Return the rows at the place of a chunk."""
+        line = self._document_line(chunk)
+        return () if line is None else line.at(chunk)
 
-    def line(self, chunk: Chunk, visible: Visible) -> Numbers | Starts | None:
-        """Return the line of chunks that a chunk is in, by number or by start.
+    def line(self, chunk: Chunk, visible: Visible) -> Line | None:
+        """Return the line that a chunk is in, by number or by start.
 
-        If chunks of different text are in one place, several texts share the name of the
-        document. Its starts then count within sections, if those under one heading do not
-        conflict; otherwise no chunk of the document has a line, not even one whose place is
-        unique: the chunk next to it may be of another text.
+        If chunks of different text are at one place, several texts share the id of the document.
+        Starts are then read within sections, if those under the chunk's heading do not conflict.
+        Otherwise no chunk of the document has a line, not even one whose place is unique: the
+        chunk next to it may belong to another text.
 
         Parameters
         ----------
         chunk
             A chunk of the table.
         visible
-            What is not is treated as if it were not there.
+            Rows that are not visible are treated as absent.
 
         Returns
         -------
-        Numbers or Starts or None
-            None if the chunk has no place, or if texts conflict; this is warned of once.
+        Line or None
+            None if the chunk has no place, or if texts conflict, which gives one warning.
         """
-        if chunk.number is not None:
-            line: Numbers | Starts | None = self._numbers.get(chunk.document)
-        else:
-            line = None if chunk.start is None else self._starts.get(chunk.document)
+        line = self._document_line(chunk)
         dispute = None if line is None else line.dispute(visible)
-        if dispute and isinstance(line, Starts) and len(self.section(chunk)) < line.size:
-            line = self._section_starts(chunk, visible)
-            dispute = line.dispute(visible)
+        if line and dispute and chunk.number is None:
+            by_start = line
+            section = [r for r in list(self.section(chunk)) if r in by_start.at(self.chunks[r])]
+            if len(section) < by_start.size:
+                line = StartLine(self.chunks, edge="missing")
+                for row in filter(visible, section):
+                    line.put(row)
+                dispute = line.dispute(visible)
         if dispute is None:
             return line
         self._warn(*dispute)
         return None
-
-    def _section_starts(self, chunk: Chunk, visible: Visible) -> Starts:
-        line = Starts(self.chunks, edge="missing")
-        for row in list(self.section(chunk)):
-            start = self.chunks[row].start
-            if start is not None and self.chunks[row].number is None and visible(row):
-                line.put(start, row)
-        return line
 
     def _warn(self, one: Chunk, other: Chunk) -> None:
         if self._warned:
@@ -142,19 +138,19 @@ class PlaceTable:
         place = f"start at {one.start}" if one.number is None else f"are number {one.number}"
         warnings.warn(
             f"{one.id!r} and {other.id!r} both {place} of document {one.document!r}, so several "
-            "texts go by this name and their chunks get no neighbours (other documents may be "
-            "like it): name the metadata key that tells the texts apart with "
-            "ChunkKeys(document=...), or number the chunks of a document in their order",
+            "texts share this document id and their chunks get no neighbours (other documents may "
+            "be affected, too): name the metadata key that distinguishes the texts with "
+            "ChunkKeys(document=...), or number the chunks of each document in order",
             stacklevel=2,
         )
 
     def section(self, chunk: Chunk) -> Sequence[int]:
-        """Return the rows of the chunks under a chunk's heading."""
+        """Return the rows under the heading of a chunk."""
         return self._sections.get((chunk.document, chunk.heading), ())
 
 
 class Places:
-    """The tables of passages that are added to, compacted and searched from many threads."""
+    """The place tables of an index, which is changed and searched from many threads."""
 
     def __init__(self) -> None:
         self._lock = forkable(threading.Lock())
@@ -166,24 +162,24 @@ class Places:
     ) -> PlaceTable:
         """Return a table that holds at least the given rows.
 
-        It is made anew where `passages` is another object than before, or more than `MOST_READERS`
-        take turns.
+        The tables are kept from call to call. They are dropped when `passages` is another object
+        than before; of more than `MOST_READERS` readers the least recently used loses its table.
 
         Parameters
         ----------
         passages
             By row; only ever appended to.
         size
-            Number of rows to take in.
+            Number of rows that the table must hold.
         alive
-            Those that are not deleted, shape (size,); None: all.
+            Whether each row exists, not deleted, shape (size,); None: all do.
         reader
-            Tells which chunk a passage is; those that are equal share a table.
+            Reads passages as chunks; readers that are equal share a table.
 
         Raises
         ------
         ValueError
-            If a passage tells a place that is none.
+            If the place that a passage gives is invalid.
         """
         with self._lock:
             if self._passages is not passages:
@@ -197,7 +193,7 @@ class Places:
                 rows: Sequence[int] = range(first, size)
                 if alive is not None:
                     rows = (first + alive[first:size].nonzero()[0]).tolist()
-                self._tables = others  # cut short, it holds a row that it would take again
+                self._tables = others  # growth cut short leaves a row that would be added twice
                 try:
                     table.grow(passages, rows, size)
                 except ValueError:

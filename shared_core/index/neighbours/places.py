@@ -1,4 +1,4 @@
-"""Where a passage stands in its document, as its metadata tell."""
+"""Where a passage is in its document, according to its metadata."""
 
 from __future__ import annotations
 
@@ -16,48 +16,48 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
 class ChunkReader(Protocol):
-    """Tells of a passage which chunk of which document it is."""
+    """Reads passages as chunks of documents."""
 
     def chunk(self, passage: Passage) -> Chunk:
         """Return the passage as a chunk, with the passage as its source.
 
-        It has a number, or at least a start, if the passage tells its place; otherwise it stands
-        for itself.
+        It has a number, or at least a start, if the place of the passage is known; otherwise it is
+        a document on its own.
         """
         ...
 
     def links(self, passage: Passage) -> Links | None:
-        """Return which passages it names as its neighbours; None if it knows no links.
+        """Return the neighbours that a passage names; None if it has no links.
 
-        One that names none, and that none names, is placed by its number or its start.
+        A passage without links, in either direction, is placed by its number or its start.
         """
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkKeys:
-    """Metadata keys that tell the place of a chunk; a `ChunkReader`.
+    """Metadata keys of the place of a chunk; a `ChunkReader`.
 
-    A chunk is placed by its document and number. Where there is no number, or none that is an
-    integer, it is placed by where it starts in the text that was split, as the splitters of
-    LangChain note it with ``add_start_index=True``.
+    A chunk is placed by its document and number. Without a number that is an integer, it is placed
+    by its start in the text that was split, which LangChain's splitters write with
+    ``add_start_index=True``.
 
     Attributes
     ----------
     document
         Id of the document.
     number
-        Place of the chunk in its document: an integer, also as a float or as digits, as some
-        stores give it back.
+        Place of the chunk in its document: an integer, also as a float or as digits, as returned
+        by some stores.
     start
-        Offset of its first character. A negative one says that the splitter did not find it.
+        Offset of its first character. Negative if the splitter did not find it.
     source
-        Stands for the document where that key is absent.
+        Used as the document if that key is absent.
     page
-        What was split where a loader gives a text a page, so that offsets count within pages.
-        Plays no part where there are numbers.
+        Page, for loaders that return a text per page: offsets then count within pages. Ignored if
+        there are numbers.
     heading
-        Headings it stands under, outermost first; those that are present.
+        Headings above it, outermost first; absent keys are skipped.
     """
 
     document: str = "doc_id"
@@ -75,15 +75,15 @@ class ChunkKeys:
         object.__setattr__(self, "heading", tuple(self.heading))
 
     def chunk(self, passage: Passage) -> Chunk:
-        """Return the passage as a chunk; one without an id is named by its place.
+        """Return the passage as a chunk; without an id it is named by its place.
 
         Raises
         ------
         ValueError
-            If the number is no integer and there is no start, or the start is no integer.
+            If the number is not an integer and there is no start, or the start is not an integer.
         """
         metadata = passage.metadata
-        start, heading = _start(metadata, self.start, passage), self.heading_of(metadata)
+        start, heading = _read_start(metadata, self.start, passage), self.heading_of(metadata)
         placed = self.numbered(passage, otherwise=start is not None)
         document = self._document(metadata)
         if placed is not None:
@@ -92,46 +92,46 @@ class ChunkKeys:
         elif document is not None and start is not None:
             number, page = None, metadata.get(self.page)
             document = document if page is None else f"{document}#{page}"
-            # Where a splitter works on sections, each of them has a chunk that starts at 0.
+            # If a splitter works on sections, each of them has a chunk that starts at 0.
             place = f"{' > '.join((document, *(heading or ())))}@{start}"
         else:
-            return _alone(passage)
+            return _standalone_chunk(passage)
         return Chunk(passage.id or place, passage.text, document, number, start, heading, passage)
 
     def numbered(self, passage: Passage, *, otherwise: bool) -> tuple[str, int] | None:
-        """Return the document and the number that the metadata tell; None where they do not.
+        """Return the document and the number in the metadata; None if one is missing.
 
         Parameters
         ----------
         passage
             The passage.
         otherwise
-            Whether its place is known otherwise, so that a number that is none may be ignored.
+            Whether its place is known otherwise: a number that is not an integer is then ignored.
 
         Raises
         ------
         ValueError
-            If the number is no integer, and its place is not known otherwise.
+            If the number is not an integer, and its place is not known otherwise.
         """
         given = passage.metadata.get(self.number)
         if given is None:
             return None
-        number, document = _whole(given), self._document(passage.metadata)
+        number, document = _parse_integer(given), self._document(passage.metadata)
         if document is None:
             return None
         if number is None and not otherwise:
             raise ValueError(
-                f"metadata[{self.number!r}] of {_name(passage)} must be an integer, got {given!r}: "
-                "number the chunks of a document in their order, or name the key that does with "
-                "ChunkKeys(number=...)"
+                f"metadata[{self.number!r}] of {_describe(passage)} must be an integer, got "
+                f"{given!r}: number the chunks of each document in order, or name the key of the "
+                "number with ChunkKeys(number=...)"
             )
         return None if number is None else (document, number)
 
     def links(self, passage: Passage) -> None:
-        """Return None: numbers and starts tell."""
+        """Return None: places are given by numbers and starts."""
 
     def heading_of(self, metadata: Mapping[str, Any]) -> tuple[str, ...] | None:
-        """Return the headings that metadata name; None if they name none."""
+        """Return the headings in the metadata; None if there are none."""
         return tuple([str(metadata[key]) for key in self.heading if key in metadata]) or None
 
     def _document(self, metadata: Mapping[str, Any]) -> str | None:
@@ -141,34 +141,34 @@ class ChunkKeys:
         return None if document is None else str(document)
 
 
-def _alone(passage: Passage) -> Chunk:
-    """Return a passage that tells no place as a chunk that is a document by itself."""
+def _standalone_chunk(passage: Passage) -> Chunk:
+    """Return a passage without a place as a chunk that is a whole document."""
     name = passage.id
     if not name:
-        said = repr((passage.text, dict(passage.metadata)))
-        name = "#" + hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        content = repr((passage.text, dict(passage.metadata)))
+        name = "#" + hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return Chunk(name, passage.text, name, source=passage)
 
 
-def _name(passage: Passage) -> str:
+def _describe(passage: Passage) -> str:
     return repr(passage.id or passage.text[:40])
 
 
-def _start(metadata: Mapping[str, Any], key: str, passage: Passage) -> int | None:
+def _read_start(metadata: Mapping[str, Any], key: str, passage: Passage) -> int | None:
     given = metadata.get(key)
     if given is None:
         return None
-    start = _whole(given)
+    start = _parse_integer(given)
     if start is None:
         raise ValueError(
-            f"metadata[{key!r}] of {_name(passage)} must be an integer, got "
+            f"metadata[{key!r}] of {_describe(passage)} must be an integer, got "
             f"{given!r}: name the key of the offset with ChunkKeys(start=...)"
         )
     return start if start >= 0 else None
 
 
-def _whole(value: object) -> int | None:
-    """Return an integer that a value is, whatever a store has made of it; None if it is none."""
+def _parse_integer(value: object) -> int | None:
+    """Return the integer in a value, also as a float or as digits; None if it is not one."""
     if type(value) is int:
         return value
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Neighbours among passages: of an index, or of any list of them."""
+"""Neighbours among the passages of an index, or of a list."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ import numpy.typing as npt
 from shared_core.arrays import Vectors
 from shared_core.expansion import Chunk, End, Neighbourhood
 from shared_core.index.metadata import Visible
-from shared_core.index.neighbours.lines import Numbers, Starts
+from shared_core.index.neighbours.lines import Line
 from shared_core.index.neighbours.place_table import PlaceTable
 from shared_core.index.neighbours.places import ChunkReader
 from shared_core.types import Passage
 from shared_core.vectors import cosine_similarity, unit_rows
 
-_Text: TypeAlias = tuple[str, tuple[str, ...] | None, bool]
+_LineKey: TypeAlias = tuple[str, tuple[str, ...] | None, bool]
 """Document, headings, and whether chunks are placed by number."""
 
 
 class PassageNeighbours:
-    """Neighbours among passages that stand in rows; a `ChunkSource` that knows embeddings.
+    """Neighbours among passages in rows; a `ChunkSource` with embeddings.
 
     Parameters
     ----------
     table
-        Where they stand.
+        The places of the passages.
     row_of
-        Id to row; None where there is no passage of that id.
+        Id -> row, or None if there is no passage with that id.
     visible
-        Which rows may be seen.
+        Which rows are visible.
     vectors
         Their embeddings, shape (rows, dim); None: continuity is unknown.
     unit
-        Whether each is known to be of unit length, or zero.
+        Whether each is known to be of unit length or zero.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class PassageNeighbours:
         self._vectors = vectors
         self._unit = unit
         self._rows: dict[str, int] = {}
-        self._lines: dict[_Text, Numbers | Starts | None] = {}
+        self._lines: dict[_LineKey, Line | None] = {}
 
     @classmethod
     def of(
@@ -62,23 +62,22 @@ class PassageNeighbours:
         reader: ChunkReader,
         vectors: npt.ArrayLike | None = None,
     ) -> Self:
-        """Return the neighbours among passages in memory; it serves for any number of queries.
+        """Return the neighbours among passages in memory, for any number of queries.
 
         Parameters
         ----------
         passages
-            Ids unique; one without an id is known by its place.
+            With unique ids; those without an id are identified by their place.
         reader
-            Tells which chunk a passage is.
+            Reads passages as chunks.
         vectors
             Their embeddings, shape (len(passages), dim), finite; copied.
 
         Raises
         ------
         ValueError
-            If two passages of different text have the same id, or have none and stand in one
-            place; a passage tells a place that is none; or the vectors do not fit or are not
-            finite.
+            If two passages of different text have the same id or, without ids, the same place; a
+            place is invalid; or the vectors have the wrong shape or are not finite.
         """
         passages = list(passages)
         matrix = None
@@ -91,24 +90,24 @@ class PassageNeighbours:
         for row, chunk in table.chunks.items():
             known = table.chunks[rows.setdefault(chunk.id, row)]
             if known.text != chunk.text:
-                raise _same_id(chunk.id, named=bool(passages[row].id))
+                raise _same_id_error(chunk.id, named=bool(passages[row].id))
         return cls(table, rows.get, Visible(len(passages)), matrix, unit=True)
 
     @property
     def reader(self) -> ChunkReader:
-        """What told which chunk a passage is."""
+        """The reader that has read the passages."""
         return self._table.reader
 
     def around(self, seeds: Sequence[Chunk], window: int) -> list[Neighbourhood]:
         """Return the neighbours of each seed; see `shared_core.expansion.ChunkSource`.
 
-        A seed is known by its id, or else by its place. Where passages of different text stand
-        in one place of a document, none of its passages has neighbours, and that is warned of.
+        A seed is identified by its id, or else by its place. If passages of different text are at
+        one place of a document, none of its passages has neighbours, and a warning is given.
         """
         if seeds and not self._table.knows_places:
             warnings.warn(
-                "no passage tells which chunk of which document it is, so none has neighbours: "
-                "number the chunks of a document in their metadata, see ChunkKeys",
+                "no passage says which chunk of which document it is, so none has neighbours: "
+                "number the chunks of each document in their metadata, see ChunkKeys",
                 stacklevel=2,
             )
         return [self._around(seed, window) for seed in seeds]
@@ -155,19 +154,19 @@ class PassageNeighbours:
         found: list[Chunk] = []
         walked = {row}
         for _ in range(window):
-            beside = self._beside(row, step)
-            if isinstance(beside, str):
-                return found, beside
-            if beside in walked:
+            following = self._next_to(row, step)
+            if isinstance(following, str):
+                return found, following
+            if following in walked:
                 return found, "missing"
-            row = beside
+            row = following
             walked.add(row)
             found.append(self._chunk(row))
         return found, "more"
 
-    def _beside(self, row: int, step: int) -> int | End:
-        chunk, links = self._table.chunks[row], self._table.links
-        id = links.named(row, step)
+    def _next_to(self, row: int, step: int) -> int | End:
+        chunk, links = self._table.chunks[row], self._table.links.of(row)
+        id = links.id(step)
         if id is not None:
             linked = self._row_of(id)
             return linked if linked is not None and self._is_there(linked) else "missing"
@@ -175,24 +174,24 @@ class PassageNeighbours:
             there = [*filter(self._is_there, naming)]
             return there[0] if len(there) == 1 else "missing"
         if self._naming(chunk, -step):
-            return links.edge(row)
-        if links.named(row, -step) is not None:
-            return "missing"  # perhaps nobody writes links of this direction
-        beside = self._by_place(chunk, step)
-        by_start = chunk.number is None
-        return links.edge(row) if by_start and beside == "document" else beside
+            return links.edge
+        if links.any:
+            return "missing"  # links of this direction may not have been written at all
+        found = self._next_by_place(chunk, step)
+        if found != "document" or chunk.number is not None:
+            return found
+        # Among linked chunks, the one that named this one may have been deleted.
+        return "missing" if chunk.document in self._table.linked_documents else links.edge
 
-    def _by_place(self, chunk: Chunk, step: int) -> int | End:
-        text = chunk.document, chunk.heading, chunk.number is not None
-        if text not in self._lines:
-            self._lines[text] = self._table.line(chunk, self._visible)
-        line = self._lines[text]
-        if isinstance(line, Numbers) and chunk.number is not None:
-            return line.beside(chunk.number, step, self._visible)
-        return line.beside(chunk, step, self._visible) if isinstance(line, Starts) else "missing"
+    def _next_by_place(self, chunk: Chunk, step: int) -> int | End:
+        key = chunk.document, chunk.heading, chunk.number is not None
+        if key not in self._lines:
+            self._lines[key] = self._table.line(chunk, self._visible)
+        line = self._lines[key]
+        return "missing" if line is None else line.next_to(chunk, step, self._visible)
 
     def _naming(self, chunk: Chunk, step: int) -> list[int]:
-        """Return the rows that name a chunk from the other side, without other versions."""
+        """Return the rows whose links name a chunk; of each passage the latest version alone."""
         return [
             row
             for row in self._table.links.naming(chunk.id, step)
@@ -200,7 +199,7 @@ class PassageNeighbours:
         ]
 
     def _is_there(self, row: int) -> bool:
-        # A row that was deleted before the table got to it is not in the table.
+        # A row that was deleted before the table reached it is not in the table.
         return row in self._table.chunks and self._visible(row)
 
     def _chunk(self, row: int) -> Chunk:
@@ -209,12 +208,11 @@ class PassageNeighbours:
         return chunk
 
 
-def _same_id(id: str, *, named: bool) -> ValueError:
+def _same_id_error(id: str, *, named: bool) -> ValueError:
     if named:
-        return ValueError(f"two chunks of different text are {id!r}: give each an id of its own")
+        return ValueError(f"two chunks of different text have the id {id!r}: give each its own id")
     return ValueError(
-        f"two chunks of different text are {id!r}, the name of those without an id: several texts "
-        "go by the name of one document, or a number is there twice. Name the metadata key that "
-        "tells the texts apart with ChunkKeys(document=...), or number the chunks of a document "
-        "in their order"
+        f"two chunks of different text, without an id, have the place {id!r}: several texts share "
+        "a document id, or a number occurs twice. Name the metadata key that distinguishes the "
+        "texts with ChunkKeys(document=...), or number the chunks of each document in order"
     )

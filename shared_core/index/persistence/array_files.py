@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.index.persistence.manifest import reading
+from shared_core.index.persistence.manifest import corrupt_if_unreadable
 
 
 def read_array(path: Path, dimensions: int, *dtypes: type[np.number]) -> npt.NDArray[Any]:
-    """Read an array, but only where the file is as long as its header promises.
+    """Read an array, provided that the file is as long as its header promises.
 
     Parameters
     ----------
@@ -27,14 +27,14 @@ def read_array(path: Path, dimensions: int, *dtypes: type[np.number]) -> npt.NDA
     Raises
     ------
     CorruptIndexError
-        If it is another file.
+        If the file is anything else.
     """
-    with reading(path), path.open("rb") as file:
+    with corrupt_if_unreadable(path), path.open("rb") as file:
         try:
             version = np.lib.format.read_magic(file)
             shape, by_column, dtype = np.lib.format.read_array_header_1_0(file)
-        except Exception as error:  # what a header raises that is no header differs with it
-            raise ValueError(f"it has no header of an array ({error})") from error
+        except Exception as error:  # an invalid header may raise anything
+            raise ValueError(f"it has no array header ({error})") from error
         if version != (1, 0) or by_column or len(shape) != dimensions or dtype not in dtypes:
             raise ValueError(f"it holds an array of type {dtype} and shape {shape}")
         promised, held = math.prod(shape) * dtype.itemsize, path.stat().st_size - file.tell()

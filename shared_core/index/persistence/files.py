@@ -19,12 +19,12 @@ VECTORS, LENGTHS, DF = "vectors.npy", "lengths.npy", "df.npy"
 APPROXIMATE, TERMS, PASSAGES = "approximate.faiss", "terms.json", "passages.jsonl"
 
 POSTINGS = ("terms", "starts", "rows", "counts")
-"""Arrays of a segment; each has a file of its own."""
+"""Arrays of a segment; each has its own file."""
 
 Coder = Callable[[Any], Any]
 
 _SPLIT = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-"""The halves of a UTF-16 pair as two characters, of which JSON makes one."""
+"""The halves of a UTF-16 pair as two characters, which JSON would join into one."""
 
 
 def write_files(data: Path, state: State, encode: Coder | None) -> None:
@@ -50,12 +50,12 @@ def postings_name(number: int, name: str) -> str:
 
 
 def segments_of(names: Iterable[str]) -> int:
-    """Return how many segments have files among those of such names."""
+    """Return how many segments have files among these names."""
     return sum(name.endswith("-terms.npy") for name in names)
 
 
 def file_names(segments: int, *, approximate: bool) -> set[str]:
-    """Return the names of all files of an index of so many segments."""
+    """Return the names of all files of an index with this many segments."""
     names = {VECTORS, LENGTHS, DF, TERMS, PASSAGES}
     names |= {postings_name(number, name) for number in range(segments) for name in POSTINGS}
     return names | {APPROXIMATE} if approximate else names
@@ -70,18 +70,20 @@ def _dump(passage: Passage, encode: Coder | None) -> str:
 
 
 def check_json(value: Any, owner: str) -> None:
-    """Raise ValueError, naming the `owner`, if `value` would not come back from JSON as it is."""
+    """Raise ValueError, naming the `owner`, if `value` would not come back from JSON unchanged."""
     try:
         _check_json(value, owner)
     except RecursionError as error:
-        raise ValueError(f"{owner} cannot be saved as JSON: it holds itself") from error
+        raise ValueError(f"{owner} cannot be saved as JSON: it contains itself") from error
 
 
 def _check_json(value: Any, owner: str) -> None:
     if isinstance(value, dict):
         for key, held in value.items():
             if not isinstance(key, str):
-                raise ValueError(f"{owner} cannot be saved as JSON: its key {key!r} is not a text")
+                raise ValueError(
+                    f"{owner} cannot be saved as JSON: its key {key!r} is not a string"
+                )
             _check_json(key, owner)
             _check_json(held, owner)
     elif isinstance(value, list):
@@ -100,7 +102,7 @@ def _check_json(value: Any, owner: str) -> None:
 
 
 def describe_dense(dense: DenseView) -> dict[str, Any]:
-    """Return what the dense leg is besides its vectors, for the manifest."""
+    """Return the description of the dense leg, without its vectors, for the manifest."""
     about: dict[str, Any] = {"metric": dense.metric, "kind": dense.kind, "longest": dense.longest}
     if dense.approximate is not None:
         about["approximate"] = {

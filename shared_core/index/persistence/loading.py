@@ -1,31 +1,33 @@
-"""A saved index read back, file by file.
+"""Reading a saved index back, file by file.
 
-The checksums tell damage, but not who wrote the files. So whatever a search relies on is checked
-before it is believed, from the length of an array to the order of the postings.
+The checksums reveal damage, but not who wrote the files. Therefore everything a search relies on is
+checked first, from the length of an array to the order of the postings.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from shared_core.index.persistence.files import PASSAGES, TERMS, Coder
 from shared_core.index.persistence.loading_legs import read_dense, read_sparse
-from shared_core.index.persistence.manifest import reading
+from shared_core.index.persistence.manifest import corrupt_if_unreadable
 from shared_core.index.sparse.lexicon import Lexicon
 from shared_core.index.state import State
 from shared_core.types import Passage, Tokenizer
 
 
 def _read_lexicon(data: Path, tokenizer: Tokenizer | None) -> Lexicon:
-    with reading(data / TERMS):
+    with corrupt_if_unreadable(data / TERMS):
         terms = json.loads((data / TERMS).read_text(encoding="utf-8"))
         if not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):
             raise ValueError("it is not a list of words")
-        if len({*terms}) < len(terms):
-            raise ValueError("a word occurs twice")
+        for term, count in Counter(terms).items():
+            if count > 1:
+                raise ValueError(f"the word {term!r} occurs {count} times")
     return Lexicon.of(terms, tokenizer)
 
 
@@ -41,9 +43,9 @@ def read_state(
     manifest
         From `read_manifest`; its list of files is that of an index.
     tokenizer
-        That of the index, where it is one of the caller's own.
+        The tokeniser of the index, if it is a custom one.
     decode
-        Turns back what `encode` made of a source; what it raises comes through.
+        The inverse of `encode` for sources; what it raises comes through.
 
     Raises
     ------
@@ -54,9 +56,9 @@ def read_state(
     dense, sparse = read_dense(data, manifest), read_sparse(data, manifest, lexicon)
     state = State.of(dense, sparse, list(_read_passages(data / PASSAGES, decode)))
     passages, ids = len(state.passages), len(state.rows)
-    with reading(data / PASSAGES):
+    with corrupt_if_unreadable(data / PASSAGES):
         if not passages == ids == state.size:
-            raise ValueError(f"it holds {passages} passages of {ids} ids, not {state.size}")
+            raise ValueError(f"it holds {passages} passages with {ids} ids, not {state.size}")
     return state
 
 
@@ -72,7 +74,7 @@ def _read_passages(path: Path, decode: Coder | None) -> Iterator[Passage]:
 
 
 def _read_records(path: Path) -> Iterator[dict[str, Any]]:
-    with reading(path), path.open(encoding="utf-8") as lines:
+    with corrupt_if_unreadable(path), path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             record = json.loads(line)
             if not isinstance(record, dict) or not _is_passage(record):

@@ -1,4 +1,4 @@
-"""The two legs of a saved index, read back and checked."""
+"""Reading the two legs of a saved index back, and checking them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shared_core.index.persistence.files import (
     postings_name,
     segments_of,
 )
-from shared_core.index.persistence.manifest import MANIFEST, reading
+from shared_core.index.persistence.manifest import MANIFEST, corrupt_if_unreadable
 from shared_core.index.sparse.bm25 import BM25Options
 from shared_core.index.sparse.lexicon import Lexicon
 from shared_core.index.sparse.postings import Segment
@@ -40,20 +40,20 @@ _FAISS: Mapping[Kind, type[faiss.Index]] = {
 def read_dense(data: Path, manifest: Mapping[str, Any]) -> DenseView:
     """Read the dense leg; see `read_state`."""
     about, dim = manifest["dense"], manifest["dim"]
-    with reading(data.parent / MANIFEST):
+    with corrupt_if_unreadable(data.parent / MANIFEST):
         view = _described(about)
     vectors = _read_vectors(data / VECTORS, (manifest["passages"], dim or 0))
     approximate = None
     if "approximate" in about:
         kind: Kind = "sq8" if view.kind == "flat" else view.kind
-        with reading(data.parent / MANIFEST):
+        with corrupt_if_unreadable(data.parent / MANIFEST):
             options = _approximate_options(**about["approximate"])
         approximate = Approximate(kind, _read_faiss(data / APPROXIMATE, kind, vectors), *options)
     return view if dim is None else view.stored(vectors, approximate)
 
 
 def _described(about: Mapping[str, Any]) -> DenseView:
-    """Return the dense leg, still empty, that a manifest tells of."""
+    """Return the dense leg, still empty, that a manifest describes."""
     metric: Any = about.get("metric")
     kind: Any = about.get("kind")
     longest = about.get("longest")
@@ -65,11 +65,11 @@ def _described(about: Mapping[str, Any]) -> DenseView:
 
 
 def _approximate_options(*, scale: object, trained: object, margin: object) -> tuple[Any, ...]:
-    """Return what an `Approximate` is besides its kind and its FAISS index."""
+    """Return the fields of an `Approximate` besides its kind and its FAISS index."""
     if not isinstance(scale, float) or not 0 < scale < math.inf:
         raise ValueError(f"the vectors are scaled by {scale!r}")
     if not isinstance(trained, int) or trained < 1:
-        raise ValueError(f"the approximate index has seen {trained!r} rows")
+        raise ValueError(f"the approximate index was trained on {trained!r} rows")
     if not isinstance(margin, float) or not 0 <= margin < math.inf:
         raise ValueError(f"the 8-bit copies are off by {margin!r}")
     return scale, trained, margin
@@ -77,7 +77,7 @@ def _approximate_options(*, scale: object, trained: object, margin: object) -> t
 
 def _read_vectors(path: Path, shape: tuple[int, int]) -> Vectors:
     vectors = read_array(path, 2, np.float32)
-    with reading(path):
+    with corrupt_if_unreadable(path):
         if vectors.shape != shape:
             raise ValueError(f"its shape is {vectors.shape}, not {shape}")
         with np.errstate(over="ignore", invalid="ignore"):
@@ -89,7 +89,7 @@ def _read_vectors(path: Path, shape: tuple[int, int]) -> Vectors:
 
 def _read_faiss(path: Path, kind: Kind, vectors: Vectors) -> faiss.Index:
     rows, dim = vectors.shape
-    with reading(path):
+    with corrupt_if_unreadable(path):
         index = faiss.read_index(str(path))
         fits = type(index) is _FAISS[kind] and index.metric_type == faiss.METRIC_INNER_PRODUCT
         if kind == "sq8":  # whose codes we read ourselves
@@ -101,12 +101,12 @@ def _read_faiss(path: Path, kind: Kind, vectors: Vectors) -> faiss.Index:
 
 def read_sparse(data: Path, manifest: Mapping[str, Any], lexicon: Lexicon) -> SparseView:
     """Read the sparse leg; see `read_state`."""
-    with reading(data.parent / MANIFEST):
+    with corrupt_if_unreadable(data.parent / MANIFEST):
         options = BM25Options(**manifest["bm25"])
     rows, df = manifest["passages"], read_array(data / DF, 1, np.int64)
     lengths = read_array(data / LENGTHS, 1, np.int32)
     not_theirs = f"it does not hold the lengths of {rows} passages"
-    with reading(data / LENGTHS):
+    with corrupt_if_unreadable(data / LENGTHS):
         if lengths.shape != (rows,) or lengths.min(initial=0) < 0:
             raise ValueError(not_theirs)
     segments: list[Segment] = []
@@ -117,10 +117,10 @@ def read_sparse(data: Path, manifest: Mapping[str, Any], lexicon: Lexicon) -> Sp
         first = int(segment.rows.max(initial=first - 1)) + 1
         occurrences += int(segment.counts.sum())
         segments.append(segment)
-    with reading(data / DF):
+    with corrupt_if_unreadable(data / DF):
         if df.size > len(lexicon) or not np.array_equal(df, found):
             raise ValueError("it counts other words than the postings hold")
-    with reading(data / LENGTHS):
+    with corrupt_if_unreadable(data / LENGTHS):
         if lengths.sum() != occurrences:
             raise ValueError(not_theirs)
     return SparseView(options, tuple(segments), lengths, df, lexicon)
@@ -147,7 +147,7 @@ def _soundness(
     among: range,
     vocabulary: int,
 ) -> Iterator[tuple[str, bool]]:
-    """Say of each array of a segment whether it is as `Segment` has it, given those before."""
+    """Yield for each array of a segment whether it is valid, given those before it."""
     yield "terms", _within(terms, range(vocabulary)) and bool((terms[1:] > terms[:-1]).all())
     ends = starts.size == terms.size + 1 and starts[0] == 0 and starts[-1] == rows.size
     yield "starts", bool(ends and (starts[1:] > starts[:-1]).all())

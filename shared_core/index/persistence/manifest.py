@@ -30,14 +30,14 @@ _FORM = {
     "bm25": dict,
     "extra": dict,
 }
-"""What a manifest says, and of which type."""
+"""The keys of a manifest, and the types of their values."""
 
 _MOST = 2**31 - 1
-"""Rows and dimensions that the legs can count."""
+"""Most rows, and dimensions, that the legs can count."""
 
 
 def write_manifest(path: Path, values: Mapping[str, Any]) -> None:
-    """Write a manifest of `values`, signed, down to the disk."""
+    """Write a manifest of `values` with its checksum, and flush it to disk."""
     signed = _signed({"kind": KIND, "format": FORMAT, **values})
     with path.open("w", encoding="utf-8") as file:
         json.dump(signed, file, indent=2)
@@ -51,11 +51,11 @@ def read_manifest(path: Path) -> dict[str, Any]:
     Raises
     ------
     IndexFormatError
-        If it is not that of an index, or of a format this version cannot read.
+        If it is not that of an index, or has a format this version cannot read.
     CorruptIndexError
-        If it is not what was written.
+        If it has been altered.
     """
-    with reading(path):
+    with corrupt_if_unreadable(path):
         manifest = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
             raise IndexFormatError(f"{path} does not describe a posrag index")
@@ -70,23 +70,24 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _check_form(manifest: Mapping[str, Any]) -> None:
-    """Raise ValueError if a manifest is not of the form that is written, whoever signed it."""
+    """Raise ValueError if a manifest is malformed, even if its checksum is right."""
     for key, form in _FORM.items():
         if key not in manifest or not isinstance(manifest[key], form):
             raise ValueError(f"its {key!r} is missing or of another type")
     if not DATA.fullmatch(manifest["data"]):
         raise ValueError(f"{manifest['data']!r} is not the name of a data folder")
-    if not all(isinstance(sealed, dict) for sealed in manifest["files"].values()):
-        raise ValueError("a file has no checksum")
+    for name, sealed in manifest["files"].items():
+        if not isinstance(sealed, dict):
+            raise ValueError(f"the file {name!r} has no checksum")
     rows, dim = manifest["passages"], manifest["dim"]
-    # An index that never held a passage knows no dimension.
+    # An index that never held a passage has no dimension.
     if not (rows == 0 if dim is None else 0 <= rows <= _MOST and 1 <= dim <= _MOST):
-        raise ValueError(f"{rows} passages with vectors of dimension {dim} are no index")
+        raise ValueError(f"{rows} passages with vectors of dimension {dim} are not an index")
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Raise what comes of a file that is not as it was written as a CorruptIndexError."""
+def corrupt_if_unreadable(path: Path) -> Iterator[None]:
+    """Turn the errors of reading a malformed file into a CorruptIndexError."""
     try:
         yield
     except (ValueError, TypeError, RuntimeError) as error:  # JSON too deep, FAISS: RuntimeError
@@ -101,7 +102,7 @@ def _signed(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def seal(path: Path) -> dict[str, Any]:
-    """Have a file written down to the disk, and return its size and checksum."""
+    """Flush a file to disk, and return its size and checksum."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
     return {"bytes": path.stat().st_size, "sha256": _digest(path)}

@@ -6,12 +6,12 @@
       manifest.json        what the index is, and the checksum of every file
       data-<token>/        the files
 
-The files are written first, into a data folder of their own; replacing the manifest is one
-atomic step and what makes them the index. A crash before it leaves the old index whole.
+The files are written first, into a new data folder. Replacing the manifest is one atomic step and
+makes them the index; a crash before it leaves the old index intact.
 
-Locks on the folder have saves wait for each other and for loads. Where there are none (Windows,
-some network file systems), the last save counts, a load that a save overtakes begins anew, and
-what a crash has left behind stays, for it may be another save's.
+Locks on the folder make saves wait for each other and for loads. Where there are none (Windows,
+some network file systems), the last save wins, a load overtaken by a save starts again, and what a
+crash has left behind stays, since it may belong to another save.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ except ImportError:  # Windows
 
 @dataclass(frozen=True)
 class Loaded:
-    """What `load_state` found."""
+    """The result of `load_state`."""
 
     state: State
     extra: dict[str, Any]
@@ -109,7 +109,7 @@ def load_state(folder: Path, tokenizer: Tokenizer | None, decode: Coder | None) 
     try:
         return _load(folder, tokenizer, decode)
     except CorruptIndexError as error:
-        way_out = "restore the folder from a copy, or build the index anew"
+        way_out = "restore the folder from a copy, or rebuild the index"
         raise CorruptIndexError(f"{error}; {way_out}") from error
 
 
@@ -148,21 +148,23 @@ def _check_tokenizer(folder: Path, built_with: str, given: Tokenizer | None) -> 
     if built_with == name:
         return
     if built_with == default:
-        raise ValueError(f"{folder} was built with the default tokenizer, not with {name}")
+        raise ValueError(
+            f"{folder} was built with the default tokenizer, not with {name}; give no tokenizer="
+        )
     if name == default:
         raise ValueError(
             f"{folder} was built with the tokenizer {built_with}; give it as tokenizer="
         )
     warnings.warn(
         f"{folder} was built with the tokenizer {built_with} and is loaded with {name}; "
-        "they must split alike",
+        "both must split text alike",
         stacklevel=5,  # the caller of `HybridIndex.load`
     )
 
 
 @contextmanager
 def _locked(folder: Path, *, exclusive: bool) -> Iterator[bool]:
-    """Keep other savers out, and savers out while one loads; yield whether the system can."""
+    """Lock a folder against other saves, or while loading against any; yield whether it worked."""
     if fcntl is None:
         yield False
         return
@@ -178,7 +180,7 @@ def _locked(folder: Path, *, exclusive: bool) -> Iterator[bool]:
 
 
 def _settle(folder: Path) -> None:
-    """Have the system write down which files the folder holds, where it can."""
+    """Flush the list of the folder's files to disk, where the system can."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -188,7 +190,7 @@ def _settle(folder: Path) -> None:
 
 
 def _current(folder: Path) -> str | None:
-    """Return the data folder that is the index now, if any is."""
+    """Return the current data folder of the index, if there is one."""
     with suppress(OSError, IndexFormatError):
         return str(read_manifest(folder / MANIFEST)["data"])
     return None
@@ -199,7 +201,7 @@ def _data_folders(folder: Path) -> list[Path]:
 
 
 def _check_target(folder: Path) -> None:
-    """Refuse to write where other things than an index are."""
+    """Refuse to write into a folder that holds anything but an index."""
     entries = [entry.name for entry in folder.iterdir()]  # once: another save may end soon
     ours = [name for name in entries if DATA.fullmatch(name)]
     if (folder / MANIFEST).is_file():

@@ -86,10 +86,10 @@ class BM25Options:
         return float(np.mean(np.log(n - present + 0.5) - np.log(present + 0.5)))
 
     def length_norm(self, mean: float) -> tuple[float, float]:
-        """Return slope and base of ``k1 * (1 - b + b * length / mean)``, a line over the length.
+        """Return slope and base of ``k1 * (1 - b + b * length / mean)``, linear in the length.
 
-        It is the denominator's part beside the count. Kept above zero, so that an absent term
-        weighs 0 also where ``k1`` is 0.
+        This is the denominator without the count. It is kept above zero, so that an absent term
+        weighs 0 even if ``k1`` is 0.
         """
         slope = self._k1 * self.b / mean if mean > 0 else 0.0
         return slope, self._k1 * (1 - self.b) + _TINY

@@ -20,11 +20,11 @@ from shared_core.types import Tokenizer
 
 
 class BM25Index:
-    """BM25 over postings that keep counts; weights are applied when a query comes.
+    """BM25 over postings that hold counts; weights are applied at query time.
 
-    So no weight is ever recomputed, and every score is what an index built anew from the
-    remaining texts would give. Rows are numbered in insertion order. Safe to read from
-    many threads while one writes: a search works on the snapshot it starts from.
+    No weight is ever recomputed, and every score is what an index rebuilt from the remaining texts
+    would give. Rows are numbered in insertion order. Safe to read from many threads while one
+    writes: a search works on the snapshot it starts from.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class BM25Index:
     k1, b, epsilon
         See `BM25Options`. `k1` of None is the variant's usual one: 1.2, or 1.5 for ``okapi``.
     tokenizer
-        Text to tokens; by default `tokenize`, which knows identifiers and lower-cases.
+        Text to tokens; by default `tokenize`, which lower-cases and splits identifiers.
 
     Raises
     ------
@@ -107,7 +107,7 @@ class BM25Index:
         return index
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy, by ``copy`` or ``pickle``, is made of; neither changes any of it."""
+        """Return the state for ``copy`` and ``pickle``, neither of which changes it."""
         with self._writing:
             return {"view": self._view.apart()}
 
@@ -130,25 +130,25 @@ class BM25Index:
         return self._view.alive_count
 
     def add(self, texts: Iterable[str]) -> range:
-        """Add texts and return the rows they stand in; nothing is added if one fails.
+        """Add texts and return their rows; nothing is added if one fails.
 
         Raises
         ------
         ValueError
-            If `texts` is one text instead of several, or one of them is none.
+            If `texts` is a single string, or one of them is not a string.
         """
         check_several(texts, "texts")
         with self._writing:
             return self._extend([self.lexicon.learn(text) for text in texts])
 
     def append(self, documents: Sequence[Sequence[int]]) -> range:
-        """Add texts that have been read before, and return the rows they stand in.
+        """Add texts that have already been read, and return their rows.
 
         Parameters
         ----------
         documents
-            What ``lexicon.learn`` gave for each text. A compaction in between has put another
-            lexicon in its place, which has to read them again.
+            What ``lexicon.learn`` returned for each text. A compaction in between replaces the
+            lexicon, and the new one has to read them again.
         """
         with self._writing:
             return self._extend(documents)
@@ -175,7 +175,7 @@ class BM25Index:
             self._view = self._view.without(np.fromiter(rows, np.intp))
 
     def compact(self) -> None:
-        """Drop deleted rows for good and number the remaining ones anew, in their order."""
+        """Drop deleted rows for good and renumber the remaining ones in order."""
         with self._writing:
             self._view = self._view.compacted()
 
@@ -206,11 +206,8 @@ class BM25Index:
         ValueError
             If `k` is below 1.
         """
-        prepared = self.query(query)
         mask = None if allowed is None else np.ascontiguousarray(allowed, np.bool_)
-        rows, scores = prepared.best(check_count(k, "k"), mask)
-        order = np.lexsort((rows, -scores))
-        return rows[order], scores[order]
+        return self.query(query).ranked(check_count(k, "k"), mask)
 
     def scores(self, query: str) -> Scores:
         """Return the score of every row, shape (rows,), higher is better; 0 for deleted rows."""
@@ -227,7 +224,7 @@ class BM25Index:
         IndexError
             If there is no such row.
         """
-        return _exact(self.query(query), rows)
+        return self.query(query).exact(rows)
 
     def score_texts(self, query: str, texts: Sequence[str]) -> Scores:
         """Score texts that are not in the index, with the statistics of those that are.
@@ -240,7 +237,7 @@ class BM25Index:
         Raises
         ------
         ValueError
-            If `texts` is one text instead of several.
+            If `texts` is a single string.
         """
         check_several(texts, "texts")
         return self.query(query).weigh(texts)
@@ -248,7 +245,7 @@ class BM25Index:
     def scores_of(
         self, query: str, rows: Sequence[int | None], text_at: Callable[[int], str]
     ) -> Scores:
-        """Score texts of which some stand in the index, all against the same snapshot.
+        """Score texts of which some are in the index, all against the same snapshot.
 
         Parameters
         ----------
@@ -270,21 +267,4 @@ class BM25Index:
         IndexError
             If there is no such row.
         """
-        prepared = self.query(query)
-        foreign = [at for at, row in enumerate(rows) if row is None]
-        if not foreign:
-            return _exact(prepared, rows)  # type: ignore[arg-type]
-        scores = np.empty(len(rows))
-        known = np.ones(len(rows), np.bool_)
-        known[foreign] = False
-        scores[known] = _exact(prepared, [row for row in rows if row is not None])
-        scores[foreign] = prepared.weigh([text_at(at) for at in foreign])
-        return scores
-
-
-def _exact(prepared: SparseQuery, rows: npt.ArrayLike) -> Scores:
-    """Return the scores of rows, in their shape; IndexError if there is no such row."""
-    wanted, size = np.ascontiguousarray(rows, dtype=np.intp), prepared.view.size
-    for row in wanted[(wanted < 0) | (wanted >= size)]:
-        raise IndexError(f"there is no row {row}: there are {size}, counted from 0")
-    return prepared.at(wanted.ravel()).reshape(np.shape(rows))
+        return self.query(query).of(rows, text_at)

@@ -11,10 +11,10 @@ from shared_core.index.tokenize import tokenize
 from shared_core.types import Tokenizer
 
 REMEMBERED = 1 << 18
-"""Pieces of text whose tokens are remembered, at most."""
+"""Most pieces of text whose tokens are cached."""
 
 LONGEST = 64
-"""Characters of a piece that is remembered, at most: longer ones hardly come again."""
+"""Most characters of a cached piece: longer ones rarely recur."""
 
 
 class Lexicon:
@@ -25,8 +25,8 @@ class Lexicon:
     Parameters
     ----------
     tokenizer
-        Text to tokens. The default, `tokenize`, looks at nothing beyond white space; so it is
-        applied to what stands between, and remembered, which makes building an index cheap.
+        Text to tokens. The default, `tokenize`, never looks beyond white space, so it is applied to
+        the pieces between and cached, which makes building an index cheap.
 
     Raises
     ------
@@ -40,14 +40,14 @@ class Lexicon:
         self.tokenizer = tokenize if tokenizer is None else tokenizer
         self.ids: dict[str, int] = {}
         default = self.tokenizer is tokenize
-        self._split: Tokenizer = str.split if default else partial(_several, self.tokenizer)
-        self._known = _Numbers(self.ids, tokenize if default else _itself)
+        self._split: Tokenizer = str.split if default else partial(_tokens_of, self.tokenizer)
+        self._known = _Numbers(self.ids, tokenize if default else _single_token)
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def apart(self) -> Lexicon:
-        """Return one that numbers the same tokens alike, and learns by itself from now on."""
+        """Return one with the same numbers that learns independently from now on."""
         lexicon = Lexicon(self.tokenizer)
         lexicon.ids.update(self.ids)
         return lexicon
@@ -60,7 +60,7 @@ class Lexicon:
         return lexicon
 
     def only(self, kept: Iterable[bool]) -> Lexicon:
-        """Return one that numbers the kept of the first tokens anew, and knows no others."""
+        """Return one that renumbers the kept ones of the first tokens, and knows no others."""
         return Lexicon.of(compress(self.ids, kept), self.tokenizer)
 
     def learn(self, text: str) -> list[int]:
@@ -69,9 +69,9 @@ class Lexicon:
         Raises
         ------
         ValueError
-            If `text` is none.
+            If `text` is not a string.
         TypeError
-            If the tokeniser returns something else than strings.
+            If the tokeniser returns anything but strings.
         """
         try:
             return list(chain.from_iterable(map(self._known.__getitem__, self._split(text))))
@@ -112,7 +112,7 @@ class Lexicon:
 
 
 class _Numbers(dict[str, tuple[int, ...]]):
-    """The numbers of the tokens in each piece of text; a new piece numbers those that are new."""
+    """The numbers of the tokens in each piece of text; looking one up numbers its new tokens."""
 
     def __init__(self, ids: dict[str, int], tokens: Tokenizer) -> None:
         super().__init__()
@@ -120,11 +120,11 @@ class _Numbers(dict[str, tuple[int, ...]]):
         self._tokens = tokens
 
     def read(self, piece: str) -> tuple[tuple[int, ...], int]:
-        """Return the numbers of those tokens in a piece that have one, and how many have none."""
+        """Return the numbers of the known tokens in a piece, and how many are unknown."""
         ids, tokens = self._ids, self._tokens(piece)
         numbers = tuple(ids[token] for token in tokens if token in ids)
         unknown = len(tokens) - len(numbers)
-        if not unknown:  # or what is learned later would be missing
+        if not unknown:  # else tokens learned later would be missing
             self._remember(piece, numbers)
         return numbers, unknown
 
@@ -144,15 +144,15 @@ def _check_text(text: object) -> None:
         raise ValueError(f"a text must be a string, got {text!r}")
 
 
-def _several(tokenizer: Tokenizer, text: str) -> list[str]:
-    """Return the tokens of `text`; TypeError if they are none, or one text, as letters count."""
+def _tokens_of(tokenizer: Tokenizer, text: str) -> list[str]:
+    """Return the tokens of `text`; TypeError if they are not iterable, or a single string."""
     tokens = tokenizer(text)
     if isinstance(tokens, str) or not isinstance(tokens, Iterable):
         raise TypeError(f"the tokenizer must return a list of strings, got {tokens!r}")
     return tokens
 
 
-def _itself(token: str) -> list[str]:
+def _single_token(token: str) -> list[str]:
     if not isinstance(token, str):
         raise TypeError(f"the tokenizer must return strings, got {token!r}")
     return [token]

@@ -15,7 +15,7 @@ from shared_core.native import kernels
 from shared_core.native.kernels import Narrow
 
 REPAYS = 4
-"""The kernel goes through all term numbers: it repays while they are so many times the words."""
+"""The kernel goes through all term numbers: it pays off up to this many times the words."""
 
 
 class Segment(NamedTuple):
@@ -29,8 +29,8 @@ class Segment(NamedTuple):
         Where each term's postings begin, shape (t + 1,).
     rows, counts, lengths
         Row and occurrences of each posting, and the tokens of that row, shape (p,); rows ascend
-        within a term. A row's length stands beside each of its counts because a search that
-        looked it up by row would wait for memory most of the time.
+        within a term. A row's length is stored with each of its counts, since a search that looked
+        it up by row would wait for memory most of the time.
     extremes
         The most occurrences among a term's postings, and the tokens of its shortest row, shape
         (t, 2): they bound what the term adds to a score.
@@ -45,7 +45,7 @@ class Segment(NamedTuple):
 
     @classmethod
     def build(cls, documents: Sequence[Sequence[int]], first_row: int) -> Segment:
-        """Count the term numbers of documents that stand in rows from `first_row` on."""
+        """Count the term numbers of documents, whose rows begin at `first_row`."""
         lengths = np.fromiter(map(len, documents), np.int32, len(documents))
         words = int(lengths.sum(dtype=np.int64))
         numbers = np.fromiter(chain.from_iterable(documents), np.int32, words)
@@ -68,7 +68,7 @@ class Segment(NamedTuple):
         segments
             In row order.
         keep
-            Rows to keep, by row; the kept ones are numbered anew from 0. None keeps all as is.
+            Rows to keep, by row; the kept ones are renumbered from 0. None keeps all as is.
         """
         numbers = np.concatenate([np.repeat(s.terms, np.diff(s.starts)) for s in segments])
         rows = np.concatenate([s.rows for s in segments])

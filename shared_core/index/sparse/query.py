@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 
 import numpy as np
@@ -20,9 +20,9 @@ from shared_core.native.kernels import Norm
 class SparseQuery:
     """A query prepared against a view.
 
-    The compiled kernel leaves out rows that only hold words too frequent to lift them to the
-    best k; numpy scores every row that holds a word. Each score is summed over the words in one
-    order, the weightiest first: so both give the same bits, and equal passages equal scores.
+    The compiled kernel leaves out rows that only hold words too frequent to lift them to the best
+    k; numpy scores every row that holds a word. Both sum a score over the words in the same order,
+    weightiest first, so they agree bit for bit, and equal passages have equal scores.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class SparseQuery:
     def best_of_each(
         queries: Sequence[SparseQuery], k: int, allowed: Bools | None = None
     ) -> list[Found]:
-        """Return `best` of some queries against one view, at least one."""
+        """Return `best` for each query; at least one, all against the same view."""
         view = queries[0].view
         allowed = view.findable(allowed)
         if kernels.built:
@@ -84,6 +84,31 @@ class SparseQuery:
         scores, matching = self._everywhere
         rows = (matching if allowed is None else matching & allowed).nonzero()[0]
         return best_of(rows, scores[rows], k)
+
+    def ranked(self, k: int, allowed: Bools | None = None) -> Found:
+        """Return the rows of `best` and their scores, best first, ties by row."""
+        rows, scores = self.best(k, allowed)
+        order = np.lexsort((rows, -scores))
+        return rows[order], scores[order]
+
+    def exact(self, rows: npt.ArrayLike) -> Scores:
+        """Return the scores of rows, in their shape; IndexError if there is no such row."""
+        wanted, size = np.ascontiguousarray(rows, dtype=np.intp), self.view.size
+        for row in wanted[(wanted < 0) | (wanted >= size)]:
+            raise IndexError(f"there is no row {row}: there are {size}, counted from 0")
+        return self.at(wanted.ravel()).reshape(np.shape(rows))
+
+    def of(self, rows: Sequence[int | None], text_at: Callable[[int], str]) -> Scores:
+        """Score texts of which some are in the view; see `BM25Index.scores_of`."""
+        foreign = [at for at, row in enumerate(rows) if row is None]
+        if not foreign:
+            return self.exact(rows)  # type: ignore[arg-type]
+        scores = np.empty(len(rows))
+        known = np.ones(len(rows), np.bool_)
+        known[foreign] = False
+        scores[known] = self.exact([row for row in rows if row is not None])
+        scores[foreign] = self.weigh([text_at(at) for at in foreign])
+        return scores
 
     def at(self, rows: Rows) -> Scores:
         """Return the exact scores of `rows`, shape (len(rows),); 0 for rows that do not match."""
@@ -118,7 +143,7 @@ class SparseQuery:
         matching = np.zeros(view.size, np.bool_)
         matching[rows] = True
         values = _saturated(weights, counts, lengths, view.norm)
-        scores = np.bincount(rows, values, view.size)  # adds up in this order
+        scores = np.bincount(rows, values, view.size)  # sums in this order
         return np.asarray(scores, np.float64), matching
 
 
@@ -128,6 +153,6 @@ def _saturated(
     lengths: npt.NDArray[np.integer],
     norm: Norm,
 ) -> Scores:
-    """Return what a term that occurs so often adds to a score; counts, lengths of shape (n,)."""
+    """Return what a term adds to scores, given counts and lengths of shape (n,)."""
     slope, base = norm
     return weight * (counts / (counts + (lengths.astype(np.float64) * slope + base)))

@@ -17,12 +17,12 @@ from shared_core.native.kernels import Norm
 from shared_core.types import Tokenizer
 
 COMPACT = 1000
-"""Rows from which deleted ones are to be dropped once they are the greater part."""
+"""Rows from which deleted ones are to be dropped once they are the majority."""
 
 
 @dataclass(frozen=True)
 class SparseView:
-    """A snapshot: what is added or deleted afterwards makes another.
+    """A snapshot; adding or deleting makes a new one.
 
     Attributes
     ----------
@@ -51,8 +51,8 @@ class SparseView:
         return cls(options, (), np.zeros(0, np.int32), np.zeros(0, np.int64), Lexicon(tokenizer))
 
     def apart(self) -> SparseView:
-        """Return the same view with nothing in it that another, or a search of it, adds to."""
-        return replace(self, lexicon=self.lexicon.apart())  # made anew, it remembers no idf
+        """Return the same view without anything that other views, or searches, add to."""
+        return replace(self, lexicon=self.lexicon.apart())  # a new object, with no cached idf
 
     @property
     def size(self) -> int:
@@ -88,7 +88,7 @@ class SparseView:
 
     @cached_property
     def idf(self) -> Idf:
-        """The inverse document frequencies, term by term as they are asked for."""
+        """The inverse document frequencies, computed term by term when first read."""
         return Idf(self)
 
     @cached_property
@@ -135,9 +135,9 @@ class SparseView:
         return replace(self, alive=alive & ~dying, df=df)
 
     def compacted(self) -> SparseView:
-        """Return the view without the deleted rows, nor the terms that no other row holds.
+        """Return the view without the deleted rows and the terms that no other row holds.
 
-        Rows and terms are numbered anew, in their order.
+        Rows and terms are renumbered in order.
         """
         if self.alive is None:
             return self

@@ -79,7 +79,7 @@ def told(
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 11)), max_size=20))
-@pytest.mark.filterwarnings("ignore:no passage tells which chunk")
+@pytest.mark.filterwarnings("ignore:no passage says which chunk")
 def test_adding_and_deleting_leaves_what_was_put_in_last(steps: list[tuple[bool, int]]) -> None:
     """The same answers as of chunks in memory, embeddings included, at every step."""
     chunks = split(prose(200), headings=[("A",)] * 5 + [("B",)] * 13)[:12]

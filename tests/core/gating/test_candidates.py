@@ -264,6 +264,9 @@ def test_deleting_all_that_is_near_a_foreign_question_asks_for_a_new_fit() -> No
     gate.add(["far"], -foreign[:1], [], [])
     with pytest.raises(ValueError, match="were deleted"):
         gate.decide(0.5)
+    by_minimum = gate.with_policy("minimum").decide(1.0)
+    assert by_minimum.retrieve
+    assert by_minimum.probability is None
 
 
 def topics() -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
@@ -303,7 +306,7 @@ def test_a_level_that_is_told_is_that_of_a_new_fit(topic: int) -> None:
         warnings.simplefilter("always")
         gate.delete(id for id in ids if id.startswith(f"{topic}-"))
     if warned:
-        with pytest.raises(ValueError, match="fit anew"):
+        with pytest.raises(ValueError, match="fit the gate again"):
             gate.decide(0.5)
     else:
         assert gate.levels == whole.levels

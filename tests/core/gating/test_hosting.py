@@ -12,7 +12,13 @@ from shared_core import CAUS, HybridIndex, Passage
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.gating import ContextGate, DriftMonitor
 from shared_core.gating.fitting import as_queries, fit_gate, fit_index
-from shared_core.gating.found_cosines import Embedded, afound_cosines, cosines, found_cosines, told
+from shared_core.gating.found_cosines import (
+    Embedded,
+    afound_cosines,
+    cosines,
+    found_cosines,
+    reported_cosines,
+)
 from tests.core.gating.words import DIM, IDS, INSIDE, OUTSIDE, PASSAGES, embed
 
 VECTORS = np.array([embed(text) for text in PASSAGES], np.float32)
@@ -78,21 +84,23 @@ def test_an_index_gives_back_what_it_embeds() -> None:
 
 def test_explanations_tell_cosines_or_nothing() -> None:
     """The nearest passage counts, though it is not there; one untold passage leaves it open."""
-    assert told("hive", TOLD, ["a", "b"]) == ([0.4, 0.2, 0.6], ["a", "b", ""])
-    assert told("hive", [{**TOLD[0], "dense": 0.6}], ["a"]) == ([0.6], ["a"])
-    assert told("hive", [*TOLD, {"score": 1.0}], ["a", "b", "c"]) is None
-    assert told("hive", [], []) == ([], [])
+    assert reported_cosines("hive", TOLD, ["a", "b"]) == ([0.4, 0.2, 0.6], ["a", "b", ""])
+    assert reported_cosines("hive", [{**TOLD[0], "dense": 0.6}], ["a"]) == ([0.6], ["a"])
+    assert reported_cosines("hive", [*TOLD, {"score": 1.0}], ["a", "b", "c"]) is None
+    assert reported_cosines("hive", [], []) == ([], [])
 
 
 def test_explanations_tell_cosines_of_the_text_that_was_searched() -> None:
     """Those of another do not count, nor those of a vector without a text; one is enough."""
-    assert told(" hive\n", TOLD, ["a", "b"]) == told("hive", TOLD, ["a", "b"])
-    assert told("dough", TOLD, ["a", "b"]) is None
-    assert told("hive", [TOLD[0], {**TOLD[1], "query": "dough"}], ["a", "b"]) is None
+    assert reported_cosines(" hive\n", TOLD, ["a", "b"]) == reported_cosines(
+        "hive", TOLD, ["a", "b"]
+    )
+    assert reported_cosines("dough", TOLD, ["a", "b"]) is None
+    assert reported_cosines("hive", [TOLD[0], {**TOLD[1], "query": "dough"}], ["a", "b"]) is None
     vector = [{**each, "query": None} for each in TOLD]
-    assert told("hive", vector, ["a", "b"]) is None
-    assert told(None, TOLD, ["a", "b"]) is None
-    assert told(None, vector, ["a", "b"]) == ([0.4, 0.2, 0.6], ["a", "b", ""])
+    assert reported_cosines("hive", vector, ["a", "b"]) is None
+    assert reported_cosines(None, TOLD, ["a", "b"]) is None
+    assert reported_cosines(None, vector, ["a", "b"]) == ([0.4, 0.2, 0.6], ["a", "b", ""])
 
 
 async def test_what_is_told_is_not_embedded() -> None:
@@ -107,7 +115,7 @@ async def test_what_is_told_is_not_embedded() -> None:
         return embed()
 
     for details, texts in ((TOLD, ["a", "b"]), ([], [])):
-        found = told("hive", details, texts)
+        found = reported_cosines("hive", details, texts)
         assert found_cosines("hive", details, texts, embed) == found
         assert await afound_cosines("hive", details, texts, aembed) == found
     assert embedded == []

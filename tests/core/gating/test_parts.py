@@ -106,7 +106,7 @@ def test_pseudo_queries_come_from_a_file(tmp_path: Path) -> None:
         '{"id": "p0"}': 'no field "text"; it has id',
         "no json": "expected one JSON object per line, in UTF-8, got no json",
         "7": "expected an object, got 7",
-        '{"id": "p0", "text": " "}': r'id and text must be texts, not blank, got \["p0", " "\]',
+        '{"id": "p0", "text": " "}': r'id and text must be strings, not blank, got \["p0", " "\]',
     }.items():
         path.write_text(first + bad)
         with pytest.raises(ValueError, match=f"line 2: {why}"):
@@ -174,7 +174,7 @@ def test_coverage_weighs_rare_words_and_follows_the_corpus() -> None:
     words.delete(["bee hive"])
     assert words.share("the bee", ["the"]) == before
     assert len(words) == 3
-    with pytest.raises(ValueError, match="never counted in"):
+    with pytest.raises(ValueError, match="was never added"):
         words.delete(["ant"])
 
 

@@ -1,4 +1,4 @@
-"""What a gate has been fitted on; replaced as a whole, so that one may decide meanwhile."""
+"""The state of a fit; replaced as a whole, so that other threads may decide meanwhile."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 from shared_core.arrays import Rows, Scores, Vectors
 from shared_core.gating.background import Background
-from shared_core.gating.foreign import Known
+from shared_core.gating.foreign_questions import KnownText
 from shared_core.gating.levels import Levels
 from shared_core.gating.policies import Policy
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FitState:
     """Contexts, their pseudo-queries' similarities, and the background.
 
     Attributes
@@ -23,19 +23,19 @@ class Fitted:
     background
         The foreign questions, if any.
     known
-        What tells the embedding model, if any text of it is known.
+        A text by which to recognise the embedding model, if any.
     numbers
-        Context id -> number; numbers are never used again.
+        Context id -> number; numbers are never reused.
     following
         The next number.
     owners, similarities
         Number of each pseudo-query's context, and its similarity to it, shape (n,).
     dim
-        Dimension of the vectors; None as long as there were none.
+        Dimension of the vectors; None before the first.
     """
 
     background: Background | None
-    known: Known | None
+    known: KnownText | None
     numbers: Mapping[str, int] = field(default_factory=dict)
     following: int = 0
     owners: Rows = field(default_factory=lambda: np.empty(0, np.intp))
@@ -45,8 +45,8 @@ class Fitted:
 
     def extended(
         self, ids: Sequence[str], contexts: Vectors, rows: Rows, queries: Vectors
-    ) -> Fitted:
-        """Return this with new contexts, and pseudo-queries of the context rows `rows`."""
+    ) -> FitState:
+        """Return this with new contexts, and pseudo-queries of the contexts in `rows`."""
         numbers = np.arange(self.following, self.following + len(ids))
         own = np.vecdot(queries, contexts[rows]).astype(np.float64)
         background = self.background
@@ -60,8 +60,8 @@ class Fitted:
             dim=contexts.shape[1],
         )
 
-    def without(self, ids: Iterable[str]) -> Fitted:
-        """Return this without those of `ids` that are there."""
+    def without(self, ids: Iterable[str]) -> FitState:
+        """Return this without the contexts among `ids`."""
         gone = {id: self.numbers[id] for id in ids if id in self.numbers}
         if not gone:
             return self
@@ -77,19 +77,25 @@ class Fitted:
         )
 
     def highest_of_background(self) -> Scores:
-        """Return the highest similarity of each foreign question, ascending; none without."""
+        """Return the highest similarity of each foreign question, ascending; empty without any."""
         if self.background is None or not self.numbers:
             return np.empty(0)
         return np.sort(self.background.highest())
 
-    def foreign(self) -> float | None:
-        """Return the median over the foreign questions of the highest similarity; None without."""
+    def foreign_level(self) -> float | None:
+        """Return the median of `highest_of_background`; None if it is empty."""
         if self.background is None or not self.numbers:
             return None
         return self.background.median()
 
     def levels(self, policy: Policy) -> Levels:
-        """Return the levels under a policy, computed once; see `VectorCandidates.levels`."""
+        """Return the levels under a policy, cached; see `VectorCandidates.levels`."""
         if policy not in self._levels:
-            self._levels[policy] = Levels.of(np.sort(self.similarities), self.foreign(), policy)
+            try:
+                foreign = self.foreign_level()
+            except ValueError:
+                if policy == "calibrated":
+                    raise
+                foreign = None  # the edge needs none; without it there is no probability
+            self._levels[policy] = Levels.of(np.sort(self.similarities), foreign, policy)
         return self._levels[policy]

@@ -1,4 +1,4 @@
-"""From windows to spans: merged, scored, and cut to what the budget allows."""
+"""From windows to spans: merged, scored, and cut to the budget."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import SupportsIndex
 
-from shared_core.expansion.budget import admitted, grown, parts_of
+from shared_core.expansion.budget import add_neighbours, admit_chunks, parts_of
 from shared_core.expansion.chunks import Chunk, Seed
 from shared_core.expansion.merge import chains
 from shared_core.expansion.score import Scorer
@@ -19,22 +19,22 @@ from shared_core.lazy import cached_property
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fitting:
-    """Makes the spans of one query.
+class SpanBuilder:
+    """Builds the spans of one query.
 
     Attributes
     ----------
     windows
-        One a seed, best seed first.
+        One per seed, best seed first.
     score
-        Scores chunks with seeds among them.
+        Scores consecutive chunks with seeds among them.
     count_tokens
         Tokens of a text.
     budget
         Tokens of all spans together; None: no limit.
     by_worth
-        Puts the chunks of all windows into the order in which the budget takes them in, where the
-        seeds alone exceed it; None: no neighbour before a seed.
+        Orders the chunks of all windows for the budget: all of them if the seeds alone exceed it,
+        otherwise the neighbours, after the seeds. None: neighbours by span and distance.
     """
 
     windows: Sequence[Window]
@@ -47,41 +47,41 @@ class Fitting:
     )
 
     def spans(self) -> list[Span]:
-        """Return the spans, best first; at a tie, the one with the better seed.
+        """Return the spans, best first; at a tie, the better seed first.
 
         Raises
         ------
         ValueError
-            If the budget has no room for the best seed, or `count_tokens` does not return a number
-            of tokens.
+            If the best seed does not fit into the budget, or `count_tokens` does not return a
+            number of tokens.
         """
         whole = chains(self.windows)
-        if self.budget is None or self._fit(whole, self.budget):
+        if self.budget is None or self._fits(whole, self.budget):
             found = [span for chain in whole for span in self._spans(chain, [range(len(chain))])]
         else:
             found = self._trimmed(whole, self.budget)
         return sorted(found, key=lambda span: (-span.score.total, self._rank(span.chunks)))
 
-    def _fit(self, whole: Sequence[Sequence[Chunk]], left: int) -> bool:
+    def _fits(self, whole: Sequence[Sequence[Chunk]], left: int) -> bool:
         for chain in whole:
             left -= self._cost(chain)
-            if left < 0:  # the others need not be counted
+            if left < 0:  # no need to count the others
                 return False
         return True
 
     def _trimmed(self, whole: Sequence[Sequence[Chunk]], budget: int) -> list[Span]:
-        """Spend the budget on the seeds, then on the neighbours of one span after the other."""
+        """Spend the budget on the seeds, then on the neighbours, span by span."""
         following = {first.id: second.id for chain in whole for first, second in pairwise(chain)}
         centres = [window.centre for window in self.windows]
-        kept, left = admitted(centres, following, self._cost, budget)
+        kept, left = admit_chunks(centres, following, self._cost, budget)
         found: Sequence[Chunk] = centres
         if self.by_worth is not None:
             found = self.by_worth(self.windows)
             if len(kept) == len(centres):
                 found = [*centres, *(chunk for chunk in found if chunk.id not in kept)]
-            kept, left = admitted(found, following, self._cost, budget)
+            kept, left = admit_chunks(found, following, self._cost, budget)
         spans = self._around(kept, left)
-        # Windows that contradict each other may join otherwise without those that are left out.
+        # If windows contradict each other, the chains may differ without those that are left out.
         taken = [chunk.id for chunk in found if chunk.id in kept]
         while (over := sum(span.tokens for span in spans) - budget) > 0:
             if left == 0:
@@ -91,7 +91,7 @@ class Fitting:
         return spans
 
     def _around(self, kept: Container[str], left: int) -> list[Span]:
-        """Make the spans of what is kept; without `by_worth`, with neighbours for what is left."""
+        """Build the spans of what is kept; without `by_worth`, add neighbours for `left` tokens."""
         rest = chains([window for window in self.windows if window.centre.id in kept])
         rest.sort(key=lambda chain: (-self.score(chain, self._seeds).total, self._rank(chain)))
         spans = []
@@ -99,17 +99,17 @@ class Fitting:
             if self.by_worth is not None:
                 parts = self._seeded(chain, kept)
             else:
-                parts, left = grown(chain, kept, self._cost, left)
+                parts, left = add_neighbours(chain, kept, self._cost, left)
             spans += self._spans(chain, parts)
         return spans
 
     def _seeded(self, chain: Sequence[Chunk], kept: Container[str]) -> list[range]:
-        """Return the parts of a chain that are kept, but for those cut off from every seed."""
+        """Return the kept parts of a chain that contain a seed."""
         parts = parts_of({place for place, chunk in enumerate(chain) if chunk.id in kept})
         return [part for part in parts if any(chain[at].id in self._seeds for at in part)]
 
     def _spans(self, chain: Sequence[Chunk], parts: Sequence[range]) -> list[Span]:
-        """Make the spans of those parts of a chain that are kept."""
+        """Build the spans of the kept parts of a chain."""
         ends = [0, *(part.stop for part in parts)]
         starts = [*(part.start for part in parts), len(chain)]
         spans = []
@@ -139,16 +139,16 @@ class Fitting:
         return self._stitched(chunks)[1]
 
     def _stitched(self, chunks: Sequence[Chunk]) -> tuple[str, int]:
-        """Stitch and count, once for the same chunks."""
+        """Return the stitched text and its tokens, cached."""
         key = tuple([chunk.id for chunk in chunks])
         known = self._texts.get(key)
         if known is None:
             text = stitch(chunks)
-            known = self._texts[key] = text, _counted(self.count_tokens(text))
+            known = self._texts[key] = text, _check_token_count(self.count_tokens(text))
         return known
 
     def _rank(self, chunks: Sequence[Chunk]) -> int:
-        """Rank of the best seed among chunks."""
+        """Return the rank of the best seed among chunks."""
         return min([self._ranks[chunk.id] for chunk in chunks if chunk.id in self._ranks])
 
     @cached_property
@@ -161,9 +161,9 @@ class Fitting:
 
     @cached_property
     def _stops(self) -> tuple[dict[str, Stop], dict[str, Stop]]:
-        """Why each window ends where it does: by the id of its first chunk, and of its last.
+        """Why windows begin and end: by id of the first chunk, and by id of the last.
 
-        Where windows contradict each other, a span may end at a chunk that is not among them.
+        If windows contradict each other, a span may end at a chunk that is in neither.
         """
         before: dict[str, Stop] = {}
         after: dict[str, Stop] = {}
@@ -172,19 +172,19 @@ class Fitting:
                 (before, window.chunks[0], window.before),
                 (after, window.chunks[-1], window.after),
             ):
-                if known.get(chunk.id, "window") in ("window", "auto"):  # the least telling
+                if known.get(chunk.id, "window") in ("window", "auto"):  # the least specific
                     known[chunk.id] = stop
         return before, after
 
 
-def _counted(tokens: SupportsIndex) -> int:
+def _check_token_count(tokens: SupportsIndex) -> int:
     try:
         found = operator.index(tokens)
     except TypeError:
         found = -1
     if found < 0:
         raise ValueError(
-            f"count_tokens must return how many tokens a text has, an integer, got {tokens!r:.60}: "
-            "around a tokeniser write lambda text: len(tokeniser.encode(text))"
+            "count_tokens must return the number of tokens of a text, an integer, got "
+            f"{tokens!r:.60}: wrap a tokeniser as lambda text: len(tokeniser.encode(text))"
         )
     return found

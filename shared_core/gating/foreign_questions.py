@@ -1,4 +1,4 @@
-"""The foreign questions of a fit, and the one of them that tells the embedding model."""
+"""The foreign questions of a fit, one of which identifies the embedding model."""
 
 from __future__ import annotations
 
@@ -14,44 +14,45 @@ from shared_core.gating.everyday import EVERYDAY_QUESTIONS
 from shared_core.vectors import model_mismatch, unit_rows
 
 LEAST_NEGATIVES = 10
-"""Foreign questions whose median still means something."""
+"""Fewest foreign questions for a meaningful median."""
 
 
 @dataclass(frozen=True)
-class Known:
-    """A text and its vector, shape (dim,), of any length but zero."""
+class KnownText:
+    """A text and its vector, shape (dim,), not zero."""
 
     text: str
     vector: Vectors
 
     def check(self, embed: Embed) -> None:
-        """Raise EmbeddingMismatchError if the model makes another vector of the text."""
+        """Raise EmbeddingMismatchError if the model gives the text another vector."""
         found = model_mismatch(self.vector, np.asarray(embed([self.text])).reshape(-1))
         if found is not None:
             raise EmbeddingMismatchError(
                 "the embedding model is not the one the gate was fitted with: a known question "
-                f"{found}; fit anew"
+                f"{found}; fit the gate again"
             )
 
 
 def foreign_questions(
     embed: Embed | None, negatives: npt.ArrayLike | None
-) -> tuple[Background | None, Known | None]:
+) -> tuple[Background | None, KnownText | None]:
     """Embed questions that the corpus does not answer.
 
-    Returns the background made of them, for a corpus that is still empty, and one text with its
-    vector, by which the model can be recognised later.
+    Returns their background for an empty corpus, and one text with its vector, by which the model
+    can be recognised later.
 
     Parameters
     ----------
     embed, negatives
-        As in `VectorCandidates`: neither makes no background; vectors alone tell no model.
+        As in `VectorCandidates`. Without both there is no background; with vectors alone there is
+        no text.
 
     Raises
     ------
     ValueError
         If there are too few questions, they are vectors with `embed` or texts without, or their
-        vectors do not fit.
+        vectors are invalid.
     """
     if negatives is None:
         if embed is None:
@@ -67,6 +68,6 @@ def foreign_questions(
     texts = [] if embed is None else [str(row) for row in rows]
     vectors = negatives if embed is None else embed(texts)
     questions = unit_rows(vectors, len(rows), "background questions")
-    # A vector of zeros points nowhere; without `embed` there are no texts.
-    told = (Known(*each) for each in zip(texts, questions, strict=False) if each[1].any())
-    return Background.of(questions), next(told, None)
+    # A zero vector has no direction; without `embed` there are no texts.
+    known = (KnownText(*each) for each in zip(texts, questions, strict=False) if each[1].any())
+    return Background.of(questions), next(known, None)
