@@ -21,7 +21,7 @@ test: $(VENV)/installed  ## Lint, types and the whole test suite
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
-bench: $(VENV)/installed  ## Speed and memory beside the frameworks' own parts, all in one run
+bench: $(VENV)/installed  ## Speed and memory next to the frameworks' own parts, all in one run
 	$(BIN)/python -m tests.benchmarks.speed $(ARGS)
 	$(BIN)/python -m tests.benchmarks.attention
 

@@ -1,4 +1,4 @@
-"""Optional dependencies, asked for where they are used."""
+"""Optional dependencies, imported where they are used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shared_core.errors import MissingExtraError
 
 
 def require(module: str, *, extra: str) -> ModuleType:
-    """Import `module`, or say which extra brings it.
+    """Import `module`, or raise an error that names the extra to install.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Names for the arrays that travel through the core, and for what makes them."""
+"""Type aliases for the arrays of the core, and for embedding models."""
 
 from __future__ import annotations
 

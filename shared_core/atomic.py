@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of `path` once it is whole; its folder is made.
+    """Open a file that replaces `path` once it is completely written; its folder is created.
 
-    What is written goes down to the disk beside `path`, and is then renamed: a reader finds the
-    old file or the new one. Where the writing fails, the old one stays and nothing is left beside
-    it. Of several threads or processes that write at once, the last one's file stands.
+    The data goes to a temporary file next to `path`, which is then renamed: a reader finds either
+    the old file or the new one. If writing fails, the old file stays and nothing is left next to
+    it. If several threads or processes write at once, the last one wins.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         If the folder cannot be made or written into, or `path` is a folder itself.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    # No part of the name, which may be as long as the system allows.
+    # Not derived from the name, which may already be as long as the system allows.
     partial = path.parent / f".{secrets.token_hex(8)}.partial"
     try:
         with partial.open("wb") as file:
@@ -42,7 +42,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text file in UTF-8 as `replacing` does."""
+    """Write a UTF-8 text file atomically; see `replacing`."""
     encoded = text.encode()
     with replacing(path) as file:
         file.write(encoded)

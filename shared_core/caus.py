@@ -45,22 +45,22 @@ class CAUS:
     placement
         Name in `PLACEMENTS`, or a placement.
     psi
-        What the gate knows of the model: a number, a `PositionProfile`, the path or name of a
+        What the gate knows about the model: a number, a `PositionProfile`, the path or name of a
         saved one, ``"always"`` or ``"never"``. None keeps the ranked order and says so.
     evidence
         ``"point"`` or ``"interval"``; see `decide`.
     expand
         Expands the k passages by their neighbours into spans, at most k, before the gate and the
-        placement, which then work on spans; its own `order` plays no part. None: passages.
+        placement, which then work on spans; its own `order` is ignored. None: passages.
     chunk_keys
-        Metadata keys that tell the place of a passage in its document.
+        Metadata keys that give the position of a passage in its document.
 
     Raises
     ------
     ValueError
         If an option is out of range or unknown.
     ProfileNotFoundError
-        If `psi` names a profile that is not there.
+        If `psi` names a profile that does not exist.
     """
 
     k: int = 10
@@ -83,7 +83,7 @@ class CAUS:
         check_choice(self.fusion, "fusion", Fusion)
         resolve_placement(self.placement)
         self.placement_in_force(1, self.profile)
-        if isinstance(self.psi, Real):  # checked by the gate; JSON knows no numbers of NumPy
+        if isinstance(self.psi, Real):  # the gate checks it; JSON cannot hold NumPy's
             object.__setattr__(self, "psi", float(self.psi))
 
     @cached_property
@@ -102,7 +102,7 @@ class CAUS:
 
     @cached_property
     def placement_in_force(self) -> Placement:
-        """The placement asked for, or sequential while the gate is shut."""
+        """The configured placement, or sequential while the gate is shut."""
         return resolve_placement(self.placement) if self.gate.opened else Sequential()
 
     def rank(
@@ -132,9 +132,9 @@ class CAUS:
         ranking
             With passages.
         source
-            Knows their neighbours.
+            Source of their neighbours.
         reader
-            Tells which chunk a passage is; by default `chunk_keys`.
+            Identifies the chunk of a passage; by default `chunk_keys`.
 
         Returns
         -------
@@ -214,7 +214,7 @@ class CAUS:
         return self._answers(index, rankings, where, reader)
 
     def depth(self, k: int | None = None, fetch_k: int | None = None) -> int:
-        """Return how deep each leg is searched for a call; what is None is as in the options.
+        """Return how deep a call searches each leg; None stands for the configured value.
 
         Raises
         ------

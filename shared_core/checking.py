@@ -1,4 +1,4 @@
-"""What arguments have in common: counts, choices, numbers in range, and several of a kind."""
+"""Checks of arguments: counts, choices, numbers in a range, and collections."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from shared_core.wording import shortened
 
 SHOWN = 80
-"""Characters of a value that a message shows at most."""
+"""Most characters of a value that a message shows."""
 
 Choice = TypeVar("Choice")
 Item = TypeVar("Item")
@@ -23,7 +23,7 @@ def check_count(value: int, name: str, least: int = 1) -> int:
     Raises
     ------
     ValueError
-        If it is not an integer >= `least`; bools and floats are not. The message names it.
+        If it is not an integer >= `least`; bools and floats are refused. The message names it.
     """
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
@@ -31,14 +31,14 @@ def check_count(value: int, name: str, least: int = 1) -> int:
 
 
 def check_counts_of(options: object, least: Mapping[str, int], *, optional: bool = False) -> None:
-    """Check counts among frozen options, and keep each as an ``int``, which JSON knows.
+    """Check the counts of a frozen dataclass, and store each as an ``int``, which JSON can hold.
 
     Parameters
     ----------
     options
-        A dataclass's instance.
+        A dataclass instance.
     least
-        Attribute -> the least that it may be.
+        Attribute -> its minimum.
     optional
         Whether they may be None, which stands for a default.
 
@@ -55,7 +55,7 @@ def check_counts_of(options: object, least: Mapping[str, int], *, optional: bool
 
 
 def check_choice(value: Choice, name: str, choices: object) -> Choice:
-    """Return `value` if it is one of `choices`, a ``Literal`` of texts.
+    """Return `value` if it is one of `choices`, a ``Literal`` of strings.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def check_fractions(fractions: Mapping[str, float]) -> None:
 
 
 def check_distinct(name: str, values: Sequence[object]) -> None:
-    """Raise ValueError if there is no value, or one is there twice."""
+    """Raise ValueError if there are no values, or one occurs twice."""
     if not values:
         raise ValueError(f"{name} must name at least one")
     for value in values:
@@ -86,7 +86,7 @@ def check_distinct(name: str, values: Sequence[object]) -> None:
 
 
 def check_bool(value: bool, name: str) -> bool:
-    """Return `value` if it is a bool; ValueError if not, for any text would count as true."""
+    """Return `value` if it is a bool, else raise ValueError: any non-empty string would be true."""
     if not isinstance(value, bool):
         raise ValueError(f"{name} must be True or False, got {value!r}")
     return value
@@ -98,12 +98,12 @@ def check_each(values: Iterable[Item], name: str, kind: type, hint: str = "") ->
     Raises
     ------
     ValueError
-        If they are one instead of several (`check_several`) or nothing to go through, or one of
-        them is of another class than `kind`; the message ends with the `hint`.
+        If `values` is a single item (`check_several`) or not iterable, or an item is not a `kind`;
+        the message ends with the `hint`.
     """
     check_several(values, name, kind)
     if not isinstance(values, Iterable):
-        raise ValueError(f"{name} must be several {name}, got {shortened(repr(values), SHOWN)}")
+        raise ValueError(f"{name} must be a list, got {shortened(repr(values), SHOWN)}")
     listed = [*values]
     for at, value in enumerate(listed):
         if not isinstance(value, kind):
@@ -114,20 +114,20 @@ def check_each(values: Iterable[Item], name: str, kind: type, hint: str = "") ->
 
 
 def check_several(value: object, name: str = "ids", one: type = str) -> None:
-    """Raise ValueError if `value` is one instead of several.
+    """Raise ValueError if `value` is a single item instead of a collection.
 
-    The letters of a text would pass for several texts, and may be ids of others.
+    A string would otherwise pass for a collection of its letters, which may be ids themselves.
 
     Parameters
     ----------
     value
         What was given.
     name
-        What it is called.
+        Its name, for the error.
     one
-        The class of one of them. A text is refused whatever the class.
+        The class of an item. A string is always refused.
     """
     if not isinstance(value, str | one):
         return
-    shown, kind = shortened(repr(value), SHOWN), "text " if isinstance(value, str) else ""
-    raise ValueError(f"{name} must be several {name}, got the {kind}{shown}; give [{shown}]")
+    shown, kind = shortened(repr(value), SHOWN), "string " if isinstance(value, str) else ""
+    raise ValueError(f"{name} must be a list, got the {kind}{shown}; give [{shown}]")

@@ -1,4 +1,4 @@
-"""Metadata that are copied, so that nobody else's changes reach them."""
+"""Copies of metadata, which later changes to the original do not reach."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def copier(name: Callable[[Owner], str]) -> Callable[[Mapping[Any, Any], Owner],
     Parameters
     ----------
     name
-        Owner of metadata to what an error calls it, such as ``"document 'a'"``.
+        Maps the owner of the metadata to its name in errors, such as ``"document 'a'"``.
 
     Returns
     -------
     callable
-        Takes metadata and the object they are of, and returns a copy that shares nothing mutable
-        with them; ValueError if a value cannot be copied.
+        Takes metadata and their owner, and returns a copy that shares nothing mutable with them;
+        raises ValueError if a value cannot be copied.
     """
 
     def copied(metadata: Mapping[Any, Any], of: Owner) -> dict[Any, Any]:
@@ -37,14 +37,14 @@ def copier(name: Callable[[Owner], str]) -> Callable[[Mapping[Any, Any], Owner],
 
 def _deeply(metadata: Mapping[Any, Any], of: Owner, name: Callable[[Owner], str]) -> dict[Any, Any]:
     copies = dict(metadata)
-    memo: dict[int, Any] = {}  # what two of the values share, their copies share
+    memo: dict[int, Any] = {}  # what two values share, their copies share
     for key, value in metadata.items():
         if type(value) not in _IMMUTABLE:
             try:
                 copies[key] = deepcopy(value, memo)
-            except Exception as error:  # whatever a class of the user's raises
+            except Exception as error:  # a user's class may raise anything
                 raise ValueError(
                     f"metadata of {name(of)}: {key!r} holds a {type(value).__name__}, which "
-                    f"cannot be copied ({error}): keep what names it in its place"
+                    f"cannot be copied ({error}); store its name or id instead"
                 ) from error
     return copies

@@ -1,8 +1,8 @@
-"""What ``posrag demo`` asks of a framework, although the core knows none of them.
+"""The interface between ``posrag demo`` and the frameworks, none of which the core imports.
 
 A framework registers a `FrameworkOrder` under the entry point group ``posrag.demo``. It builds the
-framework's own chain over the passages, asks it the question, and reads from the prompt that the
-language model got in which order the passages stood there.
+framework's own chain over the passages, asks it the question, and reads the order of the passages
+from the prompt that the language model received.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from shared_core.types import Passage
 GROUP = "posrag.demo"
 """The entry point group."""
 
-Embed: TypeAlias = Callable[[Sequence[str]], Vectors]
-"""Texts to one vector each."""
+EmbedTexts: TypeAlias = Callable[[Sequence[str]], Vectors]
+"""Texts to an array with one row per text; narrower than `shared_core.arrays.Embed`."""
 
 _MARK = re.compile(r"^\[passage (\S+)\]$", re.MULTILINE)
 
@@ -34,7 +34,7 @@ class DemoTask:
     passages
         The corpus, in the order in which it is to be indexed.
     embed
-        Texts to vectors; a passage's text costs a look-up, not a run of the model.
+        Texts to vectors; those of passages are looked up, not computed again.
     query
         The question.
     caus
@@ -42,7 +42,7 @@ class DemoTask:
     """
 
     passages: Sequence[Passage]
-    embed: Embed
+    embed: EmbedTexts
     query: str
     caus: CAUS
 
@@ -51,12 +51,12 @@ class FrameworkOrder(Protocol):
     """A framework's entry point into the demo."""
 
     def __call__(self, task: DemoTask) -> list[str]:
-        """Return the ids of the passages in the order in which they stood in the prompt."""
+        """Return the ids of the passages in the order of the prompt."""
         ...
 
 
 def mark(passage_id: str) -> str:
-    """Return the line by which `ids_in_prompt` knows a passage; it stands above its text."""
+    """Return the line, to go above a passage's text, by which `ids_in_prompt` finds it."""
     return f"[passage {passage_id}]"
 
 

@@ -7,7 +7,7 @@
     │   └── CorruptIndexError       a file is missing, truncated or altered
     ├── EmbeddingMismatchError      the index was built with another embedding model
     ├── ProfileNotFoundError        no saved profile or curve of that name or path
-    ├── GenerationError             a language model failed, or did not answer as it must
+    ├── GenerationError             a language model failed, or its answer is unusable
     └── MissingExtraError           an optional dependency is not installed (also ImportError)
 
 A value out of range raises a plain ``ValueError`` that names the value.
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 
 class PosragError(Exception):
-    """Base of every error that is the package's own."""
+    """Base class of the package's own errors."""
 
 
 class IndexFormatError(PosragError):
@@ -29,7 +29,7 @@ class CorruptIndexError(IndexFormatError):
 
 
 class EmbeddingMismatchError(PosragError):
-    """The embedding model at hand is not the one the index was built with."""
+    """The given embedding model is not the one the index was built with."""
 
 
 class ProfileNotFoundError(PosragError):
@@ -37,14 +37,14 @@ class ProfileNotFoundError(PosragError):
 
 
 class GenerationError(PosragError):
-    """A language model failed, or returned something other than one text a prompt.
+    """A language model failed, or returned something other than one text per prompt.
 
     Parameters
     ----------
     message
-        All that is to be said.
+        The full message.
     bare
-        The failure alone, where the message says more; by default the message.
+        The failure alone, without its context; by default the message.
     """
 
     def __init__(self, message: str, *, bare: str | None = None) -> None:
@@ -53,4 +53,4 @@ class GenerationError(PosragError):
 
 
 class MissingExtraError(PosragError, ImportError):
-    """An optional dependency is not installed; the message holds the pip line."""
+    """An optional dependency is not installed; the message gives the pip command."""

@@ -1,4 +1,4 @@
-"""Spans in the slots of a prompt: what `CAUS` returns once it expands what it found."""
+"""Spans in the slots of a prompt: what `CAUS` returns when it expands passages."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from shared_core.types import Arrangement, Passage, Ranking
 class ExpandedArrangement(Arrangement):
     """Spans put into slots.
 
-    What `Arrangement` says of a passage holds of a span: `ranking` has one entry a span, best
-    first, with the scores of the legs for its best seed, the score of the span (not bounded by
-    1), and a passage that has the id, metadata and source of the best seed and the text of the
-    span.
+    Like `Arrangement`, with spans for passages. `ranking` has one entry per span, best first: the
+    leg scores of its best seed, the score of the span (not bounded by 1), and a passage with the
+    id, metadata and source of the best seed and the text of the span.
 
     Attributes
     ----------
     seeds
         The ranking that was expanded.
     expansion
-        The spans, and the seeds for which the budget had no room. Its own order plays no part.
+        The spans, and the seeds for which the budget had no room. Its own order is ignored.
     """
 
     seeds: Ranking
@@ -41,7 +40,7 @@ class ExpandedArrangement(Arrangement):
     def explain(self) -> list[dict[str, Any]]:
         """Return, slot by slot, what led to the seed, overlaid by what led to the span.
 
-        ``score`` is the span's; the fused one of the best seed is ``similarity``.
+        ``score`` is the span's; ``similarity`` is the fused score of the best seed.
         """
         seeds = super(ExpandedArrangement, self).explain()
         return [{**why, **span.explain()} for why, span in zip(seeds, self.spans, strict=True)]
@@ -55,7 +54,7 @@ def expand_ranking(
     Returns
     -------
     ranking : Ranking
-        One entry a span, see `ExpandedArrangement`.
+        One entry per span, see `ExpandedArrangement`.
     expansion : Expansion
         The spans.
 
@@ -66,8 +65,8 @@ def expand_ranking(
     """
     if len(ranking.passages) != len(ranking):
         raise ValueError(
-            f"the ranking has {len(ranking)} entries and {len(ranking.passages)} passages: what "
-            "is expanded needs one each, as in a ranking from an index"
+            f"the ranking has {len(ranking)} entries and {len(ranking.passages)} passages; "
+            "expansion needs one for each entry, as in a ranking from an index"
         )
     expansion, best = expand_passages(ranking.passages, ranking.scores, spans, reader, source)
     passages = [
@@ -107,9 +106,9 @@ def expand_passages(
     spans
         How it is expanded.
     reader
-        Tells which chunk a passage is.
+        Identifies the chunk of a passage.
     source
-        Knows the neighbours. None: they are those among `passages`.
+        Source of the neighbours. None: only those among `passages`.
 
     Returns
     -------
@@ -121,7 +120,7 @@ def expand_passages(
     Raises
     ------
     ValueError
-        As `NeighbourSpans.expand`, and if a passage tells a place that is none.
+        As `NeighbourSpans.expand`, and if a passage gives an invalid position.
     """
     chunks = [reader.chunk(passage) for passage in passages]
     if source is None:
@@ -148,8 +147,8 @@ def similarities(scores: Sequence[float | None], *, higher_is_better: bool = Tru
     """Return one finite score for each seed from any retriever, higher is better.
 
     Distances (``higher_is_better=False``) are negated. A score that is missing, None or NaN, counts
-    as the lowest of the others. If all are, the order tells: the first of n has 1, the last
-    ``1 / n``.
+    as the lowest of the others. If all are missing, the order decides: the first of n gets 1, the
+    last ``1 / n``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What explains a passage as one step hands it to the next."""
+"""The explanation of a passage, as one step passes it on to the next."""
 
 from __future__ import annotations
 
@@ -7,46 +7,46 @@ from itertools import pairwise
 from typing import Any
 
 _OF_A_SLOT = frozenset({"rank", "slot", "placement", "psi", "gate", "reason", "curve"})
-"""What an earlier step says of a slot, which no longer holds once a passage is moved."""
+"""Keys by which an earlier step explains a slot; they no longer hold once a passage is moved."""
 
 
-TELLING = 4
+FEWEST_SLOTS = 4
 """Fewest passages whose ascending slots are taken for an earlier placement: by chance, only 1 in
-24 orders of 4 ascends."""
+24 orders of 4 passages ascends."""
 
 
-def merged(earlier: object, detail: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what explained a passage so far, if anything did, with the detail of its new slot."""
+def merge_explanation(earlier: object, detail: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the earlier explanation of a passage, if any, with the detail of its new slot."""
     known = earlier if isinstance(earlier, Mapping) else {}
     return {key: value for key, value in known.items() if key not in _OF_A_SLOT} | {**detail}
 
 
-def ranked(details: Sequence[object], scores: Sequence[float | None] = ()) -> list[int]:
-    """Return rank -> position of passages that are to be placed, given what explained each so far.
+def recover_ranking(details: Sequence[object], scores: Sequence[float | None] = ()) -> list[int]:
+    """Return rank -> position of passages that are to be placed, given their explanations so far.
 
-    Passages that an earlier step placed are ranked by the ranks they carry; all others by the
-    order they come in. The passages count as placed if their recorded slots are 0..n-1, or, from
-    `TELLING` passages up, ascend (a filter dropped some). With fewer, ascending slots may be
-    chance and the incoming order is the ranking.
+    Passages that an earlier step placed are ranked by the ranks they carry; all others by their
+    present order. They count as placed if their recorded slots are 0..n-1 or, from `FEWEST_SLOTS`
+    passages up, ascend (a filter dropped some). With fewer, ascending slots may be chance, and the
+    present order is the ranking.
 
-    Where their present `scores` are known, passages that have others than they were placed with
-    were ranked anew since. An estimator's scores, which are recorded only, do not tell.
+    If the present `scores` are known and differ from those that passages were placed with, the
+    passages have been reranked since. An estimator's scores, which are only recorded, do not count.
     """
     n = len(details)
-    told = [detail for detail in details if isinstance(detail, Mapping)]
-    slots = [slot for detail in told if isinstance(slot := detail.get("slot"), int)]
-    ranks = [rank for detail in told if isinstance(rank := detail.get("rank"), int)]
+    given = [detail for detail in details if isinstance(detail, Mapping)]
+    slots = [slot for detail in given if isinstance(slot := detail.get("slot"), int)]
+    ranks = [rank for detail in given if isinstance(rank := detail.get("rank"), int)]
     whole = slots == [*range(n)] and {*ranks} == {*range(n)}
     ascending = all(slot < after for slot, after in pairwise(slots))
-    once = len(slots) == len({*ranks}) == n and len({d.get("placement") for d in told}) == 1
-    anew = any(_scored_anew(*each) for each in zip(details, scores, strict=False))
-    if not anew and (whole or (n >= TELLING and ascending and once)):
+    once = len(slots) == len({*ranks}) == n and len({d.get("placement") for d in given}) == 1
+    rescored = any(_was_rescored(*each) for each in zip(details, scores, strict=False))
+    if not rescored and (whole or (n >= FEWEST_SLOTS and ascending and once)):
         return sorted(range(n), key=ranks.__getitem__)
     return [*range(n)]
 
 
-def _scored_anew(detail: object, score: float | None) -> bool:
-    """Whether a passage has another score than it was placed with."""
+def _was_rescored(detail: object, score: float | None) -> bool:
+    """Whether a passage has a different score than it was placed with."""
     if not isinstance(detail, Mapping) or "score" not in detail or "estimator" in detail:
         return False
     return bool(detail["score"] != score)

@@ -1,4 +1,4 @@
-"""A dense leg that lives elsewhere, say in a vector store, fused with BM25 beside it."""
+"""Fusion of BM25 with an external dense leg, such as a vector store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shared_core.types import Arrangement, Passage
 T = TypeVar("T")
 
 Key = str | bytes
-"""What tells two candidates apart; equal for what both legs found."""
+"""Identifies a candidate; equal for one that both legs found."""
 
 
 def fuse_foreign(
@@ -34,12 +34,11 @@ def fuse_foreign(
     k: int | None = None,
     alpha: Alpha | None = None,
 ) -> Arrangement:
-    """Pool what both legs found, score it by both, keep the best k and place them.
+    """Pool the candidates of both legs, score them by both, keep the best k and place them.
 
-    The dense leg scores what it has found and nothing else: a candidate without a dense score
-    counts with the lowest one of the pool. Equal scores keep the order of the pool, in which the
-    dense leg's come first, each leg's in the order they were found in. Of equal keys the first
-    candidate counts.
+    The dense leg scores only what it has found: a candidate without a dense score gets the lowest
+    one of the pool. Equal scores keep the order of the pool: the hits of the dense leg come first,
+    each leg's in the order found. Among equal keys, the first candidate counts.
 
     Parameters
     ----------
@@ -54,7 +53,7 @@ def fuse_foreign(
     higher_is_better
         Direction of the scores in `dense`; False for distances.
     passage_of
-        Makes a passage of a candidate; asked for the best k alone.
+        Turns a candidate into a passage; called for the best k only.
     source, reader
         As in `CAUS.place_expanded`; `source` is needed where ``caus.expand`` is set.
     k, alpha
@@ -84,5 +83,5 @@ def fuse_foreign(
     if caus.expand is None:
         return caus.place(ranking)
     if source is None:
-        raise ValueError("caus.expand takes in neighbours: say with source= where they are")
+        raise ValueError("caus.expand needs the neighbours of passages; give their source=")
     return caus.place_expanded(ranking, source, reader)

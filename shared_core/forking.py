@@ -1,6 +1,6 @@
 """Keeps locks, thread pools and half-made changes usable in a forked process.
 
-The threads of its parent do not exist there.
+The parent's threads do not exist there.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ _under_way: set[Callable[[], None]] = set()
 
 
 def in_child(function: Callable[[], None]) -> Callable[[], None]:
-    """Have a function called in each process forked from now on; to be used as a decorator."""
+    """Register a function to be called in each process forked from now on; a decorator."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=function)
     return function
 
 
 def forkable(lock: L) -> L:
-    """Return a lock of `threading`, which is open at first in each process forked from now on."""
+    """Return a `threading` lock, and have it start unlocked in each process forked from now on."""
     _locks.add(lock)
     return lock
 
 
 @contextmanager
 def undone_by(undo: Callable[[], None]) -> Iterator[None]:
-    """Undo a change that is interrupted, and in a process that is forked amid it."""
+    """Undo a change if it is interrupted, and in a process that is forked during it."""
     try:
         _under_way.add(undo)
         yield
@@ -44,7 +44,7 @@ def undone_by(undo: Callable[[], None]) -> Iterator[None]:
 
 
 @in_child
-def _begin_anew() -> None:
+def _reset_child() -> None:
     for lock in _locks:
         lock._at_fork_reinit()  # as Python's own modules do with theirs
     for undo in _under_way:

@@ -1,4 +1,4 @@
-"""Files of JSON lines that people write by hand: one object a line, and errors that say where."""
+"""Hand-written JSON Lines files: one object per line, and errors that say where."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def read_lines(path: Path, parse: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
-    """Yield what `parse` makes of the object on each line; blank lines are passed over.
+    """Yield the result of `parse` for the object on each line; blank lines are skipped.
 
     Raises
     ------
@@ -36,36 +36,36 @@ def read_lines(path: Path, parse: Callable[[Mapping[str, Any]], T]) -> Iterator[
 def _object(line: str) -> Mapping[str, Any]:
     if line.lstrip().startswith("["):
         raise ValueError(
-            f"expected one object a line (JSON Lines), not one array, got "
+            f"expected one object per line (JSON Lines), not one array, got "
             f"{shortened(line.strip(), SHOWN)}"
         )
     try:
         data = json.loads(line)
     except json.JSONDecodeError as error:
-        # Without the line that it counts: that is always the first.
+        # Without the error's line number, which is always 1.
         what = f"{error.msg.removesuffix(' at')} at column {error.colno}"
         raise ValueError(
-            f"expected one JSON object a line, in UTF-8, got {shortened(line.strip(), SHOWN)} "
+            f"expected one JSON object per line, in UTF-8, got {shortened(line.strip(), SHOWN)} "
             f"({what})"
         ) from error
     if not isinstance(data, Mapping):
-        raise ValueError(f"expected an object, got {shown(data)}")
+        raise ValueError(f"expected an object, got {shorten_json(data)}")
     return data
 
 
 def not_utf8(error: UnicodeDecodeError) -> str:
-    """Say which byte of a file, or of a line of it, is not of a text in UTF-8."""
+    """Return a message that names the byte of a file, or of a line, that is not UTF-8."""
     byte = error.object[error.start]
     return f"byte {error.start + 1} (0x{byte:02x}) is not UTF-8; save the file in that encoding"
 
 
 def check_fields(data: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Raise ValueError if a field is not there at all; the message names those that are."""
+    """Raise ValueError if a field is missing; the message names those that are there."""
     for name in names:
         if name not in data:
             raise ValueError(f'no field "{name}"; it has {", ".join(data) or "none"}')
 
 
-def shown(value: Any) -> str:
+def shorten_json(value: Any) -> str:
     """Return a value as JSON, shortened for an error."""
     return shortened(json.dumps(value, ensure_ascii=False), SHOWN)

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class cached_property(Generic[T]):  # noqa: N801
-    """What functools has from Python 3.12 on; before, all objects share a lock there.
+    """`functools.cached_property` as of Python 3.12; before, it shares a lock among all objects.
 
     A process that is forked while some thread computes a value would wait for that lock forever.
     Threads that read an attribute first at the same time may each compute it.
@@ -29,6 +29,6 @@ class cached_property(Generic[T]):  # noqa: N801
     def __get__(self, instance: object | None, owner: type) -> Self | T:
         if instance is None:
             return self
-        # Where it is found from now on, before this is asked.
+        # Python looks here first from now on, before it asks this descriptor.
         value = instance.__dict__[self._name] = self._function(instance)
         return value

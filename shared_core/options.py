@@ -1,4 +1,4 @@
-"""Options as JSON and back, so that an index is loaded as it was used."""
+"""Options to JSON and back, so that an index is loaded with the options it was used with."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ class CAUSArguments(TypedDict, total=False):
 def encode_placement(placement: str | Placement) -> str | dict[str, Any]:
     """Return a placement's name, or for an object its name and options.
 
-    A placement class of the caller's own is kept by its name too, and `decode_placement` will
-    not find it.
+    A custom placement class is stored by its name too, but `decode_placement` will not find it.
     """
     if isinstance(placement, str):
         return placement
@@ -61,11 +60,13 @@ def decode_placement(value: Any) -> Any:
     try:
         return PLACEMENTS[name](**options)
     except TypeError as error:
-        raise ValueError(f"no placement is {value!r}: {error}; give placement= again") from error
+        raise ValueError(
+            f"cannot restore placement {value!r}: {error}; give placement= again"
+        ) from error
 
 
 def encode_expand(expand: NeighbourSpans | None) -> dict[str, Any] | None:
-    """Return how passages are expanded as JSON; a tokeniser is kept as being there alone."""
+    """Return how passages are expanded, as JSON; of a token counter only that there was one."""
     if expand is None:
         return None
     options = {field.name: getattr(expand, field.name) for field in fields(expand)}
@@ -81,15 +82,15 @@ def decode_expand(value: Any) -> Any:
     Raises
     ------
     ValueError
-        If it counted tokens by a function, which no file holds, or an option is out of range.
+        If it counted tokens by a function, which cannot be saved, or an option is out of range.
     """
     if not isinstance(value, Mapping):
         return value
     options = dict(value)
     if options.pop("count_tokens", False):
         raise ValueError(
-            "the spans were counted by a count_tokens of their own, which is not saved: give "
-            "expand= again"
+            "the tokens of spans were counted by a custom count_tokens, which is not saved; "
+            "give expand= again"
         )
     weights, order = tuple(options.pop("weights")), decode_placement(options.pop("order"))
     return NeighbourSpans(**options, weights=weights, order=order)
@@ -106,9 +107,9 @@ def decode_chunk_keys(value: Any) -> Any:
 
 
 def encode_psi(psi: Any) -> Any:
-    """Return a profile, or the one in a file, as a dictionary, and anything else as JSON has it.
+    """Return a profile, or the one in a file, as a dictionary, and anything else as in JSON.
 
-    A path would be read from wherever the options are decoded; a name means the same anywhere.
+    A path would be looked up where the options are decoded; a name means the same everywhere.
     """
     if isinstance(psi, str | Path) and is_file(Path(psi)):
         psi = PositionProfile.load(psi)
@@ -139,7 +140,7 @@ def encode_options(options: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If one holds what JSON does not know, as a placement of one's own may.
+        If one holds a value that JSON cannot, as a custom placement may.
     """
     encoded = {
         name: _CODERS[name][0](value) if name in _CODERS else value
@@ -153,7 +154,7 @@ def encode_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decode_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that `encode_options` described; one that is none of them stays.
+    """Return the options that `encode_options` described; any other is left as it is.
 
     Raises
     ------

@@ -1,11 +1,11 @@
-"""A number of tokens without a tokeniser."""
+"""Token counts without a tokeniser."""
 
 from __future__ import annotations
 
 import math
 
 BYTES_PER_TOKEN = 3.5
-"""Of English technical prose and Python; see `estimate_tokens`."""
+"""For English technical prose and Python; see `estimate_tokens`."""
 
 
 def estimate_tokens(text: str) -> int:

@@ -1,4 +1,4 @@
-"""The values that travel through the package. They hold data and know no algorithm."""
+"""The values that travel through the package: data without algorithms."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class GateDecision:
     psi
         Position sensitivity index (CAUS eq. 3) the decision rests on; None where none was used.
     reason
-        One sentence for a person.
+        One sentence for the reader.
     """
 
     opened: bool
@@ -54,7 +54,7 @@ class GateDecision:
     reason: str
 
     def explain(self) -> dict[str, Any]:
-        """Return ``psi``, ``gate`` ("open" or "shut") and ``reason``, as every passage has them."""
+        """Return ``psi``, ``gate`` ("open" or "shut") and ``reason``, which every passage has."""
         return {
             "psi": self.psi,
             "gate": "open" if self.opened else "shut",
@@ -75,9 +75,9 @@ class Ranking:
     scores
         Fused score, in [0, 1].
     dense, sparse
-        Scores of the two legs as they came (a missing one stands at its leg's floor).
+        Raw scores of the two legs (a missing one is set to its leg's lowest).
     dense_norm, sparse_norm
-        The legs' share in the fused score before weighting, in [0, 1].
+        The legs' contributions to the fused score before weighting, in [0, 1].
     dense_rank, sparse_rank
         Rank of the passage within the pool by that leg alone.
     alpha
@@ -90,8 +90,8 @@ class Ranking:
         Cosine of the query and its nearest passage, which need not be among the best k; None
         where the ranking does not come from an index that compares by cosine.
     query
-        Text that was searched, stripped, whose cosines `dense` and `nearest` are; None where the
-        ranking does not come from an index, or its vector was not that of a text.
+        Text that was searched for, stripped, to which the cosines in `dense` and `nearest` belong;
+        None where the ranking does not come from an index, or its vector was not that of a text.
     """
 
     indices: list[int]
@@ -152,14 +152,14 @@ class Arrangement:
         return [self.ranking.scores[rank] for rank in self.slots]
 
     def explain(self) -> list[dict[str, Any]]:
-        """Return, slot by slot, all that led to the order, as JSON-able dictionaries."""
+        """Return, slot by slot, everything that led to the order, as JSON-able dictionaries."""
         ranking, why = self.ranking, self.gate.explain()
         alpha, fusion, placement = ranking.alpha, ranking.fusion, self.placement
         scores, dense, sparse = ranking.scores, ranking.dense, ranking.sparse
         dense_norm, sparse_norm = ranking.dense_norm, ranking.sparse_norm
         dense_rank, sparse_rank = ranking.dense_rank, ranking.sparse_rank
         if ranking.nearest is not None:
-            # Whose cosines they are: a retriever above may have searched for another text.
+            # The query that the cosines belong to: an outer retriever may have been asked another.
             why |= {"nearest": ranking.nearest, "query": ranking.query}
         return [
             {
@@ -175,7 +175,7 @@ class Arrangement:
                 "alpha": alpha,
                 "fusion": fusion,
                 "placement": placement,
-                **why,  # last: a dictionary made for so many keys need not grow
+                **why,  # last: the dictionary is sized for the keys above, and need not grow
             }
             for slot, rank in enumerate(self.slots)
         ]

@@ -1,4 +1,4 @@
-"""Objects of pydantic's models that are made without validating them.
+"""Pydantic objects made without validation.
 
 ``model_construct`` takes four times as long, which is most of what an answer costs beyond the
 search.
@@ -13,7 +13,7 @@ Model = TypeVar("Model")
 
 
 def maker(base: type) -> Callable[[type[Model], dict[str, Any], set[str]], Model]:
-    """Return a function that makes an object of a model.
+    """Return a function that makes objects of a model class.
 
     Parameters
     ----------
@@ -24,12 +24,12 @@ def maker(base: type) -> Callable[[type[Model], dict[str, Any], set[str]], Model
     -------
     callable
         Takes the class, the values of all its fields and the names of those that were given, and
-        returns what the constructor would. Both become the object's own. The class has no extra
-        and no private fields.
+        returns what the constructor would. The object keeps both containers. The class must have no
+        extra and no private fields.
     """
     new = object.__new__
-    # Through the slots themselves: BaseModel's __setattr__ takes its time, and object's own
-    # looks each of them up.
+    # Directly through the slots: BaseModel.__setattr__ is slow, and object.__setattr__ looks each
+    # of them up.
     set_values, set_given, set_extra, set_private = (
         vars(base)[slot].__set__
         for slot in (

@@ -10,14 +10,15 @@ import numpy.typing as npt
 from shared_core.arrays import Vectors
 
 SAME_MODEL = 0.99
-"""Cosine from which two embeddings of one text count as made by the same model."""
+"""Cosine from which two embeddings of one text count as made by the same model. It is below 1
+because a model's results differ a little between machines and batches."""
 
 
 def l2_normalized(vectors: npt.ArrayLike) -> Vectors:
     """Return a copy of vectors with each row at unit length; a row of zeros stays.
 
-    ``x / sqrt(x @ x)`` in float32, of each row by itself, so that a vector is the same in whatever
-    company. Of vectors that differ by a power of two the results are the same bit for bit.
+    Each row is ``x / sqrt(x @ x)`` in float32, computed alone, so that the other rows do not affect
+    it. Vectors that differ by a power of two give the same result bit for bit.
 
     Parameters
     ----------
@@ -26,8 +27,8 @@ def l2_normalized(vectors: npt.ArrayLike) -> Vectors:
     """
     rows = np.asarray(vectors, np.float32)
     largest = np.maximum(rows.max(axis=1, initial=0), -rows.min(axis=1, initial=0))[:, None]
-    # Squares of components of 1e-23 vanish in float32, those of 1e20 are infinite. A power of two
-    # that puts the largest component near 1 costs no digit.
+    # In float32 the square of 1e-23 is 0 and that of 1e20 infinite. Scaling by a power of two, so
+    # that the largest component is near 1, loses no digits.
     rows = np.ldexp(rows, -np.frexp(largest)[1])
     lengths = np.sqrt(np.vecdot(rows, rows))[:, None]
     return np.asarray(np.divide(rows, lengths, out=rows, where=lengths > 0))
@@ -41,25 +42,25 @@ def unit_rows(
     dim: int | None = None,
     names: Sequence[str] = (),
 ) -> Vectors:
-    """Return vectors as unit rows, shape (count, dim), as `l2_normalized` does.
+    """Check vectors and return them with `l2_normalized` rows, shape (count, dim).
 
     Parameters
     ----------
     vectors
         Shape (count, dim); for no rows, anything empty.
     count
-        How many there must be.
+        The expected number of vectors.
     what
-        Whose they are, for the error.
+        What they belong to, for the error.
     dim
-        The dimension they must have; None: any.
+        The expected dimension; None: any.
     names
         What each row belongs to, for the error; by default its number.
 
     Raises
     ------
     ValueError
-        If the shape is another, or a value is not finite.
+        If the shape differs, or a value is not finite.
     """
     rows = np.asarray(vectors, np.float32)
     if rows.size == 0 and count == 0:
@@ -87,7 +88,7 @@ def cosine_similarity(
     first, second
         Finite, shape (n, dim).
     unit
-        Whether the rows are known to be of unit length, or zero, and are taken as they are.
+        Whether the rows are known to be zero or of unit length, and need no scaling.
 
     Returns
     -------
@@ -100,20 +101,20 @@ def cosine_similarity(
     return np.asarray(np.vecdot(first, second).clip(-1, 1))
 
 
-def other_model(stored: Vectors, again: npt.ArrayLike) -> str | None:
-    """Return what shows that a text was embedded by another model; None if nothing does.
+def model_mismatch(stored: Vectors, again: npt.ArrayLike) -> str | None:
+    """Return how a text's embedding differs from the stored one, or None if it does not.
 
     Parameters
     ----------
     stored
-        The text's vector as it was kept, shape (dim,), of any length but zero.
+        The stored vector of the text, shape (dim,), not zero.
     again
-        What the model at hand makes of the text.
+        The vector that the given model computes for the text.
 
     Returns
     -------
     str | None
-        To be said of the text: "... now has cosine 0.412 with its stored vector".
+        Continues a sentence about the text: "... now has cosine 0.412 with its stored vector".
     """
     vector = np.asarray(again, np.float64)
     if vector.shape != stored.shape:

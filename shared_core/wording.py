@@ -1,4 +1,4 @@
-"""What is put into sentences: numbers, and words of others."""
+"""Helpers for messages: counted nouns, shortened texts, visible control characters."""
 
 from __future__ import annotations
 
@@ -21,20 +21,19 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return the beginning of a text, at most `most` characters, with ... where it goes on."""
+    """Return a text cut to at most `most` characters, ending in ... if it was longer."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def visible(text: str) -> str:
     r"""Return a text with its control characters written out, as ``\x1b``.
 
-    They are those of C0 and C1, but for tab and line feed, and halves of surrogate pairs, which
-    cannot be written. What comes from a file, a model or a server so moves no cursor and sets no
-    colour.
+    These are C0 and C1 except tab and line feed, and lone surrogates, which cannot be encoded. Text
+    from a file, a model or a server can then not move the cursor or set colours.
     """
     return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def one_line(text: str) -> str:
-    """Return a text in one line, with its control characters written out."""
+    """Return a text as one line, with its control characters written out."""
     return visible(" ".join(text.splitlines()))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class AnswerRows:
-    """Chooses rows of a batch of prompts and their answers as the tokens go by.
+    """Chooses rows of a batch of prompts and their answers as the tokens pass.
 
     ``begin``
         The last token of the prompt, t_b.
@@ -24,20 +24,20 @@ class AnswerRows:
     ``first``
         y_0.
     ``end``
-        t_e: the end token, or else the last token of the answer.
+        t_e: the end token, or without one the last token of the answer.
     ``query``
         The tokens of the question in the prompt.
     ``special``
-        Special tokens amid the answer, which may produce a y_j.
+        Special tokens inside the answer, which may produce a y_j.
 
     Parameters
     ----------
     lengths
         Tokens of each prompt; the shorter ones are padded on the left.
     ends, special
-        Tokens that end an answer, and tokens that are no part of it.
+        Tokens that end an answer, and tokens that are not part of it.
     questions
-        Where the question stands in each prompt, [start, end) in tokens of the prompt.
+        Span of the question in each prompt, [start, end) in tokens of the prompt.
     only
         Groups to choose rows of; all by default.
     """
@@ -80,7 +80,7 @@ class AnswerRows:
 
     def _rows_of(self, at: int, column: int, token: int) -> list[Row]:
         if self._over[at]:
-            return []  # padding behind a shorter answer
+            return []  # padding after a shorter answer
         rows = []
         if token not in self._special:
             rows = [Row("answer", at, column), Row("producer", at, column - 1)]

@@ -1,4 +1,4 @@
-"""What a method is asked and what it returns, and how those on a local model go about it."""
+"""What a method is asked and what it returns, and the steps shared by those on a local model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class PlacedAnswer:
-    """An answer, and how its documents came to stand where they did.
+    """An answer, and how its documents were placed.
 
     Attributes
     ----------
@@ -30,8 +30,8 @@ class PlacedAnswer:
     order
         Slot -> document.
     scores
-        Relevance of each document, by document; higher is better. Of a method that only ranks
-        them: their number for the first, down to 1 for the last.
+        Relevance of each document, by document; higher is better. For a method that only ranks
+        them: n for the first of n, down to 1 for the last.
     rounds
         How often the model was asked; 1 where the first answer is the final one.
     """
@@ -44,7 +44,7 @@ class PlacedAnswer:
 
 
 class AnsweringMethod(Protocol):
-    """Anything that answers cases, and says how the documents were placed for it."""
+    """Anything that answers cases, and reports how the documents were placed."""
 
     def run(
         self,
@@ -53,9 +53,9 @@ class AnsweringMethod(Protocol):
         *,
         on_answer: Callable[[int], None] | None = None,
     ) -> Sequence[PlacedAnswer]:
-        """Return one answer a case, in order.
+        """Return one answer per case, in order.
 
-        `on_answer` is called with the number of cases that have just got their final answer.
+        `on_answer` is called with the number of cases that have just received their final answer.
         """
         ...
 
@@ -69,7 +69,7 @@ def in_batches(
     cases: Sequence[Case],
     on_answer: Callable[[int], None] | None,
 ) -> list[A]:
-    """Answer cases as many at a time as the model takes, and report each batch."""
+    """Answer cases in batches as large as the model takes, and report each batch."""
     found: list[A] = []
     for start in range(0, len(cases), model.batch_size):
         batch = cases[start : start + model.batch_size]
@@ -82,7 +82,7 @@ def in_batches(
 def second_round(
     model: HuggingFaceModel, firsts: Sequence[A], prompts: Mapping[int, str]
 ) -> list[A]:
-    """Ask again where there is a prompt to ask; `prompts` are by index of `firsts`."""
+    """Ask again where there is a second prompt; `prompts` are by index of `firsts`."""
     answers = dict(zip(prompts, model.generate([*prompts.values()]), strict=True))
     return [
         replace(first, answer=answers[at], rounds=2) if at in answers else first

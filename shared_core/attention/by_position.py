@@ -1,8 +1,8 @@
 """What a model attends to by position: figures 2 and 3 of GoodPositions, for any local model.
 
 Every question is read twice, as the paper reads its benchmarks: *unordered*, with its passages
-shuffled, and *ordered*, the most relevant next to the question. Out of the same answers come the
-document scores (section 3.3) and the positional curve (section 4).
+shuffled, and *ordered*, the most relevant next to the question. The same answers give the document
+scores (section 3.3) and the positional curve (section 4).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ POINTS = 100
 """Parts of a curve: fine enough for a document of 1 % of the region."""
 
 BAND_RESAMPLES = 1_000
-"""Of each point of a band, which is drawn and decides nothing."""
+"""Resamples for each point of a band: enough for a drawing, on which no decision rests."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class DocumentScores:
         Score of the document in each position, first position first, in [0, 1]; higher is more
         attended.
     band
-        Interval (lower, upper) of each by itself.
+        Interval (lower, upper) of each separately.
     """
 
     mean: tuple[float, ...]
@@ -79,7 +79,7 @@ class AttentionByPosition:
 
     @property
     def curve(self) -> PositionalCurve:
-        """The curve to place by: the unordered one, which owes nothing to relevance."""
+        """The curve to place by: the unordered one, which does not depend on relevance."""
         return self.curves["unordered"]
 
 
@@ -96,10 +96,10 @@ def attention_by_position(
 ) -> AttentionByPosition:
     """Read where a model looks while it answers, by position in the prompt.
 
-    Unordered, the gold passage stands in each position equally often, and the others are
-    shuffled. Ordered, it stands last, before it the distractors with the first one nearest: the
-    order of a question's passages is taken for their ranking. Intervals are `bootstrap_interval`
-    over questions.
+    Unordered, the gold passage is in each position equally often, and the others are shuffled.
+    Ordered, it comes last, after the distractors, of which the first is nearest to it: the order of
+    a question's passages is taken as their ranking. Intervals are `bootstrap_interval` over
+    questions.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def _read(
 
 
 def _curve(model: str, rows: Scores, confidence: float, seed: int) -> PositionalCurve:
-    """Average curves of single prompts, shape (n, points), and say how sure that is."""
+    """Average curves of single prompts, shape (n, points), and add confidence intervals."""
     tenths = relative_scores(list(rows), TENTHS)
     intervals = {
         end: bootstrap_interval(
@@ -225,7 +225,7 @@ def _curve(model: str, rows: Scores, confidence: float, seed: int) -> Positional
 
 
 def _band(rows: Scores, confidence: float, seed: int) -> tuple[Interval, ...]:
-    """Interval of each column's mean by itself."""
+    """Interval of each column's mean separately."""
     band = []
     for column in rows.T:
         most = float(column.max()) or 1.0

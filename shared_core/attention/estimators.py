@@ -1,7 +1,7 @@
 """How relevant a model finds each document: the estimators of GoodPositions and its baselines.
 
-An estimator of `ESTIMATORS` turns token scores (eq. 1) of a prompt into document scores, and
-says over which rows and layers they must have been averaged.
+An estimator of `ESTIMATORS` turns token scores (eq. 1) of a prompt into document scores, and states
+over which rows and layers they must have been averaged.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from shared_core.attention.scores import LayerSet, RowSet, TokenSpan, document_s
 from shared_core.sensitivity.region import finite_scores
 
 CONTENT_FREE = "N/A"
-"""The question that asks nothing (Chen et al. 2024), which shows attention by position alone."""
+"""The content-free question (Chen et al. 2024), which shows attention by position alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """What the same documents are attended to without a question.
+    """The attention to the same documents without a question.
 
     Attributes
     ----------
@@ -38,10 +38,10 @@ class Calibration:
 
 
 class Estimator:
-    """A rule that makes document scores of token scores; higher is more relevant.
+    """A rule that turns token scores into document scores; higher is more relevant.
 
     Subclasses set `rows` and `layers`, over which the token scores must have been averaged, and
-    `calibrated` if they need a `Calibration`. As it stands it averages over a document's tokens.
+    `calibrated` if they need a `Calibration`. This base class averages over a document's tokens.
     """
 
     rows: ClassVar[RowSet]
@@ -54,7 +54,7 @@ class Estimator:
         spans: Sequence[TokenSpan],
         calibration: Calibration | None = None,
     ) -> Scores:
-        """Return one score a document, in the order of the spans (eq. 2).
+        """Return one score per document, in the order of the spans (eq. 2).
 
         Parameters
         ----------
@@ -63,13 +63,13 @@ class Estimator:
         spans
             Content span of each document in the prompt, [start, end) in tokens, not empty.
         calibration
-            For an estimator that is `calibrated`, and only for such a one.
+            For an estimator that is `calibrated`, and only for those.
 
         Raises
         ------
         ValueError
             If a span is empty or leaves the prompt, a score is not finite, or the calibration is
-            missing, unasked for or of other documents.
+            missing, not needed or of other documents.
         """
         if calibration is not None:
             raise ValueError(f"{type(self).__name__} is not calibrated: leave calibration out")
@@ -89,7 +89,7 @@ class ProducerTokens(Estimator):
     """Mean attention of the tokens that produced the answer's, in the upper layers.
 
     Each answer token is read at the token before it, where it was chosen. A variant of
-    `AnswerTokens`, which reads what follows from the token once it stands there.
+    `AnswerTokens`, which reads at the token itself, after it was chosen.
     """
 
     rows = "producer"
@@ -111,11 +111,11 @@ class FirstToken(Estimator):
 class CalibratedQuery(Estimator):
     """ICR: attention of the question's tokens in all layers, less that of an empty question.
 
-    In-context re-ranking, Chen et al. 2024. From each token's score its score under a
-    content-free question is subtracted; within each document, tokens whose difference is more
-    than two standard deviations (of the population) below the mean are dropped; the others are
-    summed, so a long document can gain more. Scores are means over heads and layers where the
-    paper sums, which scales them all alike.
+    In-context re-ranking, Chen et al. 2024. From each token's score its score under a content-free
+    question is subtracted; within each document, tokens whose difference is more than two standard
+    deviations (of the population) below the mean are dropped; the others are summed, so a long
+    document can gain more. Scores are means over heads and layers where the paper sums, which
+    scales all of them equally.
     """
 
     rows = "query"
@@ -131,7 +131,7 @@ class CalibratedQuery(Estimator):
         """Return the sum of each document's calibrated token scores without the outliers."""
         if calibration is None:
             raise ValueError(
-                "CalibratedQuery subtracts what a content-free question attends to: give as "
+                "CalibratedQuery subtracts the attention of a content-free question: give as "
                 f"calibration the scores of the prompt that asks {CONTENT_FREE!r}"
             )
         asked = parts_of(token_scores, spans)
@@ -155,7 +155,7 @@ ESTIMATORS: dict[str, type[Estimator]] = {
 
 
 def _sum_without_outliers(scores: Scores) -> float:
-    # not below, rather than above: equal scores deviate by nothing, and all of them count
+    # >= rather than >: with equal scores the deviation is 0, and all of them count
     return float(scores[scores >= scores.mean() - 2 * scores.std()].sum())
 
 

@@ -19,24 +19,24 @@ LABELS: dict[Order, str] = {
 
 
 def draw_document_scores(found: AttentionByPosition, path: str | Path) -> Path:
-    """Draw what the answer attended to, by position (figure 2), and return the file.
+    """Draw the attention of the answer by position (figure 2), and return the file.
 
     On the left all layers, unordered and ordered; on the right the lower and the upper half of
-    the layers, unordered. Bands are the interval of each position by itself.
+    the layers, unordered. Bands are separate intervals for each position.
 
     Parameters
     ----------
     found
         What to draw.
     path
-        File to write; its suffix says the format (``.png``, ``.svg``, ``.pdf``).
+        File to write; its suffix sets the format (``.png``, ``.svg``, ``.pdf``).
 
     Raises
     ------
     MissingExtraError
         If matplotlib is not installed.
     ValueError
-        If the suffix is no known format.
+        If the suffix is not a known format.
     """
     figure, left, right = _two_axes(found)
     orders = {LABELS[order]: found.documents[order, "answer", "all"] for order in LABELS}
@@ -48,28 +48,28 @@ def draw_document_scores(found: AttentionByPosition, path: str | Path) -> Path:
     }
     _draw_documents(right, halves)
     right.set(title="halves of the layers, unordered")
-    return _written(figure, path)
+    return _save(figure, path)
 
 
 def draw_positional_curve(found: AttentionByPosition, path: str | Path) -> Path:
-    """Draw what is attended to for its position (figure 3), and return the file.
+    """Draw the attention that is due to position (figure 3), and return the file.
 
     On the left by passage, as in the paper; on the right the curves, token by token. Both in the
-    lower layers, unordered and ordered. Bands are the interval of each point by itself.
+    lower layers, unordered and ordered. Bands are separate intervals for each point.
 
     Parameters
     ----------
     found
         What to draw.
     path
-        File to write, as of `draw_document_scores`.
+        File to write, as in `draw_document_scores`.
 
     Raises
     ------
     MissingExtraError
         If matplotlib is not installed.
     ValueError
-        If the suffix is no known format.
+        If the suffix is not a known format.
     """
     figure, left, right = _two_axes(found)
     orders = {LABELS[order]: found.documents[order, "edges", "lower"] for order in LABELS}
@@ -86,7 +86,7 @@ def draw_positional_curve(found: AttentionByPosition, path: str | Path) -> Path:
         xlim=(0, 1),
     )
     _finish(right)
-    return _written(figure, path)
+    return _save(figure, path)
 
 
 def _two_axes(found: AttentionByPosition) -> tuple[Any, Any, Any]:
@@ -128,6 +128,6 @@ def _finish(axes: Any) -> None:
     finish_axes(axes)
 
 
-def _written(figure: Any, path: str | Path) -> Path:
+def _save(figure: Any, path: str | Path) -> Path:
     figure.tight_layout()
     return write_figure(figure, path)

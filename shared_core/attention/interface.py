@@ -1,10 +1,10 @@
-"""The one place that touches the attention functions of transformers.
+"""The only module that touches the attention functions of transformers.
 
 Every modeling file looks its attention function up by the name of the implementation, in
-``ALL_ATTENTION_FUNCTIONS``, or takes its own ``eager_attention_forward``. While somebody listens,
-the function that stands there is wrapped: the wrapper shows the call to the listeners of its own
-thread and then makes it, unchanged. No new name is registered, because the name also chooses the
-mask. Without a listener the very object that was there stands there again.
+``ALL_ATTENTION_FUNCTIONS``, or takes its own ``eager_attention_forward``. While there is a
+listener, the function found there is wrapped: the wrapper shows the call to the listeners of its
+own thread and then makes it, unchanged. No new name is registered, because the name also selects
+the mask. Without a listener, the original object is put back.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _lock = forkable(threading.Lock())
 
 @contextmanager
 def listening(model: Any, listener: Listener) -> Iterator[None]:
-    """Show `listener` every attention call of this thread, its arguments by name, beforehand.
+    """Show `listener` every attention call of this thread before it is made, arguments by name.
 
-    Calls of other models are shown too where they share a function with `model`.
+    Calls of other models are shown too if they share a function with `model`.
     """
     with ExitStack() as stack:
         for place in places_of(model):
@@ -66,7 +66,7 @@ def is_listening(listener: Listener) -> bool:
 
 
 def layers_of(model: Any) -> dict[Any, int]:
-    """Return the modules of a model that know which layer they are of, with its index."""
+    """Return the modules of a model that have a layer index, with that index."""
     return {
         module: module.layer_idx
         for module in model.modules()
@@ -75,9 +75,9 @@ def layers_of(model: Any) -> dict[Any, int]:
 
 
 def places_of(model: Any) -> list[Place]:
-    """Return where the attention functions of a model stand: namespace or interface, and name.
+    """Return where a model looks up its attention functions: namespace or interface, and name.
 
-    Empty if its modeling files know neither.
+    Empty if its modeling files use neither.
     """
     found: dict[tuple[int, str], Place] = {}
     for module in layers_of(model):
@@ -98,14 +98,14 @@ def places_of(model: Any) -> list[Place]:
 
 @contextmanager
 def _wrapping(space: MutableMapping[str, Any], name: str) -> Iterator[None]:
-    """Have the function wrapped inside, by one wrapper for all who ask at the same time."""
+    """Wrap the function inside this context, with one wrapper for all concurrent listeners."""
     where = id(space), name
     with _lock:
         if where in _wrapped:
             _wrapped[where].users += 1
         else:
             original = space[name]
-            _wrapped[where] = _Wrapped(original, _showing(original))
+            _wrapped[where] = _Wrapped(original, _wrapper_of(original))
             space[name] = _wrapped[where].wrapper
     try:
         yield
@@ -118,16 +118,16 @@ def _wrapping(space: MutableMapping[str, Any], name: str) -> Iterator[None]:
 
 def _put_back(space: MutableMapping[str, Any], name: str, wrapped: _Wrapped) -> None:
     if space[name] is not wrapped.wrapper:
-        return  # somebody has put another function there since
+        return  # it has been replaced by another function since
     space[name] = wrapped.original
     if not isinstance(space, dict):
-        # what is set in an interface hides what all interfaces share, also what comes there later
+        # an entry of one interface hides the shared one, even one that is set later
         del space[name]
         if space.get(name) is not wrapped.original:
             space[name] = wrapped.original
 
 
-def _showing(original: Function) -> Function:
+def _wrapper_of(original: Function) -> Function:
     names = [
         *_FIRST_ARGUMENTS,
         *list(inspect.signature(original).parameters)[len(_FIRST_ARGUMENTS) :],

@@ -26,11 +26,11 @@ class Layers:
     window: int | None
 
     def far_only(self, tokens: int) -> bool:
-        """Whether a prompt of so many tokens is to be read in the layers without a window alone."""
+        """Whether to read a prompt of this many tokens only in the layers without a window."""
         return bool(self.far) and self._beyond(tokens)
 
     def near_only(self, tokens: int) -> bool:
-        """Whether no layer of the set sees all of a prompt of so many tokens."""
+        """Whether no layer of the set sees all of a prompt of this many tokens."""
         return not self.far and self._beyond(tokens)
 
     def _beyond(self, tokens: int) -> bool:
@@ -48,7 +48,7 @@ def layer_sets(config: Any) -> dict[LayerSet, Layers]:
     Raises
     ------
     GenerationError
-        If its layers attend to something else than tokens.
+        If its layers attend to anything but tokens.
     """
     text = config.get_text_config()
     compressed = {kind for kind in getattr(text, "layer_types", None) or () if "compressed" in kind}
@@ -69,7 +69,7 @@ def layer_sets(config: Any) -> dict[LayerSet, Layers]:
 def _layers(text: Any, chosen: range) -> Layers:
     window = getattr(text, "sliding_window", None) or getattr(text, "attention_chunk_size", None)
     kinds = getattr(text, "layer_types", None)
-    near = frozenset(chosen)  # without a word on the layers, the window is every layer's
+    near = frozenset(chosen)  # if the layers are not described, all have the window
     if kinds is not None:
         names = ("sliding", "chunked")
         near = frozenset(at for at in chosen if any(name in kinds[at] for name in names))

@@ -1,4 +1,4 @@
-"""The prompt that asks a model for a ranking of passages, and what it answers to it."""
+"""The prompt that asks a model for a ranking of passages, and how its answer is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def rankgpt_prompt(question: str, passages: Sequence[str]) -> str:
     """Return the prompt that asks a model for a ranking of passages.
 
     RankGPT, Sun et al. 2023, in the words of GoodPositions, appendix F. The appendix prints ``<``
-    between the identifiers; here stands ``>``, as in RankGPT, since the best come first.
+    between the identifiers; here it is ``>``, as in RankGPT, since the best come first.
     """
     number = len(passages)
     listed = "\n\n".join(f"[{at}] {passage}" for at, passage in enumerate(passages, start=1))
@@ -32,12 +32,12 @@ def rankgpt_prompt(question: str, passages: Sequence[str]) -> str:
 
 
 def parse_permutation(answer: str, n: int) -> tuple[int, ...]:
-    """Return the ranking that a model's answer names, best first; always a permutation of 0..n-1.
+    """Return the ranking given by a model's answer, best first; always a permutation of 0..n-1.
 
-    Identifiers are read in their order, whatever stands between them: those in brackets, such as
-    ``[2] > [1]`` or ``[2, 1]``, or without any brackets numbers that ``>`` or ``<`` joins. Of a
-    repeated one the first mention counts, one that is out of range is skipped, and passages that
-    are not named follow in their order.
+    Identifiers are read in order, whatever is between them: those in brackets, such as
+    ``[2] > [1]`` or ``[2, 1]``, or, without any brackets, numbers joined by ``>`` or ``<``. If one
+    is repeated, its first mention counts; one that is out of range is skipped; passages that are
+    not named follow in order.
 
     Parameters
     ----------

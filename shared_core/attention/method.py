@@ -1,4 +1,4 @@
-"""What a model's attention makes of some texts: their order, and why."""
+"""The order that a model's attention gives to some texts, and why."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from shared_core.sensitivity.curve import PositionalCurve
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionMethod:
-    """A model, and how it places.
+    """A model, and how to place by its attention.
 
     Attributes
     ----------
     model
         The model.
     two_rounds
-        What makes a text relevant, where it is put then, and the prompt.
+        What makes a text relevant, where it is then put, and the prompt.
     curve
-        What the model attends to by position. With it nothing is asked of the model: the texts
-        are ranked as they come.
+        What the model attends to by position. With a curve the model is not asked anything: the
+        texts are ranked as they come.
 
     Raises
     ------
     ValueError
-        If there is a curve, and a placement that makes no use of it.
+        If there is a curve, and the placement does not use it.
     """
 
     model: LocalModel
@@ -64,7 +64,7 @@ class AttentionMethod:
             return self._on_curve(self.curve, texts, question or "")
         if question is None:
             raise ValueError(
-                "a model attends to documents in the light of a question: give the query, or a "
+                "which documents a model attends to depends on the question: give the query, or a "
                 "curve to place by position alone"
             )
         case = Case(question=question, documents=texts)

@@ -21,7 +21,7 @@ from shared_core.sensitivity.curve import PositionalCurve
 class OneRound:
     """Places documents by the ranking they come in, best first, and answers once.
 
-    As it stands it is Vanilla (GoodPositions, section 5.1): the documents stay as they come. The
+    By default this is Vanilla (GoodPositions, section 5.1): the documents stay as they come. The
     paper's Default is ``"back_first"``, its reverse ``"front_first"``; its U-shaped Placement with
     an external ranking (Table 3) is ``"attention_u_shape"`` on a curve.
 
@@ -31,15 +31,15 @@ class OneRound:
         Name in `PLACEMENTS`, or a placement, that needs no position profile; with a curve, a name
         in `ATTENTION_PLACEMENTS`.
     curve
-        What the model attends to by position. With it the model must be a local one, since
-        lengths are counted in its tokens.
+        What the model attends to by position. This takes a local model, since lengths are counted
+        in its tokens.
     template
         The prompt.
 
     Raises
     ------
     ValueError
-        If a placement is unknown, needs what is not there, or makes no use of the curve.
+        If a placement is unknown, needs what is missing, or does not use the curve.
     """
 
     placement: str | Placement = "sequential"
@@ -50,13 +50,13 @@ class OneRound:
         by_attention = self.placement in ATTENTION_PLACEMENTS
         if self.curve is not None and not by_attention:
             raise ValueError(
-                f"placement {self.placement!r} makes no use of a curve; leave the curve out, or "
-                f"take one of {', '.join(ATTENTION_PLACEMENTS)}"
+                f"placement {self.placement!r} does not use a curve; leave the curve out, or "
+                f"use one of {', '.join(ATTENTION_PLACEMENTS)}"
             )
         if self.curve is None and by_attention:
             raise ValueError(
-                f"placement {self.placement!r} goes by what a model attends to by position: give "
-                "a curve, or take TwoRound, which reads it"
+                f"placement {self.placement!r} needs to know what a model attends to by position: "
+                "give a curve, or use TwoRound, which reads it"
             )
         if self.curve is None:
             resolve_without_profile(self.placement)
@@ -84,7 +84,7 @@ class OneRound:
         ValueError
             If there is a curve, and the model is not a local one or a document has no token.
         TypeError
-            If the model is none.
+            If the model is not one of these.
         GenerationError
             If the model fails, or a prompt is longer than its context.
         """
@@ -103,7 +103,7 @@ class OneRound:
         ]
 
     def order(self, model: Generator, case: Case, ranking: Sequence[int]) -> tuple[int, ...]:
-        """Return slot -> document for documents of such a ranking, best first.
+        """Return slot -> document for documents in this ranking, best first.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class OneRound:
         *,
         on_answer: Callable[[int], None] | None = None,
     ) -> list[str]:
-        """Return what a model answers to the documents in given orders, slot -> document."""
+        """Return a model's answers to the documents in given orders, slot -> document."""
         prompts = [
             self.template.render([case.documents[at] for at in order], case.question)
             for case, order in zip(cases, orders, strict=True)
@@ -141,7 +141,7 @@ class OneRound:
 def ask(
     model: Generator, prompts: Sequence[str], *, on_answer: Callable[[int], None] | None = None
 ) -> list[str]:
-    """Return a model's answers, in order; equal prompts are asked once.
+    """Return a model's answers, in order; equal prompts are sent once.
 
     Raises
     ------

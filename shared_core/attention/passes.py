@@ -1,4 +1,4 @@
-"""Forward passes beside those that `generate` makes."""
+"""Forward passes in addition to those that `generate` makes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def read(model: Any, tokens: Tensor, **options: Any) -> None:
     """Run one forward pass on tokens, shape (batch, new), with logits for the last token only.
 
-    Options that the model's `forward` does not know are dropped.
+    Options that the model's `forward` does not take are dropped.
     """
     known = inspect.signature(model.forward).parameters
     options["logits_to_keep"] = 1
@@ -23,7 +23,7 @@ def read(model: Any, tokens: Tensor, **options: Any) -> None:
 
 
 def read_last(model: Any, mask: Tensor, generated: Any) -> None:
-    """Have a model read the last tokens that it generated: `generate` ends before.
+    """Have a model read the last tokens that it generated, before which `generate` stops.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def read_last(model: Any, mask: Tensor, generated: Any) -> None:
 def can_crop(cache: Any, *, to_hold: int) -> bool:
     """Whether the cache can still be cropped after growing to `to_hold` tokens.
 
-    To be known beforehand: one that refuses may have cropped some of its layers by then. A window
-    that has slid has let go of what stood before.
+    This must be known beforehand: one that refuses may already have cropped some of its layers. A
+    window that has slid has dropped the tokens before it.
     """
     layers = getattr(cache, "layers", ())
     windows = [getattr(layer, "sliding_window", math.inf) for layer in layers]

@@ -1,4 +1,4 @@
-"""The position profile by attention: how much of it a passage gets in each slot."""
+"""The position profile by attention: how much attention a passage gets in each slot."""
 
 from __future__ import annotations
 

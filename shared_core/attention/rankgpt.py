@@ -1,4 +1,4 @@
-"""RankGPT: the model is asked in words for a ranking of the passages (Sun et al. 2023)."""
+"""RankGPT: the model is prompted for a ranking of the passages (Sun et al. 2023)."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Window: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class RankedAnswer(PlacedAnswer):
-    """An answer to documents in the order that the model itself named.
+    """An answer to documents in the order that the model itself gave.
 
     Attributes
     ----------
     named
-        Documents that the model named, best first. The others rank behind, in the order they
-        came in; where it named none, its ranking could not be used at all.
+        Documents that the model named, best first. The others rank after them, in their original
+        order; if it named none, its ranking could not be used at all.
     ignored
-        Number of identifiers that were a passage's second mention, or no passage's.
+        Number of identifiers that repeated a passage, or did not name one.
     """
 
     named: tuple[int, ...]
@@ -42,27 +42,27 @@ class RankedAnswer(PlacedAnswer):
 class RankGPT:
     """Asks for a ranking of the documents, places them by it, and answers.
 
-    It reads no attention, so any model will do. The ranking is part of an answer: let the model
-    write about five tokens a passage.
+    It reads no attention, so any model will do. The ranking is an answer: let the model write about
+    five tokens per passage.
 
-    More than `window` documents are ranked by windows from the last ones to the first, each of
-    which carries its best on into the next (Sun et al. 2023, section 3.2). Passages are never cut
-    short, as theirs are.
+    More than `window` documents are ranked in windows from the last ones to the first, each of
+    which passes its best on to the next (Sun et al. 2023, section 3.2). Unlike theirs, passages are
+    never truncated.
 
     Attributes
     ----------
     placement
-        As of `OneRound`; by default the best document stands next to the question, as
-        GoodPositions places where nothing else is said.
+        As in `OneRound`; by default the best document is next to the question, which is the default
+        of GoodPositions.
     curve
-        As of `OneRound`.
+        As in `OneRound`.
     template
         The prompt of the last round.
     window
         Most passages in one prompt, >= 2.
     step
-        By how many passages the window moves, from 1 to ``window - 1``, so that the best of one
-        window are in the next.
+        Number of passages by which the window moves, from 1 to ``window - 1``, so that the best of
+        one window are in the next.
 
     Raises
     ------
@@ -91,8 +91,8 @@ class RankGPT:
     ) -> list[RankedAnswer]:
         """Rank the documents of each case, and answer.
 
-        The first answer of each result is the model's ranking as it wrote it, those of several
-        windows one below the other. A case of fewer than two documents takes one round.
+        The first answer of each result is the model's ranking as written, with several windows on
+        separate lines. A case of fewer than two documents takes one round.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class RankGPT:
         cases
             What to answer.
         on_answer
-            Called with the number of cases that have just got their final answer.
+            Called with the number of cases that have just received their final answer.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class RankGPT:
         return ranked
 
     def _windows(self, n: int) -> Iterator[Window]:
-        """Yield parts [start, end) of a ranking of `n`, the last of which begins with the first."""
+        """Yield parts [start, end) of a ranking of `n`, the last of which starts at the top."""
         for end in range(n, 1, -self.step):
             start = max(0, end - self.window)
             yield start, end

@@ -21,7 +21,7 @@ from shared_core.generation.tokens import batches, left_padded
 Recorded: TypeAlias = tuple[RowSet, LayerSet]
 
 POSITIONAL: Recorded = ("edges", "lower")
-"""What shows where a model looks, whatever stands there (GoodPositions, S_{t, L_l})."""
+"""Shows where a model looks, whatever is there (GoodPositions, S_{t, L_l})."""
 
 _FAR = " that see all"
 _GROUPS: dict[RowSet, tuple[str, ...]] = {
@@ -31,8 +31,8 @@ _GROUPS: dict[RowSet, tuple[str, ...]] = {
     "first": ("first", "begin"),
     "query": ("query",),
 }
-"""Groups that a row set is made of: an answer without rows is read at t_b, and a row can be that
-of a producer only if it was read when its token went by."""
+"""Groups that make up a row set: an answer without rows is read at t_b, and a row can be a
+producer's only if it was read when its token passed."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,17 +54,17 @@ class AnswerAttention:
         ``producer``
             those that produced them: one token earlier each, from t_b on;
         ``edges``
-            t_b, the last token of the prompt, and t_e, the end token or else the last of the
+            t_b, the last token of the prompt, and t_e, the end token or without one the last of the
             answer;
         ``first``
             that at y_0, the first token of the answer (Attention Sorting); t_b's, which produced
             it, is among the edges;
         ``query``
-            those at the question's tokens, where it was said which they are.
+            those at the question's tokens, if their span was given.
 
         An answer of no tokens is read at t_b instead. The layers are ``all``, the ``lower`` half
-        and the ``upper`` half; of a prompt longer than the sliding window, those among them that
-        see it all.
+        and the ``upper`` half; for a prompt longer than the sliding window, those among them that
+        see all of it.
     """
 
     answer_ids: tuple[int, ...]
@@ -80,7 +80,7 @@ def answer_with_attention(
     max_new_tokens: int | None = None,
     wanted: Collection[Recorded] | None = None,
 ) -> list[AnswerAttention]:
-    """Answer prompts greedily, and record what the answers attended to.
+    """Answer prompts greedily, and record the attention of the answers.
 
     The answers are those of ``model.generate``. The row of a token is the one at that token, not
     the one that produced it, so that the last one costs one more forward pass of one token.
@@ -92,9 +92,9 @@ def answer_with_attention(
     prompts_ids
         Token ids of each prompt, special tokens and chat template included.
     query_spans
-        Where the question stands in each prompt, [start, end) in tokens of the prompt.
+        Span of the question in each prompt, [start, end) in tokens of the prompt.
     max_new_tokens
-        Most tokens of an answer; by default those of `model`.
+        Most tokens of an answer; by default the limit of `model`.
     wanted
         Which scores to record, by rows and layers; all by default. Fewer cost less.
 
@@ -106,17 +106,17 @@ def answer_with_attention(
     Raises
     ------
     ValueError
-        If a prompt has no tokens or more than the context leaves beside the answer, a span is
+        If a prompt has no tokens or more than the context leaves next to the answer, a span is
         empty or leaves its prompt, a number is out of range, or query rows are wanted without
         spans.
     GenerationError
-        If the attention of such a model cannot be read.
+        If the model's attention cannot be read.
 
     Warns
     -----
     UserWarning
-        If a prompt is longer than the sliding window of all layers of a set: its first tokens
-        score 0 whatever they say.
+        If a prompt is longer than the sliding window of all layers of a set: its first tokens score
+        0, relevant or not.
     """
     rows = [list(ids) for ids in prompts_ids]
     given = model.max_new_tokens if max_new_tokens is None else max_new_tokens
@@ -143,10 +143,10 @@ def attention_of_answer(
     cache: Any = None,
     wanted: Collection[Recorded] | None = None,
 ) -> AnswerAttention:
-    """Record what an answer that exists already attends to.
+    """Record what an existing answer attends to.
 
     The numbers are those of `answer_with_attention` for its `answer_ids`. One forward pass over
-    prompt and answer; with the prompt in a cache, only over what is asked for.
+    prompt and answer; with the prompt in a cache, only over what is needed.
 
     Parameters
     ----------
@@ -155,29 +155,29 @@ def attention_of_answer(
     prompt_ids
         Token ids of the prompt.
     answer_ids
-        Token ids of the answer; the end token, if it is to be t_e, among them. May be empty.
+        Token ids of the answer, including the end token if it is to be t_e. May be empty.
     query_span
-        Where the question stands in the prompt, [start, end) in tokens.
+        Span of the question in the prompt, [start, end) in tokens.
     cache
-        The ``past_key_values`` that a forward pass over the prompt returned, and nothing since.
-        It is cropped to the first row, and holds the prompt again afterwards. Worth it for
-        several answers to one prompt. One that cannot be cropped, because a window has slid, is
-        left alone and not used.
+        The ``past_key_values`` of a forward pass over the prompt, not used since. It is cropped to
+        the first row, and holds the prompt again afterwards. It pays off for several answers to one
+        prompt. A cache that cannot be cropped, because a window has slid, is neither changed nor
+        used.
     wanted
         As in `answer_with_attention`.
 
     Returns
     -------
     AnswerAttention
-        Of the answer as it was given.
+        For the given answer.
 
     Raises
     ------
     ValueError
         If the prompt has no tokens, the two have more than the context holds, the span is empty
-        or leaves the prompt, or the cache holds another number of tokens than the prompt.
+        or leaves the prompt, or the numbers of tokens in cache and prompt differ.
     GenerationError
-        If the attention of such a model cannot be read.
+        If the model's attention cannot be read.
 
     Warns
     -----
@@ -226,7 +226,7 @@ def _chosen(wanted: Collection[Recorded] | None, *, with_question: bool) -> list
         rows = [group for group in get_args(RowSet) if with_question or group != "query"]
         return [(group, layers) for group in rows for layers in get_args(LayerSet)]
     if not with_question and any(rows == "query" for rows, _ in wanted):
-        raise ValueError("query rows are wanted, but it is not said where the question stands")
+        raise ValueError("query rows are wanted, but the question has no span; give its query span")
     return list(wanted)
 
 
@@ -264,7 +264,7 @@ def _found(
     answers: Sequence[Sequence[int]],
     wanted: Collection[Recorded],
 ) -> list[AnswerAttention]:
-    """Cut what is each sequence's own out of what was recorded of the batch."""
+    """Split what was recorded for the batch by sequence."""
     sets = layer_sets(model.model.config)
     found = []
     for at, (prompt, ids) in enumerate(zip(prompts, answers, strict=True)):
@@ -272,15 +272,15 @@ def _found(
         for rows, name in wanted:
             layers = name + _FAR if sets[name].far_only(len(prompt)) else name
             groups = ("begin", "end") if rows == "edges" else (rows,)
-            own = [_own(tap, at, group, layers, len(prompt)) for group in groups]
+            own = [_scores_of(tap, at, group, layers, len(prompt)) for group in groups]
             scores[rows, name] = sum(own[1:], own[0]) / len(own)
         text = model.text_of(ids)
         found.append(AnswerAttention(answer_ids=tuple(ids), answer=text, scores=scores))
     return found
 
 
-def _own(tap: AttentionTap, at: int, group: str, layers: str, length: int) -> Scores:
-    """Return one sequence's scores of a group, or where it has no row of it, those of t_b."""
+def _scores_of(tap: AttentionTap, at: int, group: str, layers: str, length: int) -> Scores:
+    """Return one sequence's scores of a group, or those of t_b if it has no row of the group."""
     seen = group if tap.counts[group][at] else "begin"
     return tap.scores(seen, layers)[at, -length:]
 
@@ -323,7 +323,6 @@ def _warn_of_windows(model: HuggingFaceModel, prompts: Sequence[Sequence[int]]) 
     if near:
         warnings.warn(
             f"no layer of {', '.join(near)} of {model.name} sees more than {sets[near[0]].window} "
-            f"tokens, but a prompt has {longest}: what stands before them scores 0 there, relevant "
-            "or not",
+            f"tokens, but a prompt has {longest}: earlier tokens score 0 there, relevant or not",
             stacklevel=3,
         )

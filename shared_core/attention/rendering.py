@@ -1,15 +1,15 @@
-"""Prompts whose documents can be found again, token by token.
+"""Prompts whose documents can be located, token by token.
 
 The prompt is put together piece by piece, so every document's characters are known without
 looking for its text, whatever that text contains. It is rendered and tokenised once, as the model
-reads it; the tokenizer's own offsets carry characters over to tokens.
+reads it; the tokenizer's own offsets map characters to tokens.
 
-A token may straddle a boundary. Three rules, in this order, give it to one document at most:
+A token may straddle a boundary. Three rules, in this order, assign it to at most one document:
 
 - a token with a character of a document's text is in that document's content; where it has
   characters of two documents' texts, in that of the later one;
 - a document's content is in its block;
-- any other token of the document region is in the block in which its last character stands.
+- any other token of the document region is in the block that has its last character.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from shared_core.generation.tokens import MESSAGE, PromptEncoder
 
 @dataclass(frozen=True, kw_only=True)
 class RenderedPrompt:
-    """A prompt as a model reads it, and where its parts stand.
+    """A prompt as a model reads it, and the positions of its parts.
 
     Spans are half-open intervals of token positions; documents are in the order of the prompt.
 
@@ -42,8 +42,8 @@ class RenderedPrompt:
     ids
         Token ids, special tokens included.
     blocks
-        Span of each document with its label and the separator behind it. The first begins where
-        the document region does, each of the others where the one before it ends.
+        Span of each document with its label and the separator after it. The first begins where the
+        document region does, each of the others where the previous one ends.
     contents
         Span of each document's own text, never empty, within its block.
     question
@@ -65,7 +65,7 @@ class RenderedPrompt:
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """Tokens of each block, as `attention_placement` takes them."""
+        """Number of tokens in each block, as `attention_placement` takes them."""
         return tuple(end - start for start, end in self.blocks)
 
     def part(self, document: int, start: int, end: int) -> TokenSpan:
@@ -102,26 +102,26 @@ def render_prompt(
     Parameters
     ----------
     encoder
-        How the model reads prompts. Its tokenizer must know offsets.
+        How the model reads prompts. Its tokenizer must return offsets.
     template
-        The prompt, and what stands between two documents.
+        The prompt, and the separator between two documents.
     documents
         Texts, in the order of the prompt. There may be none.
     question
         The question.
     labels
-        What stands before each text, such as ``"[1] "`` or a title; nothing by default.
+        What goes before each text, such as ``"[1] "`` or a title; nothing by default.
 
     Raises
     ------
     ValueError
-        If the tokenizer knows no offsets, `labels` are not as many as the documents, the chat
+        If the tokenizer has no offsets, the numbers of labels and documents differ, the chat
         template alters the message, or a document has no token of its own.
     """
     tokenizer = encoder.tokenizer
     if not getattr(tokenizer, "is_fast", False):
         raise ValueError(
-            f"{type(tokenizer).__name__} does not tell which characters a token stands for; "
+            f"{type(tokenizer).__name__} does not give the characters of a token; "
             "load the fast tokenizer: AutoTokenizer.from_pretrained(..., use_fast=True)"
         )
     labels = [""] * len(documents) if labels is None else labels
@@ -180,7 +180,7 @@ class _Offsets:
 def _compose(
     template: PromptTemplate, documents: Sequence[str], labels: Sequence[str], question: str
 ) -> _Pieces:
-    """Write what `PromptTemplate.render` does, and note where its parts stand."""
+    """Render like `PromptTemplate.render`, and record the positions of the parts."""
     text = ""
     blocks, texts, asked = [], [], (0, 0)
     for at, piece in enumerate(re.split(r"\{(context|question)\}", template.text)):
@@ -200,9 +200,9 @@ def _compose(
 
 
 def _as_read(encoder: PromptEncoder, prompt: str) -> tuple[str, int, CharSpan]:
-    """Return the text that is tokenised, by how much the prompt is moved in it, and its span.
+    """Return the text that is tokenised, the offset of the prompt in it, and its span.
 
-    A chat template may trim the message, as some do.
+    The chat template may trim the message, as some do.
     """
     if not encoder.chat:
         return prompt, 0, (0, len(prompt))
@@ -236,9 +236,9 @@ def _tokenised(encoder: PromptEncoder, text: str) -> tuple[tuple[int, ...], _Off
         verbose=False,
     )
     starts, ends = np.array(encoded["offset_mapping"], np.intp).reshape(-1, 2).T
-    # some tokenizers trim spaces off: a token of spaces alone is left with none of its characters
+    # some tokenizers trim spaces: a token of only spaces is left without characters
     starts = np.minimum(starts, ends - 1)
-    # what the tokenizer adds has the offsets (0, 0), also behind the text
+    # tokens that the tokenizer adds have offsets (0, 0), even those after the text
     added = np.array(encoded["special_tokens_mask"], bool)
     behind = added & np.logical_or.accumulate(~added)
     starts[behind], ends[behind] = len(text), len(text) + 1
@@ -265,7 +265,7 @@ def _contents(
 def _blocks(
     offsets: _Offsets, blocks: Sequence[int], contents: Sequence[TokenSpan]
 ) -> tuple[TokenSpan, ...]:
-    """Tile the region: a block begins where its characters do, behind the content before it."""
+    """Tile the region: a block begins where its characters do, after the previous content."""
     if not blocks:
         return ()
     ends = [end for _, end in contents]
@@ -273,5 +273,5 @@ def _blocks(
         max(offsets.ending_after(start), end)
         for start, end in zip(blocks, [0, *ends[:-1]], strict=True)
     ]
-    # nothing stands behind the last text: its block ends with it
+    # there is nothing after the last text: its block ends with it
     return tuple(pairwise([*starts, ends[-1]]))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _NOT_READ = ("position_bias", "indices", "block_indices", "sinks")
-"""Options of attention functions that change the weights in ways that are not repeated here."""
+"""Options of attention functions that change the weights in ways not reproduced here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,23 +23,24 @@ class LayerCall:
     Attributes
     ----------
     query
-        Shape (batch, heads, queries, head size), behind the rotary embedding.
+        Shape (batch, heads, queries, head size), after the rotary embedding.
     key
-        float32, shape (batch, key heads, keys, head size); the layer's cache is in it. The heads
-        are a multiple of the key heads, and those that share one stand next to each other.
+        float32, shape (batch, key heads, keys, head size); the layer's cache is included. The heads
+        are a multiple of the key heads, and those that share one are adjacent.
     mask
         Added to the logits or True where a key is seen, shape (batch or 1, heads or 1, queries,
-        keys or more); or True where a token is no padding, shape (batch, tokens); or none.
+        keys or more); or True where a token is not padding, shape (batch, tokens); or None.
     scaling
         Factor on the dot products.
     softcap
-        Bound c of the logits z, by ``c tanh(z / c)``.
+        Bound c of the logits z, applied as ``c tanh(z / c)``.
     window
-        Most recent keys that a query sees, itself among them; read where `mask` is not by query.
+        Number of most recent keys that a query sees, including itself; used if `mask` is not by
+        query.
     causal
-        Whether a query sees no later keys; read where `mask` is not by query.
+        Whether a query sees no later keys; used if `mask` is not by query.
     sinks
-        A logit a head, shape (heads,), that takes part in the softmax and has no key.
+        A logit per head, shape (heads,), that takes part in the softmax and has no key.
     """
 
     query: Tensor
@@ -58,7 +59,7 @@ class LayerCall:
         Raises
         ------
         GenerationError
-            If one of them changes the weights in a way that is not repeated here.
+            If one of them changes the weights in a way not reproduced here.
         """
         torch: Any = require("torch", extra="models")
         module, query, mask = call["module"], call["query"], call.get("attention_mask")
@@ -74,7 +75,7 @@ class LayerCall:
         scaling, causal = call.get("scaling"), call.get("is_causal")
         return cls(
             query=query,
-            # once for all rows: products of large keys are infinite in half precision
+            # once for all rows: products of large keys overflow in half precision
             key=call["key"].float(),
             mask=mask,
             scaling=float(query.shape[-1]) ** -0.5 if scaling is None else scaling,
@@ -87,15 +88,14 @@ class LayerCall:
     def first_key(self, start: int) -> int:
         """Column of the first key, if the first query has column `start`.
 
-        A sliding cache has let go of the first columns; a static one has room behind the last.
+        A sliding cache has dropped the first columns; a static one has room after the last.
         """
         return max(0, start + int(self.query.shape[2]) - int(self.key.shape[2]))
 
     def logits(self, at: Tensor, start: int) -> Tensor:
         """Return what some rows are the softmax of: ``z_ij^h``.
 
-        All is in float32, as within SDPA; eager attention rounds them to the precision of the
-        queries.
+        All is in float32, as in SDPA; eager attention rounds to the precision of the queries.
 
         Parameters
         ----------
@@ -138,20 +138,20 @@ class LayerCall:
             mask = self.mask.index_select(2, at)[..., : self.key.shape[2]]
         else:
             mask = self._seen(at, start)
-        # not infinite, or a row of padding, which sees nothing, would not be a number
+        # not infinite, or a row of padding, which sees nothing, would become NaN
         least = torch.finfo(logits.dtype).min
         if mask.dtype == torch.bool:
             return logits.masked_fill(~mask, least)
         return (logits + mask.float()).clamp(min=least)
 
     def _sees_all(self, start: int) -> bool:
-        """Whether the only query is the last token, with no key hidden: so most tokens come."""
+        """Whether the only query is the last token, with no key hidden, as for most tokens."""
         count = self.key.shape[2]
         newest = self.query.shape[2] == 1 and count <= start + 1
         return self.mask is None and newest and (self.window is None or count <= self.window)
 
     def _seen(self, at: Tensor, start: int) -> Tensor:
-        """Which keys a query sees, shape (batch or 1, 1, rows, keys), where no mask says it."""
+        """Which keys a query sees, shape (batch or 1, 1, rows, keys), if no mask says so."""
         torch: Any = require("torch", extra="models")
         count = self.key.shape[2]
         keys = self.first_key(start) + torch.arange(count, device=at.device)

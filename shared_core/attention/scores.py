@@ -51,7 +51,7 @@ def token_scores(rows: npt.ArrayLike, *, layers: LayerSet | Sequence[int] = "all
     """Average attention rows to one score a context token (eq. 1); higher is more attended.
 
     The mean over layers, heads and rows, of the weights as they are: what a row gives to tokens
-    outside of the documents is not shared out again.
+    outside the documents is not redistributed.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def token_scores(rows: npt.ArrayLike, *, layers: LayerSet | Sequence[int] = "all
     Raises
     ------
     ValueError
-        If `rows` has another number of dimensions, none of some dimension, or a weight that is
-        not finite, or if `layers` is empty, repeats a layer or names one that is not there.
+        If `rows` has another number of dimensions, an empty dimension, or a weight that is not
+        finite, or if `layers` is empty, repeats a layer or names one that does not exist.
     """
     weights = np.asarray(rows)
     if weights.ndim != 4 or 0 in weights.shape[:3]:
@@ -96,7 +96,7 @@ def document_scores(token_scores: npt.ArrayLike, spans: Sequence[TokenSpan]) -> 
     Returns
     -------
     Scores
-        One score a span, in the order given.
+        One score per span, in the order given.
 
     Raises
     ------

@@ -17,12 +17,12 @@ from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.templates import ANSWER, PromptTemplate
 
 MARKS = ("<start_important>", "<end_important>")
-"""What stands before and behind evidence in the prompts of Liu et al."""
+"""The marks before and after evidence in the prompts of Liu et al."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ElicitedAnswer(PlacedAnswer):
-    """An answer to documents whose evidence was marked; they stand as they came.
+    """An answer to documents whose evidence was marked; they keep their order.
 
     Attributes
     ----------
@@ -37,17 +37,17 @@ class ElicitedAnswer(PlacedAnswer):
 class SelfElicit:
     """Marks the sentences that the model itself attends to as evidence, and answers again.
 
-    A sentence is evidence if its mean attention from the first generated token in the upper
-    layers is at least `alpha` times that of the sentence with the most, over all documents. The
-    middle one of an odd number of layers is left out, as everywhere here.
+    A sentence is evidence if its mean attention from the first generated token in the upper layers
+    is at least `alpha` times that of the sentence with the most, over all documents. The middle one
+    of an odd number of layers is left out, as everywhere in this package.
 
     Attributes
     ----------
     alpha
         Share of the highest score, in (0, 1].
     marks
-        What stands before and behind a sentence of evidence. In front of the second prompt a line
-        says what they mean, as in Liu et al., in words of our own.
+        The marks before and after a sentence of evidence. A line before the second prompt explains
+        them, as in Liu et al., but in our own words.
     template
         The prompt.
 
@@ -78,7 +78,7 @@ class SelfElicit:
             Scores of the prompt's tokens over these rows and layers, shape (n,).
         sentences
             Span of each sentence in the prompt, in tokens, as `RenderedPrompt.part` gives them.
-            One without tokens, which is empty, is no evidence.
+            One without tokens, which is empty, is not evidence.
 
         Raises
         ------

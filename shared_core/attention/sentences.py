@@ -1,4 +1,4 @@
-"""The sentences of a text: where they stand, and how some of them are marked."""
+"""The sentences of a text: where they are, and how some of them are marked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CharSpan: TypeAlias = tuple[int, int]
 """Half-open interval [start, end) of characters of a text."""
 
 _SENTENCE_END = re.compile(
-    # the lookbehind: only at the first of a row of stops, or long rows take for ever
+    # the lookbehind: match only at the first of a run of stops, or long runs take forever
     r"(?<![.!?])[.!?]+[\"')\]\u2019\u201d]*(?=\s)"
     r"|[\u3002\uff01\uff1f]+[\u2019\u201d\u300d\u300f]*"
     r"|[\r\n]+|\Z"
@@ -18,11 +18,11 @@ _SENTENCE_END = re.compile(
 
 
 def sentence_spans(text: str) -> list[CharSpan]:
-    """Return the sentences of a text as intervals of characters, without the space around them.
+    """Return the sentences of a text as intervals of characters, without surrounding space.
 
-    A sentence ends at a line break, behind a full stop, question or exclamation mark that space
-    follows, and behind a CJK one. An abbreviation ends one too early, which only makes the
-    evidence finer.
+    A sentence ends at a line break, after a full stop, question or exclamation mark followed by
+    space, and after a CJK one. An abbreviation ends one too early, which only makes the evidence
+    finer.
     """
     spans, start = [], 0
     for end in _SENTENCE_END.finditer(text):
@@ -35,21 +35,21 @@ def sentence_spans(text: str) -> list[CharSpan]:
 
 
 def mark_spans(text: str, spans: Sequence[CharSpan], *, marks: tuple[str, str]) -> str:
-    """Return a text with a mark before and behind each of some parts.
+    """Return a text with a mark before and after each of some parts.
 
     Parameters
     ----------
     text
         Text of a document.
     spans
-        Intervals of characters, ascending and apart.
+        Intervals of characters, ascending and disjoint.
     marks
-        What stands before and behind.
+        What to insert before and after.
 
     Raises
     ------
     ValueError
-        If a part is not within the text, or not behind the one before it.
+        If a part is not within the text, or overlaps or precedes the previous one.
     """
     before, behind = marks
     pieces, at = [], 0

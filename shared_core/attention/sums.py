@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _AT_ONCE = 2**17
-"""Logits that wait, or are worked on, together."""
+"""Most logits that are collected, or processed, together: 512 KiB in float32."""
 
 
 class Row(NamedTuple):
-    """One attention row that is asked for.
+    """One requested attention row.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Row(NamedTuple):
 
 
 class _Alike(NamedTuple):
-    """What layers must have in common for their rows to be worked on together."""
+    """What layers must have in common for their rows to be processed together."""
 
     shape: tuple[int, ...]
     begin: int
@@ -50,9 +50,9 @@ _Waiting: TypeAlias = dict[_Alike, list[tuple[int, "Tensor"]]]
 class RowSums:
     """Running sums of attention rows over the heads, the layers of each set and the passes.
 
-    The layers of one pass are taken together where that fits, since on one new token the calls
-    take longer than the numbers. What is kept beyond a pass is a float for each set, sequence,
-    group and column, and for each set, sequence and column one of the last token's row.
+    The layers of one pass are processed together where possible, since for one new token the calls
+    take longer than the arithmetic. Kept between passes are a float for each set, sequence, group
+    and column, and for each set, sequence and column one of the last token's row.
 
     Parameters
     ----------
@@ -98,9 +98,9 @@ class RowSums:
         return self._sums[self._sets.index(layers), :, self._groups.index(group)]
 
     def ask(self, rows: Sequence[Row], start: int, new: int) -> None:
-        """Begin a forward pass over `new` tokens from column `start`, in which rows are asked for.
+        """Begin a forward pass over `new` tokens from column `start`, with the requested rows.
 
-        The row at the last token of the pass before may be among them if it was asked for then.
+        The row at the last token of the previous pass may be among them if it was requested then.
         """
         torch: Any = require("torch", extra="models")
         self._settle()
@@ -120,7 +120,7 @@ class RowSums:
         self._last.zero_()
 
     def add(self, layer: int, call: LayerCall) -> None:
-        """Take up the rows of one layer."""
+        """Collect the rows of one layer."""
         assert self._at is not None
         first = call.first_key(self._start)
         kept = max(0, min(int(call.key.shape[2]), self._last.shape[-1] - first))
@@ -137,14 +137,14 @@ class RowSums:
             self._held += logits.numel()
 
     def _settle(self) -> None:
-        """Add the rows that wait to the sums."""
+        """Add the collected rows to the sums."""
         torch: Any = require("torch", extra="models")
         for alike, waiting in self._waiting.items():
             layers = [layer for layer, _ in waiting]
             logits = torch.stack([each for _, each in waiting])
             weights = torch.softmax(logits, dim=-1).mean(dim=2)[..., : alike.kept]
             belongs = self._belongs[:, layers, None, None, None]
-            # no products with 0: what is not a number in one layer is nothing to the other sets
+            # not a product with 0, which would carry a NaN of one layer into the other sets
             by_set = torch.where(belongs, weights.to(belongs.device), 0.0).sum(1)
             assert self._marks is not None
             columns = slice(alike.first, alike.first + alike.kept)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RowChooser(Protocol):
-    """Says, as the tokens of a batch go by, which of them are rows that are asked for."""
+    """Chooses, as the tokens of a batch pass, those whose rows are requested."""
 
     @property
     def groups(self) -> Sequence[str]:
@@ -31,8 +31,8 @@ class RowChooser(Protocol):
     def choose(self, first: int, tokens: Tensor) -> Sequence[Row]:
         """Return the rows among `tokens`, shape (batch, new), the first of column `first`.
 
-        Every column is shown once, in order, before the model reads it. The last one of those
-        shown before may be asked for once more, if it was asked for then.
+        Every column is shown once, in order, before the model reads it. The last one of those shown
+        before may be requested once more, if it was requested then.
         """
         ...
 
@@ -40,12 +40,12 @@ class RowChooser(Protocol):
 class AttentionTap:
     """Running sums of attention rows; `tapped` makes one and connects it.
 
-    It holds what `RowSums` does, and nothing else that grows with the prompt.
+    Of what grows with the prompt, it holds only `RowSums`.
 
     Attributes
     ----------
     counts
-        Number of rows that went by, of each group, shape (batch,).
+        Number of rows that have passed, of each group, shape (batch,).
     """
 
     def __init__(
@@ -88,7 +88,8 @@ class AttentionTap:
         Returns
         -------
         Scores
-            In [0, 1], shape (batch, width); 0 at columns no row sees, and where there is no row.
+            In [0, 1], shape (batch, width); 0 at columns that no row sees, and where there is no
+            row.
 
         Raises
         ------
@@ -106,14 +107,14 @@ class AttentionTap:
         return means
 
     def begin(self, start: int, tokens: Tensor) -> None:
-        """Take note of a forward pass over `tokens`, shape (batch, new), from column `start`.
+        """Register a forward pass over `tokens`, shape (batch, new), from column `start`.
 
-        Columns that went by before, as they do without a cache, are not asked for again.
+        Columns that passed before, as they do without a cache, are not requested again.
 
         Raises
         ------
         GenerationError
-            If rows were asked for in the pass before, and none came.
+            If rows were requested in the previous pass, and none came.
         """
         if self._asked and not self._met:
             raise self._unmet()
@@ -144,7 +145,7 @@ class AttentionTap:
         Raises
         ------
         GenerationError
-            If the rows of such a call are not read.
+            If the rows of such a call cannot be read.
         """
         layer = self._index.get(call["module"])
         if self._sums is None or layer is None:
@@ -159,7 +160,7 @@ class AttentionTap:
         """Return the error of layer sets without attention, or of a model that has none."""
         without = [name for name, chosen in self._layers.items() if self._heard.isdisjoint(chosen)]
         if not self._heard or not without:
-            return untapped(self._name)
+            return tap_error(self._name)
         return GenerationError(
             f"of {self._name}, whose layers differ in kind, only {sorted(self._heard)} have "
             f"attention: none of the layer set {', '.join(without)}, which is to be read; use "
@@ -176,26 +177,26 @@ def tapped(
     width: int,
     only: Mapping[str, Collection[int]] | None = None,
 ) -> Iterator[AttentionTap]:
-    """Record attention rows of the forward passes that this thread makes inside.
+    """Record attention rows of the forward passes that this thread makes in this context.
 
-    The model computes what it computes without: its logits are the same to the last bit, and
-    afterwards it and transformers are as they were. All passes are of one batch, whose tokens are
-    shown in order: at once, in chunks with a cache, or one by one as `generate` does.
+    The model's results do not change: its logits are the same to the last bit, and afterwards it
+    and transformers are as they were. All passes must be of one batch, whose tokens are shown in
+    order: at once, in chunks with a cache, or one by one as `generate` does.
 
     Parameters
     ----------
     model
         A ``PreTrainedModel``. Its passes need ``input_ids``.
     rows
-        Says which tokens' rows to record.
+        Chooses the tokens whose rows to record.
     layers
-        Layer sets by name: indices of layers. Layers in none of them are not looked at.
+        Layer sets by name: indices of layers. Layers in none of them are ignored.
     width
         Number of columns, from the first one, whose scores are kept: the longest prompt's.
     only
-        For each group the layers in which its rows are needed; all by default. A pass is looked
-        at in those of the groups that it has rows of, and the scores of a group are right in sets
-        of its own layers alone.
+        For each group the layers in which its rows are needed; all by default. A pass is read in
+        the layers of those groups that have rows in it, and the scores of a group are right only in
+        sets of its own layers.
 
     Raises
     ------
@@ -206,7 +207,7 @@ def tapped(
     """
     torch: Any = require("torch", extra="models")
     if not places_of(model):
-        raise untapped(type(model).__name__)
+        raise tap_error(type(model).__name__)
     tap = AttentionTap(model, rows, layers=layers, width=width, only=only)
 
     def hear(call: Mapping[str, Any]) -> None:
@@ -228,7 +229,7 @@ def tapped(
             hook.remove()
 
 
-def untapped(model: str) -> GenerationError:
+def tap_error(model: str) -> GenerationError:
     """Return the error of a model, named by its class, whose rows cannot be read."""
     return GenerationError(
         f"{model} does not compute its attention by the attention functions of transformers, so "

@@ -1,9 +1,9 @@
-"""Two rounds on a local model: see where it looks, then put good documents in good positions.
+"""Two rounds on a local model: find where it looks, then put good documents in good positions.
 
-"Place Good Documents in Good Positions", Algorithm 2. The first round answers and is read; the
-second answers again with the documents placed by what was read. Every baseline of the paper that
-ranks by attention is another `estimator` and another `placement`; `SelfElicit`, `RankGPT` and
-`OneRound` are methods of their own.
+"Place Good Documents in Good Positions", Algorithm 2. The attention of the first round's answer is
+read; the second round answers again with the documents placed accordingly. Every baseline of the
+paper that ranks by attention is another `estimator` and another `placement`; `SelfElicit`,
+`RankGPT` and `OneRound` are separate methods.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class TwoRound:
         Raises
         ------
         ValueError
-            If a document is blank, a question is where the estimator reads its tokens, or a
+            If a document is blank, a question is blank where the estimator reads its tokens, or a
             prompt is longer than the model's context.
         GenerationError
             If the model's attention cannot be read.
@@ -99,14 +99,14 @@ class TwoRound:
         return in_batches(self._answered, model, cases, on_answer)
 
     def first(self, model: HuggingFaceModel, cases: Sequence[Case]) -> list[PlacedAnswer]:
-        """Answer in one round, and tell the order that the second would have."""
+        """Answer in one round, and report the order that the second would have."""
         prompts = [self._rendered(model, case) for case in cases]
         spans = [prompt.question for prompt in prompts] if self._reads_question else None
         for case, (start, end) in zip(cases, spans or (), strict=False):
             if start == end or not case.question.strip():
                 raise ValueError(
                     f"estimator {self.estimator!r} reads what the question's tokens attend to, but "
-                    f"the question is {case.question!r}; give one, or take another estimator"
+                    f"the question is {case.question!r}; give one, or use another estimator"
                 )
         readings = answer_with_attention(
             model, [prompt.ids for prompt in prompts], query_spans=spans, wanted=self._wanted

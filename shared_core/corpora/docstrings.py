@@ -6,12 +6,15 @@ import inspect
 import re
 from typing import Any
 
+# Addresses and enum values differ between processes or builds, and are cut from defaults.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _ENUM = re.compile(r"<([\w.]+): -?\d+>")
 _TIGHT_COMMA = re.compile(r",(?=\S)")
 _HEAD = re.compile(r"[A-Za-z_][\w.]*(?=\()")
 _RETURNS = re.compile(r"\s*(->[^\n]*?)?:?[ \t]*(?=\n|$)")
 _BOILERPLATE = frozenset({"An enumeration.", "Members:"})
+"""Docstrings that enum and pybind11 write themselves; they document nothing."""
+
 _POINTER = re.compile(
     r"(see|alias (for|of)|(out-of-|out-|in-?)place version of) :\w+:`[^`]*`[.:]?",
     re.IGNORECASE,
@@ -30,16 +33,16 @@ def own_docstring(entry: Any) -> str:
 
 
 def is_pointer(text: str) -> bool:
-    """Whether `text` says no more than that another entry holds the documentation."""
+    """Whether `text` only refers to another entry for the documentation."""
     return _POINTER.fullmatch(" ".join(text.split())) is not None
 
 
 def split_docstring(name: str, entry: Any) -> tuple[str, str]:
     """Return the signature of `entry`, such as ``(input, dim=-1) -> Tensor``, and its text.
 
-    Builtins carry their signature on the docstring's first lines, and some Python functions
-    carry one there that says more than ``(*args, **kwargs)``; it is taken first and cut from
-    the text. Elsewhere the signature is inspected. It is empty where neither knows one.
+    Builtins carry their signature on the docstring's first lines, and some Python functions carry
+    one there that says more than ``(*args, **kwargs)``; it takes precedence and is cut from the
+    text. Otherwise the signature is inspected. It is empty where neither gives one.
     """
     text = own_docstring(entry)
     written, rest = _leading_signature(name, text)
@@ -49,7 +52,7 @@ def split_docstring(name: str, entry: Any) -> tuple[str, str]:
 
 
 def whole_words(text: str, most: int) -> str:
-    """Return at most `most` characters of the beginning of `text`, whole words."""
+    """Return the beginning of `text` in whole words, at most `most` characters."""
     return text if len(text) <= most else text[:most].rsplit(None, 1)[0]
 
 
@@ -66,7 +69,7 @@ def _leading_signature(name: str, text: str) -> tuple[str, str]:
 
 
 def _closing(text: str, start: int) -> int:
-    """Return the position behind the parenthesis that closes the one at `start`, or 0."""
+    """Return the position after the parenthesis that closes the one at `start`, or 0."""
     depth = 0
     for position in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[position], 0)
@@ -83,14 +86,16 @@ def _inspected_signature(entry: Any) -> str:
     except (ValueError, TypeError):
         return ""
     parameters = [
-        parameter.replace(annotation=inspect.Parameter.empty, default=_shown(parameter.default))
+        parameter.replace(
+            annotation=inspect.Parameter.empty, default=_reproducible(parameter.default)
+        )
         for parameter in signature.parameters.values()
         if parameter.name != "self" and not parameter.name.startswith("_")
     ]
     return str(inspect.Signature(parameters))
 
 
-class _Shown:
+class _FixedRepr:
     """A default value that prints as a fixed text."""
 
     def __init__(self, text: str) -> None:
@@ -100,10 +105,10 @@ class _Shown:
         return self._text
 
 
-def _shown(default: Any) -> Any:
+def _reproducible(default: Any) -> Any:
     """Return `default` in a form whose repr is the same in every process."""
     if default is inspect.Parameter.empty:
         return default
     if inspect.isroutine(default) or isinstance(default, type):
-        return _Shown(default.__name__)
-    return _Shown(_ENUM.sub(r"\1", _ADDRESS.sub("", repr(default))))
+        return _FixedRepr(default.__name__)
+    return _FixedRepr(_ENUM.sub(r"\1", _ADDRESS.sub("", repr(default))))

@@ -37,12 +37,12 @@ def torch_api_passages() -> list[Passage]:
     Returns
     -------
     list of Passage
-        Ordered by id, the qualified public name. The text is ``name(signature)``, a blank
-        line and the docstring. The metadata holds ``name``, ``signature``, ``module`` (the
-        class, for a method), ``kind`` (``class``, ``function``, ``method`` or ``property``) and
-        ``aliases``, the other public names of the same object. Entries without a docstring of
-        their own are left out, those that only point elsewhere (``See :func:`torch.abs` ``) too;
-        modules this torch lacks are passed over.
+        Ordered by id, the qualified public name. The text is ``name(signature)``, a blank line and
+        the docstring. The metadata holds ``name``, ``signature``, ``module`` (the class, for a
+        method), ``kind`` (``class``, ``function``, ``method`` or ``property``) and ``aliases``, the
+        other public names of the same object. Left out are entries without their own docstring,
+        those that only point elsewhere (``See :func:`torch.abs` ``), and modules that this torch
+        lacks.
 
     Raises
     ------
@@ -67,9 +67,9 @@ def torch_api_passages() -> list[Passage]:
 def _identity(entry: _Entry) -> int:
     """Return what an entry shares with its aliases.
 
-    Loading a model makes torch wrap some functions (``torch.manual_seed``) in one module and not
-    in another. Those are one entry still; a wrapper under another name, as of a former spelling,
-    is one of its own.
+    Loading a model makes torch wrap some functions (``torch.manual_seed``) in one module and not in
+    another. Those are still one entry; a wrapper under another name, such as a former spelling, is
+    a separate one.
     """
     own_name = getattr(entry.value, "__name__", None) == entry.name
     return id(inspect.unwrap(entry.value) if own_name else entry.value)

@@ -63,9 +63,9 @@ MODULES = (
 )
 """The documented modules.
 
-An entry reachable through several takes the name of the first, so a module that merely
-re-exports stands behind the one whose pages describe the entry.
+An entry reachable through several is named after the first, so a module that merely re-exports
+comes after the one whose pages describe the entry.
 """
 
 CLASSES = ("torch.Tensor", "torch.nn.Module", "torch.optim.Optimizer")
-"""The classes whose methods and properties are entries of their own."""
+"""The classes whose methods and properties are separate entries."""

@@ -1,7 +1,7 @@
-"""The CAUS benchmark: 52 questions of developers, each answered by one call of the PyTorch API.
+"""The CAUS benchmark: 52 developers' questions, each answered by one call of the PyTorch API.
 
 CAUS (section IV-A) was measured on 52 such questions in three levels, which were not published.
-These are our own; `torch_api_passages` is the corpus that they are asked of.
+These are our own; `torch_api_passages` is the corpus that answers them.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ class TorchQuery:
     id
         Level and number, as ``basic-01``.
     level
-        ``"basic"``; ``"intermediate"``; or ``"signature"``, where the order or the names of the
-        arguments are what goes wrong, mostly because they have changed from version to version.
+        ``"basic"``; ``"intermediate"``; or ``"signature"``, where the order or names of the
+        arguments are easily wrong, mostly because they have changed between versions.
     query
         The question. It names every variable of the call, and never the API.
     api
         Id of the gold passage: the API's qualified name.
     required
-        The call that must stand in the answer: required arguments by position, others by name in
-        the order of the signature, none that has its default. The name is cut to the end that no
-        other entry shares, so that each customary way to import it matches.
+        The call that the answer must contain: required arguments by position, others by name in the
+        order of the signature, without those that have their default. The name is cut to a suffix
+        that no other entry has, so that each customary way to import it matches.
     keywords
-        What must all stand in the answer for the keyword match.
+        What the answer must contain, all of it, for the keyword match.
     changed
         What has changed, or is easily confused, at the level ``"signature"``; else None.
     """

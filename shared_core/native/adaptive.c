@@ -1,12 +1,12 @@
-/* The weight of the dense leg where a query tells it. */
+/* The weight of the dense leg where it adapts to the query. */
 
 #include "kernels.h"
 
 #include <math.h>
 #include <string.h>
 
-/* How far the best of n > 0 scores stands out. The best are added up in descending order, as in
- * adaptive.py: so the order of the scores does not change a bit. */
+/* How far the best of n > 0 scores stands out. The best are summed in descending order, as in
+ * adaptive.py, so that the order of the scores does not change the result. */
 static double stands_out(const double *scores, Py_ssize_t n, Adaptive how)
 {
     double best[BLOCK] = {scores[0]}, worst = scores[0], sum = 0.0;

@@ -1,4 +1,4 @@
-/* The answer to a query: what either leg has found, scored by both, fused, and cut to the best. */
+/* The answer to a query: the rows of either leg, scored by both, fused, and cut to the best. */
 
 #include "kernels.h"
 
@@ -31,10 +31,10 @@ static int borrow_found(PyObject *tuple, const char *name, Py_ssize_t rows, Py_b
     return -1;
 }
 
-/* What either leg has found: ascending rows and their scores by each, NaN while they are wanting. */
+/* The rows of either leg, ascending, and their scores by each, NaN while they are missing. */
 typedef struct {
-    Py_ssize_t size, *rows, *wanting, *places; /* rows that want a score, and where they stand */
-    double *by_meaning, *by_words, *scores;    /* of the rows; of those that want one */
+    Py_ssize_t size, *rows, *missing, *places; /* rows without a score, and their positions */
+    double *by_meaning, *by_words, *scores;    /* of the rows; of those without one */
 } Pool;
 
 static int pool_open(Pool *pool, Found dense, Found sparse)
@@ -47,7 +47,7 @@ static int pool_open(Pool *pool, Found dense, Found sparse)
         PyErr_NoMemory();
         return -1;
     }
-    pool->wanting = rows + room;
+    pool->missing = rows + room;
     pool->places = rows + 2 * room;
     pool->by_words = scores + room;
     pool->scores = scores + 2 * room;
@@ -70,12 +70,12 @@ static void pool_close(Pool *pool)
     free(pool->by_meaning);
 }
 
-/* Gather the rows that want a score; return how many those are. */
-static Py_ssize_t wanting(const Pool *pool, const double *scores)
+/* Gather the rows without a score; return how many there are. */
+static Py_ssize_t missing(const Pool *pool, const double *scores)
 {
     Py_ssize_t count = 0;
     for (Py_ssize_t i = 0; i < pool->size; i++) {
-        pool->wanting[count] = pool->rows[i];
+        pool->missing[count] = pool->rows[i];
         pool->places[count] = i;
         count += isnan(scores[i]) != 0;
     }
@@ -88,18 +88,18 @@ static void fill_in(const Pool *pool, Py_ssize_t count, double *scores)
         scores[pool->places[i]] = pool->scores[i];
 }
 
-/* Score what either leg has found by both, and rank it. */
+/* Score the rows of either leg by both, and rank them. */
 static PyObject *answered(Found dense, Found sparse, const Py_buffer *vectors,
                           const Py_buffer *query, Words *words, Fusing how)
 {
     Pool pool;
     PyObject *made = NULL;
     if (pool_open(&pool, dense, sparse) == 0) {
-        Py_ssize_t count = wanting(&pool, pool.by_meaning);
-        vector_scores(vectors->buf, query->buf, length(query), pool.wanting, count, pool.scores);
+        Py_ssize_t count = missing(&pool, pool.by_meaning);
+        vector_scores(vectors->buf, query->buf, length(query), pool.missing, count, pool.scores);
         fill_in(&pool, count, pool.by_meaning);
-        count = wanting(&pool, pool.by_words);
-        word_scores(words, pool.wanting, count, pool.scores);
+        count = missing(&pool, pool.by_words);
+        word_scores(words, pool.missing, count, pool.scores);
         fill_in(&pool, count, pool.by_words);
         double nearest = -INFINITY;
         for (Py_ssize_t i = 0; i < pool.size; i++)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEGMENT 6 /* arrays of one */
+#define SEGMENT 6 /* number of arrays in a segment */
 
 Py_ssize_t seek(const int32_t *values, Py_ssize_t size, Py_ssize_t at, Py_ssize_t value)
 {
@@ -52,7 +52,7 @@ static int borrow_segment(Words *words, PyObject *segment, const long *numbers, 
         length(views + EXTREMES) != 2 * known)
         goto misfit;
     for (Py_ssize_t term = 0; term < words->terms; term++) {
-        Py_ssize_t at = numbers[term]; /* where it stands in a segment that holds all terms */
+        Py_ssize_t at = numbers[term]; /* its place in a segment that holds all terms */
         if (at < 0 || at >= known || terms[at] != at)
             at = seek(terms, known, 0, numbers[term]);
         if (at == known || terms[at] != numbers[term])

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW 2048        /* rows whose scores are added up together */
-#define FEW 64             /* postings in one that are sooner taken back one by one */
-#define DEARER 3           /* looking a row up takes as long as going through so many postings */
+#define WINDOW 2048        /* rows whose scores are summed together */
+#define FEW 64             /* postings in a window up to which they are faster reset one by one */
+#define DEARER 3           /* looking a row up takes as long as scanning this many postings */
 #define LONG_SEARCH 30000  /* postings from which other threads may run meanwhile */
 
 static int best_open(Best *best, Py_ssize_t k)
@@ -34,7 +34,7 @@ static Py_ssize_t reaching(const double *scores, Py_ssize_t n, double bound)
     return found;
 }
 
-/* The k-th best of n > k scores, or what just as many reach; by bisection, as in nearest.c. */
+/* The k-th best of n > k scores, or a bound that exactly k reach; by bisection, as in nearest.c. */
 static double kth_best(const double *scores, Py_ssize_t n, Py_ssize_t k)
 {
     double low = scores[0], high = scores[0];
@@ -58,7 +58,7 @@ static double kth_best(const double *scores, Py_ssize_t n, Py_ssize_t k)
     }
 }
 
-/* Drop all but the best k; of equal ones those that came last. */
+/* Drop all but the best k; of equal ones, the last. */
 static void best_cut(Best *best)
 {
     if (best->size <= best->k)
@@ -86,7 +86,7 @@ static void best_offer(Best *best, double score, Py_ssize_t row)
     best->rows[best->size++] = row;
 }
 
-/* What a posting of a list adds to a score at most: as the most occurrences in the shortest row. */
+/* The most that a posting of a list adds to a score: the most occurrences in the shortest row. */
 static double most_of(const List *list, Norm norm)
 {
     double most = list->most, least = list->least;
@@ -106,9 +106,9 @@ static void bound_terms(Search *search)
     }
 }
 
-/* Find what k rows reach at least: by what the weightiest term that so many hold adds to some of
- * them. Where the others add nothing negative, no row of a lower score comes to the best k. The cut
- * is just below, so that rows that tie with it do. */
+/* Find a score that k rows are sure to reach, from the weightiest term that k rows hold. If the
+ * other terms add nothing negative, no row with a lower score can be among the best k. The cut is
+ * just below it, so that rows that tie with it can. */
 static void bound_best(Search *search)
 {
     const Words *words = &search->words;
@@ -129,9 +129,9 @@ static void bound_best(Search *search)
         best->cut = nextafter(kth_best(best->scores, found, best->k), -INFINITY);
 }
 
-/* How many terms to go through: those that are needed, and others while that is cheaper than to
- * look rows up in them. */
-static Py_ssize_t gone_through(Search *search, const List *lists)
+/* How many terms to scan: those that are needed, and others while that is cheaper than looking rows
+ * up in them. */
+static Py_ssize_t terms_to_scan(Search *search, const List *lists)
 {
     const Words *words = &search->words;
     Best *best = &search->best;
@@ -149,7 +149,7 @@ static Py_ssize_t gone_through(Search *search, const List *lists)
 }
 
 /* Add a list's postings in a window of rows to their scores, and mark the rows that exceed the bar;
- * one copy of this for either width. */
+ * compiled once for each width. */
 static inline __attribute__((always_inline)) void
 add_window(List *list, int wide, int32_t first, Norm norm, double bar, double *restrict scores,
            uint64_t *restrict marked)
@@ -167,7 +167,7 @@ add_window(List *list, int wide, int32_t first, Norm norm, double bar, double *r
     list->at = at;
 }
 
-/* Take back what the lists have added in a window. */
+/* Reset the scores that the lists have added to in a window. */
 static void clear_window(const List *lists, Py_ssize_t count, int32_t first, double *scores)
 {
     Py_ssize_t added = 0;
@@ -182,7 +182,8 @@ static void clear_window(const List *lists, Py_ssize_t count, int32_t first, dou
             scores[list->rows[at] - first] = 0.0;
 }
 
-/* Look a row up in the lists of the terms from `term` on, while they can lift it to the best k. */
+/* Look a row up in the lists of the terms from `term` on, while they can lift it into the best
+ * k. */
 static void look_up(Search *search, List *lists, Py_ssize_t term, double score, Py_ssize_t row)
 {
     const Words *words = &search->words;
@@ -197,15 +198,15 @@ static void look_up(Search *search, List *lists, Py_ssize_t term, double score, 
     best_offer(&search->best, score, row);
 }
 
-/* Go through one segment, window by window of rows (as Lucene's BooleanScorer does), but look into
- * the longest lists only for rows that they can lift to the best k (MaxScore: Turtle and Flood,
- * Information Processing & Management 31(6), 1995). */
+/* Search one segment in windows of rows (like Lucene's BooleanScorer), but look into the longest
+ * lists only for rows that they can lift into the best k (MaxScore: Turtle and Flood, Information
+ * Processing & Management 31(6), 1995). */
 static void search_segment(Search *search, List *lists, double *scores)
 {
     const Words *words = &search->words;
     uint64_t marked[WINDOW / 64] = {0};
     for (;;) {
-        Py_ssize_t through = gone_through(search, lists);
+        Py_ssize_t through = terms_to_scan(search, lists);
         double cut = search->best.cut;
         double bar = through == words->terms ? cut : cut / SAFETY - search->rest[through];
         int32_t first = INT32_MAX;

@@ -9,11 +9,11 @@
 
 #define WIDEST 65536        /* dimensions of bytes whose products fit into 32 bits */
 #define LONG_SCAN (1 << 22) /* products from which other threads may run meanwhile */
-#define LINE 64             /* bytes of memory that are read at once */
-#define SEVERAL 8           /* queries that are multiplied with a row of bytes together */
+#define LINE 64             /* bytes of a cache line */
+#define SEVERAL 8           /* queries that are multiplied with a row of bytes at once */
 
 /* Copy a list of floats, or an array of one dimension, into `dim` float32; return whether it is one
- * and has as many. */
+ * of these and has `dim` numbers. */
 static int copy_vector(PyObject *vector, Py_ssize_t dim, float *values)
 {
     if (PyList_Check(vector)) {
@@ -74,15 +74,15 @@ typedef union {
     float each[16];
 } Sums;
 
-/* The compiler writes products of either kind for each set of vector instructions. */
+/* The compiler generates products of either kind for each set of vector instructions. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #define AVX2 __attribute__((target("avx2")))
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
 #endif
 
 /* Products of some rows of vectors, or of the first `count`, with a query: each is summed in the
- * same order on every machine. A few at a time, for one alone would wait for each of its sums, and
- * the next few fetched meanwhile, for rows that lie apart would wait for memory. */
+ * same order on every machine. A few are computed at a time, since one alone would wait for each of
+ * its sums, and the next few are prefetched, since scattered rows would wait for memory. */
 #define FLOAT_PRODUCTS                                                                           \
     (const float *vectors, Py_ssize_t dim, const float *query, const Py_ssize_t *rows,           \
      Py_ssize_t count, float *products)                                                          \
@@ -124,8 +124,7 @@ AVX512 static void float_products_avx512 FLOAT_PRODUCTS
 static void (*float_products)(const float *, Py_ssize_t, const float *, const Py_ssize_t *,
                               Py_ssize_t, float *) = float_products_plain;
 
-/* A number that is as much less or greater than others as a float is; of the two zeros it stands
- * for the positive one. */
+/* An integer that sorts as the float does; both zeros map to that of the positive one. */
 static int32_t key_of(float value)
 {
     int32_t key;
@@ -148,9 +147,9 @@ typedef struct {
     int16_t *words;
 } Rounded;
 
-/* Products of rows of bytes with rounded vectors, which stand one after the other: with one, or with
- * a few, for which each row is read but once. AVX-512 (VNNI) multiplies bytes, the others have to
- * widen them and want the vectors wide. */
+/* Products of rows of bytes with rounded vectors, which are stored one after the other: with one,
+ * or with a few, for which each row is read only once. AVX-512 (VNNI) multiplies bytes; the others
+ * have to widen them and need the vectors wide. */
 #define BYTE_PRODUCTS(width, several)                                                            \
     (const uint8_t *rows, Py_ssize_t count, Py_ssize_t dim, Rounded query,                       \
      int32_t (*products)[BLOCK])                                                                 \
@@ -207,13 +206,13 @@ typedef struct {
     double scale, margin, longest, rounding;
 } Dense;
 
-/* Round a vector to bytes, and return how far products with the copies of two rows can be off
- * together, in units of the products.
+/* Round a vector to bytes, and return the most by which products with the copies of two rows can be
+ * off together, in units of the products.
  *
  * A copy is v + e with |e| <= margin, the rounded query q + f with |f| = cut, so that their product
- * is off by v.f + e.q + e.f at most. `rounding` is ample for the float32 sums of products, and with
- * them for the last digits of margin and longest; what underflows in them comes on top. Products
- * differ by less than INT32_MAX, so that as a slack it leaves out no row. */
+ * is off by v.f + e.q + e.f at most. `rounding` is ample for the float32 sums of products,
+ * including the last digits of margin and longest; their underflow is added. Products differ by
+ * less than INT32_MAX, so that as a slack it leaves out no row. */
 static int64_t round_query(const Dense *dense, const float *vector, Rounded query)
 {
     double largest = 0.0, size = 0.0, cut = 0.0;
@@ -235,14 +234,14 @@ static int64_t round_query(const Dense *dense, const float *vector, Rounded quer
     return off < INT32_MAX ? (int64_t)off + 1 : INT32_MAX;
 }
 
-/* A query: what is near it by the copies, and by the vectors themselves. */
+/* A query: the rows near it by the copies, and by the vectors themselves. */
 typedef struct {
     const float *vector;
     Rounded rounded;
     Near copies, exact;
 } DenseQuery;
 
-/* Go through the copies, block by block for all queries: each block is read from memory once. */
+/* Scan the copies, block by block for all queries: each block is read from memory once. */
 static int scan_copies(const Dense *dense, DenseQuery *queries, Py_ssize_t m)
 {
     int32_t products[SEVERAL][BLOCK];
@@ -275,7 +274,7 @@ static int offer_exactly(const Dense *dense, DenseQuery *query, Py_ssize_t size,
     return near_offer(&query->exact, keys, size, first, rows, allowed);
 }
 
-/* Score what the copies let through, and all rows that have none, by the vectors themselves. */
+/* Score the rows that the copies let through, and those without a copy, by the vectors. */
 static int scan_exactly(const Dense *dense, DenseQuery *queries, Py_ssize_t m)
 {
     for (DenseQuery *query = queries; query < queries + m; query++) {
@@ -298,7 +297,7 @@ static int scan_exactly(const Dense *dense, DenseQuery *queries, Py_ssize_t m)
     return 0;
 }
 
-/* What is nearest, and its scores. */
+/* The nearest rows, and their scores. */
 static PyObject *found_by(const Near *near)
 {
     double *scores;

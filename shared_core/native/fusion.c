@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEW 32 /* of which no more than these are wanted, the rest need not be sorted */
+#define FEW 32 /* if no more than this many are kept, the others need not be sorted */
 
-/* Sort `order` by descending key, equal keys as they stand; `spare` has room for as many. */
+/* Sort `order` by descending key, stably; `spare` has room for as many. */
 static void sort_stably(Py_ssize_t *order, Py_ssize_t n, const double *keys, Py_ssize_t *spare)
 {
     if (n < 2)
@@ -26,7 +26,7 @@ static void sort_stably(Py_ssize_t *order, Py_ssize_t n, const double *keys, Py_
     sort_stably(order, half, keys, spare);
     sort_stably(order + half, n - half, keys, spare);
     memcpy(spare, order, (size_t)half * sizeof *order);
-    while (left < half && right < n) { /* without a branch on the keys, which none could guess */
+    while (left < half && right < n) { /* no branch on the keys: it would be unpredictable */
         Py_ssize_t item = spare[left], other = order[right];
         int precedes = keys[other] > keys[item];
         order[at++] = precedes ? other : item;
@@ -82,8 +82,7 @@ static void weigh(const Leg *leg, Py_ssize_t n, double eps, double rrf_k, int al
             leg->part[i] = 0.0;
 }
 
-/* Put the best k positions into their order: by score, then by the dense score, then as they
- * stand. */
+/* Put the best k positions in order: by score, then by the dense score, then by position. */
 static void select_few(const double *scores, const double *dense, Py_ssize_t n, Py_ssize_t k,
                        Py_ssize_t *order)
 {
@@ -114,7 +113,7 @@ static PyObject *list_of(const double *values, const Py_ssize_t *numbers, const 
     return list;
 }
 
-/* A pool that is fused: what comes of it, and room to do it in; each of `n` items. */
+/* A pool being fused: the results, and working space; each of `n` items. */
 typedef struct {
     Leg by_meaning, by_words;
     double *scores;

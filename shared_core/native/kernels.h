@@ -1,7 +1,8 @@
-/* The inner loops of building an index and of a search, in C. What each function takes and returns
- * stands in kernels.py, through which they are called; where this module was not built, its callers
- * do the same in numpy: with the same rows, and for BM25 and fused scores the same bits. So no
- * multiplication may be contracted with an addition: compile with -ffp-contract=off. */
+/* The inner loops of building an index and of a search, in C. Arguments and results are described
+ * in kernels.py, through which the functions are called; where this module was not built, its
+ * callers do the same in numpy: with the same rows, and for BM25 and fused scores the same bits.
+ * Therefore no multiplication may be contracted with an addition: compile with
+ * -ffp-contract=off. */
 
 #ifndef POSRAG_KERNELS_H
 #define POSRAG_KERNELS_H
@@ -12,33 +13,33 @@
 
 #include <stdint.h>
 
-#define INTERFACE 7 /* as in kernels.py; changes with the functions, what they take and return */
+#define INTERFACE 7 /* as in kernels.py; goes up when a signature or a result changes */
 
 _Static_assert(sizeof(Py_ssize_t) == 8, "rows are 64 bits wide");
 
-#define SAFETY (1 + 1e-9) /* what sums in another order differ by is a smaller factor */
+#define SAFETY (1 + 1e-9) /* sums in another order differ by a smaller factor */
 
-#define BLOCK 64 /* rows that are gone through together */
+#define BLOCK 64 /* rows that are processed together */
 
 /* ------------------------------------------------------------------------------------ arrays.c */
 
-/* Borrow the memory of a C-contiguous array whose items are one of `kinds`, of `size` bytes, or
- * of any size if it is 0. */
+/* Borrow the memory of a C-contiguous array whose items have one of `kinds`, and `size` bytes or,
+ * if that is 0, any size. */
 int borrow(PyObject *array, Py_buffer *view, const char *name, const char *kinds, int size);
 
-/* Give back what was borrowed, if it was. */
+/* Give back borrowed memory, if there is any. */
 void give_back(Py_buffer *view);
 
 /* The number of items. */
 Py_ssize_t length(const Py_buffer *view);
 
-/* Raise IndexError unless each row of a buffer is one of so many. */
+/* Raise IndexError unless each row of a buffer is in [0, rows). */
 int check_rows(const Py_buffer *view, Py_ssize_t rows);
 
 /* Raise ValueError unless k is at least 1. */
 int check_k(Py_ssize_t k);
 
-/* Borrow the marks of rows that may be found, or nothing where they are None: all may. */
+/* Borrow the marks of rows that may be found, or nothing if they are None: all may. */
 int borrow_allowed(PyObject *array, Py_buffer *view, Py_ssize_t rows);
 
 /* Rows that were found, and room for their scores, as a tuple of two bytearrays. */
@@ -46,11 +47,11 @@ PyObject *found_rows(const Py_ssize_t *rows, Py_ssize_t n, double **scores);
 
 /* ----------------------------------------------------------------------------------- nearest.c */
 
-/* Gathers the rows whose keys reach the k-th best one less a slack, as they come by. */
+/* Gathers rows whose keys reach the k-th best less a slack, as they are offered. */
 typedef struct {
     Py_ssize_t k, size, room;
     int64_t slack;
-    int32_t kth;   /* as far as is known */
+    int32_t kth;   /* so far */
     int32_t bound; /* what reaches it is gathered */
     int32_t *keys;
     Py_ssize_t *rows; /* ascending */
@@ -64,10 +65,10 @@ void near_close(Near *near);
 int near_offer(Near *near, const int32_t *keys, Py_ssize_t size, Py_ssize_t first,
                const Py_ssize_t *rows, const char *allowed);
 
-/* Find the k-th best so far, and drop what does not reach the bound. */
+/* Find the k-th best so far, and drop rows that do not reach the bound. */
 void near_drop(Near *near);
 
-/* Keep the best k; where equal keys compete for the last places, those that came first. */
+/* Keep the best k; of equal keys that compete for the last places, the first ones. */
 void near_cut(Near *near);
 
 /* ------------------------------------------------------------------------------------- dense.c */
@@ -90,7 +91,7 @@ typedef struct {
     const int32_t *rows;          /* ascending */
     const void *counts, *lengths; /* uint16_t, or int32_t where `wide` */
     Py_ssize_t size, at, from;
-    int32_t most, least; /* occurrences at most, and the length of the shortest row */
+    int32_t most, least; /* most occurrences, and the length of the shortest row */
     int wide;
     double weight;
 } List;
@@ -104,16 +105,16 @@ typedef struct {
     Norm norm;
 } Words;
 
-/* Borrow the postings; arguments as of `best_postings` in kernels.py. To be closed in any case. */
+/* Borrow the postings; arguments as in `best_postings` of kernels.py. Close it in any case. */
 int words_open(Words *words, PyObject *segments, PyObject *terms, PyObject *weights, Norm norm,
                Py_ssize_t rows);
 void words_close(Words *words);
 
-/* Find the place of `value` among ascending `values`, or where it would stand, from `at` on. */
+/* Find the place of `value` among ascending `values`, or where it would be, from `at` on. */
 Py_ssize_t seek(const int32_t *values, Py_ssize_t size, Py_ssize_t at, Py_ssize_t value);
 
-/* What a posting adds to the score of its row. Inlined, that a loop over postings be compiled for
- * either width. */
+/* What a posting adds to the score of its row. Inlined, so that loops over postings are compiled
+ * for either width. */
 static inline __attribute__((always_inline)) double
 posting_score(const List *list, int wide, Py_ssize_t at, Norm norm)
 {
@@ -124,39 +125,39 @@ posting_score(const List *list, int wide, Py_ssize_t at, Norm norm)
     return list->weight * (count / (count + (length * norm.slope + norm.base)));
 }
 
-/* The scores of some rows, 0 without a term; soonest if they ascend. */
+/* The scores of some rows, 0 without a term; fastest if they ascend. */
 void word_scores(Words *words, const Py_ssize_t *rows, Py_ssize_t n, double *scores);
 
 /* ------------------------------------------------------------------------------- bm25_search.c */
 
-/* The best k rows, and others until they are dropped. */
+/* The best k rows, and others that are yet to be dropped. */
 typedef struct {
     Py_ssize_t k, size, room;
-    double cut; /* a row that is yet to come has to exceed it */
+    double cut; /* later rows have to exceed it */
     double *scores;
     Py_ssize_t *rows; /* ascending */
 } Best;
 
-/* A search: its terms, the weightiest first, and what comes of it. */
+/* A search: its terms, the weightiest first, and its result. */
 typedef struct {
     Words words;
-    double *rest;        /* by term: what it and those after it add to a score at most */
-    Py_ssize_t needed;   /* a row without one of so many terms cannot come to the best k */
+    double *rest;        /* by term: the most that it and those after it add to a score */
+    Py_ssize_t needed;   /* a row without one of this many terms cannot be among the best k */
     const char *allowed; /* by row, or NULL */
     Best best;
 } Search;
 
-/* Prepare a search; arguments as of `words_open`. To be closed in any case. */
+/* Prepare a search; arguments as in `words_open`. Close it in any case. */
 int search_open(Search *search, PyObject *segments, PyObject *terms, PyObject *weights, Norm norm,
                 Py_ssize_t rows, Py_ssize_t k);
 
-/* Find the best of each search; other threads may run meanwhile where that takes long. */
+/* Find the best of each search; other threads may run meanwhile if that takes long. */
 void search_all(Search *searches, Py_ssize_t m);
 void search_close(Search *search);
 
 /* ---------------------------------------------------------------------------------- adaptive.c */
 
-/* How the weight of the dense leg is told by a pool; see adaptive.py. */
+/* How the weight of the dense leg is computed from a pool; see adaptive.py. */
 typedef struct {
     Py_ssize_t best; /* up to BLOCK */
     double constant, odds;
@@ -169,7 +170,7 @@ double adaptive_weight(const double *dense, const double *sparse, Py_ssize_t n, 
 /* How a pool is fused; see `Fusing` in kernels.py. */
 typedef struct {
     Py_ssize_t k;
-    double alpha; /* NaN: told by the pool */
+    double alpha; /* NaN: computed from the pool */
     Adaptive adaptive;
     double eps, rrf_k;
 } Fusing;

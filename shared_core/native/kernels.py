@@ -1,8 +1,8 @@
 """The inner loops of building an index and of a search in C, where they were built.
 
-Elsewhere numpy does their work: whoever calls one asks `built` first and has the same in numpy
-beside it. Both give the same bits for BM25 and fused scores; products of float vectors differ in
-the last ones, for numpy leaves the order in which they are summed to the machine.
+Elsewhere numpy does their work: each caller checks `built` first, and has a numpy version next to
+it. Both agree bit for bit on BM25 and fused scores; products of float vectors differ in the last
+bits, since numpy leaves the order of summation to the machine.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from shared_core.arrays import Bools, Found, Ints, Rows, Scores, Vectors
 
 INTERFACE = 7
-"""Changes with the functions, what they take and return: an older build's module is not used."""
+"""Goes up when a signature or a result changes: a module of an older build is not used."""
 
 try:
     from shared_core.native import _kernels
@@ -49,7 +49,7 @@ Columns: TypeAlias = tuple[
 """The columns of a `Ranking`, and the weight of its dense leg."""
 
 Adaptive: TypeAlias = tuple[int, float, float]
-"""How a pool tells the weight of its dense leg: ``BEST``, ``CONSTANT`` and ``PRIOR_ODDS`` of
+"""How a pool determines the weight of its dense leg: ``BEST``, ``CONSTANT`` and ``PRIOR_ODDS`` of
 `shared_core.scoring.adaptive`."""
 
 Fusing: TypeAlias = tuple[int, float | Adaptive, float, float]
@@ -63,14 +63,14 @@ WIDEST = 1 << 16
 def unit_vector(vector: object, dim: int, *, shortest: float, scaled: bool) -> Vectors | None:
     """Return a list of floats, or a contiguous array of them, as float32, shape (dim,).
 
-    None where it is something else, is no longer than `shortest`, or too long for float32.
+    None if it is anything else, is no longer than `shortest`, or too long for float32.
 
     Parameters
     ----------
     vector
         The numbers.
     dim
-        How many they have to be.
+        Their expected number.
     shortest
         At least 0.
     scaled
@@ -94,9 +94,9 @@ def best_vectors(
 ) -> list[Found]:
     """Return for each query the rows of the best `k` products; ties go to earlier rows.
 
-    Where there are 8-bit copies, they are gone through first, and a row is left out only if its
-    product is further below the k-th best than the rounding to bytes can explain. Other threads
-    run meanwhile where this takes long.
+    8-bit copies, where there are any, are scanned first, and a row is left out only if its product
+    is further below the k-th best than the rounding to bytes can explain. Other threads run
+    meanwhile if this takes long.
 
     Parameters
     ----------
@@ -116,8 +116,7 @@ def best_vectors(
     longest
         Largest norm of a vector.
     rounding
-        How much products of vectors of unit length may differ by the order in which they are
-        summed.
+        How much products of unit vectors may differ by the order of summation.
     """
     found = _kernels.best_vectors(
         vectors, queries, codes, k, allowed, scale, margin, longest, rounding
@@ -131,13 +130,13 @@ def vectors_at(vectors: Vectors, query: Vectors, rows: Rows) -> Scores:
     Raises
     ------
     IndexError
-        If a row is not there.
+        If a row does not exist.
     """
     return np.frombuffer(_kernels.vectors_at(vectors, query, rows), np.float64)
 
 
 def count_postings(numbers: Ints, lengths: Ints, first_row: int) -> Counted:
-    """Return the postings of documents, whose terms stand one after the other.
+    """Return the postings of documents, whose terms are concatenated.
 
     Parameters
     ----------
@@ -177,13 +176,13 @@ def best_postings(
     """Return for each query the best `k` rows that hold a term; ties go to earlier rows.
 
     A row's score is the sum over the terms, in that order, of
-    ``weight * (count / (count + (length * slope + base)))``. It is soonest found with the
-    weightiest first. Other threads run meanwhile where this takes long.
+    ``weight * (count / (count + (length * slope + base)))``. The search is fastest with the
+    weightiest first. Other threads run meanwhile if this takes long.
 
     Parameters
     ----------
     segments
-        In row order. That rows ascend within a term is not checked: it has to be so.
+        In row order. Rows must ascend within a term, which is not checked.
     queries
         Terms and weights, each of shape (t,).
     norm
@@ -207,12 +206,12 @@ def postings_at(
     size: int,
     rows: Rows,
 ) -> Scores:
-    """Return the scores of `rows`, 0 without a term, as `best_postings`; soonest if they ascend.
+    """Return the scores of `rows` as in `best_postings`, 0 without a term; fastest if ascending.
 
     Raises
     ------
     IndexError
-        If a row is not there.
+        If a row does not exist.
     """
     scores = _kernels.postings_at(segments, terms, weights, norm, size, rows)
     return np.frombuffer(scores, np.float64)
@@ -231,10 +230,10 @@ def answer(
     allowed: Bools | None,
     how: Fusing,
 ) -> tuple[Columns, float]:
-    """Fuse what both legs find: return the columns of a `Ranking`, and the best dense score.
+    """Fuse what both legs find; return the columns of a `Ranking`, and the best dense score.
 
-    Both are as if the pool, the rows that either leg has found, were given to `rank` in ascending
-    order with the scores of `vectors_at` and `postings_at`.
+    This equals giving `rank` the pool (the rows that either leg found) in ascending order, with the
+    scores of `vectors_at` and `postings_at`.
 
     Parameters
     ----------
@@ -243,16 +242,16 @@ def answer(
     segments, terms, weights, norm
         As in `postings_at`.
     matching
-        From `best_postings`; None: searched for here.
+        From `best_postings`; None: search for it here.
     depth, allowed
-        How many of them, and which, as `k` and `allowed` in `best_postings`.
+        As `k` and `allowed` in `best_postings`.
     how
         See `Fusing`.
 
     Raises
     ------
     IndexError
-        If a row is not there.
+        If a row does not exist.
     """
     return _kernels.answer(
         vectors, query, near, segments, terms, weights, norm, matching, depth, allowed, how
@@ -265,9 +264,9 @@ def rank(dense: Scores, sparse: Scores, rows: Rows, how: Fusing) -> Columns:
     Parameters
     ----------
     dense, sparse
-        Finite, shape (n,), n at least 1.
+        Finite, shape (n,), n >= 1.
     rows
-        What to call the positions, shape (n,).
+        The row number of each position, shape (n,).
     how
         See `Fusing`.
     """

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define FEW 8 /* keys of which most often none is gathered */
+#define FEW 8 /* keys checked together: mostly none of them is gathered */
 
 static int reaching(const int32_t *keys, Py_ssize_t n, int32_t bound)
 {
@@ -14,8 +14,8 @@ static int reaching(const int32_t *keys, Py_ssize_t n, int32_t bound)
     return found;
 }
 
-/* The greatest bound that k of n >= k keys reach, or a lower one that no others reach either. By
- * bisection: it counts what a quickselect would branch on, and no processor guesses that. */
+/* The greatest bound that k of n >= k keys reach, or a lower one that no others reach. By
+ * bisection: it counts where a quickselect would branch unpredictably. */
 static int32_t kth_best(const int32_t *keys, Py_ssize_t n, Py_ssize_t k)
 {
     int64_t low = INT32_MAX, high = INT32_MIN;

@@ -7,7 +7,7 @@
 
 enum { TERMS, STARTS, ROWS, COUNTS, LENGTHS, ARRAYS };
 
-/* What is made: the arrays of a segment. */
+/* The segment that is made: its arrays. */
 typedef struct {
     PyObject *made[ARRAYS];
     int32_t *rows;
@@ -41,8 +41,7 @@ static void count_again(Segment *segment, int64_t at)
         ((uint16_t *)segment->counts)[at]++;
 }
 
-/* Count, for each term, the documents that hold it: in `next`, by term. `latest` is the last one
- * seen with it. */
+/* Count in `next`, by term, the documents that hold it. `latest` is the last one seen with it. */
 static int count_documents(const int32_t *numbers, const int32_t *lengths, Py_ssize_t documents,
                            Py_ssize_t vocabulary, int32_t *latest, int64_t *next)
 {
@@ -60,7 +59,7 @@ static int count_documents(const int32_t *numbers, const int32_t *lengths, Py_ss
     return 0;
 }
 
-/* Turn the counts in `next` into where each term's postings begin, and list the terms there are. */
+/* Turn the counts in `next` into where each term's postings begin, and list the terms present. */
 static int lay_out(Segment *segment, Py_ssize_t vocabulary, int64_t *next)
 {
     Py_ssize_t present = 0, postings = 0, size = segment->wide ? 4 : 2;

@@ -1,4 +1,4 @@
-"""Placements: which rank stands in which slot. `PLACEMENTS` finds them by name."""
+"""Placements: which rank goes into which slot. `PLACEMENTS` finds them by name."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def resolve_placement(spec: str | Placement) -> Placement:
 
 
 def resolve_without_profile(spec: str | Placement) -> Placement:
-    """Return what `resolve_placement` does, where no position profile is at hand.
+    """Like `resolve_placement`, for where there is no position profile.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def resolve_without_profile(spec: str | Placement) -> Placement:
     placement = resolve_placement(spec)
     if placement.needs_profile:
         raise ValueError(
-            f"placement {placement.name!r} is made from a position profile, which is not asked for "
-            "here; take one that is not"
+            f"placement {placement.name!r} is made from a position profile, which is not "
+            "available here; use one that is not"
         )
     return placement

@@ -1,10 +1,10 @@
 """Placements made from what a model attends to by position (GoodPositions, section 4).
 
-They place documents, not ranks: a document takes up as many tokens as it has, so its length
-decides, beside its relevance, where it comes to stand. Positions are those of the document region
-of the prompt, whose first token is 0: beginning-of-text, system and instruction tokens never
-count, and a document's length is that of its block (label, text and separator), so that the
-blocks fill the region.
+They place documents, not ranks: a document takes up as many tokens as it has, so that its length,
+along with its relevance, decides where it goes. Positions are those of the document region of the
+prompt, whose first token is 0: beginning-of-text, system and instruction tokens never count, and a
+document's length is that of its block (label, text and separator), so that the blocks fill the
+region.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from shared_core.sensitivity.region import finite_scores
 def attention_placement(
     ranking: Sequence[int], token_scores: npt.ArrayLike, lengths: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return slot -> document of U-shaped Placement (Algorithm 1).
+    """Return slot -> document by U-shaped Placement (Algorithm 1).
 
-    The best document goes to whichever end of the region attends more to the tokens that it
-    would take up, the next to an end of what is left, and so on. Where both ends are alike, it
-    goes to the right. Sums are rounded once, so that a curve that is symmetric ties exactly.
+    The best document goes to whichever end of the region gets more attention on the tokens that it
+    would take up, the next to an end of what is left, and so on. A tie goes to the right. Sums are
+    rounded once, so that a curve that is symmetric ties exactly.
 
     Parameters
     ----------
@@ -34,15 +34,15 @@ def attention_placement(
         Documents by decreasing relevance, a permutation of 0..N-1.
     token_scores
         Positional score of each token of the document region (eq. 1 over the rows t_b and t_e and
-        the lower layers), shape (n,) with n at least the sum of `lengths`; what is beyond it does
-        not count. Any scale.
+        the lower layers), shape (n,) with n at least the sum of `lengths`; the rest is ignored. Any
+        scale.
     lengths
         Length of each document in tokens, block by block, >= 1.
 
     Raises
     ------
     ValueError
-        If `ranking` is not a permutation of the documents, a length is no integer >= 1, or the
+        If `ranking` is not a permutation of the documents, a length is not an integer >= 1, or the
         scores are too few or not finite.
 
     Examples
@@ -78,8 +78,8 @@ def reversed_attention_placement(
 ) -> tuple[int, ...]:
     """Return slot -> document with the worst documents in the best positions (Table 3, Reverse).
 
-    A control: what it loses against `attention_placement` is what position is worth. Arguments
-    and errors as of that.
+    A control: what it loses against `attention_placement` is what position is worth. Arguments and
+    errors as in that function.
     """
     best_first, scores, sizes = _checked(ranking, token_scores, lengths)
     return _u_shape(best_first[::-1], scores, sizes)
@@ -88,12 +88,12 @@ def reversed_attention_placement(
 def direct_u(
     ranking: Sequence[int], token_scores: npt.ArrayLike, lengths: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return slot -> document of Direct-U: the best document into the best slot (Table 7).
+    """Return slot -> document by Direct-U: the best document into the best slot (Table 7).
 
-    A slot's score is the mean over the tokens of the document that stands in it now, i.e. slot s
-    spans the block of document s. A document that is longer or shorter than that one moves the
-    others, which is what Algorithm 1 is for. The paper leaves open who wins a tie; here, as in
-    Algorithm 1, it is the slot further right. Arguments and errors as of `attention_placement`.
+    A slot's score is the mean over the tokens of the document that is in it now, i.e. slot s spans
+    the block of document s. A longer or shorter document shifts the others, which Algorithm 1 takes
+    into account. The paper does not say who wins a tie; here, as in Algorithm 1, it is the slot
+    further right. Arguments and errors as in `attention_placement`.
     """
     ranking, scores, lengths = _checked(ranking, token_scores, lengths)
     means, start = [], 0

@@ -11,7 +11,7 @@ from shared_core.sensitivity.profile import PositionProfile
 
 @dataclass(frozen=True)
 class Placement:
-    """A rule that says which rank stands in which slot.
+    """A rule that says which rank goes into which slot.
 
     Subclasses set `name`, the key under which `PLACEMENTS` finds them, and `order`; and
     `needs_profile`, if they are made from a position profile.
@@ -33,7 +33,7 @@ class Placement:
         Raises
         ------
         ValueError
-            If `k` is no integer >= 0, or the placement needs a profile and gets none.
+            If `k` is not an integer >= 0, or the placement needs a profile and gets none.
         """
         return self.order(check_count(k, "k", 0), profile)
 

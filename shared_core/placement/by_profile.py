@@ -31,7 +31,7 @@ class MaxRelevance(Placement):
 
     Slots are taken by decreasing `PositionProfile.accuracy`: the mean of what the profile's
     `measure` averaged, which may be the probability of the answer (``"logprob"``) or the share of
-    attention (``"attention"``) in place of how right the answers were.
+    attention (``"attention"``) instead of the accuracy of the answers.
     """
 
     name = "max_relevance"
@@ -48,7 +48,7 @@ class MaxRelevance(Placement):
 class MinDistraction(Placement):
     """The best passages into the slots where a distractor does least harm.
 
-    Slots are taken by increasing distracting effect of the position profile.
+    Slots are taken by increasing distracting effect in the position profile.
     """
 
     name = "min_distraction"

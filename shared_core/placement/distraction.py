@@ -1,9 +1,9 @@
-"""Placement by what a passage is worth: its relevance less the harm it does as a distractor.
+"""Placement by the utility of a passage: its relevance less the harm it does as a distractor.
 
 PositionalBias finds that the slots that favour relevant passages favour distractors as well
-(section 4), so that neither MaxRelevance nor MinDistraction, which see ranks alone, beats a
-shuffle (section 5). Where relevance and distracting effect of each passage are known, both can be
-weighed. This placement goes beyond the paper.
+(section 4), so that neither MaxRelevance nor MinDistraction, which see ranks alone, beats a shuffle
+(section 5). If the relevance and distracting effect of each passage are known, they can be traded
+off. This placement goes beyond the paper.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ def distraction_placement(
     harm: float = 1.0,
     drop: bool = False,
 ) -> tuple[int, ...]:
-    """Return slot -> passage with the highest utility in the slot that is read best.
+    """Return slot -> passage, with the highest utility in the slot that is read best.
 
     The utility of a passage is ``relevance - harm * effect``, and a slot weighs as much as the
     model's accuracy there. By the rearrangement inequality no other order has a larger sum of
-    utility times weight. What does more harm than good comes to stand where it is read least.
+    utility times weight. Passages that do more harm than good go where they are read least.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ def distraction_placement(
         Relevance of each passage, shape (k,), higher is better. On the scale of the effects: a
         probability, or a fused score in [0, 1].
     effects
-        Distracting effect of each passage, shape (k,), in [0, 1]; 0 for relevant ones, by a
-        judgement that has to be there: a passage that holds the answer keeps a model from
-        abstaining just as a hard distractor does, and taken for one it is put away
+        Distracting effect of each passage, shape (k,), in [0, 1]; 0 for relevant ones, which must
+        have been judged: a passage that holds the answer keeps a model from abstaining just as a
+        hard distractor does, and would be placed as one
         (``python -m tests.benchmarks.distraction``). See
         `shared_core.evaluation.distracting_effect`.
     profile
@@ -46,8 +46,8 @@ def distraction_placement(
     harm
         How much relevance a hard distractor outweighs (lambda), >= 0.
     drop
-        Leave out passages of negative utility. The best one always stays, since an empty
-        context is no context to answer from.
+        Leave out passages of negative utility. The best one always stays, since an empty context
+        cannot be answered from.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """U-shaped placement: the best passages at the edges, the weakest in the middle.
 
-CAUS eq. 4 and Algorithm 1 (Gear 2). pi(i) of eq. 4 is read as *the rank that stands in slot i*;
+CAUS eq. 4 and Algorithm 1 (Gear 2). pi(i) of eq. 4 is read as *the rank in slot i*;
 only that reading agrees with Algorithm 1.
 """
 
@@ -20,9 +20,8 @@ def u_shape_order(k: int, *, best_at: Edge = "start") -> list[int]:
     """Return slot -> rank of the U-shape (CAUS eq. 4), 0-based, best first.
 
     Even ranks fill the slots from the front, odd ranks from the back. ``best_at="end"`` is the
-    mirror image, so that the best passage stands next to the question. Unlike the frameworks'
-    own long-context reorder, the end at which the best passage stands does not depend on
-    whether `k` is odd.
+    mirror image, so that the best passage is next to the question. Unlike in the frameworks' own
+    long-context reorder, the end that gets the best passage does not depend on whether `k` is odd.
 
     Parameters
     ----------
@@ -34,7 +33,7 @@ def u_shape_order(k: int, *, best_at: Edge = "start") -> list[int]:
     Raises
     ------
     ValueError
-        If `k` is no integer >= 0, or `best_at` is neither ``"start"`` nor ``"end"``.
+        If `k` is not an integer >= 0, or `best_at` is neither ``"start"`` nor ``"end"``.
 
     Examples
     --------

@@ -30,7 +30,7 @@ class Fused:
     scores
         Fused score, in [0, 1], higher is better.
     dense, sparse
-        The legs' scores; a missing one stands at its leg's minimum.
+        The legs' scores; a missing one is set to its leg's minimum.
     dense_norm, sparse_norm
         The legs' parts before weighting, in [0, 1].
     dense_rank, sparse_rank
@@ -40,7 +40,7 @@ class Fused:
     alpha
         Weight of the dense leg; the sparse leg weighs ``1 - alpha``.
     fusion
-        The way they were fused.
+        How they were fused.
     """
 
     scores: Scores

@@ -13,7 +13,7 @@ from shared_core.arrays import Scores
 def check_legs(
     dense: npt.ArrayLike, sparse: npt.ArrayLike, *, gaps: bool = False
 ) -> tuple[Scores, Scores]:
-    """Return the scores of two legs as `check_leg` does, and raise ValueError if shapes differ."""
+    """Return both legs' scores by `check_leg`; raise ValueError if their shapes differ."""
     legs = (
         check_leg(dense, "dense scores", gaps=gaps),
         check_leg(sparse, "sparse scores", gaps=gaps),
@@ -34,14 +34,14 @@ def check_leg(scores: npt.ArrayLike, name: str, *, gaps: bool = False) -> Scores
     scores
         What was given.
     name
-        What it is called.
+        Their name, for the error.
     gaps
         Whether NaN may mark a score that the leg cannot give; it becomes the leg's lowest.
 
     Raises
     ------
     ValueError
-        If they are not so.
+        If the shape differs, or a score is not finite or too far from the others.
     """
     values = np.array(scores, dtype=np.float64)
     if values.ndim != 1:

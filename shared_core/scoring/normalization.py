@@ -21,18 +21,18 @@ def min_max(scores: npt.ArrayLike) -> Scores:
     Returns
     -------
     ndarray
-        Shape (n,), in [0, 1]; 1 only where the scores lie so far apart that `eps` is lost in
-        rounding. All zero where they are all equal.
+        Shape (n,), in [0, 1]; 1 only if the scores are so far apart that `eps` is lost in rounding.
+        All zero where they are all equal.
 
     Raises
     ------
     ValueError
-        If the scores have another shape, or one is not finite.
+        If the scores have a different shape, or one is not finite.
     """
     values = check_leg(scores, "scores")
     return scale(values, values.min(), values.max()) if values.size else values
 
 
 def scale(scores: Scores, lowest: float, highest: float) -> Scores:
-    """Do what `min_max` does, given the extremes."""
+    """Like `min_max`, given the extremes."""
     return (scores - lowest) / (highest - lowest + EPS)

@@ -1,4 +1,4 @@
-"""From the scores of a pool to the best k, with all that led to their order."""
+"""From the scores of a pool to the best k, with everything that led to their order."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def rank_pool(
     """
     rows = np.arange(dense.size) if rows is None else rows
     if kernels.built and rows.size:
-        columns = kernels.rank(dense, sparse, rows, fusing(k, alpha, fusion))
+        columns = kernels.rank(dense, sparse, rows, fusing_options(k, alpha, fusion))
     else:
         columns = _columns(fuse_pool(dense, sparse, alpha=alpha, fusion=fusion), rows, k)
     return ranking_of(columns, fusion, passages, nearest, query)
 
 
-def fusing(k: int, alpha: Alpha, fusion: Fusion) -> kernels.Fusing:
-    """Return how to fuse, for the kernels."""
+def fusing_options(k: int, alpha: Alpha, fusion: Fusion) -> kernels.Fusing:
+    """Return the options of a fusion as the kernels take them."""
     return k, ADAPTIVE if alpha == "auto" else alpha, EPS, RRF_K if fusion == "rrf" else 0
 
 
@@ -94,7 +94,7 @@ def ranking_of(
     nearest: float | None,
     query: str | None,
 ) -> Ranking:
-    """Return a ranking of its columns; the others as in `rank_pool`."""
+    """Return a ranking made of its columns; other arguments as in `rank_pool`."""
     found = [passages[row] for row in columns[0]] if passages else ()
     return Ranking(*columns, fusion, found, nearest, query)
 

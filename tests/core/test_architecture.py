@@ -238,6 +238,7 @@ PUBLIC = {
         "CAUSRetriever",
         "ContextAwarenessSelector",
         "DirectQueryEngine",
+        "ExplainedNode",
         "FusingRetriever",
         "GatedQueryEngine",
         "GatedWorkflow",

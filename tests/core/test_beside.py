@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shared_core.index import beside
-from shared_core.index.beside import THREADS, Beside, ahead
+from shared_core.index.beside import THREADS, BackgroundCall, map_ahead
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def busy() -> Iterator[threading.Event]:
         begun.release()
         assert going.wait(30)
 
-    calls = [Beside(wait) for _ in range(THREADS)]
+    calls = [BackgroundCall(wait) for _ in range(THREADS)]
     for _ in calls:
         assert begun.acquire(timeout=30)
     yield going
@@ -38,7 +38,7 @@ def test_a_call_is_made_in_another_thread() -> None:
         begun.set()
         return threading.current_thread().name
 
-    call = Beside(name)
+    call = BackgroundCall(name)
     assert begun.wait(30)
     assert call.result().startswith("posrag")
     assert call.result() == call.result()
@@ -51,7 +51,7 @@ def test_nobody_waits_for_threads_that_are_busy_with_the_work_of_others(
 ) -> None:
     """It is called once, by who asks for the result."""
     callers: list[threading.Thread] = []
-    call = Beside(lambda: callers.append(threading.current_thread()))
+    call = BackgroundCall(lambda: callers.append(threading.current_thread()))
     assert not call.done
     call.result()
     busy.set()
@@ -68,7 +68,7 @@ def test_where_no_thread_can_be_started_it_is_called_here(monkeypatch: pytest.Mo
             raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(beside, "_threads", Full())
-    assert Beside(threading.current_thread).result() is threading.current_thread()
+    assert BackgroundCall(threading.current_thread).result() is threading.current_thread()
 
 
 @pytest.mark.parametrize("here", [False, True])
@@ -82,7 +82,7 @@ def test_an_error_reaches_who_asks(here: bool, busy: threading.Event) -> None:
         begun.set()
         raise ZeroDivisionError
 
-    call = Beside(fail)
+    call = BackgroundCall(fail)
     if not here:
         busy.set()
         assert begun.wait(30)
@@ -95,7 +95,7 @@ def test_an_error_reaches_who_asks(here: bool, busy: threading.Event) -> None:
 
 def test_an_error_waits_for_its_turn(busy: threading.Event) -> None:
     """Results before it are not lost, though a later call is made while one waits for them."""
-    halves = ahead(lambda n: 1 / (2 - n), range(5))
+    halves = map_ahead(lambda n: 1 / (2 - n), range(5))
     assert [next(halves), next(halves)] == [0.5, 1.0]
     with pytest.raises(ZeroDivisionError):
         next(halves)
@@ -104,20 +104,20 @@ def test_an_error_waits_for_its_turn(busy: threading.Event) -> None:
 def test_what_nobody_will_ask_for_is_not_called(busy: threading.Event) -> None:
     """It would hold up what is asked next."""
     called: list[int] = []
-    numbers = ahead(called.append, range(100))
+    numbers = map_ahead(called.append, range(100))
     next(numbers)
     assert called == [0]
     numbers.close()  # type: ignore[attr-defined]
     busy.set()
     drained = threading.Event()
-    Beside(drained.set)
+    BackgroundCall(drained.set)
     assert drained.wait(30)
     assert called == [0]
 
 
 def test_results_come_in_order(busy: threading.Event) -> None:
     """Whoever makes the calls."""
-    squares = ahead(lambda n: n * n, range(100))
+    squares = map_ahead(lambda n: n * n, range(100))
     assert [next(squares) for _ in range(50)] == [n * n for n in range(50)]
     busy.set()
     assert list(squares) == [n * n for n in range(50, 100)]
@@ -135,12 +135,12 @@ def test_who_waits_for_one_result_makes_the_calls_after_it() -> None:
         return number
 
     numbers = (n for n in range(THREADS + 1) if n == 0 or begun.wait(30))
-    assert list(ahead(call, numbers)) == [*range(THREADS + 1)]
+    assert list(map_ahead(call, numbers)) == [*range(THREADS + 1)]
 
 
 def test_only_a_few_arguments_are_taken_ahead() -> None:
     """Others may never be asked for, or take much memory."""
     taken: list[int] = []
-    numbers = ahead(lambda n: n, (taken.append(n) or n for n in range(1000)))  # type: ignore[func-returns-value]
+    numbers = map_ahead(lambda n: n, (taken.append(n) or n for n in range(1000)))  # type: ignore[func-returns-value]
     assert next(numbers) == 0
     assert len(taken) <= 2 * THREADS + 2

@@ -298,13 +298,13 @@ def test_a_text_from_outside_is_split_once(default: bool, monkeypatch: pytest.Mo
 )
 def test_one_text_is_no_list_of_texts(call: Callable[[str], object]) -> None:
     """Its letters would be texts."""
-    with pytest.raises(ValueError, match=r"texts must be several texts, got the text 'be'; give"):
+    with pytest.raises(ValueError, match=r"texts must be a list, got the string 'be'; give"):
         call("be")
 
 
 def test_a_message_does_not_repeat_a_long_text_whole() -> None:
     """A whole file, say."""
-    with pytest.raises(ValueError, match=r"got the text 'x{76}\.\.\.; give") as caught:
+    with pytest.raises(ValueError, match=r"got the string 'x{76}\.\.\.; give") as caught:
         BM25Index.from_texts("x" * 10_000)
     assert len(str(caught.value)) < 300
 

@@ -176,8 +176,8 @@ def test_the_callers_vectors_are_copied_and_left_alone() -> None:
             [[1.0, 2], [1]],
             "of b has dimension 1, that of a has 2: embed all of them with one model",
         ),
-        ([[1.0, 2], None], "not numbers of one shape"),
-        ([["a", "b"], ["c", "d"]], "not numbers of one shape"),
+        ([[1.0, 2], None], "not numbers of equal shape"),
+        ([["a", "b"], ["c", "d"]], "not numbers of equal shape"),
         ([[], []], r"shape \(2, 0\)"),
     ],
 )

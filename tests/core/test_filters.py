@@ -116,7 +116,7 @@ def test_filter_columns_follow_changes(index: HybridIndex) -> None:
         ("lang", "got 'lang'"),
         ([("lang", "en")], "got "),
         (7, "got 7"),
-        ({7: "x"}, "filter 7: 'x' does not name its key by a text"),
+        ({7: "x"}, "filter 7: 'x' has a key that is not a string"),
         ({"lang": iter(["en"])}, "'lang': .* give a list"),
     ],
 )

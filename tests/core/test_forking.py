@@ -133,7 +133,7 @@ def test_while_drift_is_observed(stop: Stop, monkeypatch: pytest.MonkeyPatch) ->
     gate = VectorCandidates(policy="density")
     gate.add(ids, vectors, ids, vectors + 0.01)
     monitor = DriftMonitor(gate, window=20)
-    monkeypatch.setattr(DriftMonitor, "_what_tells", stop.before(DriftMonitor._what_tells))
+    monkeypatch.setattr(DriftMonitor, "_reason", stop.before(DriftMonitor._reason))
     for _ in range(19):
         monitor.observe(gate.levels.edge)
     with stop.during(lambda: monitor.observe(gate.levels.edge)):

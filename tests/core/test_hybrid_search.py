@@ -282,7 +282,7 @@ def test_texts_and_vectors_must_be_as_many() -> None:
 
 def test_one_text_is_no_batch() -> None:
     """Its letters would be queries."""
-    with pytest.raises(ValueError, match="texts must be several texts, got the text 'abc'"):
+    with pytest.raises(ValueError, match="texts must be a list, got the string 'abc'"):
         make_index(5).search_batch("abc", [QUERY] * 3)
 
 

@@ -205,7 +205,7 @@ def test_one_text_is_no_list_of_ids() -> None:
     index = HybridIndex()
     index.add([Passage(letter, letter) for letter in "abc"], np.eye(3))
     for call in (index.get, index.delete):
-        with pytest.raises(ValueError, match=r"ids must be several ids, got the text 'abc'; give"):
+        with pytest.raises(ValueError, match=r"ids must be a list, got the string 'abc'; give"):
             call("abc")
     assert index.ids == ["a", "b", "c"]
 
@@ -250,7 +250,7 @@ NAN, INF = float("nan"), float("inf")
         ("xy", "ab", np.ones((2, 3)), ValueError, "dimension 2, got dimension 3"),
         ("xy", "ab", np.ones((1, 2)), ValueError, "expected 2 embeddings"),
         ("xy", "ab", [[1, 0], [1]], ValueError, "passage 'y' has dimension 1, .* 'x' has 2"),
-        ("xy", "ab", [[1, 0], None], ValueError, "not numbers of one shape"),
+        ("xy", "ab", [[1, 0], None], ValueError, "not numbers of equal shape"),
         ("xy", "ab", [], ValueError, "expected 2 embeddings"),
         ("xy", ["new word", "boom"], np.ones((2, 2)), RuntimeError, "tokenizer broke"),
         ("ay", ["new word", "boom"], np.ones((2, 2)), RuntimeError, "tokenizer broke"),

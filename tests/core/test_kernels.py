@@ -21,7 +21,7 @@ from shared_core.index.dense.approximate import Approximate
 from shared_core.index.sparse.postings import Segment
 from shared_core.native import kernels
 from shared_core.scoring.fusion import fuse_pool
-from shared_core.scoring.ranking import fusing, rank_pool
+from shared_core.scoring.ranking import fusing_options, rank_pool
 from shared_core.types import Fusion
 
 from .making import preselect_from, zipf_texts
@@ -158,7 +158,7 @@ def test_an_answer_is_what_either_leg_found_scored_by_both_and_ranked(
     else:
         by_words = np.array(sorted(matching), np.intp)
         given = matched = by_words, words.at(by_words)
-    how = fusing(7, alpha, fusion)
+    how = fusing_options(7, alpha, fusion)
     columns, nearest = kernels.answer(
         vectors, query, found, *words.postings, given, 30, allowed, how
     )

@@ -374,6 +374,6 @@ def test_another_tokenizer_is_warned_of_where_the_index_is_loaded(tmp_path: Path
         return text.split()
 
     HybridIndex(tokenizer=str.split).save(tmp_path)
-    with pytest.warns(UserWarning, match="they must split alike") as warned:
+    with pytest.warns(UserWarning, match="both must split text alike") as warned:
         HybridIndex.load(tmp_path, tokenizer=other)
     assert [warning.filename for warning in warned] == [__file__]

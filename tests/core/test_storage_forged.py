@@ -221,7 +221,7 @@ def test_a_header_that_is_none_is_refused(header: str, folder: Path) -> None:
     size = len(header).to_bytes(2, "little")
     path.write_bytes(b"\x93NUMPY\x01\x00" + size + header.encode())
     sign_files(folder)
-    with pytest.raises(CorruptIndexError, match=r"df\.npy .* no header"):
+    with pytest.raises(CorruptIndexError, match=r"df\.npy .* no array header"):
         HybridIndex.load(folder)
 
 

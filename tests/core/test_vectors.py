@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shared_core.gating.found_cosines import cosines
-from shared_core.vectors import cosine_similarity, l2_normalized, other_model, unit_rows
+from shared_core.vectors import cosine_similarity, l2_normalized, model_mismatch, unit_rows
 
 from .making import random_vectors
 
@@ -72,5 +72,5 @@ def test_the_gate_and_the_model_check_do_not_see_lengths(size: float) -> None:
     )
     assert cosines([3.0, 4.0], vectors, 2) == pytest.approx([1, 0], abs=1e-6)
     stored = vectors[0].astype(np.float32)
-    assert other_model(stored, [3.0, 4.0]) is None
-    assert other_model(stored, [4.0, 3.0]) == "now has cosine 0.960 with its stored vector"
+    assert model_mismatch(stored, [3.0, 4.0]) is None
+    assert model_mismatch(stored, [4.0, 3.0]) == "now has cosine 0.960 with its stored vector"

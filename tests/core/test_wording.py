@@ -6,7 +6,7 @@ import pytest
 
 from shared_core.checking import check_several
 from shared_core.generation.retrying import describe
-from shared_core.json_lines import shown
+from shared_core.json_lines import shorten_json
 from shared_core.wording import shortened
 
 
@@ -20,7 +20,7 @@ def test_a_text_is_cut_to_a_length_that_includes_the_dots(text: str, kept: str) 
 
 def test_errors_show_no_more_of_a_value_than_they_say() -> None:
     """80 characters of a value, 300 of another error."""
-    assert len(shown("x" * 500)) == 80
+    assert len(shorten_json("x" * 500)) == 80
     assert len(describe(ValueError("x" * 500))) == 300
-    with pytest.raises(ValueError, match=r"got the text 'x{76}\.\.\.; give \['x{76}\.\.\.\]$"):
+    with pytest.raises(ValueError, match=r"got the string 'x{76}\.\.\.; give \['x{76}\.\.\.\]$"):
         check_several("x" * 500)

@@ -66,9 +66,9 @@ def test_a_curve_places_a_ranking(placement: str) -> None:
     [
         ({"placement": "vibes"}, "unknown placement 'vibes'; known: sequential"),
         ({"placement": "max_relevance"}, "'max_relevance' is made from a position profile"),
-        ({"placement": "direct_u"}, "'direct_u' goes by .* give a curve, or take TwoRound"),
-        ({"placement": "u_shape", "curve": CURVE}, "'u_shape' makes no use of a curve"),
-        ({"curve": CURVE}, "'sequential' makes no use of a curve; .* one of attention_u_shape"),
+        ({"placement": "direct_u"}, "'direct_u' needs to know .* give a curve, or use TwoRound"),
+        ({"placement": "u_shape", "curve": CURVE}, "'u_shape' does not use a curve"),
+        ({"curve": CURVE}, "'sequential' does not use a curve; .* one of attention_u_shape"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:

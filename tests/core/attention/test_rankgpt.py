@@ -168,7 +168,7 @@ def test_a_model_that_fails_is_named(method: Any) -> None:
         ({"step": 0}, "step must be an integer >= 1, got 0"),
         ({"window": 5, "step": 5}, "below the window of 5, got 5"),
         ({"placement": "vibes"}, "unknown placement 'vibes'"),
-        ({"placement": "attention_u_shape"}, "'attention_u_shape' .* give a curve, or take TwoRo"),
+        ({"placement": "attention_u_shape"}, "'attention_u_shape' .* give a curve, or use TwoRo"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:

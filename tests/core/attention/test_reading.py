@@ -453,5 +453,5 @@ def test_layers_that_nothing_wanted_needs_are_not_looked_at(
 
 def test_query_rows_without_a_question_are_refused(ours: HuggingFaceModel) -> None:
     """Rather than an empty score."""
-    with pytest.raises(ValueError, match="where the question stands"):
+    with pytest.raises(ValueError, match="give its query span"):
         answer_with_attention(ours, PROMPTS[:1], wanted=[("query", "all")])

@@ -77,7 +77,7 @@ def test_unknown_names_are_named(options: dict[str, str], message: str) -> None:
 def test_a_blank_question_is_named_where_its_tokens_are_read(question: str) -> None:
     """The other estimators do without."""
     case = Case(question=question, documents=["a", "b", "c"])
-    message = f"estimator 'icr' reads .* the question is {question!r}; give one, or take another"
+    message = f"estimator 'icr' reads .* the question is {question!r}; give one, or use another"
     with pytest.raises(ValueError, match=message):
         TwoRound(estimator="icr").run(reader(), [case])
     (found,) = TwoRound().run(reader(), [case])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -561,3 +563,26 @@ def test_a_hand_made_file_of_the_first_format_is_still_read(tmp_path: Path) -> N
     path.write_text(json.dumps({"format": 1, "model": "m", "accuracy": [0.9, 0.5, 0.8]}))
     profile = PositionProfile.load(path)
     assert (profile.k, profile.slots, profile.outcomes) == (3, (0, 1, 2), None)
+
+
+def test_a_plain_function_is_probed_with_the_core_alone() -> None:
+    """No optional package is needed to ask, to try again and to judge."""
+    code = (
+        "import sys\n"
+        "for name in ('tenacity', 'rich', 'scipy', 'matplotlib', 'ir_measures', 'torch',\n"
+        "             'transformers', 'langchain_core', 'llama_index'):\n"
+        "    sys.modules[name] = None\n"
+        "from shared_core import Probe\n"
+        "from tests.core.sensitivity.models import SlotReader, questions\n"
+        "def answer(prompts): return SlotReader((1.0, 0.8, 0.6, 0.7, 0.9)).generate(prompts)\n"
+        "print(Probe(k=5).run(answer, questions(30, 5)).n)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[3],
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 0

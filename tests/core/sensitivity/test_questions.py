@@ -110,7 +110,7 @@ def test_a_file_is_read_with_its_optional_parts(tmp_path: Path) -> None:
     ("line", "message"),
     [
         ("text", 'expected an object, got "text"'),
-        ([], r"expected one object a line \(JSON Lines\), not one array, got \[\]$"),
+        ([], r"expected one object per line \(JSON Lines\), not one array, got \[\]$"),
         ([WHOLE] * 500, r'not one array, got \[{"question": .{60,70}\.\.\.$'),
         ({**WHOLE, "gold": ["x"] * 500}, r'gold must be a string, got \["x", .{60,75}\.\.\.$'),
         ({**WHOLE, "gold": ""}, "has no gold passage"),
