@@ -1,6 +1,6 @@
 """CAUS for LangChain: hybrid retrieval with explained scores, and placement in the prompt."""
 
-# ruff: noqa: E402  -- what is not installed is said before anything needs it
+# ruff: noqa: E402  -- a missing package is reported before anything imports it
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.runnables import run_in_executor
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     PlainSerializer,
@@ -20,6 +19,7 @@ from pydantic import (
 )
 from typing_extensions import override
 
+from langchain_posrag.checked_options import CheckedOptions
 from langchain_posrag.documents import bare_copy_of, check_documents, copy_of
 from shared_core.attention.method import AttentionMethod
 from shared_core.attention.two_round import TwoRound
@@ -47,8 +47,8 @@ class AttentionArguments(TypedDict, total=False):
     template: PromptTemplate
 
 
-class AttentionOptions(BaseModel):
-    """Whose attention places documents, and how.
+class AttentionOptions(CheckedOptions):
+    """The model whose attention places documents, and how it does.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class AttentionOptions(BaseModel):
         A `shared_core.HuggingFaceModel`, a pair of a transformers model and its tokenizer, or
         the folder or hub name of one, which is loaded at first use and kept.
     estimator
-        What makes a document relevant: ``"answer"``, ``"producer"``, ``"attention_sorting"`` or
+        How relevance is estimated: ``"answer"``, ``"producer"``, ``"attention_sorting"`` or
         ``"icr"``.
     placement
         ``"attention_u_shape"``, its control ``"attention_u_shape_reversed"``, ``"direct_u"`` or
@@ -79,7 +79,7 @@ class AttentionOptions(BaseModel):
 
     @property
     def method(self) -> AttentionMethod:
-        """The core's method with the present options."""
+        """The core's method with the current options."""
         return AttentionMethod(
             model=self.model,
             two_rounds=TwoRound(
@@ -96,31 +96,30 @@ class PlacementByAttentionArguments(AttentionArguments, total=False):
 
 
 class AttentionPlacement(AttentionOptions, BaseDocumentCompressor):
-    """Put documents where a local model attends to them, in one round of its own.
+    """Put documents where a local model attends to them, in a separate round.
 
-    The model answers the query over the documents as they come; what it attends to ranks them,
-    and says which positions are good. Every document comes back, as a copy that carries
-    ``rank``, ``slot``, ``score``, ``placement`` and ``estimator`` under ``metadata["posrag"]``, in
-    place of what told an earlier slot and beside the rest; fewer than two are copied and left as
-    they are. If `include_scores` is False, they carry no explanation at all, and no score that came
-    with one.
+    The model answers the query over the documents as they come; its attention ranks them and
+    shows which positions are good. Every document comes back, as a copy that carries ``rank``,
+    ``slot``, ``score``, ``placement`` and ``estimator`` under ``metadata["posrag"]``, which replace
+    those of an earlier slot and keep the rest; fewer than two are copied and left as they are. If
+    `include_scores` is False, they carry no explanation at all, and no score that came with one.
 
     Parameters
     ----------
     model, estimator, placement, template
         As in `AttentionOptions`.
     curve
-        What the model attends to by position: a curve, its file, or the name of the model whose
-        curve `posrag attention` has saved. With it the model makes no round, and its tokenizer
-        counts only: the documents keep the ranking they come in, `estimator` plays no part, and
+        Attention of the model by position: a curve, its file, or the name of a model whose curve
+        `posrag attention` has saved. With it only the tokenizer of the model is used, and no
+        round is made: the documents keep the ranking they come in, `estimator` is ignored, and
         they carry ``curve``, the name of its model, in place of ``score`` and ``estimator``.
     include_scores
-        Whether the documents explain themselves in their metadata.
+        Whether the documents carry their explanation in their metadata.
 
     Raises
     ------
     ValueError
-        If an option is unknown, or the placement makes no use of the curve (pydantic's
+        If an option is unknown, or the placement does not use the curve (pydantic's
         ``ValidationError`` is one).
     """
 
@@ -136,7 +135,7 @@ class AttentionPlacement(AttentionOptions, BaseDocumentCompressor):
     @property
     @override
     def method(self) -> AttentionMethod:
-        """The core's method with the present options."""
+        """The core's method with the current options."""
         return replace(super().method, curve=self.curve)
 
     @override
@@ -148,8 +147,8 @@ class AttentionPlacement(AttentionOptions, BaseDocumentCompressor):
         Raises
         ------
         ValueError
-            If `documents` is one instead of several, one is no Document or empty, or the prompt is
-            longer than the model's context.
+            If `documents` is one instead of several, one is not a Document or empty, or the prompt
+            is longer than the model's context.
         GenerationError
             If the model cannot be loaded, or its attention cannot be read.
         """
@@ -165,5 +164,5 @@ class AttentionPlacement(AttentionOptions, BaseDocumentCompressor):
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """Do what `compress_documents` does, in a thread."""
+        """Async version of `compress_documents`, in a thread."""
         return await run_in_executor(None, self.compress_documents, documents, query)

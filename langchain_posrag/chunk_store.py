@@ -25,7 +25,7 @@ class StoredChunks:
     key
         Id of a document and number of a chunk to the chunk's key.
     chunk_keys
-        Metadata keys of the documents in the store; their document and number go by the key.
+        Metadata keys of the documents in the store; document and number come from the key.
     """
 
     store: BaseStore[str, Document]
@@ -35,12 +35,12 @@ class StoredChunks:
     def around(self, seeds: Sequence[Chunk], window: int) -> list[Neighbourhood]:
         """Return the neighbours of each seed, all read at once.
 
-        Warns if no seed has a number, or the store has nothing at all of what was asked for.
+        Warns if no seed has a number, or the store has none of the chunks.
 
         Raises
         ------
         ValueError
-            If the store holds something else than documents.
+            If the store holds anything but documents.
         """
         known = [(seed.document, seed.number) for seed in seeds if seed.number is not None]
         places = {
@@ -51,7 +51,7 @@ class StoredChunks:
         if seeds and not known:
             warnings.warn(
                 f"no document has a number under {self.chunk_keys.number!r} in its metadata, by "
-                "which a store knows its neighbours: number the chunks of a document, or use "
+                "which a store finds its neighbours: number the chunks of a document, or use "
                 "NeighbourSpanTransformer.from_documents",
                 stacklevel=2,
             )
@@ -64,7 +64,7 @@ class StoredChunks:
         if known and not chunks:
             warnings.warn(
                 f"the store has nothing under {self.key(*known[0])!r}, nor under any other key "
-                "around what was retrieved: say with key= how its keys are made",
+                "around the retrieved documents: give key=, the function that makes its keys",
                 stacklevel=2,
             )
         return [self._around(seed, window, chunks) for seed in seeds]

@@ -47,9 +47,9 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
     """Fuse the dense score of candidates with their BM25 score; keep and place the best `k`.
 
     Documents are copied; unless `include_scores` is False, the copies carry the fused score
-    under ``metadata["score"]`` and its explanation under ``metadata["posrag"]``, where the score
-    they came with lives on as ``dense`` (negated if it was a distance). If it is False, they carry
-    no explanation at all, not even an earlier step's, and no score that came with one.
+    under ``metadata["score"]`` and its explanation under ``metadata["posrag"]``, where ``dense`` is
+    the score they came with (negated if it was a distance). If it is False, they carry no
+    explanation at all, not even an earlier step's, and no score that came with one.
 
     Attributes
     ----------
@@ -58,13 +58,13 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
         candidates' metadata.
     score_key
         Metadata key of the candidates' dense score. A candidate without one (or with None or
-        NaN) counts as the least of the others.
+        NaN) counts with the lowest of the others.
     higher_is_better
         Direction of the scores under `score_key`; False for distances.
     corpus
         BM25 statistics to score with; see `from_documents`. None: the candidates' own.
     tokenizer
-        Text to tokens for the candidates' own statistics; the core's by default. A corpus has
+        Text to tokens, for the candidates' own statistics; the core's by default. A corpus has
         its own.
     k, alpha, fusion, placement, psi, evidence, include_scores
         As in `CAUSOptions`.
@@ -87,7 +87,7 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
     @model_validator(mode="after")
     def _check_tokenizer(self) -> Self:
         if self.corpus is not None and self.tokenizer is not None:
-            raise ValueError("corpus= has a tokenizer of its own: leave tokenizer= out")
+            raise ValueError("corpus= has its own tokenizer: leave tokenizer= out")
         return self
 
     @classmethod
@@ -114,7 +114,7 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
         ------
         ValueError
             If an option is unknown or out of range, `documents` is one instead of several, or one
-            is no Document.
+            is not a Document.
         """
         documents = check_documents(documents)
         texts = (document.page_content for document in documents)
@@ -130,8 +130,8 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
         Raises
         ------
         ValueError
-            If `documents` is one instead of several, one is no Document, none carries a dense
-            score and there are no `embeddings`, or one carries a score that is no finite number.
+            If `documents` is one instead of several, one is not a Document, none carries a
+            dense score and there are no `embeddings`, or a score is not a finite number.
         """
         documents = check_documents(documents)
         if not documents:
@@ -146,9 +146,9 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """Do what `compress_documents` does, with the embeddings awaited.
+        """Async version of `compress_documents`; the embeddings are awaited.
 
-        A subclass that has a `compress_documents` of its own is asked by that, in a thread.
+        If a subclass overrides `compress_documents`, that is called, in a thread.
         """
         documents = check_documents(documents)
         own = inherits(type(self), HybridScoreCompressor, "compress_documents")
@@ -164,7 +164,7 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
         if all(map(math.isnan, scores)):
             raise ValueError(
                 f"no candidate has a score under metadata[{self.score_key!r}]: "
-                "set score_key= to where your retriever puts it, or pass embeddings="
+                "set score_key= to the key your retriever uses, or pass embeddings="
             )
         return scores if self.higher_is_better else [-score for score in scores]
 

@@ -1,4 +1,4 @@
-"""What LangChain contributes to ``posrag demo``: its own chain, and the order in its prompt."""
+"""LangChain's part of ``posrag demo``: a chain, and the order of passages in its prompt."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnablePassthrough
 
 from langchain_posrag.retrievers import CAUSRetriever
-from shared_core.demo import DemoTask, Embed, ids_in_prompt, mark
+from shared_core.demo import DemoTask, EmbedTexts, ids_in_prompt, mark
 
 
 class FunctionEmbeddings(Embeddings):
     """A function from texts to vectors as an embedding model."""
 
-    def __init__(self, embed: Embed) -> None:
+    def __init__(self, embed: EmbedTexts) -> None:
         self._embed = embed
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Return one vector a text."""
+        """Return one vector per text."""
         vectors: list[list[float]] = self._embed(texts).tolist()
         return vectors
 
     def embed_query(self, text: str) -> list[float]:
-        """Return the vector of a query, embedded as a text is."""
+        """Return the vector of a query, embedded like a text."""
         return self.embed_documents([text])[0]
 
 

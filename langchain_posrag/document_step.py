@@ -1,4 +1,4 @@
-"""A step from documents to documents: in a pipe, or in a compression pipeline."""
+"""A step from documents to documents, in a pipe or in a compression pipeline."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class DocumentStep(
     async def ainvoke(
         self, input: Sequence[Document], config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[Document]:
-        """Return new documents by slot, without holding up the event loop."""
+        """Async version of `invoke`."""
         refuse_arguments(self, kwargs)
         return await self._acall_with_config(self._aprocessed, input, config)
 
@@ -53,5 +53,5 @@ class DocumentStep(
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """Return new documents by slot; the query plays no part."""
+        """Return new documents by slot; the query is ignored."""
         return self._processed(documents)

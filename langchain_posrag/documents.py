@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from shared_core import Arrangement, Passage
 from shared_core.checking import check_each
 from shared_core.copying import copier
-from shared_core.explanations import merged
+from shared_core.explanations import merge_explanation
 from shared_core.unvalidated import maker
 
 DETAIL = "posrag"
@@ -28,7 +28,7 @@ def _name(of: Document | Passage) -> str:
 
 
 copy_metadata = copier(_name)
-"""Takes metadata and the document or passage they are of, and returns a copy; see `copier`."""
+"""Takes metadata and their document or passage, and returns a copy; see `copier`."""
 
 
 def check_documents(documents: Iterable[Document], name: str = "documents") -> list[Document]:
@@ -37,13 +37,13 @@ def check_documents(documents: Iterable[Document], name: str = "documents") -> l
     Raises
     ------
     ValueError
-        If they are one instead of several, or one of them is no document; the message names them.
+        If they are one instead of several, or one of them is not a document.
     """
     return check_each(documents, name, Document)
 
 
 def id_of(document: Document) -> str:
-    """Return the document's own id, or a random one."""
+    """Return the document's id, or a random one if it has none."""
     return str(uuid.uuid4()) if document.id is None else document.id
 
 
@@ -61,7 +61,7 @@ def with_id(document: Document) -> Document:
 def copy_with(document: Document, metadata: dict[Any, Any], *, text: str | None = None) -> Document:
     """Return a copy with other metadata, and another text if given.
 
-    A document of the user's own class keeps its class and the rest of its fields, as they are.
+    A document of a custom class keeps its class and its other fields as they are.
     """
     text = document.page_content if text is None else text
     if type(document) is Document:
@@ -70,28 +70,27 @@ def copy_with(document: Document, metadata: dict[Any, Any], *, text: str | None 
 
 
 def copy_of(document: Document, detail: Mapping[str, Any] | None = None) -> Document:
-    """Return a copy, which explains its slot if there is a `detail`."""
+    """Return a copy, with the explanation `detail` of its slot if given."""
     metadata = copy_metadata(document.metadata, document)
     if detail is not None:
-        metadata[DETAIL] = merged(metadata.get(DETAIL), detail)
+        metadata[DETAIL] = merge_explanation(metadata.get(DETAIL), detail)
     return copy_with(document, metadata)
 
 
 def bare_copy_of(document: Document, *, text: str | None = None) -> Document:
-    """Return a copy without what we said of it, and with another text if given.
+    """Return a copy without posrag's explanation and score, and with another text if given.
 
-    That is its explanation, and the score that came with one. Keys of these names of the user's
-    own stay.
+    Keys of these names that are the user's stay.
     """
     metadata, detail = document.metadata, detail_of(document)
-    if "slot" in detail or "retrieval" in detail:  # else it is the user's own
+    if "slot" in detail or "retrieval" in detail:  # else it is the user's
         ours = {DETAIL, "score"} if _is_scored(metadata) else {DETAIL}
         metadata = {key: value for key, value in metadata.items() if key not in ours}
     return copy_with(document, copy_metadata(metadata, document), text=text)
 
 
 def detail_of(document: Document) -> dict[str, Any]:
-    """Return what earlier steps have said of a document; the key may be the user's own."""
+    """Return the explanation of a document by earlier steps; {} if the key holds anything else."""
     detail = document.metadata.get(DETAIL)
     return detail if isinstance(detail, dict) else {}
 
@@ -115,7 +114,7 @@ def score_of(document: Document, key: str) -> float | None:
     Raises
     ------
     ValueError
-        If what stands there is no number.
+        If the value is not a number.
     """
     given = document.metadata.get(key)
     if given is None:
@@ -132,7 +131,7 @@ def score_of(document: Document, key: str) -> float | None:
 def documents_of(arrangement: Arrangement, *, include_scores: bool) -> list[Document]:
     """Return the arranged passages as documents, slot by slot.
 
-    With `include_scores` each of them explains itself; see `annotate`.
+    With `include_scores` each carries its explanation; see `annotate`.
     """
     if not include_scores:
         return [document_of(passage) for passage in arrangement.passages]
@@ -147,9 +146,9 @@ def documents_of(arrangement: Arrangement, *, include_scores: bool) -> list[Docu
 def annotate(metadata: dict[Any, Any], detail: dict[str, Any], *, spent: str | None = None) -> None:
     """Add `detail` under ``"posrag"``, and its score under ``"score"``.
 
-    A ``"score"`` of the user's own stays as it is. It is replaced where it comes from an earlier
-    search of ours, or where it is the `spent` key: the one that the new score was made from,
-    and that lives on as ``detail["dense"]``.
+    The user's ``"score"`` stays as it is. It is replaced if it comes from an earlier search of
+    posrag, or if it is the `spent` key: the new score was made from it, and ``detail["dense"]``
+    keeps it.
     """
     if "score" not in metadata or spent == "score" or _is_scored(metadata):
         metadata["score"] = detail["score"]
@@ -157,7 +156,7 @@ def annotate(metadata: dict[Any, Any], detail: dict[str, Any], *, spent: str | N
 
 
 def _is_scored(metadata: Mapping[Any, Any]) -> bool:
-    """Return whether the score comes from an earlier search of ours."""
+    """Return whether the score comes from an earlier search of posrag."""
     earlier = metadata.get(DETAIL)
     return (
         isinstance(earlier, dict)

@@ -1,4 +1,4 @@
-"""Between LangChain's documents and the gate: what they tell, and what is let through."""
+"""Between LangChain's documents and the gate: what it reads of them, and what it lets through."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from shared_core.gating import RetrievalDecision
 
 
 class Gated(NamedTuple):
-    """What the gate let through."""
+    """A decision, and the documents that the gate let through."""
 
     decision: RetrievalDecision
     documents: list[Document]
 
 
-def read(documents: Sequence[Document]) -> tuple[list[dict[str, Any]], list[str]]:
+def read_explanations(documents: Sequence[Document]) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the explanations and the texts of documents."""
     return [detail_of(each) for each in documents], [each.page_content for each in documents]
 
@@ -32,9 +32,9 @@ def read(documents: Sequence[Document]) -> tuple[list[dict[str, Any]], list[str]
 def let_through(
     decision: RetrievalDecision, documents: Sequence[Document], *, include_scores: bool
 ) -> Gated:
-    """Return copies of the documents where the decision is to retrieve, else none.
+    """Return copies of the documents if the decision is to retrieve, or none.
 
-    They carry the decision beside what explained them before; or, without `include_scores`, no
+    They carry the decision next to their earlier explanation; without `include_scores` no
     explanation at all, and no score that came with one.
     """
     if not decision.retrieve:
@@ -45,7 +45,7 @@ def let_through(
 
 
 def _explained(document: Document, decision: RetrievalDecision) -> Document:
-    # What is replaced anyway is left out, since it alone would make the copy a deep one.
+    # The explanation is replaced anyway, and it alone would make the copy a deep one.
     metadata = copy_metadata({**document.metadata, DETAIL: None}, document)
     metadata[DETAIL] = {**detail_of(document), "retrieval": decision.explain()}
     return copy_with(document, metadata)

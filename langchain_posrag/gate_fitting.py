@@ -1,4 +1,4 @@
-"""Fitting a gate on what a retriever of LangChain searches, or reading one for it."""
+"""Fit a gate on the documents that a retriever of LangChain searches, or read one from a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shared_core.gating.fitting import FitArguments, as_queries, fit_gate, fit_i
 
 
 def own_retriever(retriever: RetrieverLike) -> CAUSRetriever | None:
-    """Return the retriever of ours, if it is one, without the settings that are bound to it."""
+    """Return the `CAUSRetriever` below any bound settings; None if it is another retriever."""
     inner: object = retriever
     while isinstance(inner, RunnableBinding):
         inner = inner.bound
@@ -28,15 +28,15 @@ def own_retriever(retriever: RetrieverLike) -> CAUSRetriever | None:
 
 
 def model_of(retriever: RetrieverLike, embeddings: Embeddings | None) -> Embeddings:
-    """Return the embeddings, by default those of a `CAUSRetriever`; ValueError if none."""
+    """Return the embeddings, by default those of a `CAUSRetriever`; ValueError without any."""
     if embeddings is None and (own := own_retriever(retriever)) is not None:
         embeddings = own.embeddings
     if embeddings is None:
-        raise ValueError(f"{type(retriever).__name__} brings no embeddings: give embeddings=")
+        raise ValueError(f"{type(retriever).__name__} has no embeddings: give embeddings=")
     return embeddings
 
 
-def fitted(
+def fit_for(
     retriever: RetrieverLike,
     embeddings: Embeddings | None,
     contexts: Iterable[Document] | None,
@@ -53,11 +53,13 @@ def fitted(
         verify = None if embeddings is None else lambda text: model.embed_documents([text])[0]
         gate = fit_index(own.index, embed_with(model), verify=verify, **fit)
     else:
-        raise ValueError(f"{type(retriever).__name__} does not tell its documents: give contexts=")
+        raise ValueError(
+            f"{type(retriever).__name__} does not expose its documents: give contexts="
+        )
     return gate, model
 
 
-def loaded(
+def load_for(
     path: str | Path,
     retriever: RetrieverLike,
     embeddings: Embeddings | None,
@@ -69,5 +71,5 @@ def loaded(
 
 
 def embed_with(embeddings: Embeddings) -> Embed:
-    """Return what embeds queries for the core."""
+    """Return a function that embeds queries for the core."""
     return as_queries(embeddings.embed_query, embeddings.embed_documents)

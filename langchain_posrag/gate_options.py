@@ -1,4 +1,4 @@
-"""A retriever behind the gate: how both of its hosts find, decide and report."""
+"""A retriever behind the gate: options, retrieval and decision of both classes that have one."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import RetrieverLike
-from langchain_core.runnables import RunnableConfig, run_in_executor
+from langchain_core.runnables import run_in_executor
 from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.utils import ConfigurableFieldSpec
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
+from pydantic import ConfigDict, Field, InstanceOf, model_validator
 
+from langchain_posrag.checked_options import CheckedOptions
 from langchain_posrag.documents import check_documents
-from langchain_posrag.gate_documents import Gated, let_through, read
-from langchain_posrag.gate_fitting import fitted, loaded, own_retriever
+from langchain_posrag.gate_documents import Gated, let_through, read_explanations
+from langchain_posrag.gate_fitting import fit_for, load_for, own_retriever
 from shared_core.gating import ContextGate, Transform
 from shared_core.gating.fitting import FitArguments
 from shared_core.gating.found_cosines import Embedded, afound_cosines, found_cosines
@@ -27,25 +28,25 @@ RUN = "retrieve_or_not"
 """Name of the run that reports a decision."""
 
 
-class GateOptions(BaseModel):
-    """A retriever, and the gate that decides by what it finds.
+class GateOptions(CheckedOptions):
+    """A retriever, and the gate that decides by the documents it finds.
 
     Attributes
     ----------
     retriever
-        Any retriever, or what stands for one: with settings bound to it, in a pipe, with
-        fallbacks. A `CAUSRetriever` over its own index tells the cosine of the question and its
-        nearest passage with what it finds. What others find, or one that rewrites the question
-        before it searches, is embedded for it, and the nearest passage has to be among it.
+        Any retriever, also with settings bound to it, in a pipe, or with fallbacks. A
+        `CAUSRetriever` over its own index returns the cosine of the question and its nearest
+        passage with the documents. Those of others, or of one that rewrites the question, are
+        embedded for it, and the nearest passage has to be among them.
     gate
         The fitted gate; its `save` writes the file that `load` reads.
     embeddings
-        The model that the gate was fitted with; needed for a retriever that tells no cosines.
+        The model that the gate was fitted with; needed for a retriever that returns no cosines.
     include_scores
-        Whether the documents tell the decision, and what explained them before, in their
-        metadata. That belongs to one query; so set it to False under LangChain's
-        MultiQueryRetriever, which keeps equal documents once. A `CAUSRetriever` behind the gate
-        keeps its own True: the gate reads its scores before it takes them off.
+        Whether the documents carry the decision and their earlier explanation in their metadata.
+        It differs by query: set this to False under LangChain's MultiQueryRetriever, which keeps
+        equal documents once. For a `CAUSRetriever` behind the gate it has to stay True: the gate
+        reads its scores before it removes them.
     """
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
@@ -93,11 +94,11 @@ class GateOptions(BaseModel):
         ------
         ValueError
             If `embeddings` or `contexts` are missing, `contexts` is one instead of several, one is
-            no Document, or the gate cannot be fitted on them.
+            not a Document, or the gate cannot be fitted on them.
         EmbeddingMismatchError
             If `embeddings` is not the model of the index.
         """
-        gate, model = fitted(retriever, embeddings, contexts, **fit)
+        gate, model = fit_for(retriever, embeddings, contexts, **fit)
         return cls(retriever=retriever, gate=gate, embeddings=model, include_scores=include_scores)
 
     @classmethod
@@ -130,14 +131,14 @@ class GateOptions(BaseModel):
         EmbeddingMismatchError
             If `embeddings` is not the model of the fit.
         ValueError
-            If there are no embeddings, or as `ContextGate.load`.
+            As `ContextGate.load`, and if there are no embeddings.
         """
-        gate, model = loaded(path, retriever, embeddings, transform)
+        gate, model = load_for(path, retriever, embeddings, transform)
         return cls(retriever=retriever, gate=gate, embeddings=model, include_scores=include_scores)
 
     @property
     def config_specs(self) -> list[ConfigurableFieldSpec]:
-        """What a call may configure: that of the retriever."""
+        """Fields that a call may configure: those of the retriever."""
         return self.retriever.config_specs
 
     def _find(
@@ -145,15 +146,14 @@ class GateOptions(BaseModel):
         query: str,
         callbacks: CallbackManager,
         options: Mapping[str, Any],
-        config: RunnableConfig | None = None,
     ) -> Gated:
-        """Retrieve and decide; without a `config` that of the run around it counts."""
+        """Retrieve with the config of the run around it, and decide."""
         run = callbacks.on_chain_start(None, {"query": query}, name=RUN)
         try:
             prepared = self.gate.prepare(query)
-            below = patch_config(config, callbacks=run.get_child())
+            below = patch_config(None, callbacks=run.get_child())
             documents = check_documents(self.retriever.invoke(prepared, below, **options))
-            details, texts = read(documents)
+            details, texts = read_explanations(documents)
             embedded = partial(self._embedded, prepared, texts)
             found = found_cosines(prepared, details, texts, embedded)
             decision = self.gate.decide(query, *found)
@@ -168,15 +168,14 @@ class GateOptions(BaseModel):
         query: str,
         callbacks: AsyncCallbackManager,
         options: Mapping[str, Any],
-        config: RunnableConfig | None = None,
     ) -> Gated:
-        """Do what `_find` does, with the retriever and the embeddings awaited."""
+        """Async version of `_find`; the retriever and the embeddings are awaited."""
         run = await callbacks.on_chain_start(None, {"query": query}, name=RUN)
         try:
             prepared = await run_in_executor(None, self.gate.prepare, query)
-            below = patch_config(config, callbacks=run.get_child())
+            below = patch_config(None, callbacks=run.get_child())
             documents = check_documents(await self.retriever.ainvoke(prepared, below, **options))
-            details, texts = read(documents)
+            details, texts = read_explanations(documents)
             embedded = partial(self._aembedded, prepared, texts)
             found = await afound_cosines(prepared, details, texts, embedded)
             decision = self.gate.decide(query, *found)
@@ -198,7 +197,7 @@ class GateOptions(BaseModel):
     def _embeddings(self) -> Embeddings:
         if self.embeddings is None:
             raise ValueError(
-                f"{type(self.retriever).__name__} tells no cosines of the question: give "
+                f"{type(self.retriever).__name__} returns no cosines of the question: give "
                 "embeddings=, the model that the gate was fitted with"
             )
         return self.embeddings

@@ -1,7 +1,9 @@
-"""A retriever that returns nothing where nothing it has would help."""
+"""A retriever that returns no documents for a question outside its corpus."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from langchain_core.callbacks import (
@@ -11,6 +13,7 @@ from langchain_core.callbacks import (
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config, var_child_runnable_config
 from pydantic import ConfigDict
 from typing_extensions import override
 
@@ -22,10 +25,10 @@ class GatedRetriever(GateOptions, BaseRetriever):
     """Retrieve, unless the question lies outside the corpus: then return no documents (CAG).
 
     The decision is in ``metadata["posrag"]["retrieval"]`` of every document, and is what the
-    child run ``retrieve_or_not`` ends with, also where there is no document to carry it. A chain
+    child run ``retrieve_or_not`` ends with, even if there is no document to carry it. A chain
     has to expect an empty list; `ContextAwarenessGate` writes the prompt for both cases.
 
-    Every call may set what the retriever behind it knows of `k` and `filter`, and what is
+    Every call may set `k` and `filter` if the retriever behind it takes them, and what is
     ``configurable`` in it.
 
     Attributes
@@ -49,16 +52,17 @@ class GatedRetriever(GateOptions, BaseRetriever):
     def invoke(
         self, input: str, config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[Document]:
-        """Do what any retriever does; the one behind the gate is given the config as well."""
-        # LangChain keeps it from what is called below, and with it what is configurable.
-        return super().invoke(input, config, called_with=config, **kwargs)
+        """Return the documents that the gate lets through; its retriever gets the config."""
+        with _config_for_children(config):
+            return super().invoke(input, config, **kwargs)
 
     @override
     async def ainvoke(
         self, input: str, config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[Document]:
-        """Do what `invoke` does, with the retriever and the embeddings awaited."""
-        return await super().ainvoke(input, config, called_with=config, **kwargs)
+        """Async version of `invoke`; the retriever and the embeddings are awaited."""
+        with _config_for_children(config):
+            return await super().ainvoke(input, config, **kwargs)
 
     @override
     def _get_relevant_documents(
@@ -68,10 +72,8 @@ class GatedRetriever(GateOptions, BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,
         k: int | None = None,
         filter: Where = None,
-        called_with: RunnableConfig | None = None,
     ) -> list[Document]:
-        options = _given(k, filter)
-        return self._find(query, run_manager.get_child(), options, called_with).documents
+        return self._find(query, run_manager.get_child(), _set_options(k, filter)).documents
 
     @override
     async def _aget_relevant_documents(
@@ -81,14 +83,25 @@ class GatedRetriever(GateOptions, BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int | None = None,
         filter: Where = None,
-        called_with: RunnableConfig | None = None,
     ) -> list[Document]:
-        options = _given(k, filter)
-        found = await self._afind(query, run_manager.get_child(), options, called_with)
+        found = await self._afind(query, run_manager.get_child(), _set_options(k, filter))
         return found.documents
 
 
-def _given(k: int | None, filter: Where) -> dict[str, Any]:
-    """Return what the call set; a retriever need not know of what it did not."""
+@contextmanager
+def _config_for_children(config: RunnableConfig | None) -> Iterator[None]:
+    """Let the runs below inherit a config, as LangChain does for chains but not for retrievers."""
+    below = ensure_config(config)
+    below.pop("run_name", None)  # it and the id are those of this run alone
+    below.pop("run_id", None)
+    token = var_child_runnable_config.set(below)
+    try:
+        yield
+    finally:
+        var_child_runnable_config.reset(token)
+
+
+def _set_options(k: int | None, filter: Where) -> dict[str, Any]:
+    """Return the options that the call set; a retriever need not know the others."""
     options: dict[str, Any] = {"k": k, "filter": filter}
     return {name: value for name, value in options.items() if value is not None}

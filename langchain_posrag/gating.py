@@ -19,14 +19,14 @@ from pydantic import ConfigDict, InstanceOf
 from typing_extensions import override
 
 from langchain_posrag.gate_documents import Gated
-from langchain_posrag.gate_fitting import fitted, loaded
+from langchain_posrag.gate_fitting import fit_for, load_for
 from langchain_posrag.gate_options import GateOptions
 from shared_core.gating import ContextGate, GatedPrompts, Transform, unwrapped
 from shared_core.gating.fitting import FitArguments
 
 
 class GatedPrompt(StringPromptValue):
-    """A prompt that any model or chain of LangChain takes, and why it is the one it is.
+    """A prompt that any model or chain of LangChain takes, with the decision behind it.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class GatedPrompt(StringPromptValue):
     question
         The question in it.
     documents
-        What was retrieved; empty where the question goes to the model without context.
+        The retrieved documents; empty if the question goes to the model without context.
     decision
         `shared_core.gating.RetrievalDecision.explain`: ``retrieve``, ``reason``, ``similarity``
         and the rest.
@@ -47,17 +47,17 @@ class GatedPrompt(StringPromptValue):
 
     @classmethod
     def get_lc_namespace(cls) -> list[str]:
-        """Return where the class is found when a serialised prompt is read."""
+        """Return the namespace under which a serialised prompt finds the class."""
         return ["langchain_posrag", "gating"]
 
 
 class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
-    """Ask with retrieved context, or without where the corpus has nothing to say of it (CAG).
+    """Ask with retrieved context, or without if the question lies outside the corpus (CAG).
 
-    Takes a question, and returns the prompt to send: ``gate | llm`` answers both kinds. The
-    prompt carries the documents and the decision. The child run ``retrieve_or_not`` ends with
-    the decision, too, and the retriever's own run is below it. A text that LlamaIndex's
-    RetrieverTool has wrapped is unwrapped.
+    Takes a question and returns the prompt to send: ``gate | llm`` answers both kinds. The prompt
+    carries the documents and the decision. The child run ``retrieve_or_not`` ends with the
+    decision, too, and contains the run of the retriever. A text that LlamaIndex's RetrieverTool
+    has wrapped is unwrapped.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
     Raises
     ------
     ValueError
-        If an option is unknown. When asked: if the question is blank or no text, or a
+        If an option is unknown. When called: if the question is blank or not a string, or a
         similarity is not a finite number.
 
     Examples
@@ -77,7 +77,7 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
     ``gate = ContextAwarenessGate.from_retriever(CAUSRetriever.from_documents(docs, embeddings))``
 
     ``chain = gate | {"answer": llm | StrOutputParser(), "prompt": RunnablePassthrough()}``, of
-    which ``["prompt"].decision`` tells why.
+    which ``["prompt"].decision`` says why.
     """
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
@@ -96,8 +96,8 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
         include_scores: bool = True,
         **fit: Unpack[FitArguments],
     ) -> Self:
-        """Do what `GateOptions.from_retriever` does, with prompts of one's own if given."""
-        gate_and_model = fitted(retriever, embeddings, contexts, **fit)
+        """Like `GateOptions.from_retriever`, with custom prompts if given."""
+        gate_and_model = fit_for(retriever, embeddings, contexts, **fit)
         return cls._in_front_of(retriever, gate_and_model, prompts, include_scores)
 
     @override
@@ -112,8 +112,8 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
         prompts: GatedPrompts | None = None,
         include_scores: bool = True,
     ) -> Self:
-        """Do what `GateOptions.load` does, with prompts of one's own if given: none are saved."""
-        gate_and_model = loaded(path, retriever, embeddings, transform)
+        """Like `GateOptions.load`, with custom prompts if given: they are not saved."""
+        gate_and_model = load_for(path, retriever, embeddings, transform)
         return cls._in_front_of(retriever, gate_and_model, prompts, include_scores)
 
     @classmethod
@@ -149,7 +149,7 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
     async def ainvoke(
         self, input: str, config: RunnableConfig | None = None, **kwargs: Any
     ) -> GatedPrompt:
-        """Do what `invoke` does, with the retriever and the embeddings awaited."""
+        """Async version of `invoke`; the retriever and the embeddings are awaited."""
 
         async def route(question: str, run_manager: AsyncCallbackManagerForChainRun) -> GatedPrompt:
             found = await self._afind(_text(question), run_manager.get_child(), kwargs)

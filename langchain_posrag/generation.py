@@ -15,25 +15,26 @@ from langchain_core.runnables import Runnable
 from shared_core._extras import require
 from shared_core.checking import check_count
 from shared_core.errors import GenerationError
+from shared_core.generation.checking import check_ended
 from shared_core.generation.identity import identity_of, source_of, without_addresses
 from shared_core.generation.retrying import describe
 
-_NO_KEY = "none"  # a server on one's own machine wants no key, its client does
+_NO_KEY = "none"  # a local server needs no key, but the client insists on one
 
 
 class LangChainModel:
     """A model or chain of LangChain that answers prompts.
 
-    It takes one prompt a call, and whoever asks runs up to `concurrency` calls at once. The
-    errors of the model come out as they are, for whoever asks to try again.
+    It takes one prompt a call, and the caller runs up to `concurrency` calls at once. Errors of the
+    model are passed on unchanged, so that the caller can retry.
 
     Parameters
     ----------
     model
         A chat model, a completion model, or any chain from a string to a string or a message.
-        Of a message the text counts; reasoning and tool calls are left out.
+        Of a message only the text counts, not the reasoning or the tool calls.
     name
-        Name of the model; by default the one it was made with, or else its class.
+        Name of the model; by default the one it was created with, or else its class.
     concurrency
         Most calls at once, >= 1.
 
@@ -42,16 +43,16 @@ class LangChainModel:
     TypeError
         If `model` cannot be invoked.
     ValueError
-        If `concurrency` is no integer >= 1.
+        If `concurrency` is not an integer >= 1.
     """
 
     batch_size = 1
 
     identity: str
-    """Name, and a hash of how the model is set up and of the functions and classes that are no part
-    of LangChain, each with its module: another prompt, address or function is another model, and
-    asked anew. Changes in imported helper modules or a server's weights are not detected. See
-    `shared_core.generation.identity.source_of`."""
+    """Name, and a hash of the model's settings and of the functions and classes that are not
+    LangChain's, each with its module: with another prompt, address or function it is another model
+    and is asked again. Changes in imported helper modules or a server's weights are not detected.
+    See `shared_core.generation.identity.source_of`."""
 
     def __init__(
         self, model: Runnable[str, Any], *, name: str | None = None, concurrency: int = 4
@@ -73,14 +74,17 @@ class LangChainModel:
         Raises
         ------
         GenerationError
-            If the model returns something other than text or a message.
+            If the model returns something other than text or a message, or the message says that
+            a filter withheld the answer, or that the tokens ran out before there was a text.
         """
         return [self._answer(prompt) for prompt in prompts]
 
     def _answer(self, prompt: str) -> str:
         answer = self.model.invoke(prompt)
         if isinstance(answer, BaseMessage):
-            return str(answer.text)
+            return check_ended(
+                self.name, str(answer.text), _reason(answer), limit=self._token_limit()
+            )
         if isinstance(answer, str):
             return answer
         raise GenerationError(
@@ -88,19 +92,27 @@ class LangChainModel:
             f"end the chain in a model or in StrOutputParser()"
         )
 
+    def _token_limit(self) -> str:
+        """Return what limits an answer, and the way out; "" where that is not known."""
+        return ""
+
 
 class _Endpoint(LangChainModel):
-    """A model behind OpenAI's protocol, which says so where a server speaks another one."""
+    """A model behind OpenAI's protocol; a server that speaks another one is reported as such."""
 
     def _answer(self, prompt: str) -> str:
         try:
             return super()._answer(prompt)
         except (IndexError, KeyError, TypeError, AttributeError, ValueError) as error:
-            # What the client and LangChain raise where the parts that they look for are not there.
+            # What the client and LangChain raise if the parts that they look for are missing.
             address = getattr(self.model, "openai_api_base", None) or "its default address"
             raise GenerationError(
                 f"the server at {address} answered with no chat completion ({describe(error)})"
             ) from error
+
+    def _token_limit(self) -> str:
+        most = getattr(self.model, "max_tokens", None)
+        return "" if most is None else f"max_tokens={most}; raise --max-new-tokens"
 
 
 def openai_endpoint(
@@ -158,10 +170,17 @@ def openai_endpoint(
             temperature=0,
             timeout=timeout,
             max_tokens=max_tokens,
-            max_retries=0,  # whoever asks waits and tries again, once for all models
+            max_retries=0,  # the caller waits and retries, in one way for all models
         ),
         name=name,
     )
+
+
+def _reason(message: BaseMessage) -> object:
+    """Return why an answer ended; integrations name it as their servers do."""
+    names = ("finish_reason", "stop_reason", "stopReason", "done_reason")
+    reasons = (message.response_metadata.get(name) for name in names)
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 def _name_of(model: Runnable[str, Any]) -> str:
@@ -180,18 +199,18 @@ def _names(model: Any) -> Iterator[str]:
 
 
 def _tracing_name(model: Any) -> object:
-    """Return the name a model goes by in traces: integrations that call it otherwise set it."""
+    """Return the model's name in traces, which integrations set if their attribute is another."""
     return model._get_ls_params().get("ls_model_name")
 
 
 def _code_of(chain: Runnable[Any, Any]) -> list[Callable[..., object]]:
-    """Return the functions and classes of a chain that are no part of LangChain.
+    """Return the functions and classes of a chain that are not part of LangChain.
 
-    `repr` shows a function by its name alone, and of a class the settings.
+    `repr` shows only the name of a function, and of a class only the settings.
     """
     found: list[Callable[..., object]] = []
     seen: set[int] = set()
-    # What a function of a chain calls by a name of its own is its `deps`, and a part, too.
+    # The runnables that a function of a chain refers to are its `deps`, and parts of it.
     parts: list[Any] = [chain]
     while parts:
         part = parts.pop()
@@ -211,7 +230,7 @@ def _code_of(chain: Runnable[Any, Any]) -> list[Callable[..., object]]:
 
 @cache
 def _is_theirs(package: str) -> bool:
-    """Whether a package is LangChain's or an integration, and not one's own of such a name."""
+    """Whether a package is an installed one of LangChain, not the user's of a similar name."""
     try:
         return package.startswith("langchain") and bool(distribution(package))
     except PackageNotFoundError:

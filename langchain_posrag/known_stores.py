@@ -1,4 +1,4 @@
-"""What is known of vector stores: to know another one is another entry in `STORES`."""
+"""Facts about vector stores; an entry in `STORES` adds those of another one."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from shared_core.index.metadata import Where, predicate
 
 @dataclass(frozen=True, kw_only=True)
 class KnownStore:
-    """What one class of vector stores does; the defaults hold for a store that is not known.
+    """Facts about one class of vector stores; the defaults apply to an unknown store.
 
     Attributes
     ----------
     higher_is_better
-        Direction of the scores of ``similarity_search_with_score``, or a function that reads it
-        off a store; None: not known.
+        Direction of the scores of ``similarity_search_with_score``, or a function that returns
+        that of a store; None: not known.
     filter
-        Filter to what the store takes as ``filter=``; None if it cannot be told all of it.
+        Converts a filter to what the store takes as ``filter=``; None if it cannot apply it all.
     size
-        Reads off how many documents a store holds, for one that makes room for as many as it is
-        asked for and filters only the nearest ``fetch_k``; None: it does neither.
+        Returns the number of documents in a store that allocates as many as it is asked for and
+        filters only the nearest ``fetch_k``; None: it does neither.
     added_metadata
-        Metadata keys that the store adds to a document in place of its id, the id first.
+        Metadata keys that the store adds to a document in place of its id; the id comes first.
     replaces
         Whether adding a document under an id that is there replaces it.
     """
@@ -45,8 +45,8 @@ class KnownStore:
     replaces: bool = True
 
 
-def known(store: VectorStore) -> KnownStore:
-    """Return what is known of a store's class, or else of the nearest one it inherits from."""
+def store_facts(store: VectorStore) -> KnownStore:
+    """Return the facts about a store's class, or about the nearest known one that it inherits."""
     names = (f"{cls.__module__}.{cls.__qualname__}" for cls in type(store).__mro__)
     return next((STORES[name] for name in names if name in STORES), KnownStore())
 
@@ -83,4 +83,4 @@ STORES: dict[str, KnownStore] = {
     "langchain_qdrant.vectorstores.Qdrant": KnownStore(added_metadata=("_id", "_collection_name")),
     "langchain_milvus.vectorstores.milvus.Milvus": KnownStore(added_metadata=("pk",)),
 }
-"""By the name of the class, with its module. Read in its source; filters tried on the store."""
+"""By qualified class name. Facts are from the source; filters were tried on the store."""

@@ -1,4 +1,4 @@
-"""Neighbour spans as a step of its own: behind any retriever, in a pipe or a compressor."""
+"""Neighbour spans as a separate step after any retriever, in a pipe or a compressor."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from langchain_core.stores import BaseStore
 from pydantic import ConfigDict, Field, InstanceOf, SkipValidation
 from typing_extensions import override
 
+from langchain_posrag.checked_options import CheckedOptions
 from langchain_posrag.chunk_store import StoredChunks
 from langchain_posrag.document_step import DocumentStep
 from langchain_posrag.documents import (
@@ -23,6 +24,7 @@ from langchain_posrag.documents import (
     passage_of,
     score_of,
 )
+from langchain_posrag.options import SpansField
 from shared_core.expanded import expand_passages, explain_expansion, similarities
 from shared_core.expansion import ChunkSource, NeighbourSpans
 from shared_core.explanations import merge_explanation
@@ -40,48 +42,48 @@ class NeighbourSpanArguments(TypedDict, total=False):
     include_scores: bool
 
 
-class NeighbourSpanTransformer(DocumentStep):
-    """Expand retrieved documents by the chunks that stand next to them (RetriVex).
+class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
+    """Expand retrieved documents by their neighbouring chunks (RetriVex).
 
     One object serves in a pipe (``retriever | NeighbourSpanTransformer.from_documents(chunks)``)
     and in LangChain's ContextualCompressionRetriever and DocumentCompressorPipeline. Chunks that
     overlap or touch become one document, which no later step can tear apart: a copy of the best
     one that was retrieved, with its id, metadata and class, and the text of the span.
-    Unless `include_scores` is False, the score of the span stands under ``metadata["score"]``,
-    and how it came about, its ``rank`` among the spans, its ``slot`` and its ``placement`` (the
-    order of the spans) under ``metadata["posrag"]``, in place of what told an earlier slot and
-    beside the rest. If it is False, the documents carry no explanation at all, and no score that
-    came with one.
+    Unless `include_scores` is False, the score of the span is under ``metadata["score"]``, and its
+    parts, the ``rank`` among the spans, the ``slot`` and the ``placement`` (the order of the
+    spans) are under ``metadata["posrag"]``, where they replace those of an earlier slot and keep
+    the rest. If it is False, the documents carry no explanation at all, and no score that came
+    with one.
 
     Attributes
     ----------
     expand
         Window, token budget, weights and order of the spans.
     chunks
-        Where neighbours come from: what `from_documents` or `from_store` makes, or any
-        `shared_core.expansion.ChunkSource`. None: the retrieved documents themselves, so those
-        that follow each other become one.
+        Where neighbours come from: set by `from_documents` or `from_store`, or any
+        `shared_core.expansion.ChunkSource`. None: the retrieved documents themselves, of which
+        adjacent ones become one.
     chunk_keys
-        Metadata keys that tell which chunk of which document a document is. One that tells none
-        has no neighbours.
+        Metadata keys from which the document and number of a chunk are read. A document without
+        them has no neighbours.
     score_key
         Metadata key of the score a document was retrieved with. One that has none (or None or
-        NaN) counts as the least of the others; if none has one, the order tells: the first of n
-        documents has 1, the last ``1 / n``.
+        NaN) counts with the lowest of the others. If none has one, the order gives it: 1 for the
+        first of n documents, ``1 / n`` for the last.
     higher_is_better
-        False where these scores are distances; they are negated.
+        False if these scores are distances; they are negated.
     include_scores
-        Whether the documents explain themselves in their metadata.
+        Whether the documents carry their explanation in their metadata.
 
     Raises
     ------
     ValueError
         If an option is unknown or out of range (pydantic's ``ValidationError`` is one). When it
-        is called: if it is given one document instead of several or one is no Document, the budget
-        is smaller than the best document, the number of a chunk is no integer, a score is no
-        finite number, or two chunks without an id have one place and different text.
+        is called: if it is given one document instead of several or one is not a Document, the
+        budget is smaller than the best document, the number of a chunk is not an integer, a score
+        is not a finite number, or two chunks without an id have one place and different text.
     TypeError
-        If a call gives it an argument: its options are its fields.
+        If a call gives an argument: the options are the fields.
 
     Examples
     --------
@@ -94,7 +96,7 @@ class NeighbourSpanTransformer(DocumentStep):
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
-    expand: InstanceOf[NeighbourSpans] = Field(default_factory=NeighbourSpans)
+    expand: SpansField = Field(default_factory=NeighbourSpans)
     chunks: SkipValidation[ChunkSource] | None = Field(default=None, repr=False)
     chunk_keys: InstanceOf[ChunkKeys] = ChunkKeys()
     score_key: str = "score"
@@ -114,7 +116,7 @@ class NeighbourSpanTransformer(DocumentStep):
         Parameters
         ----------
         documents
-            All chunks. Ids unique; without ids they are known by their place. They are copied.
+            All chunks. Ids unique; without ids they are identified by their place. They are copied.
         embeddings
             Embeds them, for the continuity of adjacent chunks. None: it is unknown, and every
             change of heading stops.
@@ -125,8 +127,8 @@ class NeighbourSpanTransformer(DocumentStep):
         ------
         ValueError
             If an option is unknown or out of range, `documents` is one instead of several, one is
-            no Document, two of different text have the same id or, without ids, the same place,
-            or the number of a chunk is no integer.
+            not a Document, two of different text have the same id or, without ids, the same place,
+            or the number of a chunk is not an integer.
         """
         documents = check_documents(documents)
         keys = options.get("chunk_keys", ChunkKeys())
@@ -150,7 +152,7 @@ class NeighbourSpanTransformer(DocumentStep):
         ----------
         store
             Holds chunks as documents; a store of bytes needs LangChain's
-            ``create_kv_docstore`` around it. What it has not got is a missing neighbour.
+            ``create_kv_docstore`` around it. A chunk it does not have is a missing neighbour.
         key
             Id of a document and number of a chunk to the chunk's key, ``"document:number"`` by
             default.

@@ -1,4 +1,4 @@
-"""The options that retriever, compressor and transformer share."""
+"""Options that the retriever, the compressor and the transformers share."""
 
 from __future__ import annotations
 
@@ -8,34 +8,49 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
 
 from pydantic import (
-    BaseModel,
     ConfigDict,
     Field,
     InstanceOf,
     PrivateAttr,
     ValidationInfo,
+    WithJsonSchema,
     field_validator,
     model_validator,
 )
+from typing_extensions import TypeAliasType
 
+from langchain_posrag.checked_options import CheckedOptions
 from shared_core import CAUS, Placement, PositionProfile, decide
 from shared_core.checking import check_count
+from shared_core.expansion import NeighbourSpans
+from shared_core.index import Tokenizer
+from shared_core.index.dense.view import Dense, Metric
+from shared_core.index.sparse.bm25 import Variant
+from shared_core.options import CAUSArguments
 from shared_core.placement import resolve_placement
 from shared_core.scoring.fusion import Alpha, check_alpha
 from shared_core.types import Evidence, Fusion
 
 Psi = float | str | Path | InstanceOf[PositionProfile] | None
 
-# The range is checked by `check_alpha`, whose message is the same everywhere, and is here for the
-# schema; within the union, as LangChain's configurable fields drop what stands around a whole type.
+# `check_alpha` checks the range, with the same message everywhere; here it is for the schema. It is
+# inside the union because LangChain's configurable fields drop annotations of a whole type.
 CountField = Annotated[int, Field(ge=1)]
 AlphaField = Annotated[float, Field(ge=0, le=1)] | Literal["auto"]
 
+# Pydantic has no schema for its function `count_tokens`.
+SpansField = TypeAliasType(
+    "SpansField",
+    Annotated[
+        InstanceOf[NeighbourSpans], WithJsonSchema({"title": "NeighbourSpans", "type": "object"})
+    ],
+)
+
 
 def refuse_arguments(step: object, arguments: Mapping[str, Any]) -> None:
-    """Raise TypeError if a call gives arguments to a step whose options are its fields only.
+    """Raise TypeError if a call gives arguments to a step whose only options are its fields.
 
-    LangChain's signatures take any, and would lose them without a word.
+    LangChain's signatures take any argument, and would ignore it silently.
     """
     if arguments:
         named = ", ".join(f"{name}=" for name in arguments)
@@ -45,7 +60,7 @@ def refuse_arguments(step: object, arguments: Mapping[str, Any]) -> None:
         )
 
 
-class PlacementOptions(BaseModel):
+class PlacementOptions(CheckedOptions):
     """Whether and how passages are put into the slots of a prompt.
 
     Attributes
@@ -53,14 +68,13 @@ class PlacementOptions(BaseModel):
     placement
         Name in `shared_core.PLACEMENTS`, or a placement.
     psi
-        What the gate knows of the model: a number, a `PositionProfile`, the path or name of a
+        What the gate knows about the model: a number, a `PositionProfile`, the path or name of a
         saved one, ``"always"`` or ``"never"``. None keeps the ranked order and says so.
     evidence
         ``"point"`` or ``"interval"``; see `shared_core.decide`.
     include_scores
-        Whether the documents explain themselves in their metadata. What is found by several
-        queries then differs by query; set it to False under LangChain's MultiQueryRetriever,
-        which keeps equal documents once and these as often as they are found.
+        Whether the documents carry their explanation in their metadata. It differs by query: set
+        this to False under LangChain's MultiQueryRetriever, which keeps only equal documents once.
     """
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
@@ -79,8 +93,8 @@ class PlacementOptions(BaseModel):
         super().__pydantic_init_subclass__(**kwargs)
         cls._read = attrgetter(*cls._method)
 
-    # Before pydantic, which takes True for 1 and "3" for 3, and of what fits no part of a union
-    # says something for each part.
+    # Before pydantic, which takes True for 1 and "3" for 3, and reports a value that fits no part
+    # of a union once for each part.
     @field_validator("placement", mode="before")
     @classmethod
     def _check_placement(cls, value: str | Placement) -> str | Placement:
@@ -90,7 +104,7 @@ class PlacementOptions(BaseModel):
     @field_validator("psi", mode="before")
     @classmethod
     def _check_psi(cls, value: Psi) -> Psi:
-        if not isinstance(value, str | Path):  # these are read once, by CAUS
+        if not isinstance(value, str | Path):  # CAUS reads these, once
             decide(value)
         return value
 
@@ -101,7 +115,7 @@ class PlacementOptions(BaseModel):
 
     @property
     def caus(self) -> CAUS:
-        """The core's method with the present options; built anew only when one has changed."""
+        """The core's method with the current options; rebuilt only when one has changed."""
         values = self._read(self)
         private = self.__pydantic_private__ or {}  # as an attribute it takes 30 times as long
         built = private.get("_built")
@@ -112,7 +126,7 @@ class PlacementOptions(BaseModel):
 
 
 class CAUSOptions(PlacementOptions):
-    """How two legs are fused into one score, and what is done with the best.
+    """How two legs are fused into one score, and how the best documents are placed.
 
     Attributes
     ----------
@@ -147,3 +161,21 @@ class PlacementArguments(TypedDict, total=False):
     psi: Psi
     evidence: Evidence
     include_scores: bool
+
+
+class RetrieverArguments(CAUSArguments, total=False):
+    """Keyword arguments of `CAUSRetriever` besides its legs."""
+
+    include_scores: bool
+    name: str | None
+    tags: list[str] | None
+    metadata: dict[str, Any] | None
+
+
+class IndexArguments(RetrieverArguments, total=False):
+    """Keyword arguments of a `CAUSRetriever` that builds its index."""
+
+    metric: Metric
+    dense: Dense
+    variant: Variant
+    tokenizer: Tokenizer | None

@@ -1,4 +1,4 @@
-"""The sparse leg beside somebody else's vector store: BM25, and the documents it ranks."""
+"""The sparse leg next to a LangChain vector store: BM25, and the documents it ranks."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_posrag.documents import check_documents, document_of, passage_of
 from shared_core import BM25Index, Passage
 from shared_core.arrays import Scores
+from shared_core.checking import check_count
 from shared_core.forking import forkable, undone_by
 from shared_core.index import Tokenizer
 from shared_core.index.metadata import MetadataColumns, Visible, Where, predicate
@@ -23,15 +24,17 @@ from shared_core.index.neighbours.source import PassageNeighbours
 from shared_core.index.passage_rows import PassageRows, check_distinct, content_of
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.index.sparse.lexicon import Lexicon
+from shared_core.index.sparse.query import SparseQuery
+from shared_core.index.sparse.view import SparseView
 
 
 class Checked(NamedTuple):
-    """What `SparseLeg.check` read of documents, in their order, so that `add` need not again.
+    """What `SparseLeg.check` read of documents, in their order, so that `add` need not repeat it.
 
     Attributes
     ----------
     lexicon
-        What numbers the tokens. An index that was compacted since has another.
+        Numbers the tokens. An index that has been compacted since has another one.
     words
         The tokens of each text, numbered.
     contents
@@ -43,8 +46,33 @@ class Checked(NamedTuple):
     contents: list[bytes]
 
 
+class Snapshot(NamedTuple):
+    """What a query is answered from: lists that are only appended to, and how far they reach.
+
+    Attributes
+    ----------
+    view
+        Its `size` is the number of rows; the lists may hold later ones.
+    passages
+        Row to passage.
+    columns
+        Metadata of the passages, for filters.
+    """
+
+    view: SparseView
+    passages: list[Passage]
+    columns: MetadataColumns
+
+    def query(self, text: str) -> SparseQuery:
+        """Prepare a query."""
+        return SparseQuery(self.view, self.view.lexicon.lookup(text))
+
+
 class SparseLeg:
     """A BM25 index and its documents, row by row. Safe to use from many threads.
+
+    No lock is held while a query runs a filter or the tokeniser, which are the user's code: they
+    may take as long as they like, wait for another thread, or change the leg.
 
     Two documents are the same if their ids are equal. Where one of them has no id, they are the
     same if content and metadata are.
@@ -65,8 +93,10 @@ class SparseLeg:
 
     def __init__(self, bm25: BM25Index, documents: Iterable[Document]) -> None:
         self._bm25 = bm25
+        # A writer takes both, in this order. Tokenisers run under the first alone, so that no query
+        # waits for one.
+        self._writing = forkable(threading.Lock())
         self._lock = forkable(threading.RLock())
-        self._learning = forkable(threading.Lock())
         self._columns = MetadataColumns()
         self._places = Places()
         passages = _passages(documents)
@@ -108,10 +138,12 @@ class SparseLeg:
         return cls(BM25Index.from_rank_bm25(bm25, tokenizer=tokenizer), documents)
 
     def check(self, documents: Iterable[Document]) -> Checked:
-        """Raise what `add` would raise, without adding; return what was read of the documents."""
+        """Raise what `add` would raise, without adding; return the checked input for it."""
         passages = _passages(documents)
         check_distinct(passages)
-        return self._read(passages)
+        contents = [*map(content_of, passages)]
+        with self._writing:
+            return self._read(passages, contents)
 
     def add(
         self,
@@ -129,24 +161,25 @@ class SparseLeg:
         checked
             What `check` returned for them, if it was called; their ids may have changed since.
         replaced
-            Others that they replace; those that are not there are ignored.
+            Other documents that they replace; those that are not there are ignored.
         """
-        passages = _passages(documents)
+        passages, others = _passages(documents), _passages(replaced)
         check_distinct(passages)
-        checked = self._read(passages) if checked is None else checked
-        with self._changing():
-            if checked.lexicon is not self._bm25.lexicon:
-                checked = self._read(passages)
-            former = {self._rows.row_of(_passage(document)) for document in replaced}
-            self._remove(former.union(self._rows.get(passage.id) for passage in passages))
-            self._bm25.append(checked.words)
-            self._rows.append(passages, checked.contents)
-            self._tidy()
+        contents = [*map(content_of, passages)] if checked is None else checked.contents
+        with self._writing:
+            if checked is None or checked.lexicon is not self._bm25.lexicon:
+                checked = self._read(passages, contents)
+            with self._changing():
+                former = {self._rows.row_of(passage) for passage in others}
+                self._remove(former.union(self._rows.get(passage.id) for passage in passages))
+                self._bm25.append(checked.words)
+                self._rows.append(passages, contents)
+                self._tidy()
 
     def delete(self, documents: Iterable[Document]) -> None:
         """Delete documents; those that are not there are ignored."""
         passages = _passages(documents)
-        with self._changing():
+        with self._writing, self._changing():
             self._remove({self._rows.row_of(passage) for passage in passages})
             self._tidy()
 
@@ -167,42 +200,45 @@ class SparseLeg:
     def search(self, query: str, k: int, where: Where) -> list[Passage]:
         """Return the best `k` passages that share a token with the query, best first."""
         with self._lock:
-            passages, view = self._rows.passages, self._bm25.view
-            allowed = self._columns.allowed(where, passages, len(passages), view.alive)
-            rows, _ = self._bm25.search(query, k, allowed=allowed)
-            return [passages[row] for row in rows.tolist()]
+            now = self._snapshot()
+        view, passages = now.view, now.passages
+        allowed = now.columns.allowed(where, passages, view.size, view.alive)
+        rows, _ = now.query(query).ranked(check_count(k, "k"), allowed)
+        return [passages[row] for row in rows.tolist()]
 
     def scores(self, query: str, passages: Sequence[Passage]) -> Scores:
         """Return the exact BM25 score of any passages, shape (len(passages),)."""
         with self._lock:
+            now = self._snapshot()
             rows = [self._rows.row_of(passage) for passage in passages]
-            return self._bm25.scores_of(query, rows, lambda at: passages[at].text)
+        return now.query(query).of(rows, lambda at: passages[at].text)
 
     def neighbours(self, reader: ChunkReader, where: Where) -> PassageNeighbours:
         """Return the documents that pass a filter as a source of neighbours, as they are now."""
+        passes = None if where is None else predicate(where)
         with self._lock:
-            passages, alive = self._rows.passages, self._bm25.view.alive
-            size = len(passages)
-            table = self._places.table(passages, size, alive, reader)
-            passes = None if where is None else predicate(where)
-            visible = Visible(size, alive, passes, passages)
-            return PassageNeighbours(table, self._rows.get, visible, None)
+            now, row_of = self._snapshot(), self._rows.get
+        size, alive = now.view.size, now.view.alive
+        table = self._places.table(now.passages, size, alive, reader)
+        visible = Visible(size, alive, passes, now.passages)
+        return PassageNeighbours(table, row_of, visible, None)
+
+    def _snapshot(self) -> Snapshot:
+        return Snapshot(self._bm25.view, self._rows.passages, self._columns)
 
     def _alive(self) -> Sequence[int]:
         view = self._bm25.view
         alive = view.alive
         return range(view.size) if alive is None else alive.nonzero()[0].tolist()
 
-    def _read(self, passages: Sequence[Passage]) -> Checked:
-        """Do all that may fail: split the texts, and look at the metadata."""
-        contents = [content_of(passage) for passage in passages]
-        with self._learning:  # a search waits for no tokeniser
-            lexicon = self._bm25.lexicon
-            return Checked(lexicon, [lexicon.learn(p.text) for p in passages], contents)
+    def _read(self, passages: Sequence[Passage], contents: list[bytes]) -> Checked:
+        """Split the texts; the caller holds `_writing`."""
+        lexicon = self._bm25.lexicon
+        return Checked(lexicon, [lexicon.learn(passage.text) for passage in passages], contents)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Change the leg as a whole, or not at all where that is interrupted."""
+        """Change the leg as a whole, or not at all if that is interrupted."""
         with self._lock:
             view, rows, size = self._bm25.view, self._rows, len(self._rows)
 
@@ -220,27 +256,26 @@ class SparseLeg:
         self._rows.remove(there)
 
     def _tidy(self) -> None:
-        """Drop the deleted rows once they are the greater part."""
+        """Drop the deleted rows once they are the majority."""
         if not self._bm25.view.mostly_deleted:
             return
         rows = self._alive()
-        with self._learning:
-            self._bm25.compact()
+        self._bm25.compact()
         self._rows, self._columns = self._rows.only(rows), MetadataColumns()
 
 
 def as_sparse_leg(given: object, *, variant: Variant, tokenizer: Tokenizer | None) -> SparseLeg:
-    """Return the sparse leg that documents, a BM25Retriever or a `SparseLeg` make.
+    """Return a sparse leg over documents, of a BM25Retriever, or as given.
 
     Raises
     ------
     ValueError
-        If it is something else, or options are given for what is an index already.
+        If it is something else, or options are given for an existing index.
     """
     if isinstance(given, Iterable) and not isinstance(given, str | BaseRetriever):
         return SparseLeg.from_documents(given, variant=variant, tokenizer=tokenizer)
     if tokenizer is not None or variant != "lucene":
-        raise ValueError("variant= and tokenizer= are for documents; sparse= is an index already")
+        raise ValueError("variant= and tokenizer= are for documents; sparse= is already an index")
     if isinstance(given, SparseLeg):
         return given
     bm25, documents = getattr(given, "vectorizer", None), getattr(given, "docs", None)

@@ -1,4 +1,4 @@
-"""Metadata filters as vector stores take them. Each way was tried on the store itself."""
+"""Metadata filters as vector stores take them. Each form was tried on the store itself."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 
-from shared_core.index.metadata import Where, predicate, several
+from shared_core.index.metadata import Where, predicate, wanted_values
 
 Wanted: TypeAlias = Mapping[str, Sequence[Any]]
-"""Values of each key, of which any will do."""
+"""Metadata key -> accepted values."""
 
 
 def as_function_of_document(where: Where) -> Callable[[Document], bool]:
@@ -22,23 +22,23 @@ def as_function_of_document(where: Where) -> Callable[[Document], bool]:
 
 
 def of_mappings(translate: Callable[[Wanted], Any]) -> Callable[[Where], Any]:
-    """Return what tells a store any filter, from what tells it the wanted values of each key.
+    """Turn a translation of accepted values into one of any filter.
 
-    None stands for what it cannot be told, as every function, and for a filter that wants nothing.
+    It returns None for a filter that the store cannot apply, as a function, and for an empty one.
     """
 
     @wraps(translate)
-    def told(where: Where) -> Any:
+    def translated(where: Where) -> Any:
         if where is None or callable(where):
             return None
-        return translate({key: [*several(value)] for key, value in where.items()}) or None
+        return translate({key: [*wanted_values(value)] for key, value in where.items()}) or None
 
-    return told
+    return translated
 
 
 @of_mappings
 def chroma(wanted: Wanted) -> dict[str, Any] | None:
-    """Return ``$in`` for each key, joined by ``$and``; a list must hold values of one type."""
+    """Return ``$in`` for each key and type, joined by ``$and``: its lists hold one type each."""
     clauses: list[dict[str, Any]] = []
     for key, values in wanted.items():
         by_type: dict[type, list[Any]] = {}
@@ -55,10 +55,10 @@ def chroma(wanted: Wanted) -> dict[str, Any] | None:
 def pgvector(wanted: Wanted) -> dict[str, Any] | None:
     """Return the lists themselves: ``==`` in a JSON path compares with each of their values.
 
-    Its ``$in`` compares texts, so that 2 is not 2.0, and refuses truth values.
+    Its ``$in`` compares texts, for which 2 is not 2.0, and refuses bools.
     """
-    told = {key: _alike(values) for key, values in wanted.items()}
-    return told if all(told.values()) and all(map(str.isidentifier, told)) else None
+    by_key = {key: _alike(values) for key, values in wanted.items()}
+    return by_key if all(by_key.values()) and all(map(str.isidentifier, by_key)) else None
 
 
 @of_mappings
@@ -70,16 +70,16 @@ def single_values(wanted: Wanted) -> dict[str, Any] | None:
 
 
 def nothing(_: Where) -> None:
-    """Pass no filter: this store takes filter objects of its own.
+    """Pass no filter: this store takes its own filter objects.
 
-    In one of those an unknown key would silently match nothing.
+    An unknown key in one of them would silently match nothing.
     """
 
 
 def _alike(values: Sequence[Any]) -> list[Any]:
-    """Return the values, with 1 for True and so on, which stores tell apart; [] if one is foreign.
+    """Return the values, and 1 for True and so on, which stores distinguish.
 
-    A store may hold a value of another kind as something else, or not at all.
+    Returns [] if one is not a text, bool or finite number: a store may hold it as something else.
     """
     alike = []
     for value in values:

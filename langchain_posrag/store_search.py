@@ -1,4 +1,4 @@
-"""The search of a vector store, asked again, and deeper, while a filter leaves too few."""
+"""Search of a vector store, repeated more deeply while a filter leaves too few documents."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from langchain_core.documents import Document
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 
-from langchain_posrag.vector_stores import as_added, search_arguments
-from shared_core.index.metadata import Where, predicate, several
+from langchain_posrag.vector_stores import search_arguments, strip_added_metadata
+from shared_core.index.metadata import Where, predicate, wanted_values
 
 Hits = list[tuple[Document, float]]
 
 DEEPER = 4
-"""By how much more a store is asked for, where a filter left too few."""
+"""Factor by which a store is asked for more each time a filter left too few: few repetitions."""
 
 
 def find(store: VectorStore, query: str, depth: int, where: Where) -> Hits:
     """Return the best `depth` hits that pass a filter, with their raw scores.
 
-    What the store lets through nevertheless is dropped. If that leaves fewer than `depth`, the
-    store is asked for more, until there are enough or it has no more: a filter that it cannot be
-    told, and that few pass, reads much of it.
+    Documents that the store returns against the filter are dropped. If that leaves fewer than
+    `depth`, the store is asked for more, until there are enough or it has no more: a filter that
+    it cannot apply, and that few documents pass, makes it read much of its contents.
     """
     if where is None:
-        return _as_added(store, _scored(store, query, search_arguments(store, depth, None)))
-    asked = _Asked(store, depth, where)
+        return _with_added(store, _scored(store, query, search_arguments(store, depth, None)))
+    asked = _Deepening(store, depth, where)
     while asked.arguments is not None:
         try:
             hits = _scored(store, query, asked.arguments)
@@ -40,11 +40,11 @@ def find(store: VectorStore, query: str, depth: int, where: Where) -> Hits:
 
 
 async def afind(store: VectorStore, query: str, depth: int, where: Where) -> Hits:
-    """Do what `find` does, with the store awaited."""
+    """Async version of `find`."""
     if where is None:
         arguments = search_arguments(store, depth, None)
-        return _as_added(store, await store.asimilarity_search_with_score(query, **arguments))
-    asked = _Asked(store, depth, where)
+        return _with_added(store, await store.asimilarity_search_with_score(query, **arguments))
+    asked = _Deepening(store, depth, where)
     while asked.arguments is not None:
         try:
             hits = await store.asimilarity_search_with_score(query, **asked.arguments)
@@ -62,17 +62,17 @@ def _scored(store: VectorStore, query: str, arguments: Mapping[str, Any]) -> Hit
         if error.args:
             raise
         raise NotImplementedError(
-            f"{type(store).__name__} searches with scores only when awaited: use ainvoke"
+            f"{type(store).__name__} searches with scores only asynchronously: use ainvoke"
         ) from error
 
 
-def _as_added(store: VectorStore, hits: Hits) -> Hits:
-    documents = as_added(store, (document for document, _ in hits))
+def _with_added(store: VectorStore, hits: Hits) -> Hits:
+    documents = strip_added_metadata(store, (document for document, _ in hits))
     return [(document, score) for document, (_, score) in zip(documents, hits, strict=True)]
 
 
-class _Asked:
-    """What a store is to be asked next, in `arguments`, until they are None; and its `hits`."""
+class _Deepening:
+    """The next `arguments` to search a store with, None once it is done, and the `hits` so far."""
 
     def __init__(self, store: VectorStore, depth: int, where: Where) -> None:
         self.hits: Hits = []
@@ -81,25 +81,27 @@ class _Asked:
         self._depth = depth
         self._where = where
         self._passes = predicate(where)
-        if isinstance(where, Mapping) and any(len(several(value)) == 0 for value in where.values()):
-            self.arguments = None  # any of none: nothing passes
+        if isinstance(where, Mapping) and any(
+            len(wanted_values(value)) == 0 for value in where.values()
+        ):
+            self.arguments = None  # an empty list of values: nothing passes
 
     def answered(self, hits: Hits) -> None:
-        """Take what the store has found; ask for more if too little of it passes."""
+        """Keep the hits that pass; ask for more if too few do."""
         asked, self.arguments = self.arguments, None
         passing = [hit for hit in hits if self._passes(hit[0].metadata)]
-        self.hits = _as_added(self._store, passing[: self._depth])
+        self.hits = _with_added(self._store, passing[: self._depth])
         if asked and len(passing) < min(self._depth, len(hits)) and len(hits) >= asked["k"]:
             self.arguments = {**asked, "k": DEEPER * asked["k"]}
 
     def refused(self, error: Exception) -> None:
-        """Ask without the filter if that is what the store may have refused; else raise."""
+        """Search without the filter if it may be what the store refused; raise the error if not."""
         asked = self.arguments or {}
         if "filter" not in asked or callable(asked["filter"]):
             raise error
         warnings.warn(
             f"{type(self._store).__name__} refused the filter {self._where!r} "
-            f"({type(error).__name__}: {error}): it is searched without, and deeper",
+            f"({type(error).__name__}: {error}): the store is searched without it, and deeper",
             stacklevel=2,
         )
         self.arguments = {"k": asked["k"]}

@@ -1,4 +1,4 @@
-"""Child runs of a retriever's run, for those who trace; nobody else pays for them."""
+"""What a tracer sees of a retriever's run; without one it costs nothing."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from langchain_core.callbacks import (
 from langchain_core.documents import Document
 
 from langchain_posrag.documents import document_of
+from langchain_posrag.finishing import finish
 from langchain_posrag.legs import CallOptions
 from shared_core import CAUS, Arrangement, Ranking
 from shared_core.expanded import ExpandedArrangement
@@ -22,26 +23,6 @@ AsyncSearch = Callable[[CAUS, str, CallOptions], Awaitable[Arrangement]]
 _LEGS = ("dense", "sparse")
 
 
-def known(found: Arrangement | Exception) -> Search:
-    """Return a search that finds, or raises, what a search for many queries has before."""
-
-    def search(caus: CAUS, query: str, options: CallOptions) -> Arrangement:
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    return search
-
-
-def aknown(found: Arrangement | Exception) -> AsyncSearch:
-    """Do what `known` does, to be awaited."""
-
-    async def search(caus: CAUS, query: str, options: CallOptions) -> Arrangement:
-        return known(found)(caus, query, options)
-
-    return search
-
-
 def traced(
     search: Search,
     run_manager: CallbackManagerForRetrieverRun,
@@ -49,10 +30,10 @@ def traced(
     query: str,
     options: CallOptions,
 ) -> Arrangement:
-    """Search within the child runs ``dense``, ``sparse`` and ``gate``, if anyone listens.
+    """Search, and report the child runs ``dense``, ``sparse`` and ``gate`` to any tracers.
 
-    The legs run inside the core, side by side; so the runs of both span the search and the
-    embedding of the query. Each ends with the documents of the result in that leg's own order.
+    The legs run side by side inside the core, so both runs span the search and the embedding of
+    the query. Each ends with the documents of the result in the order of its leg.
     """
     if not run_manager.inheritable_handlers:
         return search(caus, query, options)
@@ -78,29 +59,48 @@ async def atraced(
     query: str,
     options: CallOptions,
 ) -> Arrangement:
-    """Do what `traced` does; the handlers are awaited where the caller awaits."""
+    """Async version of `traced`; the handlers are awaited, too.
+
+    A task that is cancelled meanwhile leaves no run of a leg or of the gate open.
+    """
     if not run_manager.inheritable_handlers:
         return await search(caus, query, options)
-    runs = [
-        await run_manager.get_child(leg).on_retriever_start(None, query, name=leg) for leg in _LEGS
-    ]
+    runs: list[AsyncCallbackManagerForRetrieverRun] = []
     try:
+        for leg in _LEGS:
+            child = run_manager.get_child(leg)
+            runs.append(await child.on_retriever_start(None, query, name=leg))
         found = await search(caus, query, options)
         by_leg = _found(found)
     except BaseException as error:
-        for run in runs:
-            await run.on_retriever_error(error)
+        await finish(_end_in_error(runs, error))
         raise
+    await finish(_end(runs, by_leg, run_manager, found))
+    return found
+
+
+async def _end(
+    runs: Sequence[AsyncCallbackManagerForRetrieverRun],
+    by_leg: Sequence[list[Document]],
+    run_manager: AsyncCallbackManagerForRetrieverRun,
+    found: Arrangement,
+) -> None:
     for run, documents in zip(runs, by_leg, strict=True):
         await run.on_retriever_end(documents)
     inputs, outputs = _gate(found)
     gate = await run_manager.get_child("gate").on_chain_start(None, inputs, name="gate")
     await gate.on_chain_end(outputs)
-    return found
+
+
+async def _end_in_error(
+    runs: Sequence[AsyncCallbackManagerForRetrieverRun], error: BaseException
+) -> None:
+    for run in runs:
+        await run.on_retriever_error(error)
 
 
 def _found(arrangement: Arrangement) -> tuple[list[Document], list[Document]]:
-    """Return the documents of a result as each leg alone has them, in that leg's own order."""
+    """Return the documents of a result with the scores of each leg, in the order of the leg."""
     ranking = arrangement.ranking
     if isinstance(arrangement, ExpandedArrangement):
         ranking = arrangement.seeds
@@ -111,7 +111,7 @@ def _found(arrangement: Arrangement) -> tuple[list[Document], list[Document]]:
 
 
 def _gate(arrangement: Arrangement) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the gate was given, and what came of it."""
+    """Return the inputs and outputs of the gate's run."""
     gate = arrangement.gate
     return {"psi": gate.psi}, {
         "opened": gate.opened,

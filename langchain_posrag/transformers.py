@@ -1,4 +1,4 @@
-"""Placement as a step of its own: in a pipe, or in a compression pipeline."""
+"""Placement as a separate step, in a pipe or in a compression pipeline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from langchain_posrag.document_step import DocumentStep
 from langchain_posrag.documents import DETAIL, bare_copy_of, check_documents, copy_of
 from langchain_posrag.options import PlacementArguments, PlacementOptions, Psi
 from shared_core import Placement
-from shared_core.explanations import ranked
+from shared_core.explanations import recover_ranking
 
 
 class PlacementTransformer(PlacementOptions, DocumentStep):
@@ -22,17 +22,17 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
     One object serves in a pipe (``retriever | PlacementTransformer("u_shape") | ...``) and in
     LangChain's ContextualCompressionRetriever and DocumentCompressorPipeline; a `CAUSRetriever`
     places by its own options. Documents are copied; the copies carry ``rank``, ``slot``,
-    ``placement``, ``psi``, ``gate`` and ``reason`` under ``metadata["posrag"]``, in place of what
-    told an earlier slot and beside the rest; if `include_scores` is False, they carry no
-    explanation at all, and no score that came with one. Documents that stand as an earlier step
-    has placed them are placed by the ranks they carry, not by where they stand.
+    ``placement``, ``psi``, ``gate`` and ``reason`` under ``metadata["posrag"]``, which replace
+    those of an earlier slot and keep the rest. If `include_scores` is False, they carry no
+    explanation at all, and no score that came with one. Documents in the order of an earlier
+    placement are placed by the ranks they carry, not by their position.
 
     Parameters
     ----------
     placement
         Name in `shared_core.PLACEMENTS`, or a placement.
     psi
-        As in `PlacementOptions`; ``"always"`` by default, for naming a placement asks for it.
+        As in `PlacementOptions`; ``"always"`` by default, since naming a placement asks for it.
     evidence, include_scores
         As in `PlacementOptions`.
 
@@ -40,12 +40,12 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
     ------
     ValueError
         If an option is unknown or out of range, or the placement needs a position profile and
-        `psi` is none (pydantic's ``ValidationError`` is one). When it is called: if it is given
-        one document instead of several, or one of them is no Document.
+        `psi` is not one (pydantic's ``ValidationError`` is a ValueError). When it is called: if it
+        is given one document instead of several, or one of them is not a Document.
     TypeError
-        If a call gives it an argument: its options are its fields.
+        If a call gives an argument: the options are the fields.
     ProfileNotFoundError
-        If `psi` names a profile that is not there.
+        If there is no profile of the name in `psi`.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
     @override
     def _processed(self, documents: Sequence[Document]) -> list[Document]:
         documents = check_documents(documents)
-        order = ranked([document.metadata.get(DETAIL) for document in documents])
+        order = recover_ranking([document.metadata.get(DETAIL) for document in documents])
         details = self.caus.explain(len(documents))
         placed = [documents[order[why["rank"]]] for why in details]
         if not self.include_scores:
@@ -75,4 +75,4 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
 
     @override
     async def _aprocessed(self, documents: Sequence[Document]) -> list[Document]:
-        return self._processed(documents)  # in microseconds, less than a thread would take
+        return self._processed(documents)  # takes microseconds, less than starting a thread

@@ -36,7 +36,7 @@ class Answered(TypedDict):
 
 
 class TwoRoundChain(AttentionOptions, RunnableSerializable[Asked, Answered]):
-    """Answer a question on a local model, place the documents by what it attended to, answer again.
+    """Answer a question on a local model, place the documents by its attention, and answer again.
 
     The input is ``{"question": str, "documents": [Document, ...]}``, as a retriever in a pipe
     makes it. The output holds
@@ -51,10 +51,10 @@ class TwoRoundChain(AttentionOptions, RunnableSerializable[Asked, Answered]):
     ``scores``
         relevance of each document of the input, higher is better;
     ``rounds``
-        1 where the documents stood in their best order already, else 2.
+        1 if the documents were in their best order already, 2 otherwise.
 
-    Without documents the model is asked without context. The model runs in this process: the
-    asynchronous methods leave it to a thread, and a batch is one run over all its inputs.
+    Without documents the model is asked without context. It runs in this process: the async
+    methods run it in a thread, and a batch is one run over all its inputs.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class TwoRoundChain(AttentionOptions, RunnableSerializable[Asked, Answered]):
         If an option is unknown (pydantic's ``ValidationError`` is one), or an input is not as
         above.
     TypeError
-        If a call gives it an argument: its options are its fields.
+        If a call gives an argument: the options are the fields.
     GenerationError
         At first use, if the model cannot be loaded or its attention cannot be read.
 
@@ -122,7 +122,7 @@ class TwoRoundChain(AttentionOptions, RunnableSerializable[Asked, Answered]):
         return_exceptions: bool = False,
         **kwargs: Any,
     ) -> list[Answered]:
-        """Do what `batch` does, in a thread."""
+        """Async version of `batch`, in a thread."""
         refuse_arguments(self, kwargs)
         many = self._answer_each if return_exceptions else self._answer_all
 
@@ -140,8 +140,8 @@ class TwoRoundChain(AttentionOptions, RunnableSerializable[Asked, Answered]):
         return [*self._answered(inputs)]
 
     def _answer_each(self, inputs: list[Asked]) -> list[Exception | Answered]:
-        """Answer what can be answered: an input at fault must not cost the others theirs."""
-        self.model.loaded  # noqa: B018 - without a model there is no use in trying each
+        """Answer each input that can be; return the error of one that cannot in its place."""
+        self.model.loaded  # noqa: B018 - without a model every input would fail
         try:
             return self._answer_all(inputs)
         except Exception as error:

@@ -1,4 +1,4 @@
-"""How a vector store is asked, and what it gives, by what is known of it."""
+"""How a vector store is searched and its documents are read, by the facts known about it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from langchain_posrag.documents import copy_with
-from langchain_posrag.known_stores import known
+from langchain_posrag.known_stores import store_facts
 from shared_core.index.metadata import Where
 
 
-def higher_is_better(store: VectorStore) -> bool:
-    """Return the direction of a store's raw scores.
+def direction_of_scores(store: VectorStore) -> bool:
+    """Return whether a higher raw score of a store is better.
 
     Raises
     ------
     ValueError
         If it is not known.
     """
-    direction = known(store).higher_is_better
+    direction = store_facts(store).higher_is_better
     if direction is None:
         raise ValueError(
             f"whether a higher score of {type(store).__name__} is better is not known: pass "
@@ -31,44 +31,44 @@ def higher_is_better(store: VectorStore) -> bool:
 
 
 def check_scored_search(store: VectorStore) -> None:
-    """Raise ValueError if a store cannot search with scores, neither directly nor awaited."""
+    """Raise ValueError if a store cannot search with scores, neither sync nor async."""
     scored = ("similarity_search_with_score", "asimilarity_search_with_score")
     if all(getattr(type(store), name, None) in (None, vars(VectorStore)[name]) for name in scored):
         raise ValueError(
-            f"{type(store).__name__} has no similarity_search_with_score, by whose scores the legs "
-            "are fused: use a store that has, or CAUSRetriever.from_documents"
+            f"{type(store).__name__} has no similarity_search_with_score, whose scores are fused: "
+            "use a store that has it, or CAUSRetriever.from_documents"
         )
 
 
 def search_arguments(store: VectorStore, k: int, where: Where) -> dict[str, Any]:
     """Return the keyword arguments of a search for `k` documents that pass a filter.
 
-    The filter is among them if the store can be told all of it. A store that makes room for what
+    The filter is among them if the store can apply all of it. A store that allocates as much as
     it is asked for is asked for no more than it holds.
     """
-    facts = known(store)
+    facts = store_facts(store)
     arguments: dict[str, Any] = {"k": k}
-    told = None if where is None else facts.filter(where)
-    if told is not None:
-        arguments["filter"] = told
+    given = None if where is None else facts.filter(where)
+    if given is not None:
+        arguments["filter"] = given
     if facts.size is not None:
         everything = max(1, facts.size(store))
         arguments["k"] = min(k, everything)
-        if told is not None:
+        if given is not None:
             arguments["fetch_k"] = everything
     return arguments
 
 
-def as_added(store: VectorStore, documents: Iterable[Document]) -> list[Document]:
+def strip_added_metadata(store: VectorStore, documents: Iterable[Document]) -> list[Document]:
     """Return documents of a store under their ids, without the metadata that the store adds.
 
-    By what was added, the dense and the sparse leg know that a document of both is the same one.
+    The dense and the sparse leg thus recognise a document by what the user added.
     """
-    keys = known(store).added_metadata
-    return [_as_added(document, keys) for document in documents] if keys else list(documents)
+    keys = store_facts(store).added_metadata
+    return [_strip(document, keys) for document in documents] if keys else list(documents)
 
 
-def _as_added(document: Document, keys: tuple[str, ...]) -> Document:
+def _strip(document: Document, keys: tuple[str, ...]) -> Document:
     id_ = document.metadata.get(keys[0])
     if document.id is not None or id_ is None:
         return document

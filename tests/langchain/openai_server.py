@@ -35,7 +35,9 @@ class Reply:
     Attributes
     ----------
     text
-        The answer; with another status than 200, the message of the error.
+        The answer; with another status than 200, the message of the error. None is no content.
+    finish
+        Why the answer ended.
     status, headers
         Status and further headers.
     body
@@ -44,7 +46,8 @@ class Reply:
         Send nothing until the server closes.
     """
 
-    text: str = ""
+    text: str | None = ""
+    finish: str = "stop"
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes | None = None
@@ -140,14 +143,14 @@ def _body(reply: Reply, payload: dict[str, Any]) -> bytes:
         error = {"message": reply.text, "type": "error", "param": None, "code": None}
         return json.dumps({"error": error}).encode()
     if payload.get("stream"):
-        return _stream(reply.text, payload["model"])
+        return _stream(reply.text or "", payload["model"])
     message = {"role": "assistant", "content": reply.text}
     completion = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 0,
         "model": payload["model"],
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "choices": [{"index": 0, "message": message, "finish_reason": reply.finish}],
         "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
     }
     return json.dumps(completion, ensure_ascii=False).encode()

@@ -328,7 +328,7 @@ def test_bad_options_are_refused(options: dict[str, Any]) -> None:
 
 def test_a_curve_that_would_be_of_no_use_is_refused() -> None:
     """Relevant last looks at no position."""
-    with pytest.raises(ValueError, match="'relevant_last' makes no use of a curve"):
+    with pytest.raises(ValueError, match="'relevant_last' does not use a curve"):
         AttentionPlacement("some/model", placement="relevant_last", curve=CURVE)
 
 

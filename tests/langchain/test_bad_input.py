@@ -8,9 +8,19 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.runnables import ConfigurableField
 from langchain_core.vectorstores import InMemoryVectorStore
+from pydantic import PrivateAttr
 
-from langchain_posrag import CAUSRetriever, HybridScoreCompressor, PlacementTransformer
+from langchain_posrag import (
+    AttentionPlacement,
+    CAUSRetriever,
+    GatedRetriever,
+    HybridScoreCompressor,
+    NeighbourSpanTransformer,
+    PlacementTransformer,
+    TwoRoundChain,
+)
 from shared_core import HybridIndex, ProfileNotFoundError
+from shared_core.expansion import NeighbourSpans
 
 OPTIONS = [
     ({"k": 0}, "0"),
@@ -45,6 +55,94 @@ def test_a_retriever_refuses_what_it_cannot_mean(
 ) -> None:
     with pytest.raises(ValueError, match=named):
         CAUSRetriever.from_documents([], embeddings, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        *OPTIONS,
+        ({"fetch_k": 0}, "0"),
+        ({"expand": 2}, "expand"),
+        ({"embeddings": None}, "a HybridIndex needs embeddings="),
+    ],
+)
+def test_options_set_later_are_checked_alike(
+    retriever: CAUSRetriever, options: dict[str, object], named: str
+) -> None:
+    """Both ways, and what is refused stays as it was."""
+    name, value = next(iter(options.items()))
+    for given in (retriever, retriever.model_copy(), retriever.model_copy(deep=True)):
+        before = dict(given)
+        with pytest.raises(ValueError, match=named):
+            given.model_copy(update=options)
+        with pytest.raises(ValueError, match=named):
+            setattr(given, name, value)
+        assert dict(given) == before
+        assert len(given.invoke("relu")) == 5
+
+
+def test_every_step_checks_options_set_later(retriever: CAUSRetriever) -> None:
+    gate = GatedRetriever.from_retriever(retriever, policy=0.5)
+    steps: list[Any] = [
+        (HybridScoreCompressor(), "k", 0),
+        (PlacementTransformer(), "placement", "v_shape"),
+        (NeighbourSpanTransformer(), "expand", 3),
+        (AttentionPlacement("model"), "estimator", "guess"),
+        (TwoRoundChain("model"), "placement", "guess"),
+        (gate, "gate", None),
+        (gate, "retriever", retriever.model_copy(update={"include_scores": False})),
+    ]
+    for step, name, value in steps:
+        before, refused = dict(step), f"validation error for {type(step).__name__}"
+        with pytest.raises(ValueError, match=refused):
+            setattr(step, name, value)
+        with pytest.raises(ValueError, match=refused):
+            step.model_copy(update={name: value})
+        with pytest.raises(ValueError, match="nonesuch"):
+            step.model_copy(update={"nonesuch": value})
+        assert dict(step) == before
+
+
+def test_numbers_set_later_are_python_s(retriever: CAUSRetriever) -> None:
+    retriever.k = np.int64(3)
+    copied = retriever.model_copy(update={"alpha": np.float32(0.5)})
+    assert [type(option) for option in (copied.k, copied.alpha)] == [int, float]
+
+
+def test_a_subclass_with_a_constructor_of_its_own_is_set_and_copied(
+    documents: list[Document], embeddings: Embeddings
+) -> None:
+    class Ready(CAUSRetriever):
+        _asked: list[str] = PrivateAttr(default_factory=list)
+
+        def __init__(self, folder: str) -> None:
+            super().__init__(index=HybridIndex(), embeddings=embeddings)
+            self._asked.append(folder)
+
+    ready = Ready("folder")
+    ready.add_documents(documents)
+    ready.k = 3
+    copied = ready.model_copy(update={"k": 2})
+    assert (len(ready.invoke("relu")), len(copied.invoke("relu"))) == (3, 2)
+    assert copied.index is ready.index
+    assert copied._asked == ["folder"]
+    assert copied.model_fields_set == ready.model_fields_set
+
+
+@pytest.mark.parametrize("step", ["retriever", "transformer"])
+def test_the_schema_of_a_configurable_expansion(retriever: CAUSRetriever, step: str) -> None:
+    """Whose function `count_tokens` has none of its own."""
+    spans = NeighbourSpans()
+    expanding = {
+        "retriever": retriever.model_copy(update={"expand": spans}),
+        "transformer": NeighbourSpanTransformer(expand=spans),
+    }[step]
+    configurable = expanding.configurable_fields(expand=ConfigurableField(id="expand"))
+
+    schema = configurable.config_schema().model_json_schema()
+
+    assert "expand" in schema["$defs"]["Configurable"]["properties"]
+    assert {"title": "NeighbourSpans", "type": "object"} in schema["$defs"].values()
 
 
 def test_numbers_of_numpy_are_python_s(embeddings: Embeddings) -> None:
@@ -179,7 +277,7 @@ TEXTS = ["relu layer", "pool"]
     [
         ({"ids": []}, "got 2 texts and 0 ids"),
         ({"ids": ["a", "b", "c"]}, "got 2 texts and 3 ids"),
-        ({"ids": "ab"}, "ids must be several ids, got the text 'ab'"),
+        ({"ids": "ab"}, "ids must be a list, got the string 'ab'"),
         ({"metadatas": []}, "got 2 texts and 0 metadatas"),
         ({"metadatas": [{}]}, "got 2 texts and 1 metadatas"),
     ],
@@ -205,11 +303,9 @@ async def test_one_where_several_are_wanted(
 ) -> None:
     document = Document("relu", id="x")
 
-    with pytest.raises(ValueError, match="texts must be several texts, got the text 'relu'"):
+    with pytest.raises(ValueError, match="texts must be a list, got the string 'relu'"):
         CAUSRetriever.from_texts("relu", embeddings)
-    with pytest.raises(
-        ValueError, match=r"documents must be several documents, got the Document\(id='x'"
-    ):
+    with pytest.raises(ValueError, match=r"documents must be a list, got the Document\(id='x'"):
         CAUSRetriever.from_documents(document, embeddings)
     with pytest.raises(ValueError, match=r"got the Document\(id='x'"):
         retriever.add_documents(document)

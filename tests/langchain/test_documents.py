@@ -152,7 +152,7 @@ def test_metadata_that_has_no_copy_is_named() -> None:
         Document("fine", id="a", metadata={"tags": ["x"]}),
         Document("a text " * 20, id="b", metadata={"tags": ["x"], "guard": threading.Lock()}),
     ]
-    named = r"document 'b' \('a text a text [^)]{1,30}'\): 'guard' holds a lock, .*: keep"
+    named = r"document 'b' \('a text a text [^)]{1,30}'\): 'guard' holds a lock, .*; store its name"
 
     for step in (
         lambda: PlacementTransformer("u_shape").invoke(documents),

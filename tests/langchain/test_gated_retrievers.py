@@ -143,6 +143,15 @@ def test_a_call_configures_the_retriever(
     assert len(found(ask(gated, INSIDE, None))) == 3
 
 
+def test_the_config_of_a_call_is_no_option(retriever: CAUSRetriever) -> None:
+    """What goes to the retriever behind the gate is the call's own config alone."""
+    gated = GatedRetriever.from_retriever(retriever)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'called_with'"):
+        gated.invoke(INSIDE, called_with={"tags": ["other"]})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'called_with'"):
+        asyncio.run(gated.ainvoke(INSIDE, called_with={"tags": ["other"]}))
+
+
 @pytest.mark.parametrize("ask", [invoked, awaited])
 def test_names_and_ids_of_the_gate_s_run_are_not_those_of_the_retriever_s(
     retriever: CAUSRetriever, ask: Ask
@@ -286,7 +295,7 @@ def test_the_question_is_judged_not_what_it_was_rewritten_to(
     assert told == pytest.approx(own, abs=1e-6)
     assert told < 0.3 < similarity_told(ask, retriever, words, INSIDE)
     gate = GatedRetriever.from_retriever(retriever).gate
-    with pytest.raises(ValueError, match="tells no cosines of the question: give embeddings="):
+    with pytest.raises(ValueError, match="returns no cosines of the question: give embeddings="):
         GatedRetriever(retriever=rewriting, gate=gate).invoke(OUTSIDE)
 
 

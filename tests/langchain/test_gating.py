@@ -256,11 +256,11 @@ def test_any_other_retriever_has_its_finds_embedded(
         assert two["similarity"] == pytest.approx(one["similarity"], abs=1e-6)
     document = ask(gated, INSIDE).documents[0]
     assert document.metadata["posrag"]["retrieval"]["retrieve"] is True
-    with pytest.raises(ValueError, match=r"VectorStoreRetriever tells no cosines of the question"):
+    with pytest.raises(ValueError, match="VectorStoreRetriever returns no cosines of the que"):
         ask(ContextAwarenessGate(retriever=other, gate=gate.gate), INSIDE)
-    with pytest.raises(ValueError, match=r"brings no embeddings: give embeddings="):
+    with pytest.raises(ValueError, match=r"has no embeddings: give embeddings="):
         ContextAwarenessGate.from_retriever(other)
-    with pytest.raises(ValueError, match=r"does not tell its documents: give contexts="):
+    with pytest.raises(ValueError, match=r"does not expose its documents: give contexts="):
         ContextAwarenessGate.from_retriever(other, words)
 
 
@@ -360,7 +360,7 @@ def test_another_embedding_model_is_refused(
     with pytest.raises(EmbeddingMismatchError, match="not the one the gate was fitted with"):
         GatedRetriever.load(tmp_path / "gate", other)
     bare = InMemoryVectorStore(Words()).as_retriever()
-    with pytest.raises(ValueError, match="brings no embeddings: give embeddings="):
+    with pytest.raises(ValueError, match="has no embeddings: give embeddings="):
         GatedRetriever.load(tmp_path / "gate", bare)
     with pytest.raises(EmbeddingMismatchError, match="not the one the index was built with"):
         ContextAwarenessGate.from_retriever(retriever, Words(salt="x"))

@@ -31,6 +31,7 @@ from shared_core.errors import GenerationError, MissingExtraError
 from shared_core.generation import as_generator
 from shared_core.generation.base import Generator, ScoringModel
 from shared_core.generation.identity import model_identity
+from shared_core.generation.retrying import call_with_retries
 from tests.langchain.openai_server import OpenAIServer, Reply, Request
 
 Answer = Callable[[Request], str | Reply]
@@ -201,6 +202,54 @@ def test_a_body_that_is_no_completion_is_no_answer(serve: Serve, body: bytes) ->
     with pytest.raises(GenerationError, match="answered with no chat completion") as caught:
         endpoint(server).generate(["x"])
     assert str(caught.value).startswith(f"the server at {server.url} answered")
+
+
+def test_an_error_in_the_body_passes_if_its_code_says_so(serve: Serve) -> None:
+    """Proxies send the error of the server behind them with status 200."""
+    bodies = [b'{"error": {"message": "overloaded", "code": %d}}' % code for code in (503, 400)]
+    replies = [Reply(body=bodies[0]), "fine", Reply(body=bodies[1]), "never"]
+    model = endpoint(serve(lambda request: replies.pop(0)))
+
+    def asked() -> list[str]:
+        return call_with_retries(lambda: model.generate(["x"]), attempts=2, sleep=lambda _: None)
+
+    assert asked() == ["fine"]
+    with pytest.raises(GenerationError, match="400"):
+        asked()
+    assert replies == ["never"]
+
+
+def test_an_answer_that_a_filter_withheld_is_a_failure(serve: Serve) -> None:
+    """It would be graded as a wrong answer of the model."""
+    for text in (None, "The capi"):
+        server = serve(lambda request, text=text: Reply(text=text, finish="content_filter"))
+        with pytest.raises(GenerationError, match="a content filter withheld the answer of tiny"):
+            endpoint(server).generate(["x"])
+
+
+def test_tokens_that_run_out_before_there_is_a_text_are_a_failure(serve: Serve) -> None:
+    """As of a model that thinks first; a text that was cut off is an answer."""
+    server = serve(lambda request: Reply(text=request.prompt, finish="length"))
+    assert endpoint(server, max_tokens=64).generate(["a te"]) == ["a te"]
+    told = r"^tiny gave no text within max_tokens=64; raise --max-new-tokens$"
+    with pytest.raises(GenerationError, match=told):
+        endpoint(server, max_tokens=64).generate([""])
+    with pytest.raises(GenerationError, match=r"its limit of tokens; raise that limit$"):
+        endpoint(server).generate([""])
+
+
+@pytest.mark.parametrize(
+    "metadata", [{"stop_reason": "max_tokens"}, {"finish_reason": "MAX_TOKENS"}]
+)
+def test_other_integrations_words_for_the_end_of_an_answer_are_known(
+    metadata: dict[str, str],
+) -> None:
+    """Nothing is known of a message without them, which is an answer."""
+    messages = [AIMessage("", response_metadata=metadata), AIMessage("")]
+    model = LangChainModel(FakeMessagesListChatModel(responses=messages))
+    with pytest.raises(GenerationError, match="gave no text within its limit of tokens"):
+        model.generate(["x"])
+    assert model.generate(["x"]) == [""]
 
 
 def test_several_calls_are_under_way_at_once(serve: Serve) -> None:

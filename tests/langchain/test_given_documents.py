@@ -97,7 +97,7 @@ def test_documents_may_come_one_by_one(use: Use) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (DOCUMENTS[0], r"^(documents|contexts) must be several .*, got the Document\(id='0'"),
+        (DOCUMENTS[0], r"^(documents|contexts) must be a list, got the Document\(id='0'"),
         ([DOCUMENTS[0], "abc"], r"^(documents|contexts)\[1\] must be a Document, got 'abc'$"),
         ({"documents": DOCUMENTS}, r"\[0\] must be a Document, got 'documents'$"),
     ],
@@ -111,9 +111,9 @@ def test_what_is_no_list_of_documents_is_named(use: Use, given: object, told: st
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ("abc", "^documents must be several documents, got the text 'abc'"),
-        (None, "^documents must be several documents, got None$"),
-        (7, "^documents must be several documents, got 7$"),
+        ("abc", "^documents must be a list, got the string 'abc'"),
+        (None, "^documents must be a list, got None$"),
+        (7, "^documents must be a list, got 7$"),
     ],
 )
 def test_a_step_tells_what_it_was_given_instead(use: Use, given: object, told: str) -> None:

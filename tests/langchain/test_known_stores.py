@@ -11,7 +11,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from langchain_posrag import CAUSRetriever
-from langchain_posrag.known_stores import STORES, KnownStore, known
+from langchain_posrag.known_stores import STORES, KnownStore, store_facts
 
 NOT_INSTALLED = ("langchain_chroma", "langchain_postgres", "langchain_milvus")
 
@@ -77,7 +77,8 @@ def test_one_entry_makes_a_store_known(
 
 
 def test_a_subclass_is_known_by_what_it_inherits_from(embeddings: Embeddings) -> None:
-    assert known(Rows(embeddings)) is known(InMemoryVectorStore(embeddings)) != KnownStore()
+    inherited = store_facts(InMemoryVectorStore(embeddings))
+    assert store_facts(Rows(embeddings)) is inherited != KnownStore()
 
 
 def test_a_store_that_is_not_known_says_so(documents: list[Document]) -> None:
@@ -92,6 +93,6 @@ def test_a_store_that_is_not_known_says_so(documents: list[Document]) -> None:
         def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
             raise NotImplementedError
 
-    assert known(Stranger()) == KnownStore()
+    assert store_facts(Stranger()) == KnownStore()
     with pytest.raises(ValueError, match="score of Stranger is better is not known"):
         CAUSRetriever.from_vectorstore(Stranger(), documents)

@@ -169,10 +169,47 @@ def test_a_subclass_that_changes_nothing_of_a_query_searches_for_all_at_once(
 
 
 async def test_what_a_batch_hands_to_its_runs_is_no_option(retriever: CAUSRetriever) -> None:
-    with pytest.raises(TypeError, match=r"found is no option of a call, got found='x'"):
-        retriever.invoke("relu", found="x")
-    with pytest.raises(TypeError, match=r"found is no option of a call, got found=\[\]"):
-        await retriever.ainvoke("relu", found=[])
+    """Given to a call, it is refused as any unknown option."""
+    for found in ("x", ValueError("injected")):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'found'"):
+            retriever.invoke("relu", found=found)
+        with pytest.raises(TypeError, match="unexpected keyword argument 'found'"):
+            await retriever.ainvoke("relu", found=found)
+        with pytest.raises(TypeError, match="unexpected keyword argument 'found'"):
+            retriever.batch(["relu", "pool"], found=found)
+
+
+class Asking(BaseCallbackHandler):
+    """Asks retrievers for the query of a run: one when it starts, one when it ends."""
+
+    run_inline = True
+
+    def __init__(self, at_start: CAUSRetriever, at_end: CAUSRetriever) -> None:
+        self.at_start, self.at_end, self.found = at_start, at_end, {}
+
+    def on_retriever_start(self, serialized, query, *, run_id, parent_run_id, **kwargs) -> None:
+        if parent_run_id is None:
+            self.found[run_id] = [query, self.at_start.invoke(query)]
+
+    def on_retriever_end(self, documents, *, run_id, parent_run_id, **kwargs) -> None:
+        if parent_run_id is None:
+            self.found[run_id].append(self.at_end.invoke(self.found[run_id][0], k=4))
+
+
+@pytest.mark.parametrize("batch", ["batch", "abatch"])
+def test_what_a_run_of_a_batch_asks_itself_is_searched_for(
+    retriever: CAUSRetriever, documents: list[Document], embeddings: Embeddings, batch: str
+) -> None:
+    """A callback gets its own answer, and not the one that the run is to report."""
+    other = CAUSRetriever.from_documents(documents, embeddings, k=2)
+    asking = Asking(other, retriever)
+    config: RunnableConfig = {"callbacks": [asking]}
+    ask = retriever.batch if batch == "batch" else run_through(retriever.abatch)
+    assert ask(QUERIES[:3], config) == [retriever.invoke(query) for query in QUERIES[:3]]
+    assert len(asking.found) == 3
+    for query, before, after in asking.found.values():
+        assert before == other.invoke(query)
+        assert after == retriever.invoke(query, k=4)
 
 
 @pytest.mark.parametrize("bad", [{"k": 0}, {"kk": 9}])
@@ -201,6 +238,35 @@ async def test_one_bad_query_fails_alone(documents: list[Document]) -> None:
         retriever.batch(queries)
     with pytest.raises(ConnectionError, match="no model today"):
         await retriever.abatch(queries)
+
+
+async def test_a_query_that_the_model_gives_no_vector_for_is_refused(
+    documents: list[Document],
+) -> None:
+    """And not left out, which would shift the answers of those behind it."""
+
+    class Swallowing(DeterministicFakeEmbedding):
+        def embed_query(self, text: str) -> Any:
+            return None if text == "none" else super().embed_query(text)
+
+    retriever = CAUSRetriever.from_documents(documents, Swallowing(size=16))
+    queries, refused = ["relu", "none", "pool"], "model returned None for the query 'none'"
+
+    found = retriever.batch(queries, return_exceptions=True)
+    afound = await retriever.abatch(queries, return_exceptions=True)
+
+    for results in (found, afound):
+        assert (results[0], results[2]) == (retriever.invoke("relu"), retriever.invoke("pool"))
+        assert isinstance(results[1], ValueError)
+        assert refused in str(results[1])
+    with pytest.raises(ValueError, match=refused):
+        retriever.batch(queries)
+    with pytest.raises(ValueError, match=refused):
+        await retriever.abatch(queries)
+    with pytest.raises(ValueError, match=refused):
+        retriever.invoke("none")
+    with pytest.raises(ValueError, match=refused):
+        await retriever.ainvoke("none")
 
 
 async def test_each_query_of_a_batch_is_a_run_of_its_own(documents: list[Document]) -> None:

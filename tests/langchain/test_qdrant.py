@@ -15,7 +15,7 @@ from langchain_qdrant import QdrantVectorStore
 from qdrant_client.models import Distance
 
 from langchain_posrag import CAUSRetriever
-from langchain_posrag.vector_stores import as_added, higher_is_better
+from langchain_posrag.vector_stores import direction_of_scores, strip_added_metadata
 
 WORDS = ["relu", "conv", "pool", "adam", "norm"]
 QUERY = "the relu layer"
@@ -130,7 +130,7 @@ def test_the_direction_of_its_scores_is_known(distance: Distance, higher: bool) 
         collection_name="c",
         distance=distance,
     )
-    assert higher_is_better(store) is higher
+    assert direction_of_scores(store) is higher
     store.client.close()
 
 
@@ -138,7 +138,7 @@ def test_an_id_in_the_metadata_of_another_store_is_the_users_own() -> None:
     """Chunks of one record may share it."""
     chunks = [Document(text, metadata={"_id": "record", "pk": 1}) for text in ("one", "two")]
     store = InMemoryVectorStore(DeterministicFakeEmbedding(size=4))
-    assert as_added(store, chunks) == chunks
+    assert strip_added_metadata(store, chunks) == chunks
 
 
 def test_milvus_is_known_by_its_key() -> None:
@@ -149,5 +149,5 @@ def test_milvus_is_known_by_its_key() -> None:
 
     Milvus.__module__, Milvus.__qualname__ = "langchain_milvus.vectorstores.milvus", "Milvus"
     store = Milvus(DeterministicFakeEmbedding(size=4))
-    (document,) = as_added(store, [Document("text", metadata={"pk": 7, "n": 1})])
+    (document,) = strip_added_metadata(store, [Document("text", metadata={"pk": 7, "n": 1})])
     assert document == Document("text", metadata={"n": 1}, id="7")

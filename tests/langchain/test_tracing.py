@@ -129,6 +129,91 @@ async def test_a_cancelled_search_ends_the_runs_of_both_legs(retriever: CAUSRetr
         assert isinstance(ended.errors[leg], asyncio.CancelledError)
 
 
+class Open(AsyncCallbackHandler):
+    """Names of the runs that have begun and not ended; each event is a step in which to cancel."""
+
+    def __init__(self, cancelled_at: int) -> None:
+        self.cancelled_at, self.step = cancelled_at, 0
+        self.names: dict[UUID, Any] = {}
+        self.seen: set[Any] = set()
+        self.task: asyncio.Task[Any] | None = None
+
+    async def _begin(self, run_id: UUID, parent_run_id: UUID | None, name: Any) -> None:
+        if parent_run_id is not None:  # LangChain itself leaves that of the retriever open
+            self.names[run_id] = name
+            self.seen.add(name)
+            await self._step()
+
+    async def _end(self, run_id: UUID) -> None:
+        await self._step()
+        self.names.pop(run_id, None)
+
+    async def _step(self) -> None:
+        self.step += 1
+        if self.step == self.cancelled_at and self.task is not None:
+            self.task.cancel()
+        await asyncio.sleep(0)
+
+    async def on_retriever_start(self, *args, run_id, parent_run_id=None, name=None, **kwargs):
+        await self._begin(run_id, parent_run_id, name)
+
+    async def on_chain_start(self, *args, run_id, parent_run_id=None, name=None, **kwargs):
+        await self._begin(run_id, parent_run_id, name)
+
+    async def on_retriever_end(self, *args, run_id, **kwargs):
+        await self._end(run_id)
+
+    async def on_chain_end(self, *args, run_id, **kwargs):
+        await self._end(run_id)
+
+    async def on_retriever_error(self, *args, run_id, **kwargs):
+        await self._end(run_id)
+
+
+@pytest.mark.parametrize("cancelled_at", range(3, 7))
+async def test_cancelled_while_runs_end_a_search_leaves_none_open(
+    retriever: CAUSRetriever, cancelled_at: int
+) -> None:
+    """In the end of the dense leg's run, of the sparse leg's, in the start of the gate's, its end.
+
+    They end after the task has: it does not wait for them.
+    """
+    handler = Open(cancelled_at)
+    handler.task = asyncio.create_task(retriever.ainvoke("relu", {"callbacks": [handler]}))
+
+    with pytest.raises(asyncio.CancelledError):
+        await handler.task
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+    assert handler.seen == {"dense", "sparse", "gate"}
+    assert handler.names == {}
+
+
+async def test_cancelled_twice_a_search_leaves_no_run_open(retriever: CAUSRetriever) -> None:
+    """While it embeds, and again while the runs of both legs are ended in that error."""
+
+    class Hanging(DeterministicFakeEmbedding):
+        async def aembed_query(self, text: str) -> list[float]:
+            asked.set()
+            await asyncio.Event().wait()
+            return []
+
+    asked, handler = asyncio.Event(), Open(3)
+    hanging = retriever.model_copy(update={"embeddings": Hanging(size=16)})
+    handler.task = asyncio.create_task(hanging.ainvoke("relu", {"callbacks": [handler]}))
+    await asked.wait()
+    handler.task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await handler.task
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+    assert handler.seen == {"dense", "sparse"}
+    assert handler.names == {}
+
+
 def test_an_interrupted_search_ends_the_runs_of_both_legs(retriever: CAUSRetriever) -> None:
     class Interrupted(DeterministicFakeEmbedding):
         def embed_query(self, text: str) -> list[float]:

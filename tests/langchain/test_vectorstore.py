@@ -21,7 +21,7 @@ from rank_bm25 import BM25Okapi
 
 from langchain_posrag import CAUSRetriever
 from langchain_posrag.sparse_leg import SparseLeg
-from langchain_posrag.vector_stores import higher_is_better
+from langchain_posrag.vector_stores import direction_of_scores
 from shared_core import BM25Index, tokenize
 from shared_core.index.passage_rows import PassageRows
 from shared_core.index.sparse.view import COMPACT
@@ -156,7 +156,7 @@ def test_what_the_sparse_leg_alone_finds_stands_at_the_lowest_score_of_the_store
     store: VectorStore, documents: list[Document]
 ) -> None:
     retriever = CAUSRetriever.from_vectorstore(store, documents, alpha=0.0)
-    sign = 1 if higher_is_better(store) else -1
+    sign = 1 if direction_of_scores(store) else -1
     compared = 0
     for word in WORDS:
         ((hit, score),) = store.similarity_search_with_score(f"beside {word}", k=1)
@@ -431,9 +431,9 @@ async def test_what_is_awaited_is_refused_alike(store: VectorStore) -> None:
     retriever = CAUSRetriever.from_vectorstore(store, [])
     with pytest.raises(ValueError, match="needs ids="):
         await retriever.adelete()
-    with pytest.raises(ValueError, match="got the text 'd1'"):
+    with pytest.raises(ValueError, match="got the string 'd1'"):
         await retriever.adelete("d1")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="got the text 'd1'"):
+    with pytest.raises(ValueError, match="got the string 'd1'"):
         await retriever.aget("d1")
 
 
@@ -479,7 +479,7 @@ def test_a_store_that_cannot_search_with_scores_is_refused(documents: list[Docum
     retriever = CAUSRetriever.from_vectorstore(AwaitedAlone(), documents, higher_is_better=True)
     assert len(asyncio.run(retriever.ainvoke("relu"))) == 10
     with pytest.raises(
-        NotImplementedError, match=r"AwaitedAlone .* only when awaited: use ainvoke"
+        NotImplementedError, match=r"AwaitedAlone .* only asynchronously: use ainvoke"
     ):
         retriever.invoke("relu")
 
@@ -537,9 +537,9 @@ def test_replacing_by_the_stores_id_finds_the_document_without_one(
 def test_one_id_is_not_taken_for_several(store: VectorStore, documents: list[Document]) -> None:
     """Its letters may be the ids of others."""
     retriever = CAUSRetriever.from_vectorstore(store, documents)
-    with pytest.raises(ValueError, match=r"got the text 'd1'; give \['d1'\]"):
+    with pytest.raises(ValueError, match=r"got the string 'd1'; give \['d1'\]"):
         retriever.delete("d1")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="got the text 'd1'"):
+    with pytest.raises(ValueError, match="got the string 'd1'"):
         retriever.get("d1")
 
 
