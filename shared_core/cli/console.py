@@ -1,4 +1,4 @@
-"""The one way in which the command speaks: results on stdout, the course of the work on stderr."""
+"""The only output of the command: results on stdout, progress on stderr."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from shared_core._extras import require
-from shared_core.cli.streams import telling, writing_results
+from shared_core.cli.streams import writing_messages, writing_results
 from shared_core.wording import counted, one_line, visible
 
 if TYPE_CHECKING:
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 MAX_WIDTH = 100
 UNNOTICED = (
-    "what the model imports or asks (a helper in another module, what a list, an object or the "
-    "environment holds, a server's new weights)"
+    "what the model imports or asks (a helper in another module, the contents of a list, an object "
+    "or the environment, a server's new weights)"
 )
 
 
 class Console:
-    """Prints plain text without markup; escape codes are its own, and go to a terminal only.
+    """Prints plain text without markup; its own escape codes go to a terminal only.
 
-    Control characters in what is printed, also in the cells of a table, are written out.
+    Control characters in what is printed, also in the cells of a table, are made visible.
 
     Raises
     ------
@@ -44,7 +44,7 @@ class Console:
         return self._out.width
 
     def show(self, renderable: RenderableType = "", *, whole: bool = False) -> None:
-        """Print a piece of the result; `whole` keeps a line that is to be copied in one.
+        """Print a part of the result; `whole` keeps a line unbroken, so that it can be copied.
 
         Raises
         ------
@@ -55,8 +55,8 @@ class Console:
             self._out.print(renderable, soft_wrap=whole)
 
     def say(self, text: str, *, whole: bool = False) -> None:
-        """Print a line about the course of the work, if anybody listens; `whole` as of `show`."""
-        with telling():
+        """Print a line about the progress of the work on stderr; `whole` as in `show`."""
+        with writing_messages():
             self._err.print(one_line(text), soft_wrap=whole)
 
     def progress(self) -> Progress:
@@ -69,7 +69,7 @@ class Console:
 
 
 def empty_table(*, gap: int = 1) -> Table:
-    """Return a table with no line but that below its head, and `gap` blanks between columns."""
+    """Return a table with a line below its head only, and `gap` blanks between columns."""
     built: Table = require("rich.table", extra="eval").Table(
         box=require("rich.box", extra="eval").SIMPLE_HEAD, padding=(0, gap - 1, 0, 0)
     )
@@ -79,17 +79,17 @@ def empty_table(*, gap: int = 1) -> Table:
 def fail(message: str) -> None:
     """Print one line on stderr, if it can be written; needs no optional dependency."""
     if sys.stderr is not None:
-        with telling():
+        with writing_messages():
             sys.stderr.write(f"posrag: {one_line(message)}\n")
             sys.stderr.flush()
 
 
 def kept_line(kept: int) -> str:
-    """Say how many answers need not be asked for, and when they had better be."""
+    """Say how many answers are not asked for again, and when to use ``--fresh``."""
     verb = "is" if kept == 1 else "are"
     return (
-        f"{counted(kept, 'answer')} {verb} kept from before and not asked again. A change of "
-        f"{UNNOTICED} is not noticed: --fresh asks anew."
+        f"{counted(kept, 'answer')} {verb} kept from before and not asked again. A change in "
+        f"{UNNOTICED} is not noticed: --fresh asks again."
     )
 
 
@@ -110,7 +110,7 @@ def _rich(*, stderr: bool) -> RichConsole:
     def visibly(text: str, **options: Any) -> Text:
         return render_str(visible(text), **options)
 
-    # Every string comes by here, also those in tables, and before its width is measured.
+    # Every string passes through here, also those in tables, before its width is measured.
     console.render_str = visibly  # type: ignore[method-assign]
     # By default rich ends the process with status 1 when the reader has gone.
     console.on_broken_pipe = _reader_gone  # type: ignore[method-assign]

@@ -38,7 +38,7 @@ def open_corpus(
     rebuild: bool,
     console: Console,
 ) -> Corpus:
-    """Return the corpus, from the cache as far as it is there.
+    """Return the corpus, from the cache as far as possible.
 
     Parameters
     ----------
@@ -47,14 +47,14 @@ def open_corpus(
     model
         What embeds it.
     cache
-        Folder of all cached corpora. This one's is named after the version, the model and a
-        digest of both and of every text, so another torch or model never meets it.
+        Folder of all cached corpora. The folder of this one is named after the version, the model
+        and a digest of both and of every text, so no other torch or model uses it.
     version
         Version of torch, for the folder's name.
     rebuild
-        Embed and index afresh.
+        Embed and index again.
     console
-        Where the course of the work is told.
+        Where progress is reported.
 
     Raises
     ------
@@ -90,17 +90,17 @@ def _load(
     started = perf_counter()
     try:
         index = HybridIndex.load(path)
-        told = f"Index of {counted(len(index), 'passage')} from the cache{_seconds(started)}."
+        loaded = f"Index of {counted(len(index), 'passage')} from the cache{_seconds(started)}."
         index.verify_embeddings(lambda text: model.embed([text])[0].tolist())
     except EmbeddingMismatchError as error:
         console.say(f"The model has changed since the index was cached ({error}): starting afresh.")
         journal.clear()
         return None
     except IndexFormatError as error:
-        cause = error.__cause__ or error  # without the way out: it is taken here
+        cause = error.__cause__ or error  # without its advice, which is followed here
         console.say(f"The cached index cannot be read ({cause}): building it again.")
         return None
-    console.say(told)
+    console.say(loaded)
     return index
 
 
@@ -124,7 +124,7 @@ def _build(
     started = perf_counter()
     index = HybridIndex()
     index.add(passages, vectors)
-    if path.exists():  # a damaged one; saving does not overwrite what is no index
+    if path.exists():  # a damaged one; saving overwrites nothing but an index
         shutil.rmtree(path)
     index.save(path)
     console.say(f"Indexed {counted(len(index), 'passage')} with FAISS and BM25{_seconds(started)}.")

@@ -21,7 +21,7 @@ KEPT = "NAME.answers.jsonl in $POSRAG_PROFILES or ~/.posrag/profiles"
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder for what takes long to find out, and see that files can be put there.
+    """Make a folder, and check that files can be written there before the work begins.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def make_folder(folder: Path) -> None:
 
 
 def make_output(folder: Path) -> None:
-    """Make the folder of ``--output``, and see that files can be put there.
+    """Make the folder of ``--output``, and check that files can be written there.
 
     Raises
     ------
@@ -50,12 +50,12 @@ def make_output(folder: Path) -> None:
 
 
 def check_readable(file: Path, option: str) -> None:
-    """See that a file can be read, which an option names; it is not opened, as it may be a pipe.
+    """Check that the file of an option can be read; it is not opened, since it may be a pipe.
 
     Raises
     ------
     ValueError
-        If there is none, or it is a folder or cannot be read.
+        If it does not exist, is a folder or cannot be read.
     """
     what = f"{option} {file}".strip()
     if file.is_dir():
@@ -69,7 +69,7 @@ def check_readable(file: Path, option: str) -> None:
 
 
 def check_file(file: Path) -> None:
-    """See that a file can take its place, and make its folder, before anything is asked.
+    """Check that a file can be written, and make its folder, before anything is asked.
 
     Raises
     ------
@@ -85,12 +85,12 @@ def check_file(file: Path) -> None:
 
 
 def open_journal(model: str) -> Journal:
-    """Return the answers of a model, by its name, in a file that can be added to.
+    """Return the journal of a model's answers, by the model's name.
 
     Raises
     ------
     PosragError
-        If it cannot.
+        If its file cannot be written.
     """
     path = path_of(model, ".answers.jsonl")
     try:
@@ -107,10 +107,10 @@ def open_journal(model: str) -> Journal:
     return Journal(path)
 
 
-def former(load: Callable[[Path], T], file: Path) -> T | None:
-    """Return what a file holds before it is written anew.
+def load_former(load: Callable[[Path], T], file: Path) -> T | None:
+    """Return the content of a file that is about to be overwritten.
 
-    None if there is no such file, or it cannot be loaded any more: the new one takes its place.
+    None if there is no such file, or it cannot be loaded: then nothing is lost.
     """
     try:
         return load(file) if file.is_file() else None
@@ -120,7 +120,7 @@ def former(load: Callable[[Path], T], file: Path) -> T | None:
 
 @contextmanager
 def writing(file: Path, journal: Journal) -> Iterator[None]:
-    """Where a result cannot be written after all, say which, and that no answer is lost.
+    """Report a result that cannot be written after all, and that no answer is lost.
 
     Raises
     ------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,8 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     -------
     int
         0: done, or nobody reads the results any more. 1: done, and the answer is no. 2: bad input
-        or a missing part, said in one line on stderr. 130: interrupted. Where stderr cannot be
-        written, nothing is said there, and the status is the same.
+        or a missing part, reported in one line on stderr. 130: interrupted. The status is the same
+        if stderr cannot be written.
     """
     try:
         return _run(argv)
@@ -42,24 +43,28 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    try:
-        arguments = _parser().parse_args(argv)
-        status: int = arguments.run(arguments)
-        return status
-    finally:
-        with writing_results():
-            pass  # what argparse has printed is still in the buffer
+    arguments = _parser().parse_args(argv)
+    status: int = arguments.run(arguments)
+    return status
 
 
 class _Parser(argparse.ArgumentParser):
-    """Takes no option for another one that it begins: ``--n`` is never ``--name``."""
+    """Does not accept abbreviated options: ``--n`` is never ``--name``."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # argparse prints everything by this method, and ignores errors of writing.
+        if file is None or file is not sys.stdout:
+            super()._print_message(message, file)
+            return
+        with writing_results():
+            file.write(message)
+
 
 def _parser() -> argparse.ArgumentParser:
-    # Here, because an interrupt may come while they are imported.
+    # Imported here, since an interrupt may come meanwhile.
     from shared_core.cli import attention, compare, demo, probe, reproduce
 
     parser: argparse.ArgumentParser = _Parser(

@@ -6,18 +6,19 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from shared_core.cli.console import quiet_transformers
-from shared_core.errors import MissingExtraError, PosragError
+from shared_core.cli.installed import LOCAL_MODEL, OPENAI
+from shared_core.errors import PosragError
 from shared_core.generation import Generator, HuggingFaceModel, as_generator
 
 HELP = (
     "a folder or hub name of a Hugging Face causal language model; openai:NAME for an "
-    "OpenAI-compatible endpoint; or module:attribute, a LangChain or LlamaIndex model or a "
-    "function from prompts to answers"
+    "OpenAI-compatible endpoint; or module:attribute, which names a LangChain or LlamaIndex model, "
+    "or a function from prompts to answers"
 )
 
 
@@ -28,6 +29,7 @@ def open_model(
     max_new_tokens: int = 64,
     batch_size: int | None = None,
     name: str | None = None,
+    asked: bool = True,
 ) -> Generator:
     """Return the model that `spec` names.
 
@@ -43,13 +45,15 @@ def open_model(
         Prompts in one forward pass of a Hugging Face model; its own default if None.
     name
         Name to give the model instead of its own.
+    asked
+        Whether it is going to be asked. An endpoint that is not needs no API key.
 
     Raises
     ------
     ValueError
-        If `spec` names nothing, or a `base_url` is given for what is no endpoint.
+        If `spec` names nothing, or a `base_url` is given for something other than an endpoint.
     MissingExtraError
-        If the packages that an endpoint needs are not installed.
+        If a package that the model needs is not installed; see `packages`.
     PosragError
         If the model cannot be loaded.
     """
@@ -57,20 +61,33 @@ def open_model(
     model: object
     endpoint = _endpoint(spec)
     if endpoint is not None:
-        model = _loaded(endpoint)(rest, base_url=base_url, max_tokens=max_new_tokens)
+        key = {} if asked else {"api_key": "none"}  # the key is no part of a model's identity
+        model = endpoint.load()(rest, base_url=base_url, max_tokens=max_new_tokens, **key)
     elif base_url is not None:
-        raise ValueError(f"--base-url is for an endpoint, and {spec!r} is none; MODEL is {HELP}")
+        raise ValueError(f"--base-url is for endpoints, and {spec!r} is not one; MODEL is {HELP}")
     elif not colon or Path(spec).exists():
         quiet_transformers()
         model = HuggingFaceModel.from_pretrained(
             spec, max_new_tokens=max_new_tokens, batch_size=8 if batch_size is None else batch_size
         )
     else:
-        model = _imported(prefix, rest)
+        model = _import_model(prefix, rest)
     try:
         return as_generator(model, name=name)
     except TypeError as error:
         raise ValueError(f"{spec}: {error}") from error
+
+
+def open_asked(arguments: argparse.Namespace) -> Generator:
+    """Return the model of a command that asks one, with its options; see `open_model`."""
+    return open_model(
+        arguments.model,
+        base_url=arguments.base_url,
+        max_new_tokens=arguments.max_new_tokens,
+        batch_size=arguments.batch_size,
+        name=arguments.name,
+        asked=not arguments.plan,
+    )
 
 
 def open_if_named(arguments: argparse.Namespace) -> Generator | None:
@@ -112,6 +129,15 @@ def open_local_model(
     )
 
 
+def packages(spec: str | None) -> Mapping[str, str]:
+    """Return what the model that `spec` names needs: top-level module -> extra of posrag."""
+    if spec is None:
+        return {}
+    if is_endpoint(spec):
+        return OPENAI if spec.startswith("openai:") else {}
+    return LOCAL_MODEL if ":" not in spec or Path(spec).exists() else {}
+
+
 def is_endpoint(spec: str) -> bool:
     """Whether `spec` names a model behind an endpoint; it is not opened."""
     return _endpoint(spec) is not None
@@ -123,23 +149,11 @@ def _endpoint(spec: str) -> EntryPoint | None:
     return next(iter(found), None)
 
 
-def _loaded(endpoint: EntryPoint) -> Callable[..., object]:
-    try:
-        maker: Callable[..., object] = endpoint.load()
-    except MissingExtraError as error:
-        # It names the extra of its adapter, which brings no endpoint: a second round would follow.
-        raise MissingExtraError(
-            f"{endpoint.name}:NAME needs packages that are not installed; run: "
-            f"pip install 'posrag[{endpoint.name}]'"
-        ) from error
-    return maker
-
-
-def _imported(module: str, attribute: str) -> object:
+def _import_model(module: str, attribute: str) -> object:
     if not module or module.startswith("."):
         raise ValueError(
-            f"'{module}:{attribute}' is no model: before the colon stands the full name of a "
-            f"module; MODEL is {HELP}"
+            f"'{module}:{attribute}' is not a model: the full name of a module goes before the "
+            f"colon; MODEL is {HELP}"
         )
     if (folder := os.getcwd()) not in sys.path:
         sys.path.insert(0, folder)
@@ -148,7 +162,9 @@ def _imported(module: str, attribute: str) -> object:
         for part in attribute.split("."):
             value = getattr(value, part)
     except (ImportError, AttributeError) as error:
-        raise ValueError(f"{module}:{attribute} is no model ({error}); MODEL is {HELP}") from error
+        raise ValueError(
+            f"{module}:{attribute} is not a model ({error}); MODEL is {HELP}"
+        ) from error
     except Exception as error:
         raise PosragError(f"{module} failed on import: {type(error).__name__}: {error}") from error
     return value

@@ -15,23 +15,26 @@ from shared_core.generation.templates import ABSTENTION, PromptTemplate
 from shared_core.json_lines import not_utf8
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-"""What a subcommand is added to; argparse has no public name for it."""
+"""What a subcommand is added to; argparse does not export its class."""
 
 GRADERS_HELP = "graders, from 0 (wrong) to 1 (right):\n" + "".join(
     f"  {name:8} {meaning}\n" for name, meaning in MEANINGS.items()
 )
-"""Stands below the options of a command that grades; see `shared_core.evaluation.GRADERS`."""
+"""Printed below the options of a command that grades; see `shared_core.evaluation.GRADERS`."""
 
 
 BASE_URL = (
     "address of an OpenAI-compatible endpoint, such as http://localhost:8000/v1 (default: "
-    "$OPENAI_BASE_URL, else OpenAI's)"
+    "$OPENAI_BASE_URL, or else OpenAI's)"
 )
 """Help of the option that names a server."""
 
+EMBEDDING_HELP = "embedding model: a folder or a hub name (default: all-MiniLM-L6-v2)"
+CACHE_DEFAULT = "default: posrag in $XDG_CACHE_HOME or ~/.cache"
+
 
 def with_graders(description: str) -> dict[str, Any]:
-    """Return what a parser takes to show a description, and the graders below its options."""
+    """Return the arguments of a parser that lists the graders below its options."""
     return {
         "description": fill(description, 80),
         "epilog": GRADERS_HELP,
@@ -42,58 +45,63 @@ def with_graders(description: str) -> dict[str, Any]:
 def add_asking(parser: argparse.ArgumentParser) -> None:
     """Add the options of how a model is asked."""
     add = parser.add_argument
-    add("--concurrency", type=int, help="calls at once (default: what suits the model)")
-    add("--attempts", type=int, default=8, help="tries of a call that fails for a passing reason, "
-        "such as a rate limit (default: 8)")  # fmt: skip
-    add("--batch-size", type=int, help="prompts in a call (default: what suits the model)")
+    add("--concurrency", type=int, help="calls in parallel (default: depends on the model)")
+    add("--attempts", type=int, default=8, help="attempts at a call that fails for a temporary "
+        "reason, such as a rate limit (default: 8)")  # fmt: skip
+    add("--batch-size", type=int, help="prompts per call (default: depends on the model)")
     add("--max-new-tokens", type=int, default=64, help="longest answer of a Hugging Face model or "
         "an endpoint, in tokens (default: 64)")  # fmt: skip
     add("--base-url", help=BASE_URL)
 
 
 def add_embedding(parser: argparse.ArgumentParser, cached: str) -> None:
-    """Add the embedding model, and a folder; `cached` says what of the model's is there."""
+    """Add the embedding model and the cache folder; `cached` says what the folder holds."""
     add = parser.add_argument
-    add("--embedding", default=default_model(), help="embedding model: a folder or a hub name "
-        "(default: all-MiniLM-L6-v2)")  # fmt: skip
-    add("--cache", type=path, default=default_cache(), help=f"folder {cached} (default: posrag in "
-        "$XDG_CACHE_HOME or ~/.cache)")  # fmt: skip
+    add("--embedding", default=default_model(), help=EMBEDDING_HELP)
+    add("--cache", type=path, default=default_cache(), help=f"folder {cached} ({CACHE_DEFAULT})")
+
+
+def add_psi(parser: argparse.ArgumentParser) -> None:
+    """Add what is known of the model that reads the passages."""
+    parser.add_argument("--psi", type=psi, default="always", help="what is known of the model that "
+        "reads the passages: its position sensitivity index, a saved profile (path or name), or "
+        "always or never to place them (default: always)")  # fmt: skip
 
 
 def add_fresh(parser: argparse.ArgumentParser) -> None:
     """Add the option that asks again."""
     parser.add_argument("--fresh", action="store_true", help="ask again what has been answered "
-        f"before: a change of {UNNOTICED} is not noticed, one of the model's own module or "
-        "settings is")  # fmt: skip
+        f"before, as after a change in {UNNOTICED}; a change in the model's own module or settings "
+        "is noticed without it")  # fmt: skip
 
 
 def add_plan(parser: argparse.ArgumentParser) -> None:
     """Add the option that stops before the model is asked."""
-    parser.add_argument("--plan", action="store_true", help="only say what asking the model would "
-        "cost")  # fmt: skip
+    parser.add_argument("--plan", action="store_true", help="only report what asking the model "
+        "would cost")  # fmt: skip
 
 
 def check_plan(arguments: argparse.Namespace) -> None:
-    """Raise ValueError if what is kept is to be forgotten, and nothing asked."""
+    """Raise ValueError if stored answers are to be forgotten although nothing is asked."""
     if arguments.plan and arguments.fresh:
         raise ValueError("--plan asks nothing, and --fresh forgets what is kept: take one of them")
 
 
 def add_abstain_template(parser: argparse.ArgumentParser, use: str) -> None:
-    """Add the prompt that gives leave to abstain; `use` says what it serves."""
-    parser.add_argument("--abstain-template", type=path, help="file with a prompt that holds "
-        "{context} and {question} and gives leave to abstain by saying "
-        f"{ABSTENTION}, for {use} (default: posrag's own prompt, with that leave)")  # fmt: skip
+    """Add the prompt that lets the model abstain; `use` says what for."""
+    parser.add_argument("--abstain-template", type=path, help="file with a prompt that contains "
+        "{context} and {question} and allows the model to abstain by saying "
+        f"{ABSTENTION}, for {use} (default: posrag's own)")  # fmt: skip
 
 
 def open_template(file: Path | None, option: str = "") -> PromptTemplate | None:
-    """Return the prompt in a file, if there is a file; `option` is the one that named it.
+    """Return the prompt in a file, if one is given; `option` is the option that named it.
 
     Raises
     ------
     ValueError
-        If the file cannot be read, or holds no prompt with a place for the passages and one for
-        the question.
+        If the file cannot be read, or its text is not a prompt with a place for the passages and
+        one for the question.
     """
     if file is None:
         return None
@@ -114,17 +122,17 @@ def given(text: str) -> str:
 
 
 def path(text: str) -> Path:
-    """Read a path; of an empty one ``Path`` would make the working directory."""
+    """Read a path; an empty one would become the working directory."""
     return Path(given(text))
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Read names with commas between them."""
+    """Read comma-separated names."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def psi(text: str) -> float | str:
-    """Read a position sensitivity index, or what stands for one."""
+    """Read a position sensitivity index, or the name of a profile or setting."""
     try:
         return float(text)
     except ValueError:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from shared_core.checking import check_count
+from shared_core.cli.installed import TORCH
 from shared_core.sensitivity import (
     KEY_VALUE,
     ProbeQuestion,
@@ -17,10 +19,16 @@ from shared_core.sensitivity import (
 from shared_core.wording import counted
 
 GENERATED = 100
+"""Default number of questions: the 95% interval of an accuracy is then about 0.1 to each side."""
 HELP = (
-    "kv: key-value retrieval, made on the fly; torch: calls of the installed PyTorch's API; or a "
+    "kv: generated key-value retrieval; torch: questions on the API of the installed PyTorch; or a "
     "file of JSON lines with question, answers, gold and distractors"
 )
+
+
+def packages(source: str) -> Mapping[str, str]:
+    """Return what the questions of `source` need: top-level module -> extra of posrag."""
+    return TORCH if source == "torch" else {}
 
 
 @dataclass(frozen=True)
@@ -49,8 +57,7 @@ def open_questions(source: str, *, n: int | None, k: int, seed: int) -> ProbeDat
     Raises
     ------
     ValueError
-        If `n` is below 1 or more than there are, or there is no such file, or it holds no
-        questions.
+        If `n` is below 1 or more than there are, or the file does not exist or holds no questions.
     """
     if n is not None:
         check_count(n, "--n")

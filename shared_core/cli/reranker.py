@@ -8,7 +8,7 @@ from typing import Any
 from shared_core import PosragError
 from shared_core._extras import require
 from shared_core.cli.console import quiet_transformers
-from shared_core.comparison.pipelines import RERANKED, Pipeline
+from shared_core.comparison.retrieval.pipelines import RERANKED, Pipeline
 from shared_core.generation.loading import first_line
 
 
@@ -61,7 +61,7 @@ def open_reranker(name: str | None, pipelines: Sequence[str]) -> CrossEncoder | 
         return None
     if not any(Pipeline(each).reranked for each in pipelines):
         raise ValueError(
-            f"--reranker {name} is for pipelines with {RERANKED}, and there is none; give "
+            f"--reranker {name} is for pipelines with {RERANKED}, and none is given; use "
             f"--pipelines given{RERANKED}, hybrid{RERANKED} or another"
         )
     return CrossEncoder(name)

@@ -1,4 +1,4 @@
-"""The standard streams, where nobody reads them any more or the disk behind them is full."""
+"""The standard streams, in case their reader has gone or their disk is full."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from shared_core import PosragError
 
 
 class ReaderGoneError(Exception):
-    """Nobody reads the results any more, as in ``posrag demo | head``: nothing is left to do."""
+    """Nobody reads the results any more, as in ``posrag demo | head``: no work is left."""
 
 
 @contextmanager
 def writing_results() -> Iterator[None]:
-    """Have what is put on stdout written when the block ends.
+    """Flush stdout when the block ends, and report what cannot be written.
 
     Raises
     ------
@@ -40,8 +40,8 @@ def writing_results() -> Iterator[None]:
 
 
 @contextmanager
-def telling() -> Iterator[None]:
-    """Put something on stderr; where that cannot be written, the work goes on untold."""
+def writing_messages() -> Iterator[None]:
+    """Write to stderr; if that fails, the work goes on without messages."""
     try:
         yield
     except OSError:
@@ -49,7 +49,7 @@ def telling() -> Iterator[None]:
 
 
 def _discard(stream: TextIO) -> None:
-    """Let what is buffered, and all that follows, go nowhere: the exit writes it once more."""
+    """Discard the buffer and all later output: the interpreter would flush it again on exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

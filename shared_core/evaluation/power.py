@@ -1,17 +1,17 @@
-"""How small a difference so many questions would show, and how many questions a difference takes.
+"""How small a difference a number of questions can show, and how many a difference needs.
 
 Both follow from `_needed`, the matched-pairs formula (Connor, Biometrics 43, 1987). With a and b,
 the normal quantiles of ``1 - alpha / 2`` and of the power, and q, the mean square of a difference,
-a mean difference of e takes n questions:
+a mean difference of e needs n questions:
 
     sqrt(n) * e = a * sqrt(q) + b * sqrt(q - e ** 2) + h / sqrt(n)
 
-q is that of the differences so far, as if they had the mean e where theirs is larger.
+q is taken from the observed differences; if their mean is larger than e, it is set to e.
 
-h corrects for the steps of an exact test. Its p-value jumps where outcomes change by one size, and
-is above that of the normal approximation by half a jump (Yates). Part of this is regained, because
-the test adapts to the number of questions that change: if most changes are for the better, their
-number and their mean vary together.
+h corrects for the steps of an exact test. If all outcomes change by one size, its p-value moves in
+jumps, and exceeds that of the normal approximation by half a jump (Yates). Part of this is
+regained, because the test adapts to the number of questions that change: if most changes are for
+the better, their number and their mean vary together.
 
 There are two lower bounds, so that questions that have hardly ever changed do not make tiny
 differences detectable. Changes of a typical size m (`typical_change`) make a mean difference of e
@@ -33,15 +33,15 @@ from shared_core.checking import check_count, check_fractions
 from shared_core.evaluation.changes import question_means, typical_change
 
 _HALVINGS = 50
-"""Of [0, 1], after which the smallest difference is known to about 1e-15."""
+"""Halvings of [0, 1] until the smallest difference is known to about 1e-15."""
 
 
 @dataclass(frozen=True)
 class _Observed:
-    """What differences say: their number, mean, standard deviation, and how large changes are.
+    """Observed differences: their number, mean, standard deviation, and typical size of a change.
 
-    `half_step` is half the distance of the sums that an exact test can tell apart, and 0 where
-    changes differ in size: their sums lie close together.
+    `half_step` is half the distance between the sums that an exact test can distinguish; 0 if
+    changes differ in size, since their sums are then close together.
     """
 
     n: int
@@ -58,22 +58,22 @@ def minimum_detectable_effect(
     power: float = 0.8,
     alpha: float = 0.05,
 ) -> float:
-    """Return the smallest mean difference that `n` questions would show with that power.
+    """Return the smallest mean difference that `n` questions show with the given power.
 
     The inverse of `questions_needed`.
 
     Parameters
     ----------
     differences
-        Outcome less that of the baseline by question, shape (m,), in [-1, 1], m >= 2; or, of
-        several orders, shape (m, differences of a question), as `order_differences` gives them.
+        Outcome less that of the baseline by question, shape (m,), in [-1, 1], m >= 2; or, for
+        several orders, shape (m, differences per question), as `order_differences` returns them.
     n
-        Number of questions, >= 1; as many as there are differences by default.
+        Number of questions, >= 1; by default the number of differences.
     power
-        Chance to find a difference of that size, in (0, 1).
+        Chance of finding a difference of that size, in (0, 1).
     alpha
-        Level of the two-sided test, in (0, 1). Divide it by the number of arrangements to be on
-        the safe side of Holm's correction.
+        Level of the two-sided test, in (0, 1). Divide it by the number of arrangements for a
+        bound that holds under Holm's correction.
 
     Returns
     -------
@@ -107,11 +107,12 @@ def questions_needed(
     power: float = 0.8,
     alpha: float = 0.05,
 ) -> int:
-    """Return how many questions would show a mean difference of `effect` with that power.
+    """Return how many questions show a mean difference of `effect` with the given power.
 
-    Of outcomes of 0 and 1, of one order each, that power is met to within 0.02, and exceeded where
-    hardly any question changes for the worse; against the mean of several orders it may be missed
-    by 0.05, and by up to 0.2 where nearly every answer is right. At least `fewest_questions`.
+    The result is at least `fewest_questions`. For outcomes of 0 and 1, of one order each, the power
+    is met to within 0.02, and exceeded if hardly any question changes for the worse. Against the
+    mean of several orders it may be missed by 0.05, and by up to 0.2 if nearly every answer is
+    right.
 
     Parameters
     ----------
@@ -135,8 +136,8 @@ def questions_needed(
 def fewest_questions(alpha: float = 0.05) -> int:
     """Return the number of changes below which no test of two orders reaches `alpha`: 6 at 0.05.
 
-    Even if every one is for the better, p is ``2 / 2 ** n``, by Wilcoxon's test and by permutation.
-    It takes fewer against the mean of several orders.
+    Even if all n changes are for the better, p is ``2 / 2 ** n``, by Wilcoxon's test and by
+    permutation. Against the mean of several orders fewer suffice.
 
     Raises
     ------
@@ -163,9 +164,10 @@ def _needed(effect: float, observed: _Observed, power: float, alpha: float) -> f
 
 
 def _questions_to_change(share: float, fewest: int, power: float) -> float:
-    """Return of how many questions `fewest` change at that power if each does by that chance.
+    """Return among how many questions `fewest` change with chance `power`.
 
-    The binomial quantile by its normal approximation, solved as for Wilson's interval.
+    Each changes with probability `share`. This is the normal approximation of the binomial
+    quantile, solved as for Wilson's interval.
     """
     z, count = NormalDist().inv_cdf(power), fewest - 0.5
     half = z * math.sqrt(1 - share)
@@ -188,6 +190,6 @@ def _observe(differences: npt.ArrayLike) -> _Observed:
 
 
 def _half_step(rows: Scores, change: float) -> float:
-    """Return half the step of sums, which is 1 + 1 / s for one order less the mean of s others."""
+    """Return half the step of the sums: 1 + 1 / s for one order less the mean of s others."""
     sizes = np.unique(np.abs(rows[np.isfinite(rows) & (rows != 0)]).round(12))
     return change * (1 + 1 / rows.shape[1]) / 2 if sizes.size <= 1 else 0.0

@@ -1,4 +1,4 @@
-"""Many prompts to one model: nothing is asked twice, and no answer is lost."""
+"""Many prompts to one model: no request is sent twice, and no answer is lost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["Asker", "Request", "Response"]
 
 @dataclass(frozen=True, kw_only=True)
 class Asker:
-    """Asks one model, in batches, through failures that pass, and keeps each answer.
+    """Asks one model in batches, retries transient failures, and keeps each answer.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Asker:
     Raises
     ------
     ValueError
-        If `batch_size`, `concurrency` or `attempts` is no integer >= 1.
+        If `batch_size`, `concurrency` or `attempts` is not an integer >= 1.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Asker:
         """Return one that asks `model`, by default in batches and threads that suit it.
 
         A request with a continuation needs a `ScoringModel`; one call's requests are of one kind.
-        Answers are kept under the model's identity (`model_identity`), errors tell its name.
+        Answers are kept under the model's identity (`model_identity`); errors give its name.
         """
         if batch_size is None:
             batch_size = getattr(model, "batch_size", 1)
@@ -117,13 +117,13 @@ class Asker:
         requests
             What is asked: ``(prompt,)`` for a text, ``(prompt, continuation)`` for scores.
         part_of
-            Returns every request of the whole job if `requests` is a part of it; errors and
-            interrupts report how many of those are kept. `requests` by default.
+            Returns every request of the job that `requests` is a part of; errors and interrupts
+            report how many of those are kept. `requests` by default.
         on_answer
-            Told how many of `requests` have just been answered, by the journal or the model; it
-            adds up to ``len(requests)``.
+            Called with how many of `requests` have just been answered, by the journal or the model;
+            the counts add up to ``len(requests)``.
         on_wait
-            Told before each wait for a failure to pass what happened.
+            Called before each wait with what happened.
 
         Raises
         ------
@@ -181,8 +181,8 @@ def _ask(model: Generator, requests: Sequence[Request]) -> Sequence[Response]:
         return model.generate([prompt for (prompt,) in requests])
     if not isinstance(model, ScoringModel):
         raise GenerationError(
-            f"model {model.name!r} has no log_probabilities, by which it would tell how probable "
-            "a continuation is; give a model on this machine, such as a HuggingFaceModel"
+            f"model {model.name!r} has no log_probabilities, so it cannot score a continuation; "
+            "give a model on this machine, such as a HuggingFaceModel"
         )
     prompts, continuations = zip(*requests, strict=True)
     scored = model.log_probabilities(prompts, continuations)
@@ -212,7 +212,7 @@ class _Run:
             self.on_wait(message)
 
     def ask(self, numbered: tuple[int, Sequence[Request]], post: Post) -> None:
-        """Ask one batch and keep what is answered, even if some of it is not as it must be."""
+        """Ask one batch and keep the valid answers, even if others are not."""
         number, batch = numbered
         try:
             returned = one_each(self.asker.label, batch, self._call(number, batch, post))

@@ -12,9 +12,9 @@ class Generator(Protocol):
 
     Some attributes are read where they exist. ``batch_size``: the number of prompts that one call
     of `generate` takes best. ``concurrency``: the number of calls that may be under way at once.
-    Both are 1 otherwise. ``identity``: what tells its kept answers from another model's; otherwise
-    the name, the source of the module of its class, and its plain public attributes, so that a
-    setting which is in none of these is not noticed. ``count_tokens``: a function from a prompt to
+    Both default to 1. ``identity``: what distinguishes its stored answers from another model's; by
+    default the name, the source of the module of its class, and its plain public attributes. A
+    change of a setting outside these is not noticed. ``count_tokens``: a function from a prompt to
     its tokens.
     """
 
@@ -30,7 +30,7 @@ class Generator(Protocol):
 
 @runtime_checkable
 class ScoringModel(Generator, Protocol):
-    """A model that also tells how probable a given answer is; local models do."""
+    """A model that can also score a given answer; local models can."""
 
     def log_probabilities(
         self, prompts: Sequence[str], continuations: Sequence[str]

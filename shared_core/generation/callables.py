@@ -1,4 +1,4 @@
-"""What is taken for a model: one of ours, a framework's, or a plain function."""
+"""What is accepted as a model: one of ours, a framework's, or a plain function."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from shared_core.lazy import cached_property
 
 GROUP = "posrag.models"
 """Group of entry points, named after a framework's package: each loads what wraps its models."""
+
+UNNAMED = "unnamed function"
+"""Name of a function without one, where no answer is saved."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,8 @@ class CallableModel:
     Raises
     ------
     ValueError
-        If `batch_size` or `concurrency` is below 1, or there is no `name` and the function has
-        none either.
+        If `batch_size` or `concurrency` is below 1, or neither `name` is given nor the
+        function has a name.
     """
 
     function: Callable[[Sequence[str]], Sequence[str]]
@@ -47,16 +50,21 @@ class CallableModel:
 
     def __post_init__(self) -> None:
         check_counts_of(self, {"batch_size": 1, "concurrency": 1})
-        if not self.name:
-            object.__setattr__(self, "name", _name_of(self.function))
+        name = self.name or _name_of(self.function)
+        if not name:
+            raise ValueError(
+                f"{self.function!r} has no name to save answers under; give it one: "
+                "shared_core.generation.CallableModel(function, name=...)"
+            )
+        object.__setattr__(self, "name", name)
 
     @cached_property
     def identity(self) -> str:
         """Name, and a hash of the function's module and of the plain values that it was given.
 
-        With a change there it is another model, and asked anew. Not noticed is a change of what it
-        imports, holds or asks: a helper of another module, what a list or an object holds, a
-        server's new weights. See `source_of`.
+        After a change there it is another model and is asked again. A change of what it imports,
+        holds or asks is not noticed: a helper in another module, the content of a list or an
+        object, a server's new weights. See `source_of`.
         """
         return identity_of(self.name, source_of(self.function))
 
@@ -65,7 +73,7 @@ class CallableModel:
         return self.function(prompts)
 
 
-def as_generator(model: object, *, name: str | None = None) -> Generator:
+def as_generator(model: object, *, name: str | None = None, saved: bool = True) -> Generator:
     """Return `model` as something that answers prompts.
 
     Parameters
@@ -76,24 +84,26 @@ def as_generator(model: object, *, name: str | None = None) -> Generator:
         list of answers.
     name
         Name of the model, if not its own.
+    saved
+        Whether answers are saved under the name. If not, a function needs none.
 
     Raises
     ------
     TypeError
         If it is none of these.
     ValueError
-        If it is a function without a name, and `name` is not given.
+        If answers are saved, it is a function without a name, and `name` is not given.
     """
     if isinstance(model, type):
         raise TypeError(f"{_full_name(model)} is a class; give an instance of it, or {_ACCEPTED}")
-    # First the frameworks: some of their models look like a Generator, others like a function.
+    # Frameworks first: some of their models look like a Generator, others like a function.
     wrap = _wrapper_of(type(model))
     if wrap is not None:
         return _named(wrap(model), name)
     if isinstance(model, Generator) and isinstance(model.name, str):
         return _named(model, name)
     if callable(model):
-        return CallableModel(model, name=name or "")
+        return CallableModel(model, name=name or ("" if saved else _name_of(model) or UNNAMED))
     raise TypeError(f"a {_full_name(type(model))} is not a model; give {_ACCEPTED}")
 
 
@@ -150,14 +160,10 @@ def _wrapper_of(kind: type) -> Callable[[object], Generator] | None:
 
 
 def _name_of(function: object) -> str:
-    # Of a function made inside another one, the part that its author wrote.
+    """Return the name that the author of a function gave it, or "" if there is none."""
+    # Without the name of the function that it is defined in.
     name: str = getattr(function, "__qualname__", "").rpartition("<locals>.")[2]
-    if not name or "<lambda>" in name:
-        raise ValueError(
-            f"{function!r} has no name to save answers under; give it one: "
-            "CallableModel(function, name=...)"
-        )
-    return name
+    return "" if "<lambda>" in name else name
 
 
 def _full_name(kind: type) -> str:

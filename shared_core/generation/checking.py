@@ -20,8 +20,43 @@ Response: TypeAlias = str | list[float]
 TOLERANCE = 1e-6
 """How far above 0 rounding may lift a log-probability."""
 
+_FILTERED = {"content_filter", "content_filtered", "safety"}
+_CUT_OFF = {"length", "max_tokens"}
+"""Reasons for which servers end an answer, in lower case; OpenAI's first."""
+
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
+
+
+def check_ended(name: str, text: str, reason: object, *, limit: str = "") -> str:
+    """Return the text of an answer, unless the reason why it ended says that it is not one.
+
+    An empty text without such a reason is an answer, and so is a text that was cut off.
+
+    Parameters
+    ----------
+    name
+        What the error calls the model.
+    text
+        What it wrote.
+    reason
+        Why it ended, in the words of the server; anything else where that is not known.
+    limit
+        What limits the tokens of an answer, and how to raise that.
+
+    Raises
+    ------
+    GenerationError
+        If a filter withheld the answer or a part of it, or all tokens that were allowed were
+        spent without a text, as by a model that thinks first.
+    """
+    ended = str(reason).lower()
+    if ended in _FILTERED:
+        raise GenerationError(f"a content filter withheld the answer of {name} ({reason})")
+    if not text.strip() and ended in _CUT_OFF:
+        limit = limit or "its limit of tokens; raise that limit"
+        raise GenerationError(f"{name} gave no text within {limit}")
+    return text
 
 
 def one_each(name: str, requests: Sequence[Request], returned: object) -> Sequence[object]:

@@ -1,4 +1,4 @@
-"""How many tokens a model reads."""
+"""How many tokens a model can read."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _FROM_LIMIT = ("yarn", "dynamic")
 
 
 def context_length(config: Any) -> int | None:
-    """Return how many tokens a model reads at most, or None if its configuration does not say.
+    """Return the longest context of a model in tokens, or None if its configuration does not say.
 
-    Where its rotary embedding is scaled, as model cards tell how to, that is what it is scaled to:
-    ``original_max_position_embeddings * factor``, if that is more than the limit given.
+    If its rotary embedding is scaled, as model cards describe, this is the scaled length
+    ``original_max_position_embeddings * factor``, unless the given limit is larger.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def _scaled(rope: Mapping[str, Any], text: Any, limit: int) -> int:
 def _ropes(text: Any) -> Iterator[Mapping[str, Any]]:
     """Yield how the rotary embedding is scaled, in all layers or in those of each kind."""
     found = getattr(text, "rope_parameters", None)
-    if found is None:  # transformers 4 calls it otherwise
+    if found is None:  # transformers 4 has another name for it
         found = getattr(text, "rope_scaling", None) or {}
     yield found
     yield from (value for value in found.values() if isinstance(value, Mapping))

@@ -27,17 +27,17 @@ Chat = Literal["auto"] | bool
 
 
 class HuggingFaceModel:
-    """A causal language model that answers greedily and tells how probable an answer is.
+    """A causal language model that decodes greedily and scores given answers.
 
-    The model, its generation settings and the tokenizer are used and left as they are. Of those
-    settings only the tokens that end an answer count: what a checkpoint recommends beside them
-    (sampling, penalties, lengths, a kind of cache) is left out.
+    The model, its generation settings and the tokenizer are not modified. Of the generation
+    settings only the end tokens are used; what else a checkpoint recommends (sampling, penalties,
+    lengths, a kind of cache) is ignored.
 
     Parameters
     ----------
     model
         A loaded ``PreTrainedModel`` with a language-model head. What is wrapped around it, as by
-        ``torch.compile`` or PEFT, is left out (`unwrapped`).
+        ``torch.compile`` or PEFT, is removed (`unwrapped`).
     tokenizer
         Its tokenizer. Without a padding token the end-of-text token pads.
     name
@@ -54,8 +54,8 @@ class HuggingFaceModel:
     ------
     ValueError
         If a number is out of range, `chat` is True and the tokenizer has no template, the
-        template does not show the message, or the model is an encoder-decoder or none of
-        transformers.
+        template does not show the message, or the model is an encoder-decoder or not one
+        of transformers.
     """
 
     concurrency = 1
@@ -82,11 +82,11 @@ class HuggingFaceModel:
 
     @cached_property
     def identity(self) -> str:
-        """What tells this model's answers from another's, beside its name.
+        """What distinguishes this model's answers from those of another of the same name.
 
         Weights, settings of the layers, tokenizer, chat template, end tokens and length. A model
-        that was trained on under the same name is another one. Of each weight the first values
-        stand for all.
+        that was trained further under the same name is another one. The first values of each
+        weight represent all of it.
         """
         template = self.tokenizer.chat_template if self.encoder.chat else ""
         return identity_of(
@@ -136,7 +136,7 @@ class HuggingFaceModel:
         Raises
         ------
         ValueError
-            If a prompt has no tokens, or more than the context leaves beside the answer.
+            If a prompt has no tokens, or more than the context leaves room for next to the answer.
         """
         rows = self._rows(prompts)
         answers = [""] * len(rows)
@@ -248,8 +248,8 @@ class HuggingFaceModel:
 
     def text_of(self, ids: Sequence[int]) -> str:
         """Return generated tokens up to the first end token as text, without special tokens."""
-        told = list(ids[: _end(ids, self.end_tokens())])
-        return str(self.tokenizer.decode(told, skip_special_tokens=True)).strip()
+        answer = list(ids[: _end(ids, self.end_tokens())])
+        return str(self.tokenizer.decode(answer, skip_special_tokens=True)).strip()
 
     def _last_logits(self, rows: Sequence[Sequence[int]], keep: int) -> Tensor:
         inputs = left_padded(rows, pad=self.padding(self.end_tokens()), device=self.model.device)
@@ -270,7 +270,7 @@ class HuggingFaceModel:
         return ends if eos is None or eos in ends else [*ends, eos]
 
     def padding(self, ends: Sequence[int]) -> int:
-        """Return the token that pads; an end token where the tokenizer has none for it."""
+        """Return the padding token, or an end token if the tokenizer has no padding token."""
         pad = self.tokenizer.pad_token_id
         if pad is not None:
             return int(pad)
@@ -286,7 +286,7 @@ class Continued:
     answers
         Token ids of each answer, with the end token if there was one.
     mask
-        Which tokens are a prompt's own and no padding, shape (batch, width).
+        True for the tokens of a prompt, False for padding, shape (batch, width).
     output
         What ``generate`` returned: with ``keep_cache`` an object with ``sequences`` and
         ``past_key_values``, else the sequences alone.
@@ -298,7 +298,7 @@ class Continued:
 
 
 def _end(ids: Sequence[int], ends: Sequence[int]) -> int:
-    """Return where the first end token stands; behind the last token if there is none."""
+    """Return the index of the first end token, or ``len(ids)`` if there is none."""
     return next((at for at, token in enumerate(ids) if token in ends), len(ids))
 
 

@@ -1,4 +1,4 @@
-"""What tells one model's answers from another's of the same name."""
+"""What distinguishes the answers of models of the same name."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def model_identity(model: Generator) -> str:
         own = getattr(model, "identity")  # noqa: B009 - read where it exists
     except AttributeError:
         if inspect.getattr_static(model, "identity", None) is not None:
-            raise  # from within the property: another model's answers must not be taken instead
+            raise  # from within the property: another model's answers must not be used
         own = None
     return identity_of(model.name, source_of(model)) if own is None else str(own)
 
@@ -64,7 +64,7 @@ def without_addresses(text: str) -> str:
 
 
 def source_of(thing: object) -> str:
-    """Return what a function or a model's object does, as far as that can be read.
+    """Return what a function or a model object does, as far as that can be read.
 
     Of a function count the source of the whole module that defines it, and plain values (text,
     numbers, truth values, None and tuples of them) among its defaults, what it encloses and what a
@@ -72,7 +72,7 @@ def source_of(thing: object) -> str:
     so is what a decorator wraps. Of a module without source, as in a notebook, count instead the
     byte code of the function and of the module's functions and classes that it uses, and plain
     values of the globals that it uses. Of an object that is a model, or whose method is one, count
-    its class and its plain public attributes. Names that the code itself assigns anew, such as
+    its class and its plain public attributes. Names that the code itself reassigns, such as
     counters, do not count.
 
     Not noticed is a change of anything else: functions imported from other modules, values that a
@@ -155,7 +155,7 @@ def _model(thing: object) -> Iterator[object]:
 
 
 def _plain(attributes: Mapping[str, object], kind: type) -> Iterator[object]:
-    """Yield the plain public attributes that no method of the class assigns anew."""
+    """Yield the plain public attributes that no method of the class reassigns."""
     names = {key for key, value in attributes.items() if type(value) in (*_PLAIN, tuple)}
     for base in kind.__mro__:
         for name, method in vars(base).items():

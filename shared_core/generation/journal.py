@@ -1,4 +1,4 @@
-"""Answers on disk, one line each, so that a run of hours can be killed and go on."""
+"""Answers on disk, one line each, so that a run of hours can be killed and resumed."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Journal:
     """Append-only file of answers: JSON lines of ``{"key": ..., "response": ...}``.
 
     The key is a hash of the model's name and the request. The last line of a key counts; an
-    answer that was forgotten is null there. A line that is damaged, be it the last
-    one of a killed run or any other, counts as not there. Threads and processes may add to one
+    answer that was forgotten is null there. Damaged lines, such as the last one of a killed run,
+    are ignored. Threads and processes may add to one
     file at once; an answer that another process adds after the file was read is not seen.
 
     Parameters
@@ -63,7 +63,7 @@ class Journal:
             return self._responses().get(key)
 
     def forget(self, name: str, requests: Iterable[Request]) -> None:
-        """Take answers for unknown from now on, in this run and in those that follow.
+        """Treat answers as unknown from now on, in this run and in later ones.
 
         Raises
         ------
@@ -102,11 +102,11 @@ class Journal:
 
     def _write(self, line: bytes) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        # Unbuffered and appending: the line is one write at the end of the file, which no other
-        # process's can split.
+        # Unbuffered and appending: the line is one write at the end of the file, which no write
+        # of another process can split.
         with self._path.open("a+b", buffering=0) as file:
-            # Somebody was killed in the middle of a line, or is writing one: then the line will
-            # stand after it, and an empty one between them does no harm.
+            # A process was killed in the middle of a line, or is writing one: this line then comes
+            # after it, and an empty line between them does no harm.
             if not _ends_a_line(file):
                 line = b"\n" + line
             if file.write(line) < len(line):

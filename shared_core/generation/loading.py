@@ -46,7 +46,7 @@ def load_causal_model(name: str | Path, *, device: str | None = None) -> tuple[A
 
 
 def is_missing_folder(name: str | Path) -> bool:
-    """Whether a name is neither a folder's nor such as a model on the hub has."""
+    """Whether a name is neither that of a folder nor a possible hub name."""
     return not Path(name).is_dir() and not _HUB_NAME.fullmatch(str(name))
 
 

@@ -1,4 +1,4 @@
-"""What tells one local model's answers from another's: its weights, and how it reads and stops."""
+"""What distinguishes a local model's answers: its weights, settings and tokenizer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shared_core._extras import require
 from shared_core.generation.identity import without_addresses
 
 _SAMPLED = 64
-"""Values of each weight that stand for all of them."""
+"""How many values of each weight represent all of it."""
 
 _ELSEWHERE = (
     "_name_or_path",
@@ -20,14 +20,14 @@ _ELSEWHERE = (
     "transformers_version",
     "use_cache",
 )
-"""What a configuration says of where a model comes from, which changes no answer, or the weights
-say themselves."""
+"""Settings that say where a model comes from, which changes no answer, or repeat what the weights
+show."""
 
 
 def weights_of(model: Any) -> str:
     """Return a hash of a model's weights: name, shape, precision and first values of each.
 
-    Of what is on no device, as weights that wait on disk, the values do not count.
+    The values of weights that are on no device, such as those offloaded to disk, do not count.
     """
     digest = hashlib.sha256()
     for key, weight in model.state_dict().items():
@@ -51,7 +51,7 @@ def reading_of(tokenizer: Any) -> str:
     if backend is None:
         rules = f"{sorted(tokenizer.get_vocab().items())} {tokenizer('a b')['input_ids']}"
     else:
-        # what stands before is how it pads and cuts off, which any call may set
+        # the part before it is padding and truncation, which any call may set
         rules = backend.to_str().partition('"added_tokens":')[2]
     return f"{sorted(special.items())} {rules}"
 

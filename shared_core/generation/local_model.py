@@ -1,4 +1,4 @@
-"""A causal language model on this machine, as a caller may give it."""
+"""A causal language model on this machine, in any form that a caller may give."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _turns_lock = forkable(Lock())
 class LocalModel:
     """A model on this machine, loaded when it is first asked for, and then kept.
 
-    Copies share it, since it is used and left as it is. Pickled it is the name it was made of,
-    or else the model.
+    Copies share it, since it is never modified. It is pickled as the name it was made from, or else
+    as the model.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class LocalModel:
     def alone(self) -> Iterator[HuggingFaceModel]:
         """Lend the model to one thread at a time, whoever else holds it (`concurrency` is 1).
 
-        Threads would gain no time on one device, and need the memory of them all.
+        On one device several threads would save no time, and each would need its own memory.
         """
         model = self.loaded
         with _turns_lock:

@@ -1,7 +1,7 @@
-"""Which failures of a model pass by themselves, and how long to wait for that.
+"""Which failures of a model are transient, and how long to wait before the next attempt.
 
 The clients of model servers share no base class, and none of them is imported here: an error is
-known by its status code, by the names of its classes, and by the errors that caused it.
+recognised by its status code, by the names of its classes, and by the errors that caused it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from shared_core._extras import require
 from shared_core.generation.workers import POLL
 from shared_core.wording import shortened
 
@@ -53,14 +52,14 @@ _HOPELESS_CODE = "insufficient_quota"  # openai; comes with the status of a rate
 
 
 class WaitEndedError(Exception):
-    """A wait was called off; the call is not made again."""
+    """A wait was cancelled; the call is not made again."""
 
 
 def is_transient(error: BaseException) -> bool:
-    """Tell whether the same call may succeed a little later.
+    """Return whether the same call may succeed a little later.
 
-    So it is after a rate limit, an overload, a timeout or a lost connection, also as the cause
-    of `error`; not after an exhausted quota, for which waiting does not help.
+    True for a rate limit, an overload, a timeout or a lost connection, also as the cause of
+    `error`. False for an exhausted quota, where waiting does not help.
     """
     if not isinstance(error, Exception):  # an interrupt or an exit, whatever it carries
         return False
@@ -69,10 +68,10 @@ def is_transient(error: BaseException) -> bool:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Tell whether any other call would fail in the same way, so that it need not be made.
+    """Return whether every other call would fail in the same way, so that none need be made.
 
-    So it is where the server knows no such key, model or address, the key has no right or no
-    quota left, or there can be no connection; also as the cause of `error`.
+    True if the server does not know the key, model or address, if the key lacks permission or
+    quota, or if no connection is possible; also as the cause of `error`.
     """
     return isinstance(error, Exception) and any(
         _is_hopeless(link) or not _REFUSED.isdisjoint(_statuses(link)) for link in _chain(error)
@@ -117,7 +116,7 @@ def call_with_retries(
     on_wait: Callable[[str], None] | None = None,
     seed: int = 0,
 ) -> T:
-    """Call `function`, again if it fails for a reason that passes (`is_transient`).
+    """Call `function`, and again if it fails for a transient reason (`is_transient`).
 
     The n-th wait is drawn from [0, min(60, 2 ** n)] seconds (exponential backoff with full
     jitter), but is no shorter than the server asked for (`retry_after`).
@@ -127,13 +126,13 @@ def call_with_retries(
     function
         What is called.
     attempts
-        How often at most, >= 1.
+        Most calls, >= 1.
     sleep
-        What waits so many seconds. If it raises, that ends the call; see `pause`.
+        Waits for the given number of seconds. If it raises, no further call is made; see `pause`.
     on_wait
-        Told before each wait what happened and how long the wait is.
+        Called before each wait with what happened and how long the wait is.
     seed
-        Of the waits; calls that run at once need different ones, or they collide again.
+        Seed of the waits. Concurrent calls need different seeds, or they collide again.
 
     Returns
     -------
@@ -144,47 +143,36 @@ def call_with_retries(
     ------
     Exception
         What `function` raised at its last attempt.
-    MissingExtraError
-        If tenacity is not installed.
     """
-    tenacity = require("tenacity", extra="eval")
     chance = random.Random(seed)
-
-    def wait(state: Any) -> float:
-        longest = min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(state.attempt_number - 1, 10))
-        return max(chance.uniform(0, longest), retry_after(state.outcome.exception()) or 0.0)
-
-    def tell(state: Any) -> None:
-        if on_wait is not None:
-            on_wait(
-                f"{describe(state.outcome.exception())}; waiting {state.upcoming_sleep:.0f} s "
-                f"before attempt {state.attempt_number + 1} of {attempts}"
-            )
-
-    retrying = tenacity.Retrying(
-        retry=tenacity.retry_if_exception(is_transient),
-        stop=tenacity.stop_after_attempt(attempts),
-        wait=wait,
-        sleep=sleep,
-        before_sleep=tell,
-        reraise=True,
-    )
-    result: T = retrying(function)
-    return result
+    longest = FIRST_WAIT
+    for attempt in range(2, attempts + 1):
+        try:
+            return function()
+        except Exception as error:
+            if not is_transient(error):
+                raise
+            seconds = max(chance.uniform(0, longest), retry_after(error) or 0.0)
+            if on_wait is not None:
+                waiting = f"waiting {seconds:.0f} s before attempt {attempt} of {attempts}"
+                on_wait(f"{describe(error)}; {waiting}")
+        sleep(seconds)
+        longest = min(LONGEST_WAIT, 2 * longest)
+    return function()
 
 
 def describe(error: BaseException) -> str:
     """Return the class and the message of an error in one line of at most 300 characters.
 
-    In brackets follow its innermost cause, if the message does not hold that already, and the
-    address of the server, if that was not reached or refuses every call.
+    Its innermost cause follows in brackets, unless the message contains that already, and so does
+    the address of a server that was not reached or refuses every call.
     """
     *_, innermost = _chain(error)
     details = [_address(error)]
     if " ".join(str(innermost).split()) not in " ".join(str(error).split()):
         details.insert(0, _in_one_line(innermost))
-    told = "; ".join(filter(None, details))
-    return shortened(f"{_in_one_line(error)} ({told})" if told else _in_one_line(error), 300)
+    more = "; ".join(filter(None, details))
+    return shortened(f"{_in_one_line(error)} ({more})" if more else _in_one_line(error), 300)
 
 
 def _in_one_line(error: BaseException) -> str:
@@ -239,9 +227,9 @@ def _statuses(error: BaseException) -> Iterator[int]:
             value = getattr(holder, name, None)
             if isinstance(value, int):
                 yield value
-    status = _of_botocore(error, "ResponseMetadata", "HTTPStatusCode")
-    if isinstance(status, int):
-        yield status
+    for status in (_of_botocore(error, "ResponseMetadata", "HTTPStatusCode"), _of_body(error)):
+        if isinstance(status, int):
+            yield status
 
 
 def _names(error: BaseException) -> Iterator[str]:
@@ -263,6 +251,12 @@ def _of_botocore(error: BaseException, part: str, field: str) -> Any:
     response = getattr(error, "response", None)
     inner = response.get(part) if isinstance(response, Mapping) else None
     return inner.get(field) if isinstance(inner, Mapping) else None
+
+
+def _of_body(error: BaseException) -> Any:
+    # An error that came with status 200: LangChain raises what the body says of it.
+    body = error.args[0] if error.args else None
+    return body.get("code") if isinstance(body, Mapping) else None
 
 
 def _milliseconds(text: str) -> float:

@@ -1,4 +1,4 @@
-"""Prompts as tokens: what a model is shown, where a continuation begins, how a batch is padded."""
+"""Prompts as tokens: what a model reads, where a continuation begins, how a batch is padded."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class PromptEncoder:
     ) -> list[tuple[list[int], list[int]]]:
         """Return the token ids of each prompt and those of its continuation.
 
-        The prompt keeps the tokens it has alone, since the model is asked what follows them. The
-        continuation has those it gets behind the prompt, where the tokenizer leaves the prompt's
-        as they are; where it would merge across the seam, those it has by itself. A space at the
-        seam is the caller's to write; behind a chat message, which begins the answer itself, it
-        is left out.
+        The prompt is tokenised alone, since the model is asked what follows it. The continuation
+        gets the tokens that it has after the prompt if the tokenizer leaves those of the prompt
+        unchanged there; if it would merge across the seam, the continuation is tokenised alone.
+        A space at the seam is up to the caller; after a chat message, which begins the answer
+        itself, it is removed.
 
         Raises
         ------
@@ -131,7 +131,7 @@ def _part(text: str) -> dict[str, str]:
 def batches(lengths: Sequence[int], size: int) -> list[list[int]]:
     """Return indices in batches of `size`, rows of like length together, to pad little.
 
-    The longest come first, so that memory runs out at the start if it does at all.
+    The longest come first, so that memory runs out at the start or not at all.
     """
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     return [order[start : start + size] for start in range(0, len(order), size)]

@@ -1,4 +1,4 @@
-"""Models of transformers that something is wrapped around."""
+"""Models of transformers without the wrappers of other libraries."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from shared_core._extras import require
 def unwrapped(model: Any) -> Any:
     """Return a model without what ``torch.compile``, PEFT or another library wraps around it.
 
-    A wrapper need not tell which options its model takes, and its attention is that of the model.
-    What such libraries put into the model's own layers, as LoRA does, stays there.
+    A wrapper may hide which options its model takes, and its attention is that of the model. What
+    such libraries add to the model's layers, as LoRA does, stays there.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def unwrapped(model: Any) -> Any:
     Raises
     ------
     ValueError
-        If there is none, or the wrapper has weights of its own, as of learnt prompts.
+        If there is none, or the wrapper adds weights around it, such as learnt prompts.
     """
     package: Any = require("transformers", extra="models")
     name = type(model).__name__

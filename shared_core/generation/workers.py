@@ -1,4 +1,4 @@
-"""Several calls at once, in threads that an interrupt need not wait for."""
+"""Several calls at once, in threads that an interrupt does not have to wait for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GRACE = 3.0
 POLL = 0.2
 """How long in seconds a wait may last without a look at what else has happened.
 
-An interrupt that comes just before a wait begins does not end it, and on Windows none does.
+An interrupt that arrives just before a wait does not end it; on Windows no interrupt does.
 """
 
 

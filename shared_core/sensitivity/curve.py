@@ -33,17 +33,17 @@ from shared_core.sensitivity.region import (
 
 @dataclass(frozen=True, kw_only=True)
 class PositionalCurve:
-    """How much a model attends to each part of the document region, whatever stands there.
+    """How much a model attends to each part of the document region, whatever its content.
 
     The positional scores hardly depend on the documents' order (GoodPositions, section 4), so a
     curve that has been averaged over prompts once places the documents of the next ones without
     a first round, by any ranking:
     ``attention_placement(ranking, curve.scores_for(sum(lengths)), lengths)``.
 
-    Its shape is told by both ends of the region apart, since attention that rises to the end
-    alone is recency and no U: `start` and `end` are the attention to the first and the last tenth
-    of the region in multiples of that to its middle fifth, `edges` is their mean. 1 is flat. A
-    curve made by hand needs a model, scores and n; `attention_by_position` measures the rest.
+    Each end of the region is reported separately, since attention that rises towards the end alone
+    is recency and not a U: `start` and `end` are the attention to the first and the last tenth of
+    the region in multiples of that to its middle fifth, `edges` is their mean. 1 is flat. A curve
+    made by hand needs a model, scores and n; `attention_by_position` measures the rest.
 
     Attributes
     ----------
@@ -55,9 +55,9 @@ class PositionalCurve:
     n
         Number of prompts behind it.
     band
-        Interval (lower, upper) of each score by itself, if there is one.
+        Pointwise interval (lower, upper) of each score, if known.
     intervals
-        Intervals of ``"start"``, ``"end"`` and ``"edges"``, as far as they are known.
+        Intervals of ``"start"``, ``"end"`` and ``"edges"``, if known.
     confidence
         Nominal coverage of band and intervals.
     k, template, task
@@ -66,7 +66,7 @@ class PositionalCurve:
         Seed of the documents' order and of the intervals, date (ISO 8601), versions of the
         software.
     identity
-        What tells the model from another of the same name, if it was measured here.
+        What distinguishes the model from others of the same name, if it was measured here.
     """
 
     model: str
@@ -125,8 +125,8 @@ class PositionalCurve:
     def scores_for(self, n_tokens: int) -> Scores:
         """Return the score of each of `n_tokens` tokens, interpolated linearly, shape (n_tokens,).
 
-        A score stands at the middle of its part, a token at the middle of its place; outside the
-        outermost middles the curve is flat.
+        A score belongs to the middle of its part, a token to the middle of its place; the curve is
+        flat beyond the first and the last middle.
 
         Raises
         ------
@@ -170,7 +170,7 @@ class PositionalCurve:
 
 
 def resolve_curve(curve: PositionalCurve | str | Path) -> PositionalCurve:
-    """Return the curve that a path or the name of a model stands for, or `curve` itself.
+    """Return the curve saved under a path or a model's name, or `curve` itself.
 
     Raises
     ------

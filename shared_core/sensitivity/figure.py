@@ -17,7 +17,7 @@ LABELS = {"accuracy": "accuracy", "logprob": "probability of the answer", "atten
 def draw_profile(profile: PositionProfile, path: str | Path) -> Path:
     """Draw the curve by slot, with its 95% band where n is known, and return the file.
 
-    The band is the Wilson interval of each slot by itself.
+    The band is pointwise: the Wilson interval of each slot.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def draw_profile(profile: PositionProfile, path: str | Path) -> Path:
 
 
 def thinned(positions: Sequence[int]) -> Sequence[int]:
-    """Return so many of the positions that their numbers do not run into each other."""
+    """Return every n-th position, so that their labels do not overlap."""
     return positions[:: -(-len(positions) // TICKS)]
 
 

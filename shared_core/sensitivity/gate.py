@@ -16,10 +16,11 @@ Psi: TypeAlias = float | PositionProfile | str | Path | None
 """A position sensitivity index, a profile, its path or name, ``"always"`` or ``"never"``."""
 
 THRESHOLD = 1.0
+"""Index of a model that reads the edges and the middle equally well."""
 
 
 def profile_of(psi: Psi) -> PositionProfile | None:
-    """Return the profile that `psi` is or names; None where it names none.
+    """Return the profile that `psi` is or names, or None if it is neither.
 
     Raises
     ------
@@ -36,8 +37,8 @@ def profile_of(psi: Psi) -> PositionProfile | None:
 def decide(psi: Psi, *, evidence: Evidence = "point", k: int | None = None) -> GateDecision:
     """Decide whether the passages are to be placed or left in ranked order.
 
-    The gate opens when the position sensitivity index exceeds 1.0 (CAUS, section III-D), there
-    that of accuracy; of a profile by another `PositionProfile.measure` the reason names it.
+    The gate opens when the position sensitivity index exceeds 1.0 (CAUS, section III-D). There the
+    index is of accuracy; if a profile is of another `PositionProfile.measure`, the reason names it.
 
     Parameters
     ----------
@@ -49,8 +50,8 @@ def decide(psi: Psi, *, evidence: Evidence = "point", k: int | None = None) -> G
         ``"point"``: the index itself must exceed the threshold. ``"interval"``: the lower bound
         of the profile's interval must; without an interval the gate stays shut.
     k
-        Number of passages to be placed, if known; the reason says so where a profile was measured
-        with another number, and its curve is interpolated.
+        Number of passages to be placed, if known. If a profile was measured with another number,
+        its curve is interpolated and the reason says so.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a probe measures: how one question with a passage in one slot is asked and valued."""
+"""What a probe measures: how a question with a passage in one slot is asked and scored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MeasureName: TypeAlias = Literal["accuracy", "logprob", "distraction"]
 
 @dataclass(frozen=True)
 class Measure(ABC):
-    """One way to value what a model makes of a passage in a slot.
+    """One way to score how a model reads a passage in a slot.
 
     Attributes
     ----------
@@ -80,7 +80,8 @@ class Distraction(Measure):
     Attributes
     ----------
     exact
-        Whether P is the model's probability of the abstention, else 1 where the answer abstains.
+        If true, P is the model's probability of the abstention; otherwise 1 if the answer abstains,
+        else 0.
     """
 
     exact: bool
@@ -106,7 +107,7 @@ class Distraction(Measure):
 def resolve_measure(
     name: MeasureName, model: Generator, template: PromptTemplate | None, grader: Grader
 ) -> Measure:
-    """Return the measure of that name for a model.
+    """Return the measure of the given name for a model.
 
     Raises
     ------

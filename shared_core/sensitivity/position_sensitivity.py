@@ -13,6 +13,7 @@ from shared_core.checking import check_choice
 from shared_core.evaluation.intervals import bootstrap_interval
 
 EPS = 1e-7
+"""CAUS eq. 3 adds it to the denominator, so that the index stays finite."""
 
 Bands = Literal["slots", "thirds"]
 
@@ -70,7 +71,7 @@ def check_slots(slots: Sequence[int], k: int, *, first: int = 0) -> None:
     Raises
     ------
     ValueError
-        If the slots do not ascend, one that the index needs is missing, or one is not there.
+        If the slots do not ascend, lack one that the index needs, or one lies outside the context.
     """
     needed = index_slots(k)
     got = tuple(slot + first for slot in slots)
@@ -102,16 +103,16 @@ def index_statistic(slots: Sequence[int], k: int) -> Callable[[Scores], Scores]:
 def index_interval(
     outcomes: Scores, slots: Sequence[int], k: int, *, confidence: float, seed: int
 ) -> tuple[float, float] | None:
-    """Return the bootstrap interval of the index over questions; None if it cannot be told.
+    """Return the bootstrap interval of the index over questions, or None if it is undefined.
 
-    It takes two questions, and something read: the index is undefined otherwise.
+    It needs at least two questions and one outcome above 0.
 
     Parameters
     ----------
     outcomes
         Value of each question in each of `slots`, shape (n, len(slots)), in [0, 1].
     slots, k
-        What was measured, of how many.
+        Slots that were measured, of how many.
     confidence, seed
         As in `bootstrap_interval`.
     """
@@ -133,7 +134,7 @@ def check_shares(values: Sequence[float], what: str) -> tuple[float, ...]:
     Raises
     ------
     ValueError
-        If there is none, or one lies outside [0, 1].
+        If there are no values, or one lies outside [0, 1].
     """
     checked = tuple(float(value) for value in values)
     if not checked:

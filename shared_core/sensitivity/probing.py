@@ -37,7 +37,7 @@ class Probe:
     Attributes
     ----------
     k
-        Number of passages in the context, >= 3: below there is no middle.
+        Number of passages in the context, >= 3: fewer have no middle.
     measure
         ``"accuracy"``: the graded answer. ``"logprob"``: the probability of the accepted answer
         (geometric mean over its tokens; local models). ``"distraction"``: the distracting effect
@@ -53,8 +53,8 @@ class Probe:
     confidence
         Coverage of the interval, in (0, 1).
     looks
-        How often, at most, to look whether the answers suffice. The probe stops early when the
-        interval of the index clears 1.0, or cannot any more. The interval allows for the looks.
+        How often, at most, to check whether the answers suffice. The probe stops early once the
+        interval of the index excludes 1.0, or no longer can. It is corrected for the looks.
         1 asks every question.
     seed
         Seed of the interval's resampling.
@@ -119,7 +119,7 @@ class Probe:
     def forget(
         self, model: object, questions: Sequence[ProbeQuestion], *, journal: Journal
     ) -> None:
-        """Have `run` with the same arguments ask everything anew, whatever the journal holds."""
+        """Make `run` with the same arguments ask everything again, whatever the journal holds."""
         rotation = self._rotation(model, questions, journal)
         asked = rotation.affordable(questions, self.max_calls)
         journal.forget(rotation.asker.name, rotation.requests(asked))
@@ -189,7 +189,7 @@ class Probe:
         check_questions(questions, self.k)
         for question in questions:
             grade(grader, "", question.answers)
-        generator = as_generator(model)
+        generator = as_generator(model, saved=journal is not None)
         measure = resolve_measure(self.measure, generator, self.template, grader)
         asker = Asker.of(
             generator,

@@ -1,4 +1,4 @@
-"""The position profile of a model: what it makes of a passage in each slot of its context."""
+"""The position profile of a model: how well it reads a passage in each slot of its context."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Outcomes = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class PositionProfile:
-    """What one model makes of a passage in each slot of its context.
+    """How well one model reads a passage in each slot of its context.
 
     Every list by slot runs over `slots`. A profile made by hand needs a model and the accuracy
     in every slot; `Probe` measures the rest.
@@ -43,7 +43,7 @@ class PositionProfile:
         Name of the model.
     accuracy
         Mean accuracy in [0, 1] with the gold passage in each slot, slot 0 first; None where only
-        the distracting effect was measured. With another `measure` its mean stands here.
+        the distracting effect was measured. With another `measure`, the mean of that.
     distraction
         Mean distracting effect in [0, 1] of a hard distractor in each slot, if it was measured.
     interval
@@ -67,9 +67,9 @@ class PositionProfile:
     seed, date, versions
         Seed of questions and intervals, date (ISO 8601), versions of the software.
     identity
-        What tells the model from another of the same name, if it was measured here.
+        What distinguishes the model from others of the same name, if it was measured here.
     stopped
-        Why fewer questions were asked than were there; None if all were.
+        Why fewer questions were asked than given; None if all were asked.
     """
 
     model: str
@@ -81,7 +81,7 @@ class PositionProfile:
     source: str | None = None
     k: int = 0
     slots: tuple[int, ...] = ()
-    outcomes: Outcomes | None = None
+    outcomes: Outcomes | None = field(default=None, repr=False)
     confidence: float = 0.95
     measure: str = "accuracy"
     grader: str | None = None
@@ -184,7 +184,8 @@ class PositionProfile:
         raise ProfileNotFoundError(
             f"no position profile {str(name)!r}: neither a file, nor a name saved in "
             f"{profile_folder()} ({saved_names(profile_folder())}), nor a published one "
-            f"({', '.join(published_names())})"
+            f"({', '.join(published_names())}); `posrag probe MODEL` measures one. "
+            'Instead of a profile, psi takes a number, "always" or "never"'
         )
 
 

@@ -1,4 +1,4 @@
-"""What a probe asks: questions whose one gold passage can stand in any slot."""
+"""What a probe asks: questions whose one gold passage can take any slot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from shared_core.checking import check_count
-from shared_core.json_lines import check_fields, read_lines, shown
+from shared_core.json_lines import check_fields, read_lines, shorten_json
+from shared_core.wording import counted
+
+LEAST_K = 3
+"""Fewest passages of a context whose edges are compared with its middle."""
 
 _REQUIRED = ("question", "answers", "gold", "distractors")
 _FIELDS = (*_REQUIRED, "hard_distractor")
@@ -66,22 +70,19 @@ class ProbeQuestion:
         """
         others = self.distractors[: k - 1]
         if len(others) < k - 1:
-            raise ValueError(
-                f"question {self.question!r} has {len(others)} distractors, "
-                f"and k={k} passages take {k - 1}"
-            )
+            raise _too_few_distractors(self, k, fewest=len(others))
         return [*others[:slot], self.gold if gold is None else gold, *others[slot:]]
 
 
 def read_questions(path: str | Path) -> list[ProbeQuestion]:
     """Read questions from JSON lines with the fields of `ProbeQuestion`; others are ignored.
 
-    ``answers`` may be one string. Blank lines are passed over.
+    ``answers`` may be one string. Blank lines are skipped.
 
     Raises
     ------
     ValueError
-        If a line is no such object, or there is none; the message names file and line.
+        If a line is not such an object, or there are none; the message names file and line.
     OSError
         If the file cannot be read.
     """
@@ -98,10 +99,10 @@ def _parse(data: Mapping[str, Any]) -> ProbeQuestion:
         values["answers"] = [values["answers"]]
     for name in ("question", "gold", "hard_distractor"):
         if not isinstance(values.get(name, ""), str):
-            raise ValueError(f"{name} must be a string, got {shown(values[name])}")
+            raise ValueError(f"{name} must be a string, got {shorten_json(values[name])}")
     for name in ("answers", "distractors"):
         if not _are_strings(values.get(name, [])):
-            raise ValueError(f"{name} must be a list of strings, got {shown(values[name])}")
+            raise ValueError(f"{name} must be a list of strings, got {shorten_json(values[name])}")
         values[name] = tuple(values.get(name, ()))
     return ProbeQuestion(**{"question": "", "gold": "", **values})
 
@@ -120,7 +121,7 @@ def key_value_questions(n: int, *, k: int = 10, seed: int = 0) -> list[ProbeQues
     Raises
     ------
     ValueError
-        If `n` or `k` is no integer >= 1.
+        If `n` or `k` is not an integer >= 1.
     """
     check_count(n, "n")
     check_count(k, "k")
@@ -143,9 +144,11 @@ def key_value_questions(n: int, *, k: int = 10, seed: int = 0) -> list[ProbeQues
 def check_context(k: int) -> None:
     """Raise ValueError if a context of `k` passages has no middle to compare its edges with."""
     try:
-        check_count(k, "k", 3)
+        check_count(k, "k", LEAST_K)
     except ValueError as error:
-        raise ValueError(f"{error}: below 3 there is no middle to compare the edges with") from None
+        raise ValueError(
+            f"{error}: below {LEAST_K} there is no middle to compare the edges with"
+        ) from None
 
 
 def check_questions(questions: Sequence[ProbeQuestion], k: int) -> None:
@@ -154,22 +157,35 @@ def check_questions(questions: Sequence[ProbeQuestion], k: int) -> None:
     Raises
     ------
     ValueError
-        If there are none, one is there twice or has too few distractors, or its gold passage is
-        among them.
+        If there are no questions, or one is repeated, has too few distractors, or has its gold
+        passage among them.
     """
     if not questions:
         raise ValueError("no questions to ask; give at least one")
     check_repeats((question.question, question.gold) for question in questions)
+    fewest = min(len(question.distractors) for question in questions)
     for question in questions:
+        if len(question.distractors) < k - 1:
+            raise _too_few_distractors(question, k, fewest=fewest)
         if question.gold in question.distractors[: k - 1]:
             raise ValueError(
                 f"the gold passage of question {question.question!r} is also among its distractors"
             )
-        question.passages(0, k)
+
+
+def _too_few_distractors(question: ProbeQuestion, k: int, *, fewest: int) -> ValueError:
+    """Return the error; `fewest` are the distractors of the question that has the fewest."""
+    way_out = f"give k={fewest + 1} (--k {fewest + 1}) or less"
+    if fewest < LEAST_K - 1:
+        way_out = f"give each question at least {LEAST_K - 1}"
+    return ValueError(
+        f"question {question.question!r} has {counted(len(question.distractors), 'distractor')}, "
+        f"and k={k} passages take {k - 1}; {way_out}"
+    )
 
 
 def check_repeats(asked: Iterable[tuple[str, Hashable]]) -> None:
-    """Raise ValueError if a question is there twice: text, and what tells it from its namesakes."""
+    """Raise ValueError if a pair is repeated: a question, and what distinguishes its namesakes."""
     seen: dict[tuple[str, Hashable], int] = {}
     for number, key in enumerate(asked, start=1):
         first = seen.setdefault(key, number)

@@ -1,4 +1,4 @@
-"""What was measured of a model: saved and loaded as JSON files that its name finds."""
+"""Measurements of a model, saved as JSON files that are found by the model's name."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Interval: TypeAlias = tuple[float, float]
 Record = TypeVar("Record", bound="DataclassInstance")
 
 _FORMER = re.compile(r"\.(former|\d{4}-\d\d-\d\dT\d{6})$")
-"""What `beside` adds to a name."""
+"""What `beside` inserts into a file name."""
 
 
 def check_model(name: object) -> None:
-    """Raise ValueError if the name of a record's model is none."""
+    """Raise ValueError unless the model of a record is a non-empty string."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"model must be a name, got {name!r}")
 
@@ -62,7 +62,7 @@ def beside(file: Path, date: str | None) -> Path:
 
 
 def saved_names(folder: Path) -> str:
-    """Say which models have a file in a folder, but for what is kept `beside` one."""
+    """Say which models have a file in a folder; former files kept `beside` one do not count."""
     stems = (path.stem for path in folder.glob("*.json"))
     names = sorted(unquote(stem) for stem in stems if not _FORMER.search(stem))
     return "saved: " + ", ".join(names) if names else "none is saved yet"
@@ -92,7 +92,7 @@ def find_record(cls: type[Record], name: str | Path, saved: Path, *, what: str) 
     Raises
     ------
     ValueError
-        If the file holds no such record; the message says `what` was looked for.
+        If the file does not hold such a record; the message says `what` was expected.
     """
     for path in (Path(name), saved):
         if is_file(path):
@@ -101,7 +101,7 @@ def find_record(cls: type[Record], name: str | Path, saved: Path, *, what: str) 
 
 
 def _read_record(cls: type[Record], path: Path, *, what: str) -> Record:
-    """Read what `write_record` wrote; fields that are not known are passed over.
+    """Read what `write_record` wrote; unknown fields are ignored.
 
     Raises
     ------

@@ -29,8 +29,8 @@ def finite_scores(scores: npt.ArrayLike) -> Scores:
 def relative_scores(readings: Sequence[npt.ArrayLike], points: int) -> Scores:
     """Return the mean of each reading over equal parts of it, in multiples of its overall mean.
 
-    Attention spreads thinner over longer prompts, so that the shortest would outweigh the others
-    otherwise; placement compares sums within one curve, to which the scale is of no account.
+    Attention spreads thinner over longer prompts, so without the scaling the shortest would
+    outweigh the others. Placement compares sums within one curve, where the scale cancels out.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def relative_scores(readings: Sequence[npt.ArrayLike], points: int) -> Scores:
     Raises
     ------
     ValueError
-        If there are no readings, one is empty, not finite or without attention, or `points` is
-        below 1.
+        If there are no readings, if one is empty, not finite or sums to 0, or if `points` is below
+        1.
     """
     check_count(points, "points")
     if not readings:
@@ -82,8 +82,8 @@ def over_middle(tenths: Scores) -> dict[str, Scores]:
     """Return how a curve's ends compare with its middle, as `PositionalCurve` defines it.
 
     ``start`` and ``end`` are the first and the last tenth over the mean of the middle two, and
-    ``edges`` is their mean. The middle has CAUS eq. 3's ``eps = 1e-7`` added, so that there is
-    always a number.
+    ``edges`` is their mean. The ``eps = 1e-7`` of CAUS eq. 3 is added to the middle, so that the
+    result is always finite.
 
     Parameters
     ----------
@@ -98,18 +98,18 @@ def over_middle(tenths: Scores) -> dict[str, Scores]:
 def interpolated(
     at: Scores, places: Sequence[float], values: Sequence[float], end: float
 ) -> Scores:
-    """Interpolate linearly, and mirror-symmetric values to the last bit symmetrically.
+    """Interpolate linearly; mirror-symmetric values stay symmetric to the last bit.
 
-    What is equal by symmetry would otherwise be ordered by rounding.
+    Otherwise rounding would order what is equal by symmetry.
 
     Parameters
     ----------
     at
-        Where, symmetric about ``end / 2``, ascending, shape (n,).
+        Places to interpolate at, symmetric about ``end / 2``, ascending, shape (n,).
     places, values
-        What is known, each of shape (m,); places ascend, and are whole or halves.
+        Known points, each of shape (m,); places ascend and are multiples of 0.5.
     end
-        Where the places mirror 0, whole.
+        Mirror image of place 0; an integer.
     """
     known, mirrored = np.array(places), end - np.array(places)[::-1]
     forwards, backwards = np.interp(at, known, values), np.interp(at, mirrored, values[::-1])

@@ -35,7 +35,7 @@ class Rotation:
     def affordable(
         self, questions: Sequence[ProbeQuestion], max_calls: int | None
     ) -> Sequence[ProbeQuestion]:
-        """Return the questions, from the first on, that `max_calls` calls suffice for.
+        """Return the first questions, as many as `max_calls` calls suffice for.
 
         Raises
         ------

@@ -12,11 +12,13 @@ from shared_core.sensitivity.questions import ProbeQuestion
 from shared_core.types import Passage
 
 LONGEST_PASSAGE = 600
+"""Characters of a passage: the signature and the summary, so that ten fit a small context."""
 LONGEST_CALL = 120
+"""Characters of an answer, so that a model can give it whole within 64 tokens."""
 
 
 def torch_questions(n: int, *, k: int = 10, seed: int = 0) -> list[ProbeQuestion]:
-    """Make questions on the documentation of the installed torch.
+    """Make questions about the documentation of the installed torch.
 
     Each asks how an entry is called; the answer is its qualified name with the signature, as it
     opens the gold passage. The distractors are entries of the same module where it has enough.

@@ -236,7 +236,10 @@ def seams() -> None:
         for shortest in (3, 4, 5, 8, 12, 16):
             with patch.object(stitch, "SHORTEST_OVERLAP", shortest):
                 found = np.array(
-                    [stitch.common(one.page_content, other.page_content) for one, other in pairs]
+                    [
+                        stitch.overlap_length(one.page_content, other.page_content)
+                        for one, other in pairs
+                    ]
                 )
             right, missed = (true > 0) & (found == true), (true > 0) & (found == 0)
             print(

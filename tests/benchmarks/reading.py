@@ -22,7 +22,7 @@ import numpy.typing as npt
 from shared_core import CAUS, HybridIndex, Passage, PositionProfile
 from shared_core.cli.demo.frameworks import StoredEmbedding
 from shared_core.cli.embedding import EmbeddingModel, default_model
-from shared_core.demo import Embed
+from shared_core.demo import EmbedTexts
 from shared_core.evaluation import GRADERS, paired_difference_interval
 from shared_core.generation import HuggingFaceModel
 from shared_core.placement import Placement, Shuffle
@@ -57,7 +57,7 @@ def main() -> None:
         report(reader, probed(reader, options), corpus, asked, embed)
 
 
-def embedding(*texts: list[str]) -> Embed:
+def embedding(*texts: list[str]) -> EmbedTexts:
     model = EmbeddingModel(default_model())
     every = [text for part in texts for text in part]
     return StoredEmbedding(dict(zip(every, model.embed(every), strict=True)), model.embed)
@@ -68,7 +68,7 @@ def probed(reader: HuggingFaceModel, options: argparse.Namespace) -> PositionPro
     return Probe(k=K, looks=1).run(reader, questions)
 
 
-def report_ranks(corpus: list[dict], asked: list[dict], embed: Embed) -> None:
+def report_ranks(corpus: list[dict], asked: list[dict], embed: EmbedTexts) -> None:
     index = HybridIndex()
     texts = [each["text"] for each in corpus]
     index.add(
@@ -89,7 +89,7 @@ def report(
     profile: PositionProfile,
     corpus: list[dict],
     asked: list[dict],
-    embed: Embed,
+    embed: EmbedTexts,
 ) -> None:
     lower, upper = profile.interval or (np.nan, np.nan)
     curve = " ".join(f"{value:.2f}" for value in profile.accuracy or ())

@@ -45,7 +45,7 @@ import numpy as np
 
 from shared_core import HybridIndex, Passage
 from shared_core.arrays import Bools, Scores
-from shared_core.demo import Embed
+from shared_core.demo import EmbedTexts
 from shared_core.evaluation import GRADERS, Extent, paired_difference_interval
 from shared_core.evaluation.spans import rescued_by_neighbour, span_recall
 from shared_core.expansion import (
@@ -159,7 +159,10 @@ def cut(rng: random.Random, name: str, facts: Sequence[Fact], into: Collection) 
 
 
 def retrieve(
-    collections: Sequence[Collection], asked: Sequence[Question], embed: Embed, alpha: float = 0.3
+    collections: Sequence[Collection],
+    asked: Sequence[Question],
+    embed: EmbedTexts,
+    alpha: float = 0.3,
 ) -> Retrieved:
     """Rank for each question the chunks of its collection."""
     rankings: dict[Question, list[Seed]] = {}

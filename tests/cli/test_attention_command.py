@@ -59,7 +59,7 @@ def test_it_tells_shows_and_keeps_where_a_model_looks(
     rows = re.findall(r"^ +(\d+) +[\d.]+ +\[.*\]( +[\d.]+){3} *$", out, re.MULTILINE)
     assert [row[0] for row in rows] == [str(position) for position in range(1, 11)]
     assert "A U: both ends get more attention than the middle." in told
-    assert "ranked 1 to 10, stand in the order" in told
+    assert "ranked 1 to 10, are placed in the order" in told
     assert {file.name for file in curves.iterdir()} == {
         *("biased.json", "biased.documents.png", "biased.curve.png")
     }
@@ -149,7 +149,7 @@ def test_an_interrupted_run_says_what_is_lost(curves: Path) -> None:
         ("openai:gpt-4o-mini", [], "'openai:gpt-4o-mini' shows no attention"),
         ("tests.cli.answering:even", [], "give the folder or hub name of a Hugging Face causal"),
         ("no/such/folder", [], "cannot load the language model 'no/such/folder'"),
-        ("no.such.module:model", [], "no.such.module:model is no model"),
+        ("no.such.module:model", [], "no.such.module:model is not a model"),
         ("uniform", ["--data", "absent.jsonl"], "--data absent.jsonl is neither kv nor torch"),
         ("uniform", ["--data", QUESTIONS, "--n", "1"], "at least 2 questions, got 1"),
         ("uniform", ["--data", QUESTIONS, "--n", "201"], "questions.jsonl holds 200 questions"),
@@ -218,7 +218,7 @@ def test_what_the_curve_does_to_a_ranking_is_told() -> None:
         curves={"unordered": curve, "ordered": replace(curve, scores=(1.0,))},
     )
     told = " ".join(report.curve_lines(found))
-    assert "4 passages of one length, ranked 1 to 4, stand in the order 1 4 3 2." in told
+    assert "4 passages of equal length, ranked 1 to 4, are placed in the order 1 4 3 2." in told
     assert "Best last: edges 1.00, start 1.00, end 1.00." in told
 
 

@@ -70,7 +70,7 @@ def test_a_damaged_index_is_built_again_without_embedding(demo: Demo) -> None:
         mended = demo()
         assert (mended.status, mended.out) == (0, first.out), kind
         assert "cannot be read" in mended.err, kind
-        assert "build the index anew" not in mended.err, kind
+        assert "rebuild the index" not in mended.err, kind
         assert demo.embedded_passages() == 0, kind
         assert "from the cache" in demo().err, kind
 

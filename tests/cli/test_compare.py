@@ -79,7 +79,7 @@ def test_cost_first_then_tables_and_verdict_and_a_report(
     assert (tmp_path / "report/comparison.md").read_text() == to_markdown(result)
     assert {file.suffix for file in (tmp_path / "report").iterdir()} == {".json", ".md", ".html"}
     assert f"p is corrected for {result.tests} comparisons" in out
-    meaning = "em: an accepted answer stands in what the model says, exactly as written"
+    meaning = "contains an accepted answer as a whole word, exactly as written"
     for told in (out, *(file.read_text() for file in (tmp_path / "report").glob("*.[hm]*"))):
         assert meaning in " ".join(told.split())
 
@@ -116,7 +116,8 @@ def test_answers_that_are_all_wrong_are_no_finding(
     """A grader that asks for the letter, and a model that wraps its answer."""
     assert compare(questions, tmp_path / "report", "--graders", "exact", model="wordy") == 0
     out = said(capsys)[0]
-    assert "No answer is right in any order, so nothing can be told of the orders" in out
+    assert "No answer is right in any order, so the orders cannot be compared" in out
+    assert "a higher --max-new-tokens" in out
     assert "questions to show" not in out
     html = (tmp_path / "report/comparison.html").read_text()
     assert "no answer is right" in html
@@ -280,9 +281,9 @@ def test_distraction_aware_is_compared_on_request_and_its_calls_come_first(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--model", "no.such.module:model"], "no.such.module:model is no model"),
+        (["--model", "no.such.module:model"], "no.such.module:model is not a model"),
         (["--model", f"{MODULE}:broken"], "RuntimeError: the weights are gone"),
-        (["--model", ":model"], "':model' is no model: before the colon stands the full name"),
+        (["--model", ":model"], "':model' is not a model: the full name of a module goes before"),
         (["--data", "absent.jsonl"], "--data absent.jsonl cannot be read: No such file"),
         (["--data", "."], "--data . is a folder; give the name of a file"),
         (["--documents", "absent.jsonl"], "--documents absent.jsonl cannot be read: No such file"),
@@ -293,12 +294,12 @@ def test_distraction_aware_is_compared_on_request_and_its_calls_come_first(
         (["--k", "9"], "no question has more than 4 passages (given); give --k 4"),
         (["--strategies", "best"], "no strategy 'best'"),
         (["--strategies", "max_relevance"], "position profile (profile=, or --profile)"),
-        (["--strategies", "distraction_aware"], "off a model on this machine, and 'last' is none"),
-        (["--strategies", "two_round"], "reads the attention of a model on this machine"),
+        (["--strategies", "distraction_aware"], "from a local model, and 'last' is not one"),
+        (["--strategies", "two_round"], "reads the attention of a local model"),
         (["--pipelines", "colbert"], "no pipeline 'colbert'"),
         (["--pipelines", "given+rerank"], "needs a reranker"),
         (["--reranker", "some/model"], "--reranker some/model is for pipelines with +rerank"),
-        (["--reranker", "m", "--pipelines", "sparse"], "give --pipelines given+rerank, hybrid+"),
+        (["--reranker", "m", "--pipelines", "sparse"], "use --pipelines given+rerank, hybrid+"),
         (["--graders", "bleu"], "no grader 'bleu'; there are em, subspan, exact, kw, f1 (and, in"),
         (["--profile", "nobody"], "nobody"),
         (["--curve", "nobody"], "nobody"),
@@ -514,14 +515,14 @@ def test_it_is_said_where_answers_are_kept_and_what_is_not_noticed(
         assert compare(questions, tmp_path / "report") == 0
     captured = capsys.readouterr()
     assert captured.out.splitlines()[-1] == f"answers   {profiles / 'last.answers.jsonl'}"
-    assert "a server's new weights) is not noticed: --fresh asks anew" in " ".join(
+    assert "a server's new weights) is not noticed: --fresh asks again" in " ".join(
         captured.err.split()
     )
     with pytest.raises(SystemExit):
         main(["compare", "--help"])
     text = said(capsys)[0]
     assert "answers are kept in NAME.answers.jsonl in $POSRAG_PROFILES" in text
-    assert "a change of what the model imports or asks (a helper" in text
+    assert "a change in what the model imports or asks (a helper" in text
 
 
 def test_an_edited_model_is_another_one(

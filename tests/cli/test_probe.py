@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -18,6 +19,8 @@ from shared_core import CAUS, PositionProfile
 from shared_core.cli.main import main
 from shared_core.cli.probe import command as probing
 from shared_core.evaluation import GRADERS
+from shared_core.generation import Journal
+from shared_core.sensitivity import KEY_VALUE, key_value_questions
 from tests.cli.answering import edges
 from tests.langchain.openai_server import OpenAIServer, Reply, Request
 
@@ -67,6 +70,45 @@ def test_a_plan_says_what_it_would_cost_and_asks_nothing(
         assert "--plan" in said(capsys)[1]
 
 
+def test_a_plan_of_an_endpoint_needs_no_key(
+    profiles: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And counts the answers that were given with one; without --plan the key is asked for."""
+    pytest.importorskip("langchain_openai")
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
+        monkeypatch.delenv(name, raising=False)
+    command = ["probe", "openai:gpt-4o-mini", "--n", "2", "--k", "3"]
+    assert main([*command, "--plan"]) == 0
+    assert "gpt-4o-mini: 2 questions in 3 slots, at most 6 calls" in said(capsys)[0]
+    assert main(command) == 2
+    assert "set OPENAI_API_KEY" in said(capsys)[1]
+    from langchain_posrag.generation import openai_endpoint
+
+    asked = openai_endpoint("gpt-4o-mini", api_key="sk-mine", max_tokens=64)
+    journal = Journal(profiles / "gpt-4o-mini.answers.jsonl")
+    (question, *_) = key_value_questions(2, k=3)
+    prompt = KEY_VALUE.render(question.passages(0, 3), question.question)
+    journal.add(asked.identity, (prompt,), "no idea")
+    assert main([*command, "--plan"]) == 0
+    out = said(capsys)[0]
+    assert "at most 5 calls" in out
+    assert "1 answer is kept from before" in out
+
+
+def test_too_many_passages_for_the_questions_of_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message ends in the k that they allow."""
+    file = tmp_path / "rotated.jsonl"
+    question = {"question": "q", "answers": ["a"], "gold": "g", "distractors": ["d", "e"]}
+    file.write_text(json.dumps(question))
+    assert main(["probe", f"{MODULE}:even", "--data", str(file)]) == 2
+    assert said(capsys)[1] == (
+        "posrag: question 'q' has 2 distractors, and k=10 passages take 9; give k=3 (--k 3) or less"
+    )
+    assert main(["probe", f"{MODULE}:even", "--data", str(file), "--k", "3", "--plan"]) == 0
+
+
 def test_calls_that_do_not_suffice_are_said_to_be_too_few(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -74,7 +116,7 @@ def test_calls_that_do_not_suffice_are_said_to_be_too_few(
     command = ["probe", f"{MODULE}:even", "--n", "40", "--k", "4", "--max-calls", "80"]
     assert main([*command, "--looks", "1"]) == 0
     out, _ = said(capsys)
-    assert "suffices for 20 of 40 questions. The curve is rough then; a higher --max-calls" in out
+    assert "for 20 of 40 questions. That leaves the curve rough; a higher --max-calls" in out
     assert "--looks" not in out
 
 
@@ -100,6 +142,7 @@ def test_a_model_that_cannot_do_the_task_is_inconclusive(
     assert main(["probe", f"{MODULE}:nothing", "--n", "20", "--k", "4"]) == 0
     out, _ = said(capsys)
     assert "Inconclusive: no answer was right" in out
+    assert "a higher --max-new-tokens" in " ".join(out.split())
     assert "Gate" not in out
 
 
@@ -189,6 +232,7 @@ def test_the_help_says_what_each_grader_does(capsys: pytest.CaptureFixture[str])
             main([command, "--help"])
         below = capsys.readouterr().out.partition("graders, from 0 (wrong) to 1 (right):\n")[2]
         assert [line.split()[0] for line in below.splitlines()] == [*GRADERS]
+        assert "contains an accepted answer as a whole word, exactly as written\n" in below
 
 
 def test_a_langchain_model_is_taken_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,7 +311,7 @@ def test_a_figure_is_not_told_of_before_it_is_drawn(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["no.such.module:model"], "no.such.module:model is no model"),
+        (["no.such.module:model"], "no.such.module:model is not a model"),
         ([f"{MODULE}:absent"], "absent"),
         ([f"{MODULE}:broken", "--n", "2"], "RuntimeError: the weights are gone"),
         ([f"{MODULE}:even", "--k", "2"], "k must be an integer >= 3, got 2"),

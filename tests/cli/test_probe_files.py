@@ -80,6 +80,23 @@ def test_a_larger_profile_is_kept_when_a_smaller_one_comes(files: ProbeFiles) ->
         PositionProfile.load("nobody")
 
 
+@pytest.mark.parametrize("beside", [[], [ACCURACY]])
+def test_a_larger_distraction_curve_is_kept_when_a_smaller_one_comes(
+    beside: list[PositionProfile], files: ProbeFiles
+) -> None:
+    """Alone or next to an accuracy curve, which stays; as large a one replaces it."""
+    for profile in (*beside, DISTRACTION):
+        files.save(profile)
+    larger = saved(files)
+    assert files.save(replace(DISTRACTION, distraction=(0.2, 0.1, 0.2)))[1] is None
+    files.save(DISTRACTION)
+    _, kept = files.save(replace(DISTRACTION, distraction=(1.0, 0.0, 1.0), distraction_n=2))
+    assert kept is not None
+    assert PositionProfile.load(kept) == larger
+    assert saved(files).distraction_n == 2
+    assert saved(files).accuracy == larger.accuracy
+
+
 def test_the_same_probe_again_replaces(files: ProbeFiles) -> None:
     """Nothing is lost by that."""
     files.save(ACCURACY)

@@ -173,6 +173,19 @@ def test_without_a_model_relevance_is_measured(tmp_path: Path) -> None:
                                                    measures["HITS@5"]["outcomes"]]  # fmt: skip
 
 
+def test_no_figure_is_printed_beyond_the_rankings_of_a_pipeline(tmp_path: Path) -> None:
+    """What is given is shorter than what is retrieved: its figures end where it does."""
+    data = written(tmp_path / "data.jsonl", ranked_lines(8, k=6))
+    options = ["--data", str(data), "--pipelines", "given,sparse"]
+    found, out = reproduce("positionalbias", tmp_path / "found.json", *options)
+    assert {*found["table_4"]["given"]} == {"HITS@5", "Precision@5"}
+    assert {"HITS@25", "Precision@25"} < {*found["table_4"]["sparse"]}
+    rows = [line.split() for line in out.splitlines() if line.startswith(" given")]
+    assert len(rows) == 2
+    assert {tuple(row[2:]) for row in rows} == {("-",) * 4}
+    assert "-: deeper than any ranking of that pipeline." in out.splitlines()
+
+
 def test_a_controlled_question_is_chosen_by_effect_and_rank() -> None:
     """By hand: the first relevant one, the first four below 0.2, the first above 0.8."""
     ranking = JudgedRanking(
@@ -313,7 +326,10 @@ def test_interrupted_good_positions_say_where_and_what_is_kept(profiles: Path) -
     [
         (["goodpositions", "--model", "openai:gpt"], "shows no attention"),
         (["goodpositions", "--model", "tests.cli.calling:reader"], "shows no attention"),
-        (["goodpositions", *ASKING, "--k", "11"], "has 10 documents, and --k 11 takes 11"),
+        (
+            ["goodpositions", *ASKING, "--k", "11"],
+            "10 documents, and --k 11 takes 11; give --k 10 or less",
+        ),
         (["goodpositions", *ASKING, "--k", "2"], "k must be an integer >= 3, got 2"),
         (["goodpositions", *ASKING, "--n", "1"], "at least 2 questions, got 1"),
         (["goodpositions", *ASKING, "--n", "201"], "holds 200 questions"),

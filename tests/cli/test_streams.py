@@ -48,10 +48,11 @@ def posrag(
     stdout: IO[str] | int = subprocess.PIPE,
     stderr: IO[str] | int = subprocess.PIPE,
     start: str = START,
+    **variables: str,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", start, *arguments],
-        env={**os.environ, "POSRAG_PROFILES": str(tmp_path / "profiles")},
+        env={**os.environ, "POSRAG_PROFILES": str(tmp_path / "profiles"), **variables},
         stdout=stdout,
         stderr=stderr,
         text=True,
@@ -96,6 +97,20 @@ def test_results_that_cannot_be_shown_are_an_error_that_says_so(
     error = finished.stderr.splitlines()[-1]
     assert error == "posrag: standard output cannot be written (No space left on device)"
     assert reports(tmp_path) == {".json", ".md", ".html"}
+
+
+@needs_a_full_disk
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("argument", ["--version", "--help"])
+def test_a_text_of_the_parser_that_cannot_be_shown_is_an_error_too(
+    argument: str, unbuffered: str, tmp_path: Path
+) -> None:
+    """Whether it fails when it is written or when the buffer is."""
+    with FULL.open("w") as full:
+        finished = posrag([argument], tmp_path, stdout=full, PYTHONUNBUFFERED=unbuffered)
+    assert finished.returncode == 2
+    error = "posrag: standard output cannot be written (No space left on device)\n"
+    assert finished.stderr == error
 
 
 def test_results_that_nobody_reads_are_no_error(

@@ -1,4 +1,4 @@
-"""The sentence that says why the best passage stands where it does."""
+"""The sentence that says why the best passage is where it is."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def arrangement(
 def test_lifted_by_its_words() -> None:
     placed = arrangement((0, 1), dense_rank=5, sparse_rank=0, sparse=9.0)
     assert why_line(placed, "next") == (
-        "Why: best stands at rank 6 by meaning alone; the query's exact words put it at rank 1 of "
+        "Why: best is at rank 6 by meaning alone; the query's exact words put it at rank 1 of "
         "BM25, and the fused score (0.30 dense + 0.70 BM25) puts it at rank 1, so it opens the "
         "prompt (slot 1). Dense search alone would have ranked next first."
     )
@@ -41,7 +41,7 @@ def test_first_either_way_needs_no_comparison() -> None:
 
 def test_placed_last() -> None:
     placed = arrangement((1, 0), dense_rank=0, sparse_rank=0, sparse=9.0)
-    assert "so it stands in slot 2 of 2." in why_line(placed, "best")
+    assert "so it goes into slot 2 of 2." in why_line(placed, "best")
 
 
 def test_without_a_word_of_the_query() -> None:

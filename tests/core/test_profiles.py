@@ -73,6 +73,13 @@ def test_models_of_similar_names_do_not_share_a_profile() -> None:
     assert PositionProfile.load("org model") == b
 
 
+def test_the_repr_leaves_the_outcomes_out() -> None:
+    """There is one for every question and slot."""
+    many = PositionProfile(model="m", accuracy=(1.0, 0.5, 1.0), outcomes=((1.0, 0.5, 1.0),) * 100)
+    assert "accuracy=(1.0, 0.5, 1.0)" in repr(many)
+    assert len(repr(many)) < 600
+
+
 def test_the_folder_is_the_users_own_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the variable, or with an empty one."""
     for unset in (
@@ -88,6 +95,8 @@ def test_an_unknown_name_says_where_it_looked_and_what_is_there(profiles: Path) 
     with pytest.raises(ProfileNotFoundError, match=r"'nope'.*none is saved yet") as caught:
         PositionProfile.load("nope")
     assert str(profiles) in str(caught.value)
+    for way_out in ("`posrag probe MODEL` measures one", '"always"', '"never"'):
+        assert way_out in str(caught.value)
     FULL.save()
     with pytest.raises(ProfileNotFoundError, match=r"saved: .*Model-7B"):
         PositionProfile.load("nope")

@@ -21,7 +21,7 @@ import langchain_posrag
 import llamaindex_posrag
 from langchain_posrag.demo import FunctionEmbeddings
 from llamaindex_posrag.demo import FunctionEmbedding
-from shared_core.demo import Embed
+from shared_core.demo import EmbedTexts
 from shared_core.generation import HuggingFaceModel
 from shared_core.sensitivity import ANSWER
 
@@ -66,7 +66,7 @@ class LlamaIndexReader(CustomLLM):
 
 
 def langchain_chain(
-    reader: HuggingFaceModel, corpus: Corpus, embed: Embed, **options: Any
+    reader: HuggingFaceModel, corpus: Corpus, embed: EmbedTexts, **options: Any
 ) -> Runnable[str, str]:
     """Return question -> answer: retriever, prompt, reader."""
     retriever = langchain_posrag.CAUSRetriever.from_documents(
@@ -85,7 +85,7 @@ def langchain_chain(
 
 
 def llamaindex_engine(
-    reader: HuggingFaceModel, corpus: Corpus, embed: Embed, **options: Any
+    reader: HuggingFaceModel, corpus: Corpus, embed: EmbedTexts, **options: Any
 ) -> RetrieverQueryEngine:
     """Return a query engine: retriever, compact synthesis, reader."""
     retriever = llamaindex_posrag.CAUSRetriever.from_nodes(

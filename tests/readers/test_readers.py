@@ -15,7 +15,7 @@ pytest.importorskip("transformers")
 from shared_core import HuggingFaceModel, PositionProfile, Probe, ProbeQuestion, decide
 from shared_core.cli.demo.frameworks import StoredEmbedding
 from shared_core.cli.embedding import EmbeddingModel, default_model
-from shared_core.demo import Embed
+from shared_core.demo import EmbedTexts
 from shared_core.evaluation import GRADERS
 from shared_core.generation.templates import ANSWER
 from tests.readers.cases import probe_questions
@@ -46,7 +46,7 @@ def profile(name: str, n: int = 300) -> PositionProfile:
 
 
 @cache
-def embedded_corpus() -> tuple[Corpus, Embed]:
+def embedded_corpus() -> tuple[Corpus, EmbedTexts]:
     """Make a corpus of facts and questions, and what embeds them."""
     corpus = held_out_corpus(400, seed=SEED)
     model = EmbeddingModel(default_model())

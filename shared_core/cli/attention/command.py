@@ -11,6 +11,7 @@ from shared_core.cli import models, questions
 from shared_core.cli.attention import report
 from shared_core.cli.attention.files import AttentionFiles
 from shared_core.cli.console import Console
+from shared_core.cli.installed import FIGURES, LOCAL_MODEL, TABLES, check_installed
 from shared_core.cli.options import Subparsers, open_template, path
 from shared_core.generation import HuggingFaceModel
 from shared_core.sensitivity.questions import check_context, check_questions
@@ -21,30 +22,31 @@ def add_parser(subcommands: Subparsers) -> None:
     """Add ``attention`` and its options."""
     parser = subcommands.add_parser(
         "attention",
-        help="see where a local model looks, and save its positional curve",
-        description="Read what a local model attends to while it answers, by position in the "
-        "prompt, with the passages shuffled and with the most relevant last; draw it, and save "
-        "the positional curve, by which documents are placed without a round of the model.",
+        help="measure where a local model looks, and save its positional curve",
+        description="Measure how much a local model attends to each position of the prompt while "
+        "it answers, with the passages shuffled and with the most relevant last. Plot it, and save "
+        "the positional curve: with it documents are placed without an extra round of the model.",
     )
     add = parser.add_argument
     add("model", metavar="MODEL", help="a folder or hub name of a Hugging Face causal language "
-        "model; or module:attribute, a shared_core.HuggingFaceModel")  # fmt: skip
-    add("--data", default="kv", help=f"{questions.HELP}; the best last is gold, before it the "
-        "first distractor (default: kv)")  # fmt: skip
+        "model; or module:attribute, which names a shared_core.HuggingFaceModel")  # fmt: skip
+    add("--data", default="kv", help=f"{questions.HELP}; gold counts as the most relevant, "
+        "followed by the distractors in their order (default: kv)")  # fmt: skip
     add("--n", type=int, help="number of questions (default: 100, or all of the file)")
     add("-k", "--k", type=int, default=10, help="number of passages in the context (default: 10)")
-    add("--template", type=path, help="file with a prompt that holds {context} and {question}")
+    add("--template", type=path, help="file with a prompt that contains {context} and {question}")
     add("--seed", type=int, default=0, help="seed of the shuffling and of the intervals "
         "(default: 0)")  # fmt: skip
     add("--batch-size", type=int, help="prompts in one forward pass (default: 8)")
     add("--max-new-tokens", type=int, default=64, help="longest answer in tokens (default: 64)")
     add("--output", type=path, metavar="FOLDER", help="folder of the curve and the figures "
-        "(default: curves, in $POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
+        "(default: curves in $POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
+    check_installed({**TABLES, **FIGURES, **LOCAL_MODEL})
     console = Console()
     if arguments.batch_size is not None:
         check_count(arguments.batch_size, "--batch-size")

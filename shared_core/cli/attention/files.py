@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shared_core.attention.by_position import AttentionByPosition
 from shared_core.attention.figures import draw_document_scores, draw_positional_curve
-from shared_core.cli.files import former, make_folder, make_output
+from shared_core.cli.files import load_former, make_folder, make_output
 from shared_core.sensitivity.curve import PositionalCurve, curve_path
 from shared_core.sensitivity.figure import check_figure
 from shared_core.sensitivity.records import beside
@@ -32,7 +32,7 @@ class AttentionFiles:
         ValueError
             If the folder is a file, or cannot be made or written into.
         OSError
-            If that of the curves cannot be made or written into.
+            If the folder of the curves cannot be made or written into.
         """
         saved = curve_path(model)
         curve = saved if folder is None else folder / saved.name
@@ -47,11 +47,11 @@ class AttentionFiles:
         )
 
     def save(self, found: AttentionByPosition) -> Path | None:
-        """Write curve and figures; return where a former curve is kept, if it is.
+        """Write curve and figures; return the file of a former curve that is kept.
 
-        It is if it says something else, or was made of more questions.
+        It is kept if it measured something else, or was made from more questions.
         """
-        old, kept = former(PositionalCurve.load, self.curve), None
+        old, kept = load_former(PositionalCurve.load, self.curve), None
         if old is not None and _would_be_lost(old, found.curve):
             kept = old.save(beside(self.curve, old.date))
         found.curve.save(self.curve)

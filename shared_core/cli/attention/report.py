@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def parts(found: AttentionByPosition) -> Iterator[RenderableType]:
     """Yield the parts of the report."""
-    yield "What the answer attends to, passage by passage (1 = the mean of the positions):"
+    yield "How much the answer attends to the passage in each position (1 = the mean):"
     yield table(found)
     yield from curve_lines(found)
 
@@ -34,7 +34,7 @@ def lines(curve: PositionalCurve, files: AttentionFiles, *, spec: str) -> Iterat
     model = f'"{spec}"' if ":" not in spec or Path(spec).exists() else "model"
     known_by = curve.model if files.curve == curve_path(curve.model) else files.curve
     yield ""
-    yield "To place by this curve, without a round of the model:"
+    yield "To place passages by this curve, without an extra round of the model:"
     yield "    from langchain_posrag import AttentionPlacement"
     yield f'    placement = AttentionPlacement({model}, curve="{known_by}")'
     yield "or llamaindex_posrag.AttentionPlacementPostprocessor, with the same arguments."
@@ -69,20 +69,20 @@ def _means(scores: DocumentScores) -> list[str]:
 
 
 def _relative(values: npt.ArrayLike, scores: DocumentScores) -> Scores:
-    """Put values in multiples of the mean over the positions."""
+    """Return values in multiples of the mean over the positions."""
     relative: Scores = np.asarray(values) / (np.mean(scores.mean) or 1.0)
     return relative
 
 
 def curve_lines(found: AttentionByPosition) -> Iterator[str]:
-    """Tell the shape of the positional curve, and what it means."""
+    """Describe the shape of the positional curve, and what it means."""
     curve, ordered = found.curve, found.curves["ordered"]
     tenths = parts_of_region(np.array(curve.scores), TENTHS)
     k = curve.k or TENTHS
     order = attention_placement(range(k), curve.scores_for(k * TENTHS), [TENTHS] * k)
     yield (
-        "What is attended to for its position (by the tokens before and at the end of the "
-        "answer, in the lower layers), by tenth of the shuffled documents (1 = the mean):"
+        "Attention due to position alone (of the tokens before and at the end of the answer, in "
+        "the lower layers), by tenth of the shuffled documents (1 = the mean):"
     )
     yield "  " + " ".join(f"{tenth:.2f}" for tenth in tenths)
     yield (
@@ -92,10 +92,10 @@ def curve_lines(found: AttentionByPosition) -> Iterator[str]:
     )
     yield meaning(curve)
     yield (
-        f"By this curve, {k} passages of one length, ranked 1 to {k}, stand in the order "
+        f"By this curve, {k} passages of equal length, ranked 1 to {k}, are placed in the order "
         f"{' '.join(str(rank + 1) for rank in order)}."
     )
-    yield "Looking is not reading: posrag probe measures where the model answers right."
+    yield "Looking is not reading: posrag probe measures where the model answers correctly."
 
 
 def meaning(curve: PositionalCurve) -> str:
@@ -114,7 +114,8 @@ MORE = "gets more attention than the middle"
 LESS = "gets less attention than the middle"
 ALIKE = "is not shown to differ from the middle"
 WIDE = 1.5
-"""An end that may get so many times the middle's attention, or the inverse, is not called flat."""
+"""If an interval reaches this ratio of an end to the middle, or its inverse, the curve may be far
+from flat, and is not called so."""
 
 
 def _against_middle(curve: PositionalCurve, which: str) -> str:

@@ -52,19 +52,19 @@ class ReportFiles:
         return cls(data, text, page, open_journal(model))
 
     def save(self, result: ComparisonResult) -> None:
-        """Write the report, all of its files or none, so that they tell of one comparison.
+        """Write all files of the report or none, so that they belong to one comparison.
 
         Raises
         ------
         PosragError
-            If a file cannot be written; it says that the answers are kept.
+            If a file cannot be written; the message says that the answers are kept.
         """
         texts = {
             self.json: result.to_json(),
             self.markdown: to_markdown(result),
             self.html: to_html(result),
         }
-        with ExitStack() as stack:  # which puts them in their places, when all are written
+        with ExitStack() as stack:  # moves them to their places once all are written
             for file, text in texts.items():
                 stack.enter_context(writing(file, self.journal))
                 opened = stack.enter_context(replacing(file))

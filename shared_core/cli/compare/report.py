@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from shared_core.cli.compare.files import ReportFiles
 from shared_core.cli.console import empty_table, kept_line
 from shared_core.comparison import ComparisonPlan, ComparisonResult, SettingResult
-from shared_core.comparison.markdown import (
+from shared_core.comparison.records import BASELINES
+from shared_core.comparison.report.markdown import (
     capitalised,
     difference,
+    estimate_text,
     failure_lines,
     meanings,
     retrieval_line,
-    shown,
 )
-from shared_core.comparison.records import BASELINES
-from shared_core.comparison.settings import DEFAULT_K
+from shared_core.comparison.retrieval.settings import DEFAULT_K
 from shared_core.wording import counted
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def cost_lines(model: str, plan: ComparisonPlan) -> Iterator[str]:
 
 
 def default_k_lines(plan: ComparisonPlan) -> Iterator[str]:
-    """Say that there are fewer passages than are taken by default, if so."""
+    """Say if there are fewer passages than the default k."""
     yield from (
         f"k={k} in place of {DEFAULT_K}: there are no more passages to a question."
         for k in plan.ks
@@ -70,7 +70,7 @@ def parts(result: ComparisonResult) -> Iterator[RenderableType]:
 
 
 def file_lines(files: ReportFiles) -> Iterator[str]:
-    """Say where the report is; a path is to be copied, so its line is not to be broken."""
+    """Say where the report is; paths are copied, so their lines must not be broken."""
     yield f"report    {files.html}"
     yield f"tables    {files.markdown}"
     yield f"outcomes  {files.json}"
@@ -81,7 +81,7 @@ def legend(result: ComparisonResult) -> str:
     """Say what the figures of the tables are."""
     return (
         f"{', '.join(result.graders)}: mean over questions, from 0 (all wrong) to 1 (all right). "
-        f"{meanings(result.graders)}less: difference from, in {result.graders[0]}. "
+        f"{meanings(result.graders)}less X: difference from X, in {result.graders[0]}. "
         f"In brackets {result.confidence:.0%} intervals; p is corrected for "
         f"{counted(result.tests, 'comparison')} (Wilcoxon signed-rank tests of right and wrong, "
         "within-question permutation tests where outcomes are graded or one side is a mean of "
@@ -99,7 +99,7 @@ def _table(result: ComparisonResult, setting: SettingResult) -> Table:
     for strategy in setting.strategies:
         built.add_row(
             strategy.name,
-            *(shown(strategy.estimates[grader]) for grader in result.graders),
+            *(estimate_text(strategy.estimates[grader]) for grader in result.graders),
             *(difference(strategy, baseline) for baseline in BASELINES),
         )
     return built

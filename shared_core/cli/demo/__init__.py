@@ -1,4 +1,4 @@
-"""``posrag demo``: ask the PyTorch API a question and see why each passage stands where it does."""
+"""``posrag demo``: ask the PyTorch API a question and see why its passages are placed so."""
 
 from __future__ import annotations
 

@@ -12,9 +12,11 @@ from shared_core.cli.demo import report
 from shared_core.cli.demo.frameworks import StoredEmbedding, framework_orders
 from shared_core.cli.embedding import EmbeddingModel, default_model
 from shared_core.cli.files import default_cache
-from shared_core.cli.options import Subparsers, path, psi
+from shared_core.cli.installed import EMBEDDING, TABLES, check_installed
+from shared_core.cli.options import CACHE_DEFAULT, EMBEDDING_HELP, Subparsers, add_psi, path
 from shared_core.corpora import torch_api_passages
 from shared_core.demo import DemoTask
+from shared_core.sensitivity import Psi, profile_of
 
 # Dense search alone ranks the right API, torch.nn.functional.interpolate, sixth.
 DEFAULT_QUERY = 'How do I resize an image tensor with mode="bicubic"?'
@@ -26,28 +28,31 @@ def add_parser(subcommands: Subparsers) -> None:
         "demo",
         help="ask the PyTorch API a question",
         description="Search the documentation of the installed PyTorch by meaning and by words, "
-        "place the passages, and show why each stands where it does; then do the same inside "
+        "place the passages, and show why each is placed where it is; then do the same inside "
         "LangChain and LlamaIndex and compare.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    add("--query", default=DEFAULT_QUERY, help="the question")
-    add("--k", type=int, default=10, help="number of passages")
-    add("--alpha", type=_alpha, default=0.3, help="weight of the dense score in [0, 1], or auto")
-    add("--fetch-k", type=int, default=50, help="depth of each search")
-    add("--placement", default="u_shape", help=f"one of: {', '.join(PLACEMENTS)}")
-    add("--psi", type=psi, default="always", help="what the gate knows of the model: a position "
-        "sensitivity index, a saved profile, always or never")  # fmt: skip
-    add("--model", default=default_model(), help="embedding model: a folder or a hub name")
-    add("--cache", type=path, default=default_cache(), help="folder of the cached index")
-    add("--rebuild", action="store_true", help="embed and index afresh")
+    add("--query", default=DEFAULT_QUERY, help=f"the question (default: {DEFAULT_QUERY})")
+    add("--k", type=int, default=10, help="number of passages (default: 10)")
+    add("--alpha", type=_alpha, default=0.3, help="weight of the dense score, in [0, 1], or auto "
+        "(default: 0.3)")  # fmt: skip
+    add("--fetch-k", type=int, default=50, help="candidates that each search fetches (default: 50)")
+    add("--placement", default="u_shape", help=f"one of: {', '.join(PLACEMENTS)} (default: "
+        "u_shape)")  # fmt: skip
+    add_psi(parser)
+    add("--model", default=default_model(), help=EMBEDDING_HELP)
+    add("--cache", type=path, default=default_cache(), help="folder of the cached index "
+        f"({CACHE_DEFAULT})")  # fmt: skip
+    add("--rebuild", action="store_true", help="embed and index again, whatever is cached")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0, or 1 if a framework's order is not the core's."""
+    check_installed({**TABLES, **EMBEDDING}, install="all")
     if not arguments.query.strip():
         raise ValueError(f"--query must not be blank, got {arguments.query!r}")
+    _check_profile(arguments.placement, arguments.psi)
     caus = CAUS(
         k=arguments.k,
         alpha=arguments.alpha,
@@ -70,6 +75,16 @@ def run(arguments: argparse.Namespace) -> int:
     )
     arrangement = _answer(console, corpus, model, arguments.query, caus)
     return _compare(console, _task(corpus, model, arguments.query, caus), arrangement)
+
+
+def _check_profile(placement: str, psi: Psi) -> None:
+    """Raise ValueError if a placement is made from a profile, and --psi names none."""
+    kind = PLACEMENTS.get(placement)
+    if kind is not None and kind.needs_profile and profile_of(psi) is None:
+        raise ValueError(
+            f"--placement {placement} is made from a position profile, and --psi {psi} is not one: "
+            "give --psi the path or name of a saved one (`posrag probe MODEL` measures one)"
+        )
 
 
 def _answer(

@@ -9,7 +9,7 @@ import numpy as np
 
 from shared_core import MissingExtraError
 from shared_core.arrays import Vectors
-from shared_core.demo import GROUP, DemoTask, Embed, FrameworkOrder
+from shared_core.demo import GROUP, DemoTask, EmbedTexts, FrameworkOrder
 
 TITLES = {"langchain": "LangChain", "llamaindex": "LlamaIndex"}
 
@@ -51,7 +51,7 @@ class StoredEmbedding:
         What embeds any other text.
     """
 
-    def __init__(self, vectors: Mapping[str, Vectors], embed: Embed) -> None:
+    def __init__(self, vectors: Mapping[str, Vectors], embed: EmbedTexts) -> None:
         self._vectors = vectors
         self._embed = embed
 

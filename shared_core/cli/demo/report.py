@@ -57,7 +57,7 @@ def gate_line(arrangement: Arrangement) -> str:
 
 
 def why_line(arrangement: Arrangement, dense_first: str) -> str:
-    """Return why the best passage is the best and stands where it does.
+    """Return why the best passage is the best, and why it is placed where it is.
 
     Parameters
     ----------
@@ -69,11 +69,11 @@ def why_line(arrangement: Arrangement, dense_first: str) -> str:
     slot = arrangement.slots.index(0)
     why = arrangement.explain()[slot]
     best = arrangement.passages[slot].id
-    where = f"stands in slot {slot + 1} of {len(arrangement)}"
+    where = f"goes into slot {slot + 1} of {len(arrangement)}"
     if slot == 0:
         where = "opens the prompt (slot 1)"
     sentence = (
-        f"{best} stands at rank {why['dense_rank'] + 1} by meaning alone; {_by_words(why)}, and "
+        f"{best} is at rank {why['dense_rank'] + 1} by meaning alone; {_by_words(why)}, and "
         f"the fused score ({_weights(why)}) puts it at rank 1, so it {where}."
     )
     if dense_first != best:
@@ -92,13 +92,13 @@ def _weights(why: Mapping[str, Any]) -> str:
 
 
 _LONGEST = 40
-"""Slots of an order that are shown one by one where the table shows it, too."""
+"""Longest order that is shown in full although the table shows it, too."""
 
 
 def orders_lines(arrangement: Arrangement, orders: Mapping[str, Sequence[str]]) -> list[str]:
     """Return each framework's order as fused ranks by slot, the core's own first.
 
-    Of one that is long, and no other than the table's, only the ends are shown.
+    Only the ends are shown of a long order that equals the one in the table.
     """
     rank_of = {passage.id: rank for rank, passage in enumerate(arrangement.ranking.passages, 1)}
     expected = [passage.id for passage in arrangement.passages]

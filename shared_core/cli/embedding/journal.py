@@ -63,7 +63,7 @@ class EmbeddingJournal:
         by_key = {_key(text): text for text in texts}
         found: dict[str, Vectors] = {}
         for file in sorted(self._folder.glob("*.npy")):
-            # What a damaged file held is embedded again.
+            # The texts of a damaged file are embedded again.
             with suppress(OSError, ValueError, IndexError, EOFError):
                 records = np.load(file, allow_pickle=False)
                 for at, key in enumerate(records["key"].tolist()):
@@ -80,14 +80,14 @@ class EmbeddingJournal:
         form = [("key", "S32"), ("vector", np.float32, vectors.shape[1:])]
         records = np.empty(len(texts), form)
         records["key"], records["vector"] = keys, vectors
-        # The same batch again, such as a damaged one, has the same name.
+        # A batch that is embedded again, such as a damaged one, replaces its file.
         name = hashlib.sha256(b"".join(keys)).hexdigest()[:16]
         with replacing(self._folder / f"{name}.npy") as file:
             np.save(file, records, allow_pickle=False)
 
 
 def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    # Texts of like length share a batch: a batch costs as much as its longest text.
+    # Texts of similar length share a batch, since its longest text decides its cost.
     ordered = sorted(texts, key=lambda text: (-len(text), text))
     for start in range(0, len(ordered), BATCH):
         yield ordered[start : start + BATCH]

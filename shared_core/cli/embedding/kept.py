@@ -1,4 +1,4 @@
-"""Embedding where every vector is kept from one command to the next."""
+"""Embedding with every vector kept from one command to the next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shared_core.cli.console import Console
 from shared_core.cli.embedding.journal import EmbeddingJournal
 from shared_core.cli.embedding.model import EmbeddingModel
 from shared_core.cli.files import ensure_writable
-from shared_core.vectors import other_model
+from shared_core.vectors import model_mismatch
 from shared_core.wording import counted
 
 
@@ -27,7 +27,7 @@ class Embedding:
         Folder or hub name of a sentence-transformers model; it is loaded when there is something
         to embed.
     cache
-        Folder of what is kept, for all models; each has a folder of its own in it.
+        Folder for all models; each has its own folder in it.
     console
         Where it says what it is about to embed.
     """
@@ -80,7 +80,7 @@ class Embedding:
         if self._kept is None or self._checked:
             return
         text, vector = self._kept
-        found = other_model(vector, self._model.embed([text])[0])
+        found = model_mismatch(vector, self._model.embed([text])[0])
         if found is not None:
             journal.clear()
             raise PosragError(

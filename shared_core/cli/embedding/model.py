@@ -46,7 +46,7 @@ class EmbeddingModel:
     Raises
     ------
     PosragError
-        If it is that of a folder, and there is none.
+        If it is the path of a folder that does not exist.
     """
 
     def __init__(self, name: str) -> None:
@@ -56,13 +56,13 @@ class EmbeddingModel:
 
     @property
     def label(self) -> str:
-        """The name without folders, fit for a person and a file name."""
+        """The name without folders, for people and for file names."""
         path = Path(self.name)
         return Path(HUB_NAME if path.parent.name == _BUNDLE else path).name
 
     @property
     def fingerprint(self) -> str:
-        """What tells this model from another: its name and, for a folder, what lies in it."""
+        """What distinguishes this model: its name and, for a folder, the files in it."""
         digest = hashlib.sha256(self.name.encode())
         for file in sorted(Path(self.name).glob("**/*")):
             if file.is_file():

@@ -10,6 +10,7 @@ from shared_core.checking import check_choice
 from shared_core.cli import models, questions
 from shared_core.cli.console import Console
 from shared_core.cli.files import KEPT, writing
+from shared_core.cli.installed import FIGURES, TABLES, check_installed
 from shared_core.cli.options import (
     Subparsers,
     add_asking,
@@ -37,9 +38,9 @@ def add_parser(subcommands: Subparsers) -> None:
         "probe",
         help="measure a model's position sensitivity",
         **with_graders(
-            "Rotate the passage that holds the answer through the slots of the context, ask the "
-            "model, and save its position profile, which every psi= takes by the model's name. An "
-            "interrupted probe goes on where it stopped: answers are kept in "
+            "Move the passage that holds the answer through the slots of the context, ask the "
+            "model each time, and save its position profile: psi= then takes the model's name. An "
+            "interrupted probe continues where it stopped: answers are kept in "
             f"{KEPT}."
         ),
     )
@@ -48,22 +49,22 @@ def add_parser(subcommands: Subparsers) -> None:
     add("--data", default="kv", help=f"{questions.HELP} (default: kv)")
     add("--n", type=int, help="number of questions (default: 100, or all of the file)")
     add("--k", type=int, default=10, help="number of passages in the context (default: 10)")
-    add("--slots", type=_slots, help="slots to measure, counted from 1, as 1,5,10 (default: all); "
-        "the first, the middle and the last must be among them")  # fmt: skip
-    add("--measure", default="accuracy", help="accuracy; logprob, the probability of the answer, "
-        "or attention, the passage's share of it (local models); or distraction, which rotates "
-        "each question's hard_distractor (default: accuracy)")  # fmt: skip
+    add("--slots", type=_slots, help="slots to measure, counted from 1, such as 1,5,10; the first, "
+        "the middle and the last must be among them (default: all)")  # fmt: skip
+    add("--measure", default="accuracy", help="accuracy; logprob (the probability of the answer) "
+        "or attention (the passage's share of it), both for local models; or distraction, which "
+        "moves each question's hard_distractor instead (default: accuracy)")  # fmt: skip
     add("--grader", default="em", help=f"one of: {', '.join(GRADERS)}; see below (default: em)")
-    add("--template", type=path, help="file with a prompt that holds {context} and {question}")
-    add("--looks", type=int, default=5, help="how often to look whether the answers suffice "
-        "already; 1 asks every question (default: 5)")  # fmt: skip
+    add("--template", type=path, help="file with a prompt that contains {context} and {question}")
+    add("--looks", type=int, default=5, help="how many times to check whether the answers "
+        "so far suffice; 1 asks every question (default: 5)")  # fmt: skip
     add("--seed", type=int, default=0, help="seed of questions and intervals (default: 0)")
-    add("--max-calls", type=int, help="ask the model at most this often")
+    add("--max-calls", type=int, help="most calls to the model")
     add_asking(parser)
     add("--name", type=given, help="name to save the profile under (default: the model's)")
     add("--output", type=path, help="file of the profile (default: named after the model, in "
         "$POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
-    add("--figure", type=path, help="file of the drawn curve (default: beside the profile)")
+    add("--figure", type=path, help="file of the plotted curve (default: next to the profile)")
     add_fresh(parser)
     add_plan(parser)
     parser.set_defaults(run=run)
@@ -71,18 +72,42 @@ def add_parser(subcommands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
+    check_installed(
+        {
+            **TABLES,
+            **FIGURES,
+            **questions.packages(arguments.data),
+            **models.packages(arguments.model),
+        }
+    )
     console = Console()
     _check(arguments)
     source = questions.open_questions(
         arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed
     )
-    template = open_template(arguments.template, "--template") or source.template
+    probe = _probe(arguments, source)
+    model = models.open_asked(arguments)
+    files = ProbeFiles.of(model.name, output=arguments.output, figure=arguments.figure)
+    if arguments.plan:
+        plan = probe.plan(model, source.questions, journal=files.journal)
+        for line in report.cost_lines(model.name, plan):
+            console.show(line)
+        return 0
+    if arguments.measure == "attention":
+        profile = _attention(console, probe, model, source)
+    else:
+        profile = _measure(console, probe, model, source, files, fresh=arguments.fresh)
+    _save_and_show(console, profile, files)
+    return 0
+
+
+def _probe(arguments: argparse.Namespace, source: questions.ProbeData) -> Probe:
     by_attention = arguments.measure == "attention"
-    probe = Probe(
+    return Probe(
         k=arguments.k,
         measure="accuracy" if by_attention else arguments.measure,
         grader=arguments.grader,
-        template=template,
+        template=open_template(arguments.template, "--template") or source.template,
         slots=arguments.slots,
         looks=arguments.looks,
         seed=arguments.seed,
@@ -92,23 +117,9 @@ def run(arguments: argparse.Namespace) -> int:
         attempts=arguments.attempts,
         task=source.task,
     )
-    model = models.open_model(
-        arguments.model,
-        base_url=arguments.base_url,
-        max_new_tokens=arguments.max_new_tokens,
-        batch_size=arguments.batch_size,
-        name=arguments.name,
-    )
-    files = ProbeFiles.of(model.name, output=arguments.output, figure=arguments.figure)
-    if arguments.plan:
-        plan = probe.plan(model, source.questions, journal=files.journal)
-        for line in report.cost_lines(model.name, plan):
-            console.show(line)
-        return 0
-    if by_attention:
-        profile = _attention(console, probe, model, source)
-    else:
-        profile = _measure(console, probe, model, source, files, fresh=arguments.fresh)
+
+
+def _save_and_show(console: Console, profile: PositionProfile, files: ProbeFiles) -> None:
     saved, kept = files.save(profile)
     if kept is not None:
         console.say(f"A former profile that says something else is kept as {kept}", whole=True)
@@ -118,11 +129,10 @@ def run(arguments: argparse.Namespace) -> int:
         draw_profile(saved, files.figure)
     for line in report.file_lines(saved, files):
         console.show(line, whole=True)
-    return 0
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Raise ValueError for what can be known before anything is opened."""
+    """Raise ValueError for bad options, as far as they show before anything is opened."""
     check_choice(arguments.measure, "--measure", Literal[MeasureName, "attention"])
     check_plan(arguments)
     if arguments.slots is not None:
@@ -166,7 +176,7 @@ def _attention(
     console: Console, probe: Probe, model: Generator, source: questions.ProbeData
 ) -> PositionProfile:
     if not isinstance(model, HuggingFaceModel):
-        raise ValueError(f"--measure attention needs a local model, and {model.name} is none")
+        raise ValueError(f"--measure attention needs a local model, and {model.name} is not one")
     if probe.slots is not None or probe.max_calls is not None:
         raise ValueError(
             "--measure attention reads every slot of every question: leave --slots "

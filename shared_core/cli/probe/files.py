@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shared_core.cli.files import check_file, former, open_journal, writing
+from shared_core.cli.files import check_file, load_former, open_journal, writing
 from shared_core.generation import Journal
 from shared_core.sensitivity import PositionProfile
 from shared_core.sensitivity.figure import check_figure
@@ -41,17 +41,17 @@ class ProbeFiles:
         return cls(profile, drawn, open_journal(model))
 
     def save(self, profile: PositionProfile) -> tuple[PositionProfile, Path | None]:
-        """Write the profile; return it as written, and where a former one is kept, if it is.
+        """Write the profile; return it as written, and the file of a former one that is kept.
 
-        The other curve of the same model and slots is joined to it. A former profile that says
-        more, or something else, is kept beside it.
+        The other curve of the same model and slots is joined to it. A former profile is kept
+        next to it if it was made from more questions, or measured something else.
 
         Raises
         ------
         PosragError
-            If it cannot be written; it says that the answers are kept.
+            If it cannot be written; the message says that the answers are kept.
         """
-        old = former(PositionProfile.load, self.profile)
+        old = load_former(PositionProfile.load, self.profile)
         joined = profile if old is None else _joined(old, profile)
         kept = None
         with writing(self.profile, self.journal):
@@ -79,6 +79,9 @@ def _would_be_lost(old: PositionProfile, new: PositionProfile) -> bool:
     def kind(profile: PositionProfile) -> tuple[object, ...]:
         return profile.identity, profile.measure, profile.k, profile.slots, profile.task
 
-    if old.accuracy is None:
-        return old.distraction != new.distraction and (old.distraction_n or 0) > 1
-    return kind(old) != kind(new) or (old.n or 0) > (new.n or 0)
+    other_kind = kind(old) != kind(new)
+    if old.accuracy is not None and (other_kind or (old.n or 0) > (new.n or 0)):
+        return True
+    if old.distraction in (None, new.distraction):
+        return False
+    return other_kind or (old.distraction_n or 0) > (new.distraction_n or 0)

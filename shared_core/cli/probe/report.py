@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 BAR = 30
+"""Columns of a full bar: a step of one is 0.03, and a curve with its figures fits 80 columns."""
 LEAST_BAR = 5
+"""Columns below which a bar is left out: steps of more than 0.2 hide most differences."""
 MOST = 1000
+"""Indices above it are not printed: with nothing right in the middle they measure `EPS` alone."""
 
 
 def cost_lines(model: str, plan: ProbePlan) -> Iterator[str]:
@@ -38,7 +41,7 @@ def cost_lines(model: str, plan: ProbePlan) -> Iterator[str]:
 
 
 def parts(profile: PositionProfile, *, width: int) -> Iterator[RenderableType]:
-    """Yield what was measured, and what it means, for so many columns."""
+    """Yield what was measured and what it means, in lines of at most `width` columns."""
     yield table(profile, width=width)
     yield ""
     if profile.accuracy is not None:
@@ -46,12 +49,13 @@ def parts(profile: PositionProfile, *, width: int) -> Iterator[RenderableType]:
     if profile.stopped:
         more = "a higher --max-calls" if profile.stopped.startswith("max_calls") else "--looks 1"
         yield (
-            f"Stopped early: {profile.stopped}. The curve is rough then; {more} asks everything."
+            f"Stopped early: {profile.stopped}. That leaves the curve rough; "
+            f"{more} asks everything."
         )
 
 
 def file_lines(profile: PositionProfile, files: ProbeFiles) -> Iterator[str]:
-    """Say what use it is, if any, and what has been written where: lines to copy from."""
+    """Say how to use the profile, if at all, and which files were written: lines to copy."""
     if profile.accuracy is not None and not math.isnan(profile.psi):
         known_by = profile.model if files.profile == path_of(profile.model) else files.profile
         yield f'Use it with psi="{known_by}".'
@@ -62,7 +66,7 @@ def file_lines(profile: PositionProfile, files: ProbeFiles) -> Iterator[str]:
 
 
 def table(profile: PositionProfile, *, width: int) -> Table:
-    """Return the curve, slot by slot, in at most `width` columns where its figures need no more."""
+    """Return the curve by slot, in at most `width` columns unless its figures need more."""
     built = empty_table()
     curves = [
         (values, _figures(name, values, n))
@@ -75,7 +79,7 @@ def table(profile: PositionProfile, *, width: int) -> Table:
     slots = ["slot", *(str(slot + 1) for slot in profile.slots)]
     built.add_column(slots[0], justify="right", no_wrap=True)
     columns = [slots, *(cells for _, figures in curves for cells in figures)]
-    # One column of the terminal stands before the first one of the table, and one after each.
+    # One blank comes before the first column of the table, and one after each.
     left = width - 1 - sum(max(map(len, cells)) + 1 for cells in columns)
     bar = min(BAR // len(curves), left // len(curves) - 1)
     block = "█" if _can_say("█") else "#"
@@ -115,13 +119,13 @@ def verdict_lines(profile: PositionProfile) -> Iterator[str]:
         yield (
             "Inconclusive: no answer was right with the passage in the first, the middle or the "
             "last slot, so the index is undefined. Can the model do this task at all? Look at its "
-            "answers, or try another --grader, --template or --data."
+            "answers, or try a higher --max-new-tokens, or another --grader, --template or --data."
         )
         return
     if profile.accuracy is not None and min(profile.accuracy) == 1:
         yield (
             "Every answer was right in every slot: the questions are too easy to show a "
-            "difference. Raise --k, or give questions of your own by --data."
+            "difference. Raise --k, or give your own questions by --data."
         )
     yield f"Position sensitivity index {_shown(profile.psi)}{_span(profile)}: {_meaning(profile)}"
     state = decide(profile).explain()["gate"]

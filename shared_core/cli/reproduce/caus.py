@@ -1,4 +1,4 @@
-"""The experiments of CAUS (section IV) on our own 52 questions: Tables I, II and III."""
+"""The experiments of CAUS (section IV) on our 52 questions: Tables I, II and III."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Configuration:
     table
         Number of the table.
     name
-        What the row is called.
+        Name of the row.
     caus
         How passages are scored and placed.
     published
@@ -95,9 +95,9 @@ class Measured:
     queries
         The questions.
     arrangements
-        What stood in the prompt of each question.
+        The passages in the prompt of each question, in order.
     answers
-        What the model said to each; None if none was asked.
+        The model's answer to each; None without a model.
     """
 
     configuration: Configuration
@@ -136,8 +136,8 @@ class Measured:
     def values(self) -> dict[str, Scores]:
         """Outcome of each question by measure, shape (n,), in [0, 1].
 
-        ``hit`` and ``ndcg`` at the configuration's k; ``edge``: 1 if the gold passage stands in
-        the first or the last slot; ``em`` and ``kw`` where a model was asked.
+        ``hit`` and ``ndcg`` at the configuration's k; ``edge``: 1 if the gold passage is in
+        the first or the last slot; ``em`` and ``kw`` if a model was asked.
         """
         k = self.configuration.caus.k
         found = retrieval_measures(

@@ -15,14 +15,15 @@ from shared_core.cli.console import Console
 from shared_core.cli.corpus import open_corpus
 from shared_core.cli.embedding import EmbeddingModel
 from shared_core.cli.files import open_journal
-from shared_core.cli.options import BASE_URL, Subparsers, add_embedding, given, psi
+from shared_core.cli.installed import EMBEDDING, MEASURES, TABLES, check_installed
+from shared_core.cli.options import BASE_URL, Subparsers, add_embedding, add_psi, given
 from shared_core.cli.reproduce import caus_report, failing
 from shared_core.cli.reproduce.caus import Measured, configurations
 from shared_core.cli.reproduce.failing import each_answered, failures_of
 from shared_core.cli.reproduce.tables import add_outcomes, check_output, save
 from shared_core.comparison import Failure
-from shared_core.comparison.failing import Failed
-from shared_core.comparison.markdown import failure_lines
+from shared_core.comparison.asking.failures import Failed
+from shared_core.comparison.report.markdown import failure_lines
 from shared_core.corpora import torch_api_passages, torch_queries
 from shared_core.generation import Asker, Generator
 from shared_core.generation.asking import Request, Response
@@ -39,24 +40,24 @@ def add_parser(experiments: Subparsers) -> None:
     parser = experiments.add_parser(
         "caus",
         help="CAUS: hybrid scores and U-shape on the PyTorch API, Tables I to III",
-        description="Ask 52 questions of the documentation of the installed PyTorch: dense "
-        "retrieval against CAUS, the weight of the dense score, and the number of passages. "
-        "Retrieval is always measured, answers where --model names a language model. Every answer "
-        "is kept, and an interrupted run goes on where it stopped.",
+        description="Ask 52 questions about the API of the installed PyTorch: dense retrieval "
+        "against CAUS, the weight of the dense score, and the number of passages. Retrieval is "
+        "always measured; answers are if --model names a language model. Every answer is kept, and "
+        "an interrupted run continues where it stopped.",
     )
     add = parser.add_argument
     add("--model", metavar="MODEL", help=models.HELP)
-    add("--psi", type=psi, default="always", help="what the gate knows of the model: an index, "
-        "a saved profile, always or never (default: always)")  # fmt: skip
+    add_psi(parser)
     add_embedding(parser, "of the cached index")
     add("--base-url", help=BASE_URL)
-    add("--name", type=given, help="name of the model, if not its own")
+    add("--name", type=given, help="name to use for the model (default: its own)")
     add_outcomes(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
+    check_installed({**TABLES, **MEASURES, **EMBEDDING, **models.packages(arguments.model)})
     console = Console()
     check_output(arguments.output)
     model = models.open_if_named(arguments)
@@ -132,7 +133,7 @@ def _answered(
 
 
 def _with_answers(row: Measured, which: int, found: Sequence[Answers | Failed]) -> Measured:
-    """Return a row with its answers, of the questions that no row failed on."""
+    """Return a row with its answers to the questions that no row failed on."""
     kept = {at: each for at, each in enumerate(found) if not isinstance(each, Failed)}
     return replace(
         row,

@@ -1,4 +1,4 @@
-"""Tables I to III of CAUS: in a terminal, the paper's figures beside ours, and as JSON."""
+"""Tables I to III of CAUS: in a terminal, next to the paper's figures, and as JSON."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ TITLES = {
     "III": "Table III: number of passages, alpha 0.3",
 }
 POWER = 0.8
-"""Chance with which a difference is shown that so many questions are said to show."""
+"""Power of the test at the smallest difference that is said to be detectable."""
 
 FOOTNOTE = (
     "In percent, with 95% intervals over questions. hit: the gold passage is among the k; rank: "
-    "its mean rank from 1 where it is; edge: it stands first or last. The figures under a model's "
-    "name are the paper's, of its own questions and another embedding."
+    "its mean rank from 1 where it is; edge: it is first or last. The figures under a model's "
+    "name are the paper's, on its own questions and with another embedding model."
 )
 
 
@@ -44,7 +44,7 @@ def parts(rows: Sequence[Measured]) -> Iterator[RenderableType]:
     if answered:
         yield from _gains([row for row in rows if row.configuration.table == "I"])
     else:
-        yield "No model was asked (--model), so EM and KW are the paper's alone."
+        yield "No model was asked (--model), so EM and KW are only the paper's."
 
 
 def _table(rows: Sequence[Measured], measure: str, *, retrieval: bool) -> Table:
@@ -74,19 +74,21 @@ def _mean_rank(row: Measured) -> str:
 
 
 def _gains(rows: Sequence[Measured]) -> Iterator[str]:
-    """Say what each method adds to the first one, and whether it is more than chance."""
+    """Say what each method adds to the first one, and whether that is more than chance."""
     base, *others = [row.configuration.name for row in rows]
     outcomes = {row.configuration.name: row.values["em"] for row in rows}
     compared = compare_paired(outcomes, base, power=POWER)
     for name in others:
         gain = compared[name]
         lower, upper = gain.interval
-        least = f"{100 * gain.detectable:.0f} points" if gain.detectable <= 1 else "no difference"
+        least = "no difference"
+        if gain.detectable <= 1:
+            least = f"a difference of {100 * gain.detectable:.0f} points"
         yield (
             f"EM of {name} less {base}: {100 * gain.difference:+.1f} points "
             f"[{100 * lower:+.1f}, {100 * upper:+.1f}], p = {gain.adjusted:.3g} ({gain.test}, "
-            f"Holm); so many questions show {least} with a chance of {POWER:.0%} after that "
-            "correction."
+            f"Holm); this many questions show {least} with a chance of about {POWER:.0%} after "
+            "that correction."
         )
 
 

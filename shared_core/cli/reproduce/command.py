@@ -8,7 +8,11 @@ from shared_core.cli.reproduce import caus_command, good_positions_command, posi
 
 def add_parser(subcommands: Subparsers) -> None:
     """Add ``reproduce`` and its experiments."""
-    parser = subcommands.add_parser("reproduce", help="run the experiments of a paper")
+    parser = subcommands.add_parser(
+        "reproduce",
+        help="run the experiments of a paper",
+        description="Run the experiments of a paper, and show its figures next to yours.",
+    )
     experiments = parser.add_subparsers(title="experiments", required=True, metavar="EXPERIMENT")
     caus_command.add_parser(experiments)
     positional_bias_command.add_parser(experiments)

@@ -11,7 +11,7 @@ import numpy as np
 from shared_core.arrays import Scores
 from shared_core.cli.reproduce.failing import each_answered, failures_of
 from shared_core.comparison import Failure
-from shared_core.comparison.failing import Failed
+from shared_core.comparison.asking.failures import Failed
 from shared_core.evaluation import JudgedRanking, distractor_kind, resolve_grader
 from shared_core.generation import Asker, Generator, Journal
 from shared_core.generation.asking import Request
@@ -25,10 +25,10 @@ K = 5
 """Passages in the prompt."""
 
 HARD_SLOTS = {"Position 3": 2, "Position 5": 4}
-"""Where a hard distractor stands, by the name of the row."""
+"""Slot of the hard distractor, by the name of the row."""
 
 GRADER = "subspan"
-"""An accepted answer stands in what the model says; the papers ask a model, or look for it."""
+"""An accepted answer occurs in the model's; the papers do the same, or ask a model."""
 
 Asked: TypeAlias = tuple[Rotation, Sequence[ProbeQuestion]]
 """What is asked of which questions."""
@@ -62,7 +62,7 @@ def controlled_question(
 
 @dataclass(frozen=True, kw_only=True)
 class Controlled:
-    """What came of it.
+    """Result of the controlled experiment.
 
     Attributes
     ----------
@@ -71,11 +71,11 @@ class Controlled:
         there are any.
     outcomes
         Row of Table 1 -> how right each question was in each slot, shape (n, 5), in [0, 1]; nan
-        where the hard distractor stands. Without hard distractors there is the row None alone.
+        in the slot of the hard distractor. Without hard distractors None is the only row.
     with_hard
-        The rows of ``outcomes["None"]`` that the other ones are about.
+        The rows of ``outcomes["None"]`` whose questions have a hard distractor.
     failures
-        Questions that are in none of the rows, by their place among those asked.
+        Questions that the model failed on, by their place among those asked.
     """
 
     profile: PositionProfile
@@ -91,9 +91,9 @@ class Controls:
     Attributes
     ----------
     model, journal
-        Who is asked, and where answers are kept.
+        The model that is asked, and where its answers are kept.
     template, abstain
-        The prompt, and the one that gives leave to abstain.
+        The prompt, and the one that lets the model abstain.
     """
 
     model: Generator
@@ -117,7 +117,7 @@ class Controls:
         Raises
         ------
         ValueError
-            If a question is there twice.
+            If a question is repeated.
         GenerationError
             If the model fails on all questions, or for a passing reason that did not pass.
         """
@@ -153,7 +153,7 @@ class Controls:
         on_answer: Callable[[int], None],
         on_wait: Callable[[str], None],
     ) -> list[Failed | None]:
-        """Ask all that is to be known of each question; return those that the model failed on."""
+        """Ask everything about each question; return those that the model failed on."""
 
         def ask(some: Sequence[ProbeQuestion], told: Callable[[int], None]) -> list[None]:
             for rotation, asked in self._rotations(some):
@@ -187,7 +187,7 @@ class Controls:
         return [each for rotation, asked in rotations for each in rotation.requests(asked)]
 
     def _rotations(self, questions: Sequence[ProbeQuestion]) -> Iterator[Asked]:
-        """Yield all that is asked."""
+        """Yield every request."""
         yield self._rotation("accuracy", range(K)), questions
         hard = [question for question in questions if question.hard_distractor is not None]
         for slot in HARD_SLOTS.values():
@@ -215,7 +215,7 @@ class Controls:
 
 
 def _with_hard(question: ProbeQuestion, among: int) -> ProbeQuestion:
-    """Put the hard distractor at a place among the others, which it makes one fewer."""
+    """Put the hard distractor at a place among the others, and drop one of them."""
     others = list(question.distractors[: K - 2])
     others.insert(among, str(question.hard_distractor))
     return replace(question, distractors=tuple(others))

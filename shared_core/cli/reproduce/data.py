@@ -1,4 +1,4 @@
-"""What the experiments of two papers are run on: a file of questions, in either of two forms.
+"""The data of two papers' experiments: a file of questions, in either of two forms.
 
 The forms are those of ``posrag compare`` (``documents``, best first) and of ``posrag probe``
 (``gold``, ``distractors`` and perhaps a ``hard_distractor``).
@@ -7,6 +7,7 @@ The forms are those of ``posrag compare`` (``documents``, best first) and of ``p
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from shared_core.cli.files import check_readable
 from shared_core.comparison import ComparisonData, read_comparison
 from shared_core.json_lines import read_lines
 from shared_core.sensitivity import ProbeQuestion, read_questions
+from shared_core.sensitivity.questions import LEAST_K
 from shared_core.wording import counted
 
 
@@ -42,8 +44,8 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     """Add the options that name a file, and how many of its questions are asked."""
     add = parser.add_argument
     add("--data", type=options.path, required=True, help="JSON lines with question, answers and "
-        "documents (best first; gold: their places) as for compare, or with gold and distractors "
-        "as for the probe")  # fmt: skip
+        "documents (best first; gold: the places of those with the answer), as for compare; or "
+        "with gold and distractors, as for probe")  # fmt: skip
     add("--n", type=int, help="number of questions (default: all)")
 
 
@@ -51,12 +53,12 @@ def open_collection(path: Path, documents: Path | None, *, n: int | None) -> Com
     """Return the first `n` questions, or all, over the passages of the file.
 
     Hard distractors of the probe's form are passages like the others. Questions without an id are
-    called by their numbers, from 1, also where a half of them is asked.
+    called by their numbers in the file, from 1.
 
     Raises
     ------
     ValueError
-        If there is no such file, it is malformed, or it has fewer than `n` questions.
+        If the file does not exist, is malformed, or has fewer than `n` questions.
     """
     check_readable(path, "--data")
     if documents is None and _is_of_the_probe(path):
@@ -85,8 +87,8 @@ def open_ranked(path: Path, *, n: int | None, k: int) -> list[RankedQuestion]:
     Raises
     ------
     ValueError
-        If there is no such file, it is malformed, it has fewer than `n` questions, or one of them
-        has fewer than `k` documents.
+        If the file does not exist, is malformed, has fewer than `n` questions, or one of them has
+        fewer than `k` documents.
     """
     check_readable(path, "--data")
     if _is_of_the_probe(path):
@@ -109,18 +111,25 @@ def open_ranked(path: Path, *, n: int | None, k: int) -> list[RankedQuestion]:
             )
             for each in data.questions
         ]
-    for each in asked:
-        if len(each.documents) < k:
-            raise ValueError(
-                f"{path}: question {each.question!r} has "
-                f"{counted(len(each.documents), 'document')}, and "
-                f"--k {k} takes {k}"
-            )
+    _check_documents(asked, path, k)
     return asked
 
 
+def _check_documents(questions: Sequence[RankedQuestion], path: Path, k: int) -> None:
+    fewest = min((len(each.documents) for each in questions), default=k)
+    way_out = f"give --k {fewest} or less"
+    if fewest < LEAST_K:
+        way_out = f"give each question at least {LEAST_K}"
+    for each in questions:
+        if len(each.documents) < k:
+            raise ValueError(
+                f"{path}: question {each.question!r} has "
+                f"{counted(len(each.documents), 'document')}, and --k {k} takes {k}; {way_out}"
+            )
+
+
 def _is_of_the_probe(path: Path) -> bool:
-    """Look at the first line; what is malformed is left to `read_comparison` to complain of."""
+    """Look at the first line; `read_comparison` reports malformed ones."""
     try:
         first = next(read_lines(path, dict), {})
     except ValueError:

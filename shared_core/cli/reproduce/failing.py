@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from shared_core.comparison import Failure
-from shared_core.comparison.failing import Failed, chunk_size, chunks_or_failed
+from shared_core.comparison.asking.failures import Failed, chunk_size, chunks_or_failed
 from shared_core.errors import GenerationError, PosragError
 from shared_core.generation import Asker
 from shared_core.generation.retrying import describe
@@ -23,14 +23,14 @@ def each_answered(
     weight: Callable[[T], int] = lambda _: 1,
     on_answer: Callable[[int], None] | None = None,
 ) -> list[R | Failed]:
-    """Return what a function returns for each question, or how the model failed on it.
+    """Return the function's value for each question, or how the model failed on it.
 
     Parameters
     ----------
     function, questions, weight, on_answer
         As of `chunks_or_failed`. Whatever the function raises is a failure of the model.
     asker
-        Who is asked, by whom it is known how much at a time.
+        Asks the model; decides how many questions are asked at a time.
 
     Raises
     ------

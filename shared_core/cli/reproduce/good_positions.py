@@ -19,7 +19,7 @@ from shared_core.lazy import cached_property
 from shared_core.sensitivity.questions import check_context, check_questions
 
 GRADER = "subspan"
-"""A short answer stands in what the model says (section 3.2)."""
+"""An accepted short answer occurs in the model's (section 3.2)."""
 
 ORDERS = ("Unordered", "Ordered")
 
@@ -37,7 +37,7 @@ FEWER = (3, 5)
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """What one row of a table came to, by question; those that a row failed on are left out.
+    """Results of one row of a table by question, without those that any row failed on.
 
     Attributes
     ----------
@@ -53,21 +53,21 @@ class Answers:
 
 @dataclass(frozen=True, kw_only=True)
 class GoodPositionsExperiment:
-    """A model, and the questions that it is asked in the manner of each table.
+    """A model, and the questions that it is asked for each table.
 
     Attributes
     ----------
     console
         Where it says what is asked.
     model, journal
-        Who is asked, and where the answers are kept that take no attention.
+        The model that is asked, and where the answers that need no attention are kept.
     questions
         At least 2, all with the same number of documents, >= 3, best first.
 
     Raises
     ------
     ValueError
-        If there are fewer, or a question is there twice.
+        If there are fewer, or a question is repeated.
     """
 
     console: Console
@@ -78,7 +78,7 @@ class GoodPositionsExperiment:
     _said: dict[Row, dict[int, str]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        # What the curve takes, before hours are spent on the methods that do without.
+        # Check what the curve needs before hours are spent on the methods without it.
         if len(self.questions) < FEWEST:
             raise ValueError(
                 f"the tables take at least {FEWEST} questions, got {len(self.questions)}"
@@ -97,18 +97,18 @@ class GoodPositionsExperiment:
         return (*(k for k in FEWER if k < self.k), self.k)
 
     def table_2(self) -> dict[str, dict[str, Answers]]:
-        """Return, by order and method, what came of it."""
+        """Return the results of Table 2 by order and method."""
         return {
             order: {method: self._row(method, order, self.k) for method in METHODS[order]}
             for order in ORDERS
         }
 
     def table_3(self) -> dict[str, Answers]:
-        """Return, by placement of the ranked documents, what came of it."""
+        """Return the results of Table 3 by placement of the ranked documents."""
         return {placement: self._row(placement, "Ordered", self.k) for placement in PLACED}
 
     def table_5(self) -> dict[str, dict[str, dict[int, Answers]]]:
-        """Return, by order, method and number of documents, what came of it."""
+        """Return the results of Table 5 by order, method and number of documents."""
         return {
             order: {
                 method: {k: self._row(method, order, k) for k in self.numbers}
@@ -119,9 +119,9 @@ class GoodPositionsExperiment:
 
     @cached_property
     def failures(self) -> tuple[Failure, ...]:
-        """Questions that the model failed on somewhere, and is not asked any more after that.
+        """Questions that the model failed on in some row; later rows do not ask them.
 
-        They are left out of all tables, so that the rows stay paired. This is what asks.
+        They are left out of all tables, so that the rows stay paired. Reading this asks the model.
 
         Raises
         ------
@@ -157,7 +157,7 @@ class GoodPositionsExperiment:
         )
 
     def _row(self, method: str, order: str, k: int) -> Answers:
-        """Return what came of one method; the same method has several names."""
+        """Return the results of one method; a method may have several names."""
         failed = {failure.question for failure in self.failures}
         said = self._said[ALIASES.get(method, method), order, k]
         kept = [number for number in said if number not in failed]

@@ -1,4 +1,4 @@
-"""Tables 2, 3 and 5 of GoodPositions: in a terminal, beside the paper's figures, and as JSON."""
+"""Tables 2, 3 and 5 of GoodPositions: in a terminal, next to the paper's figures, and as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shared_core.cli.reproduce.good_positions import ORDERS, Answers, GoodPositi
 from shared_core.cli.reproduce.published import METHODS, MODELS, NUMBERS, PLACED, PaperRows
 from shared_core.cli.reproduce.tables import HERE, grid, measured, paper_rows, published, two_rows
 from shared_core.comparison import Failure
-from shared_core.comparison.markdown import failure_lines
+from shared_core.comparison.report.markdown import failure_lines
 from shared_core.evaluation import PairedComparison, compare_paired
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 FOOTNOTE = (
-    "In percent, with 95% intervals over questions. An answer is right if an accepted one stands "
-    "in it. Ordered has the best document next to the question; Unordered is one random order a "
+    "In percent, with 95% intervals over questions. An answer is right if it contains an accepted"
+    " one. Ordered has the best document next to the question; Unordered is one random order per "
     "question, and 3 documents are the first 3 of either ranking. p: paired Wilcoxon test with "
     "Holm's correction, against Vanilla in Table 2 and Default, original in Table 3. The paper's "
-    "figures are of other models on HotpotQA, Musique and 2WikiMHQA (H, M, W); beside Table 5 "
-    "stand those of Vicuna-7b (V-7b) and Qwen2.5-7b-ins (Q-in) on the last, with 3, 5 and 10 "
-    "documents. The positional curve of U-shaped is read off the same questions. Rounds whose "
-    "attention is read are not kept: an interrupted run makes them again."
+    "figures are of other models on HotpotQA, Musique and 2WikiMHQA (H, M, W); next to Table 5 "
+    "are those of Vicuna-7b (V-7b) and Qwen2.5-7b-ins (Q-in) on the last, with 3, 5 and 10 "
+    "documents. The positional curve of U-shaped is measured on the same questions. Rounds whose "
+    "attention is read are not kept: an interrupted run repeats them."
 )
 
 

@@ -1,4 +1,4 @@
-"""The rows of GoodPositions' tables: a method, and what a model says to every question by it."""
+"""The rows of GoodPositions' tables: a method, and a model's answers to every question."""
 
 from __future__ import annotations
 
@@ -74,24 +74,24 @@ class Kept:
         return self.model.batch_size
 
     def generate(self, prompts: Sequence[str]) -> list[str]:
-        """Return the answers, of the journal or of the model."""
+        """Return the answers, from the journal or the model."""
         return [str(answer) for answer in self.asker.answers([(prompt,) for prompt in prompts])]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """Asks a model the questions, row by row, and those it failed on not again.
+    """Asks a model the questions row by row, but not those that it failed on before.
 
     Attributes
     ----------
     console
         Where it says what is asked.
     model, journal
-        Who is asked, and where the answers are kept that take no attention.
+        The model that is asked, and where the answers that need no attention are kept.
     questions
         What it is asked, each with the same number of documents, best first.
     failed
-        Question -> how the model failed on it, as far as rows have been asked.
+        Question -> how the model failed on it, in the rows asked so far.
     """
 
     console: Console
@@ -101,9 +101,9 @@ class Rows:
     failed: dict[int, Failure] = field(default_factory=dict, init=False)
 
     def ask(self, row: Row, *, place: str) -> dict[int, str]:
-        """Ask in the manner of a row whatever has not failed before; return it by question.
+        """Ask the questions of a row that have not failed before; return the answers by question.
 
-        `place` is the row's among all, as it is shown.
+        `place` is the number of the row, as displayed.
 
         Raises
         ------
@@ -171,9 +171,9 @@ class Rows:
 
     @cached_property
     def _curve(self) -> PositionalCurve:
-        """What the model attends to by position, read off the same questions without answers.
+        """Positional attention of the model, read from the same questions without answers.
 
-        The rows before have left out the questions whose attention cannot be read.
+        Questions whose attention cannot be read were left out in earlier rows.
         """
         asked = [self.questions[number].as_probed for number in self._left]
         with watched(self.console, "positional curve", 2 * len(asked)) as advance:

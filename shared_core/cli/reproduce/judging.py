@@ -1,4 +1,4 @@
-"""What is retrieved for the questions of PositionalBias, judged by their gold passages."""
+"""Passages retrieved for the questions of PositionalBias, judged by the gold passages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from shared_core.cli.reproduce.controlled import K
 from shared_core.cli.reproduce.published import DEPTHS
-from shared_core.comparison.pipelines import Pipeline, Retrieval
+from shared_core.comparison.retrieval.pipelines import Pipeline
+from shared_core.comparison.retrieval.ranking import Retrieval
 from shared_core.evaluation import JudgedRanking
 from shared_core.wording import counted
 
@@ -17,13 +18,13 @@ FEWEST = 4
 def judged_rankings(
     retrieval: Retrieval, pipelines: Sequence[str]
 ) -> dict[str, list[JudgedRanking]]:
-    """Return, by pipeline, what is retrieved for the questions whose gold passages are known.
+    """Return by pipeline the rankings of the questions whose gold passages are known.
 
     Raises
     ------
     ValueError
-        If there are fewer than four questions, none has gold passages, or a pipeline needs what is
-        not there, or makes spans.
+        If there are fewer than four questions, none has gold passages, or a pipeline lacks what
+        it needs, or makes spans.
     """
     questions = retrieval.data.questions
     if len(questions) < FEWEST:
@@ -52,20 +53,21 @@ def judged_rankings(
     }
 
 
-def depths_of(rankings: Mapping[str, Sequence[JudgedRanking]]) -> tuple[int, ...]:
-    """Return the depths of Table 4 that rankings reach.
+def depths_of(rankings: Mapping[str, Sequence[JudgedRanking]]) -> dict[str, tuple[int, ...]]:
+    """Return, by pipeline, the depths of Table 4 that its longest ranking reaches.
 
     Raises
     ------
     ValueError
-        If none has five passages.
+        If no ranking has five passages.
     """
-    longest = max(len(each.passages) for ranked in rankings.values() for each in ranked)
-    if longest < K:
-        raise ValueError(
-            f"no question has more than {counted(longest, 'document')}; the tables take {K}"
-        )
-    return tuple(depth for depth in DEPTHS if depth <= longest)
+    longest = {
+        name: max(len(each.passages) for each in ranked) for name, ranked in rankings.items()
+    }
+    if max(longest.values()) < K:
+        most = counted(max(longest.values()), "document")
+        raise ValueError(f"no question has more than {most}; the tables take {K}")
+    return {name: tuple(k for k in DEPTHS if k <= most) for name, most in longest.items()}
 
 
 def check_second_half(retrieval: Retrieval, pipelines: Sequence[str]) -> None:

@@ -19,8 +19,8 @@ from shared_core.cli.reproduce.failing import each_answered, failures_of
 from shared_core.cli.reproduce.judging import check_second_half, depths_of, judged_rankings
 from shared_core.cli.reproduce.tables import watched
 from shared_core.comparison import Comparison, ComparisonResult, Failure
-from shared_core.comparison.failing import Failed
-from shared_core.comparison.pipelines import Retrieval
+from shared_core.comparison.asking.failures import Failed
+from shared_core.comparison.retrieval.ranking import Retrieval
 from shared_core.evaluation import JudgedRanking, distracting_effect, distraction_measures
 from shared_core.generation import Asker, Generator, Journal
 from shared_core.generation.templates import PromptTemplate
@@ -28,17 +28,15 @@ from shared_core.generation.templates import PromptTemplate
 
 @dataclass(frozen=True, kw_only=True)
 class PositionalBiasResult:
-    """What the experiments came to.
+    """Results of the experiments.
 
     Attributes
     ----------
     pipelines
         Names; Tables 1 and 2 are of the first one.
-    depths
-        Those of Table 4 that the rankings reach.
     measures
-        Pipeline -> measure, as ``MaxDE@10`` -> outcome of each question. Without a model those of
-        relevance alone.
+        Pipeline -> measure, as ``MaxDE@10`` -> outcome of each question, at the depths of Table 4
+        that a ranking of the pipeline reaches. Without a model those of relevance alone.
     controlled
         Table 1; None without a model, or if no question of the first half can be asked so.
     compared
@@ -50,7 +48,6 @@ class PositionalBiasResult:
     """
 
     pipelines: tuple[str, ...]
-    depths: tuple[int, ...]
     measures: Mapping[str, Mapping[str, Scores]]
     controlled: Controlled | None
     compared: ComparisonResult | None
@@ -59,7 +56,7 @@ class PositionalBiasResult:
 
 
 def without_model(retrieval: Retrieval, pipelines: tuple[str, ...]) -> PositionalBiasResult:
-    """Measure what takes no model: how relevant the top k is.
+    """Measure how relevant the top k is, which needs no model.
 
     Raises
     ------
@@ -71,11 +68,10 @@ def without_model(retrieval: Retrieval, pipelines: tuple[str, ...]) -> Positiona
     measures = {}
     for name, ranked in rankings.items():
         unknown = [[0.0] * len(each.passages) for each in ranked]
-        values = distraction_measures(ranked, unknown, depths)
+        values = distraction_measures(ranked, unknown, depths[name])
         measures[name] = {key: values[key] for key in values if key.startswith(("HITS", "Prec"))}
     return PositionalBiasResult(
         pipelines=pipelines,
-        depths=depths,
         measures=measures,
         controlled=None,
         compared=None,
@@ -86,20 +82,20 @@ def without_model(retrieval: Retrieval, pipelines: tuple[str, ...]) -> Positiona
 
 @dataclass(frozen=True, kw_only=True)
 class PositionalBiasExperiment:
-    """What is run with a model.
+    """The experiments that need a model.
 
     Attributes
     ----------
     console
-        Where it says what is asked.
+        Where progress is reported.
     model, journal
-        Who is asked, and where every answer is kept.
+        The model that is asked, and where its answers are kept.
     template, abstain
-        The prompt, and the one that gives leave to abstain.
+        The prompt, and the one that lets the model abstain.
     retrieval
-        What ranks the passages of the data.
+        Ranks the passages of the data.
     pipelines
-        How, in turn.
+        Names of the pipelines.
     """
 
     console: Console
@@ -117,8 +113,7 @@ class PositionalBiasExperiment:
         ------
         ValueError
             If there are fewer than four questions, none says which passages are relevant, a
-            pipeline needs what is not there, or no question, or none of the second half, has five
-            passages.
+            pipeline lacks what it needs, or no question of the second half has five passages.
         GenerationError
             If the model fails on every question of a part, or for a passing reason that did not
             pass.
@@ -132,10 +127,11 @@ class PositionalBiasExperiment:
         controlled = self._controlled({at: (judged[at][0], kept[at][0]) for at in kept})
         return PositionalBiasResult(
             pipelines=self.pipelines,
-            depths=depths,
             measures={
                 name: distraction_measures(
-                    [judged[at][which] for at in kept], [kept[at][which] for at in kept], depths
+                    [judged[at][which] for at in kept],
+                    [kept[at][which] for at in kept],
+                    depths[name],
                 )
                 for which, name in enumerate(self.pipelines)
             },
@@ -220,7 +216,7 @@ class PositionalBiasExperiment:
             profile=profile,
             embed=self.retrieval.embed,
             reranker=self.retrieval.reranker,
-            # Short of all of them: what is left is reported beside the failures.
+            # All but one may fail: what is left is reported next to the failures.
             max_failed=1 - 0.5 / len(second.questions),
         )
         job = comparison.job(self.model, second, journal=self.journal)

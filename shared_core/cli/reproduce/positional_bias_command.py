@@ -9,6 +9,7 @@ from shared_core.cli import models
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import Embedding
 from shared_core.cli.files import check_readable, open_journal
+from shared_core.cli.installed import MEASURES, TABLES, check_installed
 from shared_core.cli.options import (
     BASE_URL,
     Subparsers,
@@ -23,7 +24,8 @@ from shared_core.cli.reproduce import data, positional_bias, positional_bias_rep
 from shared_core.cli.reproduce.tables import add_outcomes, check_output, save
 from shared_core.cli.reranker import open_reranker
 from shared_core.comparison import PIPELINES, ComparisonData
-from shared_core.comparison.pipelines import RERANKED, Retrieval
+from shared_core.comparison.retrieval.pipelines import RERANKED
+from shared_core.comparison.retrieval.ranking import Retrieval
 from shared_core.generation.templates import ABSTAIN, ANSWER
 
 FETCHED = 50
@@ -34,31 +36,32 @@ def add_parser(experiments: Subparsers) -> None:
     """Add the experiments of PositionalBias."""
     parser = experiments.add_parser(
         "positionalbias",
-        help="Do RAG Systems Really Suffer From Positional Bias: Tables 1 to 4",
-        description="On your own questions: accuracy by slot of the relevant passage, beside a "
-        "hard distractor or not; strategies of arrangement against shuffling; and how much "
-        "distracts among the passages retrieved. Every answer is kept, and an interrupted run "
-        "goes on where it stopped.",
+        help="Do RAG Systems Really Suffer From Positional Bias? Tables 1 to 4",
+        description="On your own questions: accuracy by slot of the relevant passage, with and "
+        "without a hard distractor; orders of the passages against shuffling; and how distracting "
+        "the retrieved passages are. Every answer is kept, and an interrupted run continues where "
+        "it stopped.",
     )
     add = parser.add_argument
     data.add_data(parser)
     add_outcomes(parser)
-    add("--model", metavar="MODEL", help=f"{models.HELP}; without it only what is relevant is "
-        "measured")  # fmt: skip
+    add("--model", metavar="MODEL", help=f"{models.HELP} (default: none; only retrieval is "
+        "measured)")  # fmt: skip
     add("--documents", type=path, help="JSON lines with id and text: what to retrieve from")
     add("--pipelines", type=names, help=f"some of {', '.join(PIPELINES)}, each also with +rerank; "
-        "Tables 1 and 2 are of the first (default: given where there are documents, else dense and "
-        "sparse, reranked too with --reranker)")  # fmt: skip
+        "Tables 1 and 2 are for the first (default: given if the data have documents, else dense "
+        "and sparse; with --reranker also reranked)")  # fmt: skip
     add_embedding(parser, "where vectors are kept")
     add("--reranker", help="cross-encoder for +rerank: a folder or a hub name")
     add_abstain_template(parser, "the distracting effect")
     add("--base-url", help=BASE_URL)
-    add("--name", type=given, help="name of the model, if not its own")
+    add("--name", type=given, help="name to use for the model (default: its own)")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
+    check_installed({**TABLES, **MEASURES, **models.packages(arguments.model)})
     console = Console()
     check_output(arguments.output)
     if arguments.documents is not None:

@@ -14,6 +14,7 @@ from shared_core.cli.reproduce.positional_bias import PositionalBiasResult
 from shared_core.cli.reproduce.published import (
     BY_MODEL,
     BY_RETRIEVER,
+    DEPTHS,
     SLOTS,
     STRATEGIES,
     WITH_HARD,
@@ -21,7 +22,7 @@ from shared_core.cli.reproduce.published import (
 )
 from shared_core.cli.reproduce.tables import HERE, grid, measured, paper_rows, two_rows
 from shared_core.comparison import Failure, SettingResult
-from shared_core.comparison.markdown import failure_lines
+from shared_core.comparison.report.markdown import failure_lines
 from shared_core.evaluation import paired_difference_interval
 from shared_core.wording import counted
 
@@ -30,20 +31,21 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 NO_MODEL = (
-    "No model was asked (--model): Tables 1 to 3 and the distracting effect take one, and only "
+    "No model was asked (--model): Tables 1 to 3 and the distracting effect need one, so only "
     "what concerns relevance is measured."
 )
 RELEVANCE_FOOTNOTE = (
-    "In percent, with 95% intervals over questions, of those that have passages that the data "
-    "call gold."
+    "In percent, with 95% intervals over the questions that have passages marked as gold in the "
+    "data."
 )
+NOT_REACHED = "-: deeper than any ranking of that pipeline."
 FOOTNOTE = (
-    "In percent, with 95% intervals over questions. An answer is right if an accepted one stands "
-    "in it; the paper asks another model. Tables 1 and 4 take the passages that the data call "
-    "gold for the relevant ones, and only questions that have some. Table 1 and the profile behind "
-    "MaxRel and MinDist are of the first half of the questions, Tables 2 and 3 of the second. p: "
-    "within-question permutation test against Shuffle, the mean of 3 orders, not corrected. Rows "
-    'that begin with "paper" are its own, of other questions and passages.'
+    "In percent, with 95% intervals over questions. An answer is right if it contains an accepted "
+    "one; in the paper another model judges it. Tables 1 and 4 treat the passages marked as gold "
+    "in the data as the relevant ones, and use only questions that have some. Table 1 and the "
+    "profile behind MaxRel and MinDist use the first half of the questions, Tables 2 and 3 the "
+    "second. p: within-question permutation test against Shuffle, the mean of 3 orders, not "
+    'corrected. Rows that begin with "paper" are its results on other questions and passages.'
 )
 
 
@@ -72,11 +74,14 @@ def parts(found: PositionalBiasResult, label: str) -> Iterator[RenderableType]:
             yield from _failures(setting.failures, ids, f"Tables 2 and 3, {setting.name}")
         yield "\nTable 4: questions with a hard distractor in the top k"
         yield _depths(found, "Hard", WITH_HARD)
-    judged = counted(len(found.measures[found.pipelines[0]][f"HITS@{K}"]), "question")
+    outcomes = [values for each in found.measures.values() for values in each.values()]
+    judged = counted(len(outcomes[0]), "question")
     yield f"\nFigure 1: the top k of {judged} (the paper's figures are drawn)"
     for measure in ("HITS", "Precision", "MaxDE", "MeanDE"):
-        if any(name.startswith(measure) for name in found.measures[found.pipelines[0]]):
+        if any(name.startswith(measure) for each in found.measures.values() for name in each):
             yield _depths(found, measure, {})
+    if len({frozenset(each) for each in found.measures.values()}) > 1:
+        yield NOT_REACHED
     yield from _failures(found.left_out, found.ids, "Tables 1 and 4 and Figure 1")
     yield RELEVANCE_FOOTNOTE if found.compared is None else FOOTNOTE
 
@@ -93,11 +98,11 @@ def _slots(controlled: Controlled) -> Table:
 
 
 def _harm(controlled: Controlled) -> Iterator[str]:
-    """Say what a hard distractor costs, over the same questions and slots."""
+    """Say what a hard distractor costs on the same questions and slots."""
     if len(controlled.outcomes) == 1:
         yield (
-            "No question has a hard distractor (effect above 0.8), so that there is no row with "
-            "one, and MinDist has nothing to go by."
+            "No question has a hard distractor (effect above 0.8), so there is no row with one, "
+            "and MinDist has nothing to go by."
         )
         return
     if len(controlled.with_hard) < 2:
@@ -135,11 +140,14 @@ def _strategies(settings: Sequence[tuple[str, SettingResult]], paper: PaperRows)
 
 def _depths(found: PositionalBiasResult, measure: str, paper: PaperRows) -> Table:
     rows = []
+    depths = [
+        k for k in DEPTHS if any(f"{measure}@{k}" in each for each in found.measures.values())
+    ]
     for name in found.pipelines:
-        columns = [found.measures[name][f"{measure}@{k}"] for k in found.depths]
+        columns = [found.measures[name].get(f"{measure}@{k}") for k in depths]
         rows += two_rows(name, columns, decimals=1)
-    shown = {name: values[: len(found.depths)] for name, values in paper.items()}
-    return grid([measure, *(f"k = {k}" for k in found.depths)], [*rows, *paper_rows(shown)])
+    shown = {name: values[: len(depths)] for name, values in paper.items()}
+    return grid([measure, *(f"k = {k}" for k in depths)], [*rows, *paper_rows(shown)])
 
 
 def as_json(found: PositionalBiasResult, **settings: object) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the tables of all papers have in common: their looks, and figures with intervals."""
+"""Common parts of the tables of all papers: layout, and figures with intervals."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def with_interval(values: Scores) -> str:
 
 
 def two_rows(name: str, columns: Sequence[Scores | None], *, decimals: int = 0) -> list[list[str]]:
-    """Return a row of means in percent and one of 95% intervals; a dash where there is nothing."""
+    """Return a row of means in percent and one of 95% intervals; a dash for a missing column."""
     means, intervals = [name], ["  95%"]
     for values in columns:
         if values is None or np.isnan(values).any():
@@ -78,7 +78,7 @@ def paper_rows(rows: Mapping[str, Sequence[float]]) -> list[list[str]]:
 
 
 def published(values: Sequence[float]) -> list[str]:
-    """Return figures of a paper, a dash where it has none (nan)."""
+    """Return figures of a paper, with a dash for nan."""
     return ["-" if math.isnan(value) else f"{value:.1f}" for value in values]
 
 
@@ -93,7 +93,7 @@ def measured(values: Scores) -> dict[str, Any]:
 
 @contextmanager
 def watched(console: Console, what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Say how many answers something takes, and show how many there are as they come."""
+    """Say how many answers are needed, and show progress as they come."""
     console.say(f"{what}: {counted(total, 'answer')}")
     with console.progress() as bar:
         task = bar.add_task("asking", total=total)
@@ -104,12 +104,12 @@ def add_outcomes(parser: argparse.ArgumentParser) -> None:
     """Add how long an answer may be, and the file of all that came of them."""
     add = parser.add_argument
     add("--max-new-tokens", type=int, default=64, help="longest answer, in tokens (default: 64)")
-    add("--output", type=options.path, help="JSON file with every outcome (default: none is "
-        "written)")  # fmt: skip
+    add("--output", type=options.path, help="JSON file with every outcome (default: "
+        "none)")  # fmt: skip
 
 
 def check_output(path: Path | None) -> None:
-    """Raise ValueError if an output file is a folder, or its folder is not there."""
+    """Raise ValueError if an output file is a folder, or its folder does not exist."""
     if path is not None and not path.parent.is_dir():
         raise ValueError(f"--output {path}: there is no such folder")
     if path is not None:

@@ -110,9 +110,14 @@ def test_a_name_is_what_the_author_wrote() -> None:
 def test_what_has_no_name_needs_one(nameless: Callable[..., Any]) -> None:
     """Two lambdas must not answer for each other from one journal."""
     for take in (as_generator, CallableModel):
-        with pytest.raises(ValueError, match=r"has no name .*name="):
+        with pytest.raises(
+            ValueError,
+            match=r"has no name .*shared_core\.generation\.CallableModel\(function, name=",
+        ):
             take(nameless)
     assert as_generator(nameless, name="mine").name == "mine"
+    assert as_generator(nameless, saved=False).name == "unnamed function"
+    assert as_generator(shout, saved=False).name == "shout"
     assert CallableModel(nameless, name="mine").generate(["a"]) in (["a"], ["A"])
 
 

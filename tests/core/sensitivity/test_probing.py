@@ -531,13 +531,25 @@ def test_numbers_of_numpy_are_as_good_as_plain_ones(tmp_path: Path) -> None:
     assert PositionProfile.load(profile.save(tmp_path / "p.json")) == profile
 
 
+def test_a_function_needs_a_name_only_where_answers_are_saved(tmp_path: Path) -> None:
+    """The journal is what it would be saved in."""
+    asked = questions(3, 5)
+    profile = EXACT.run(lambda prompts: [""] * len(prompts), asked)
+    assert profile.model == "unnamed function"
+    with pytest.raises(ValueError, match=r"give it one: shared_core\.generation\.CallableModel"):
+        EXACT.run(lambda prompts: [""], asked, journal=Journal(tmp_path / "answers.jsonl"))
+
+
 def test_no_questions_and_too_few_distractors_are_named() -> None:
     """Before anything is asked."""
     reader = SlotReader(U_SHAPE)
     with pytest.raises(ValueError, match="no questions"):
         EXACT.run(reader, [])
-    with pytest.raises(ValueError, match=r"'code of 1' has 2 distractors, and k=5 passages take 4"):
+    message = r"'code of 1' has 2 distractors, and k=5 passages take 4; give k=3 \(--k 3\) or less"
+    with pytest.raises(ValueError, match=message):
         EXACT.run(reader, [questions(2, 5)[0], questions(2, 3)[1]])
+    with pytest.raises(ValueError, match=r"'code of 0' has 2 distractors.* at least 2$"):
+        EXACT.run(reader, [questions(2, 3)[0], questions(2, 2)[1]])
     assert reader.asked == []
 
 
