@@ -157,7 +157,7 @@ class Comparison:
         ValueError
             If a pipeline or strategy needs what is not given, or a grader cannot use a reference.
         """
-        generator = as_generator(model)
+        generator = as_generator(model, saved=journal is not None)
         gradings = [Grading(grader, journal) for grader in self.graders]
         for grading in gradings:
             grading.check(data.questions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TypeAlias, TypeVar
@@ -71,7 +72,11 @@ def for_each(
         posts.put(partial(outcomes.append, failure))
 
     # Daemons, because the interpreter would not end before other threads have.
-    pool = [threading.Thread(target=worker, daemon=True) for _ in range(min(threads, len(items)))]
+    # Each has a context like the caller's: tracers and requests of the user's are found by it.
+    pool = [
+        threading.Thread(target=copy_context().run, args=(worker,), daemon=True)
+        for _ in range(min(threads, len(items)))
+    ]
     try:
         for thread in pool:
             thread.start()

@@ -112,10 +112,12 @@ def _answered(
         f"of which {asker.known(requests):,} are answered already."
     )
 
-    def ask(some: Sequence[Sequence[Request]], told: Callable[[int], None]) -> list[Answers]:
+    def ask(some: Sequence[Sequence[Request]], on_answer: Callable[[int], None]) -> list[Answers]:
         together = [request for each in some for request in each]
         answers = iter(
-            asker.answers(together, part_of=lambda: requests, on_answer=told, on_wait=console.say)
+            asker.answers(
+                together, part_of=lambda: requests, on_answer=on_answer, on_wait=console.say
+            )
         )
         return [[next(answers) for _ in each] for each in some]
 

@@ -155,12 +155,12 @@ class Controls:
     ) -> list[Failed | None]:
         """Ask everything about each question; return those that the model failed on."""
 
-        def ask(some: Sequence[ProbeQuestion], told: Callable[[int], None]) -> list[None]:
+        def ask(some: Sequence[ProbeQuestion], on_answer: Callable[[int], None]) -> list[None]:
             for rotation, asked in self._rotations(some):
                 asker.answers(
                     rotation.requests(asked),
                     part_of=lambda: self._requests(questions),
-                    on_answer=told,
+                    on_answer=on_answer,
                     on_wait=on_wait,
                 )
             return [None] * len(some)

@@ -39,9 +39,9 @@ def each_answered(
         or for a passing reason that did not pass.
     """
 
-    def called(some: Sequence[T], told: Callable[[int], None]) -> Sequence[R]:
+    def called(some: Sequence[T], on_answer: Callable[[int], None]) -> Sequence[R]:
         try:
-            return function(some, told)
+            return function(some, on_answer)
         except PosragError:
             raise
         except Exception as error:  # what a model on this machine raises differs with the cause

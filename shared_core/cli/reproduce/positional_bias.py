@@ -153,7 +153,7 @@ class PositionalBiasExperiment:
         """Return the effects by question, pipeline and rank."""
 
         def ask(
-            some: Sequence[Sequence[JudgedRanking]], told: Callable[[int], None]
+            some: Sequence[Sequence[JudgedRanking]], on_answer: Callable[[int], None]
         ) -> list[Sequence[Sequence[float]]]:
             together = [ranking for each in some for ranking in each]
             effects = iter(
@@ -162,7 +162,7 @@ class PositionalBiasExperiment:
                     together,
                     template=self.abstain,
                     journal=self.journal,
-                    on_answer=told,
+                    on_answer=on_answer,
                     on_wait=self.console.say,
                 )
             )

@@ -171,8 +171,8 @@ def method_lines(result: ComparisonResult) -> Iterator[str]:
         "signed-rank test where it comes to the same: between two single orders whose outcomes "
         "change by one size, as right and wrong do. They are corrected by Holm for "
         f"{counted(result.tests, 'comparison')} of this report. Detectable is the difference from "
-        f"sequential that so many questions show with a chance of about {result.power:.0%} after "
-        "that correction. sequential is the ranked order, best first."
+        f"sequential that this number of questions shows with a chance of about {result.power:.0%} "
+        "after that correction. sequential is the ranked order, best first."
     )
     if any(each.name == DistractionAware.name for each in result.settings[0].strategies):
         yield (

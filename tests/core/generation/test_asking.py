@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,20 @@ def test_no_more_calls_are_made_at_once_than_allowed() -> None:
 
     Asker(name="m", call=call, concurrency=3).answers([(f"{n}",) for n in range(40)])
     assert most == 3
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_calls_are_made_in_the_context_of_the_caller(concurrency: int) -> None:
+    """A tracer or a request's user is found by it; what a call sets there stays there."""
+    tenant: ContextVar[str] = ContextVar("tenant", default="nobody")
+
+    def answers(requests: Sequence[Request]) -> list[str]:
+        return [tenant.get() for _ in requests]
+
+    token = tenant.set("acme")
+    asker = Asker(name="m", call=answers, batch_size=1, concurrency=concurrency)
+    assert asker.answers([(str(n),) for n in range(6)]) == ["acme"] * 6
+    tenant.reset(token)
 
 
 def test_one_call_at_a_time_needs_no_thread() -> None:
