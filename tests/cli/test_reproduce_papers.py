@@ -80,7 +80,7 @@ def test_positional_bias_on_a_reader(tmp_path: Path, profiles: Path) -> None:
     found, out = reproduce("positionalbias", tmp_path / "first.json", *options)
     assert found["model"] == "biased"
     assert "biased" in out
-    assert "Tables 1 and 4 take the passages" in out
+    assert "Tables 1 and 4 treat the passages" in out
     assert "…" not in out
     assert max(map(len, out.splitlines())) <= 80
     assert out.count("paper: ") == 3 + 4 + 4 + 4
@@ -159,7 +159,7 @@ def test_without_a_model_relevance_is_measured(tmp_path: Path) -> None:
     options = ["--data", str(data), "--pipelines", "sparse"]
     found, out = reproduce("positionalbias", tmp_path / "found.json", *options)
     assert "No model was asked" in out
-    assert "call gold" in out
+    assert "passages marked as" in out
     assert "Table 1 and" not in out
     assert "p:" not in out
     assert found["table_1"] is found["tables_2_and_3"] is None
