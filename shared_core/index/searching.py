@@ -52,7 +52,7 @@ class Search:
     depth
         Rows that each leg fetches, at least `k`.
     allowed
-        Rows that may be found, shape (rows,); None: all.
+        Rows that may be found, shape (rows,), no deleted ones; None: all.
     """
 
     state: State
@@ -153,7 +153,7 @@ class Search:
                 *words.postings,
                 matching,
                 self.depth,
-                state.sparse.findable(self.allowed),
+                self.allowed,
                 how,
             )
             nearest = best if cosine else None

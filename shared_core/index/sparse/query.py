@@ -74,7 +74,8 @@ class SparseQuery:
     ) -> list[Found]:
         """Return `best` for each query; at least one, all against the same view."""
         view = queries[0].view
-        allowed = view.findable(allowed)
+        if view.alive is not None:
+            allowed = view.alive if allowed is None else allowed & view.alive
         if kernels.built:
             words = tuple([(query._terms, query._weights) for query in queries])
             return kernels.best_postings(view.segments, words, view.norm, view.size, k, allowed)

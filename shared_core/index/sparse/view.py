@@ -64,12 +64,6 @@ class SparseView:
         """Number of rows that are not deleted."""
         return self.size if self.alive is None else int(np.count_nonzero(self.alive))
 
-    def findable(self, allowed: Bools | None) -> Bools | None:
-        """Return the rows of `allowed`, shape (rows,) or None for all, that are not deleted."""
-        if self.alive is None or allowed is None:
-            return allowed if self.alive is None else self.alive
-        return allowed & self.alive
-
     @property
     def mostly_deleted(self) -> bool:
         """Whether it is time to drop the deleted rows."""
