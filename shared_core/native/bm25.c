@@ -122,20 +122,33 @@ void words_close(Words *words)
     free(words->lists);
 }
 
-void word_scores(Words *words, const Py_ssize_t *rows, Py_ssize_t n, double *scores)
+/* Add what a list gives to the scores of up to BLOCK rows. They are looked up side by side: one
+ * alone would wait for each of its steps. */
+VECTORISED static void add_scores(const List *list, const Py_ssize_t *rows, Py_ssize_t n, Norm norm,
+                                  double *scores)
+{
+    int32_t places[BLOCK]; /* of the last posting up to the row */
+    memset(places, 0, (size_t)n * sizeof *places);
+    for (Py_ssize_t left = list->size; left > 1; left -= left / 2)
+        for (Py_ssize_t i = 0; i < n; i++) {
+            int32_t behind = list->rows[places[i] + left / 2] <= rows[i];
+            places[i] += (int32_t)(left / 2) & -behind; /* a branch would be unpredictable */
+        }
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (list->size && list->rows[places[i]] == rows[i])
+            scores[i] += posting_score(list, list->wide, places[i], norm);
+}
+
+void word_scores(const Words *words, const Py_ssize_t *rows, Py_ssize_t n, double *scores)
 {
     memset(scores, 0, (size_t)n * sizeof *scores);
-    for (Py_ssize_t term = 0; term < words->terms; term++)
-        for (Py_ssize_t segment = 0; segment < words->segments; segment++) {
-            List *list = words->lists + segment * words->terms + term;
-            for (Py_ssize_t i = 0; list->size && i < n; i++) {
-                if (i == 0 || rows[i] < rows[i - 1])
-                    list->at = 0;
-                list->at = seek(list->rows, list->size, list->at, rows[i]);
-                if (list->at < list->size && list->rows[list->at] == rows[i])
-                    scores[i] += posting_score(list, list->wide, list->at, words->norm);
-            }
-        }
+    for (Py_ssize_t at = 0; at < n; at += BLOCK) {
+        Py_ssize_t size = n - at < BLOCK ? n - at : BLOCK;
+        for (Py_ssize_t term = 0; term < words->terms; term++)
+            for (Py_ssize_t segment = 0; segment < words->segments; segment++)
+                add_scores(words->lists + segment * words->terms + term, rows + at, size,
+                           words->norm, scores + at);
+    }
 }
 
 PyObject *postings_at(PyObject *module, PyObject *args)

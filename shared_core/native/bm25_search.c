@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW 2048        /* rows whose scores are summed together */
-#define FEW 64             /* postings in a window up to which they are faster reset one by one */
+#define WINDOW 4096        /* rows whose scores are summed together */
+#define FEW 512            /* postings in a window up to which they are faster reset one by one */
 #define DEARER 3           /* looking a row up takes as long as scanning this many postings */
 #define LONG_SEARCH 30000  /* postings from which other threads may run meanwhile */
 
@@ -20,13 +20,19 @@ static int best_open(Best *best, Py_ssize_t k)
     return scores && rows ? 0 : -1;
 }
 
+/* How many of some rows are in a window that begins with them. */
+static Py_ssize_t window_of(Py_ssize_t rows)
+{
+    return rows < WINDOW ? rows : WINDOW;
+}
+
 static void best_close(Best *best)
 {
     free(best->scores);
     free(best->rows);
 }
 
-static Py_ssize_t reaching(const double *scores, Py_ssize_t n, double bound)
+static INLINED Py_ssize_t reaching(const double *scores, Py_ssize_t n, double bound)
 {
     Py_ssize_t found = 0;
     for (Py_ssize_t i = 0; i < n; i++)
@@ -35,7 +41,7 @@ static Py_ssize_t reaching(const double *scores, Py_ssize_t n, double bound)
 }
 
 /* The k-th best of n > k scores, or a bound that exactly k reach; by bisection, as in nearest.c. */
-static double kth_best(const double *scores, Py_ssize_t n, Py_ssize_t k)
+VECTORISED static double kth_best(const double *scores, Py_ssize_t n, Py_ssize_t k)
 {
     double low = scores[0], high = scores[0];
     for (Py_ssize_t i = 1; i < n; i++) {
@@ -129,16 +135,13 @@ static void bound_best(Search *search)
         best->cut = nextafter(kth_best(best->scores, found, best->k), -INFINITY);
 }
 
-/* How many terms to scan: those that are needed, and others while that is cheaper than looking rows
- * up in them. */
+/* How many terms to scan by the present cut: those that are needed, and others while that is
+ * cheaper than looking rows up in them. */
 static Py_ssize_t terms_to_scan(Search *search, const List *lists)
 {
     const Words *words = &search->words;
-    Best *best = &search->best;
-    if (best->size > best->k + best->k / 2)
-        best_cut(best);
     while (words->prunes && search->needed > 1 &&
-           search->rest[search->needed - 1] * SAFETY <= best->cut)
+           search->rest[search->needed - 1] * SAFETY <= search->best.cut)
         search->needed--;
     Py_ssize_t term = 0, postings = 0;
     for (; term < search->needed; term++)
@@ -148,18 +151,31 @@ static Py_ssize_t terms_to_scan(Search *search, const List *lists)
     return term;
 }
 
-/* Add a list's postings in a window of rows to their scores, and mark the rows that exceed the bar;
- * compiled once for each width. */
-static inline __attribute__((always_inline)) void
-add_window(List *list, int wide, int32_t first, Norm norm, double bar, double *restrict scores,
-           uint64_t *restrict marked)
+/* Rows whose scores are summed together. */
+typedef struct {
+    int32_t first;
+    Py_ssize_t size;
+    double *scores;
+    double bar;       /* rows with a higher score are marked */
+    uint64_t *marked; /* a bit for each */
+} Window;
+
+/* Add a list's postings in a window to the scores of its rows, or of `some`: those that exceed
+ * `least` without it. Compiled once for each case. */
+static INLINED void add_postings(List *list, int wide, int some, double least, Norm norm,
+                                 const Window *window)
 {
     const int32_t *restrict rows = list->rows;
+    double *restrict scores = window->scores, bar = window->bar;
+    uint64_t *restrict marked = window->marked;
+    int32_t first = window->first;
     Py_ssize_t at = list->at, size = list->size;
     for (; at < size; at++) {
         uint32_t place = (uint32_t)(rows[at] - first);
         if (place >= WINDOW)
             break;
+        if (some && scores[place] <= least)
+            continue;
         double score = scores[place] + posting_score(list, wide, at, norm);
         scores[place] = score;
         marked[place / 64] |= (uint64_t)(score > bar) << place % 64;
@@ -167,19 +183,37 @@ add_window(List *list, int wide, int32_t first, Norm norm, double bar, double *r
     list->at = at;
 }
 
-/* Reset the scores that the lists have added to in a window. */
-static void clear_window(const List *lists, Py_ssize_t count, int32_t first, double *scores)
+static void add_to_all(List *list, Norm norm, const Window *window)
+{
+    list->from = list->at;
+    if (list->wide)
+        add_postings(list, 1, 0, 0.0, norm, window);
+    else
+        add_postings(list, 0, 0, 0.0, norm, window);
+}
+
+static void add_to_some(List *list, double least, Norm norm, const Window *window)
+{
+    list->at = seek(list->rows, list->size, list->at, window->first);
+    if (list->wide)
+        add_postings(list, 1, 1, least, norm, window);
+    else
+        add_postings(list, 0, 1, least, norm, window);
+}
+
+/* Reset the scores that the lists of the needed terms have added to: no others have a score. */
+static void clear_window(const List *lists, Py_ssize_t needed, const Window *window)
 {
     Py_ssize_t added = 0;
-    for (const List *list = lists; list < lists + count; list++)
+    for (const List *list = lists; list < lists + needed; list++)
         added += list->at - list->from;
     if (added > FEW) {
-        memset(scores, 0, WINDOW * sizeof *scores);
+        memset(window->scores, 0, (size_t)window->size * sizeof *window->scores);
         return;
     }
-    for (const List *list = lists; list < lists + count; list++)
+    for (const List *list = lists; list < lists + needed; list++)
         for (Py_ssize_t at = list->from; at < list->at; at++)
-            scores[list->rows[at] - first] = 0.0;
+            window->scores[list->rows[at] - window->first] = 0.0;
 }
 
 /* Look a row up in the lists of the terms from `term` on, while they can lift it into the best
@@ -198,39 +232,54 @@ static void look_up(Search *search, List *lists, Py_ssize_t term, double score, 
     best_offer(&search->best, score, row);
 }
 
-/* Search one segment in windows of rows (like Lucene's BooleanScorer), but look into the longest
- * lists only for rows that they can lift into the best k (MaxScore: Turtle and Flood, Information
- * Processing & Management 31(6), 1995). */
+/* Find the first row of the next window, INT32_MAX after the last. */
+static int32_t next_window(const List *lists, Py_ssize_t needed)
+{
+    int32_t first = INT32_MAX;
+    for (const List *list = lists; list < lists + needed; list++)
+        if (list->at < list->size && list->rows[list->at] < first)
+            first = list->rows[list->at];
+    return first;
+}
+
+/* Search one segment in windows of rows (like Lucene's BooleanScorer), but go through the lists of
+ * terms that are not needed only for rows that these can lift into the best k, and do not scan the
+ * longest, but look the rows up there (MaxScore: Turtle and Flood, Information Processing &
+ * Management 31(6), 1995). */
 static void search_segment(Search *search, List *lists, double *scores)
 {
     const Words *words = &search->words;
+    Best *best = &search->best;
     uint64_t marked[WINDOW / 64] = {0};
+    Window window = {.scores = scores, .marked = marked};
+    Py_ssize_t through = 0;
+    double cut = NAN;
     for (;;) {
-        Py_ssize_t through = terms_to_scan(search, lists);
-        double cut = search->best.cut;
-        double bar = through == words->terms ? cut : cut / SAFETY - search->rest[through];
-        int32_t first = INT32_MAX;
-        for (List *list = lists; list < lists + search->needed; list++)
-            if (list->at < list->size && list->rows[list->at] < first)
-                first = list->rows[list->at];
-        if (first == INT32_MAX)
+        if (best->size > best->k + best->k / 2)
+            best_cut(best);
+        if (best->cut != cut) {
+            cut = best->cut;
+            through = terms_to_scan(search, lists);
+            window.bar = through == words->terms ? cut : cut / SAFETY - search->rest[through];
+        }
+        window.first = next_window(lists, search->needed);
+        if (window.first == INT32_MAX)
             return;
-        for (List *list = lists; list < lists + through; list++) {
-            if (list >= lists + search->needed)
-                list->at = seek(list->rows, list->size, list->at, first);
-            list->from = list->at;
-            if (list->wide)
-                add_window(list, 1, first, words->norm, bar, scores, marked);
-            else
-                add_window(list, 0, first, words->norm, bar, scores, marked);
+        window.size = window_of(words->rows - window.first);
+        for (Py_ssize_t term = 0; term < search->needed; term++)
+            add_to_all(lists + term, words->norm, &window);
+        for (Py_ssize_t term = search->needed; term < through; term++) {
+            double least = cut / SAFETY - search->rest[term]; /* 0: it has no needed term */
+            add_to_some(lists + term, least > 0.0 ? least : 0.0, words->norm, &window);
         }
         for (int32_t word = 0; word < WINDOW / 64; word++)
             for (; marked[word]; marked[word] &= marked[word] - 1) {
                 int32_t place = word * 64 + __builtin_ctzll(marked[word]);
-                if (!search->allowed || search->allowed[first + place])
-                    look_up(search, lists, through, scores[place], first + place);
+                int32_t row = window.first + place;
+                if (!search->allowed || search->allowed[row])
+                    look_up(search, lists, through, scores[place], row);
             }
-        clear_window(lists, through, first, scores);
+        clear_window(lists, search->needed, &window);
     }
 }
 
@@ -265,7 +314,8 @@ static Py_ssize_t postings_of(const Words *words)
 static void search_words(Search *search)
 {
     const Words *words = &search->words;
-    double scores[WINDOW] = {0.0};
+    double scores[WINDOW];
+    memset(scores, 0, (size_t)window_of(words->rows) * sizeof *scores);
     bound_terms(search);
     if (words->prunes)
         bound_best(search);

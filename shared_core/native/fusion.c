@@ -54,7 +54,7 @@ static void rank_all(const Leg *leg, Py_ssize_t n, Py_ssize_t *order, Py_ssize_t
 }
 
 /* Fill in the rank of one position alone. */
-static void rank_one(const Leg *leg, Py_ssize_t n, Py_ssize_t position)
+VECTORISED static void rank_one(const Leg *leg, Py_ssize_t n, Py_ssize_t position)
 {
     double score = leg->scores[position];
     Py_ssize_t before = 0;
@@ -66,7 +66,7 @@ static void rank_one(const Leg *leg, Py_ssize_t n, Py_ssize_t position)
 }
 
 /* Fill in the parts: min-max, or by the ranks, with nothing for the lowest scores unless `all`. */
-static void weigh(const Leg *leg, Py_ssize_t n, double eps, double rrf_k, int all)
+VECTORISED static void weigh(const Leg *leg, Py_ssize_t n, double eps, double rrf_k, int all)
 {
     double lowest = leg->scores[0], highest = lowest;
     for (Py_ssize_t i = 1; i < n; i++) {

@@ -21,6 +21,15 @@ _Static_assert(sizeof(Py_ssize_t) == 8, "rows are 64 bits wide");
 
 #define BLOCK 64 /* rows that are processed together */
 
+/* A function that is compiled for each set of vector instructions; the loader chooses one. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
+#define VECTORISED __attribute__((target_clones("default", "avx2", "arch=x86-64-v4")))
+#else
+#define VECTORISED
+#endif
+
+#define INLINED inline __attribute__((always_inline))
+
 /* ------------------------------------------------------------------------------------ arrays.c */
 
 /* Borrow the memory of a C-contiguous array whose items have one of `kinds`, and `size` bytes or,
@@ -115,8 +124,7 @@ Py_ssize_t seek(const int32_t *values, Py_ssize_t size, Py_ssize_t at, Py_ssize_
 
 /* What a posting adds to the score of its row. Inlined, so that loops over postings are compiled
  * for either width. */
-static inline __attribute__((always_inline)) double
-posting_score(const List *list, int wide, Py_ssize_t at, Norm norm)
+static INLINED double posting_score(const List *list, int wide, Py_ssize_t at, Norm norm)
 {
     const int32_t *counts = list->counts, *lengths = list->lengths;
     const uint16_t *narrow_counts = list->counts, *narrow_lengths = list->lengths;
@@ -125,8 +133,8 @@ posting_score(const List *list, int wide, Py_ssize_t at, Norm norm)
     return list->weight * (count / (count + (length * norm.slope + norm.base)));
 }
 
-/* The scores of some rows, 0 without a term; fastest if they ascend. */
-void word_scores(Words *words, const Py_ssize_t *rows, Py_ssize_t n, double *scores);
+/* The scores of some rows, 0 without a term. */
+void word_scores(const Words *words, const Py_ssize_t *rows, Py_ssize_t n, double *scores);
 
 /* ------------------------------------------------------------------------------- bm25_search.c */
 

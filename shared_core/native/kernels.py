@@ -206,7 +206,7 @@ def postings_at(
     size: int,
     rows: Rows,
 ) -> Scores:
-    """Return the scores of `rows` as in `best_postings`, 0 without a term; fastest if ascending.
+    """Return the scores of `rows` as in `best_postings`, 0 without a term.
 
     Raises
     ------

@@ -6,7 +6,7 @@
 
 #define FEW 8 /* keys checked together: mostly none of them is gathered */
 
-static int reaching(const int32_t *keys, Py_ssize_t n, int32_t bound)
+static INLINED int reaching(const int32_t *keys, Py_ssize_t n, int32_t bound)
 {
     int found = 0;
     for (Py_ssize_t i = 0; i < n; i++)
@@ -16,7 +16,7 @@ static int reaching(const int32_t *keys, Py_ssize_t n, int32_t bound)
 
 /* The greatest bound that k of n >= k keys reach, or a lower one that no others reach. By
  * bisection: it counts where a quickselect would branch unpredictably. */
-static int32_t kth_best(const int32_t *keys, Py_ssize_t n, Py_ssize_t k)
+VECTORISED static int32_t kth_best(const int32_t *keys, Py_ssize_t n, Py_ssize_t k)
 {
     int64_t low = INT32_MAX, high = INT32_MIN;
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -84,8 +84,8 @@ static int near_make_room(Near *near)
     return 0;
 }
 
-int near_offer(Near *near, const int32_t *keys, Py_ssize_t size, Py_ssize_t first,
-               const Py_ssize_t *rows, const char *allowed)
+VECTORISED int near_offer(Near *near, const int32_t *keys, Py_ssize_t size, Py_ssize_t first,
+                          const Py_ssize_t *rows, const char *allowed)
 {
     if (near->room - near->size < size && near_make_room(near) < 0)
         return -1;
