@@ -13,7 +13,7 @@ import numpy.typing as npt
 from shared_core.arrays import Bools, Found, Vectors
 from shared_core.checking import check_choice, check_count
 from shared_core.index.beside import BackgroundCall, map_ahead
-from shared_core.index.dense.query import DenseQuery
+from shared_core.index.dense.products import products
 from shared_core.index.metadata import Where
 from shared_core.index.select import distinct
 from shared_core.index.sparse.query import SparseQuery
@@ -35,8 +35,8 @@ BLOCK = 16
 Block: TypeAlias = tuple[Sequence[str], list[SparseQuery], Vectors]
 """Texts, words and vectors, of shape (n, dim), of some queries."""
 
-Legs: TypeAlias = tuple[Sequence[str], list[SparseQuery], list[DenseQuery], list[Found]]
-"""Texts, words, and what either leg has found for them."""
+Legs: TypeAlias = tuple[Sequence[str], list[SparseQuery], Vectors, list[Found], list[Found]]
+"""Texts, words and vectors, and what either leg has found for them."""
 
 
 @dataclass(slots=True)
@@ -88,14 +88,13 @@ class Search:
         """Answer one query."""
         if self._nothing_there():
             return self._nothing()
-        state = self.state
-        query = state.dense.unit(vector)
+        query = self.state.dense.unit(vector)
         words = self._words(text)
-        long = state.size >= WORTH_A_THREAD and words.frequency >= WORTH_A_THREAD
-        background = BackgroundCall(partial(self._matching, words)) if long else None
-        dense = state.dense.query(query, self.depth, self.allowed)
-        matching = None if background is None else background.result()
-        return self._ranking(text, words, dense, matching)
+        if self.state.size < WORTH_A_THREAD or words.frequency < WORTH_A_THREAD:
+            return self._ranking(text, words, query)
+        background = BackgroundCall(partial(self._matching, words))
+        near = self._near(query)
+        return self._ranking(text, words, query, near, background.result())
 
     def many(
         self, texts: Sequence[str], vectors: Sequence[npt.ArrayLike] | npt.NDArray[np.floating]
@@ -118,12 +117,16 @@ class Search:
 
     def _legs(self, block: Block) -> Legs:
         texts, words, queries = block
-        dense = self.state.dense.queries(queries, self.depth, self.allowed)
-        return texts, words, dense, SparseQuery.best_of_each(words, self.depth, self.allowed)
+        near = self.state.dense.best(queries, self.depth, self.allowed)
+        matching = SparseQuery.best_of_each(words, self.depth, self.allowed)
+        return texts, words, queries, near, matching
 
     def _words(self, text: str) -> SparseQuery:
         sparse = self.state.sparse
         return SparseQuery(sparse, sparse.lexicon.lookup(text))
+
+    def _near(self, query: Vectors) -> Found:
+        return self.state.dense.best(query[None], self.depth, self.allowed)[0]
 
     def _matching(self, words: SparseQuery) -> Found:
         return words.best(self.depth, self.allowed)
@@ -136,31 +139,32 @@ class Search:
         return Ranking([], [], [], [], [], [], [], [], 0.0, self.fusion)
 
     def _ranking(
-        self, text: str, words: SparseQuery, dense: DenseQuery, matching: Found | None
+        self,
+        text: str,
+        words: SparseQuery,
+        query: Vectors,
+        near: Found | None = None,
+        matching: Found | None = None,
     ) -> Ranking:
         """Pool what both legs find, score the pool by both, fuse, and keep the best `k`.
 
-        The sparse leg is searched here where `matching` is None.
+        A leg is searched here where what it finds is not given.
         """
-        state, query = self.state, text.strip()
-        cosine = state.dense.metric == "cosine"
+        dense, passages, text = self.state.dense, self.state.passages, text.strip()
+        cosine = dense.metric == "cosine"
         if kernels.built:
+            if near is None and not dense.scanned(self.allowed):
+                near = self._near(query)
             how = fusing_options(self.k, self.alpha, self.fusion)
             columns, best = kernels.answer(
-                dense.vectors,
-                dense.vector,
-                dense.best,
-                *words.postings,
-                matching,
-                self.depth,
-                self.allowed,
-                how,
+                dense.scan, query, *words.postings, near, matching, self.depth, self.allowed, how
             )
             nearest = best if cosine else None
-            return ranking_of(columns, self.fusion, state.passages, nearest, query)
+            return ranking_of(columns, self.fusion, passages, nearest, text)
+        near = self._near(query) if near is None else near
         matching = self._matching(words) if matching is None else matching
-        rows = distinct(np.concatenate([dense.best[0], matching[0]]))
-        by_meaning, by_words = dense.at(rows), words.at(rows)
+        rows = distinct(np.concatenate([near[0], matching[0]]))
+        by_meaning, by_words = products(dense.vectors, query, rows), words.at(rows)
         return rank_pool(
             by_meaning,
             by_words,
@@ -168,7 +172,7 @@ class Search:
             alpha=self.alpha,
             fusion=self.fusion,
             rows=rows,
-            passages=state.passages,
+            passages=passages,
             nearest=float(by_meaning.max()) if cosine else None,
-            query=query,
+            query=text,
         )

@@ -1,25 +1,13 @@
 # The compiled module; see kernels.py, which gives its functions arrays to return.
 
-import numpy as np
-import numpy.typing as npt
-
 from shared_core.arrays import Bools, Found, Ints, Rows, Scores, Vectors
-from shared_core.native.kernels import Columns, Fusing, Norm, Postings
+from shared_core.native.kernels import Columns, Fusing, Norm, Postings, Scan
 
 INTERFACE: int
 
 def unit_vector(vector: object, dim: int, shortest: float, scaled: bool, /) -> bytearray | None: ...
 def best_vectors(
-    vectors: Vectors,
-    queries: Vectors,
-    codes: npt.NDArray[np.uint8] | None,
-    k: int,
-    allowed: Bools | None,
-    scale: float,
-    margin: float,
-    longest: float,
-    rounding: float,
-    /,
+    scan: Scan, queries: Vectors, k: int, allowed: Bools | None, /
 ) -> list[tuple[bytearray, bytearray]]: ...
 def vectors_at(vectors: Vectors, query: Vectors, rows: Rows, /) -> bytearray: ...
 def count_postings(
@@ -44,13 +32,13 @@ def postings_at(
     /,
 ) -> bytearray: ...
 def answer(
-    vectors: Vectors,
+    scan: Scan,
     query: Vectors,
-    near: Found,
     segments: tuple[Postings, ...],
     terms: list[int],
     weights: list[float],
     norm: Norm,
+    near: Found | None,
     matching: Found | None,
     depth: int,
     allowed: Bools | None,

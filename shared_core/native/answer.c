@@ -89,14 +89,14 @@ static void fill_in(const Pool *pool, Py_ssize_t count, double *scores)
 }
 
 /* Score the rows of either leg by both, and rank them. */
-static PyObject *answered(Found dense, Found sparse, const Py_buffer *vectors,
-                          const Py_buffer *query, Words *words, Fusing how)
+static PyObject *answered(Found near, Found matching, const Dense *dense, const float *query,
+                          const Words *words, Fusing how)
 {
     Pool pool;
     PyObject *made = NULL;
-    if (pool_open(&pool, dense, sparse) == 0) {
+    if (pool_open(&pool, near, matching) == 0) {
         Py_ssize_t count = missing(&pool, pool.by_meaning);
-        vector_scores(vectors->buf, query->buf, length(query), pool.missing, count, pool.scores);
+        vector_scores(dense->vectors, query, dense->dim, pool.missing, count, pool.scores);
         fill_in(&pool, count, pool.by_meaning);
         count = missing(&pool, pool.by_words);
         word_scores(words, pool.missing, count, pool.scores);
@@ -111,44 +111,70 @@ static PyObject *answered(Found dense, Found sparse, const Py_buffer *vectors,
     return made;
 }
 
+/* Search the dense leg; `scores` is made. */
+static int find_nearest(const Dense *dense, const float *query, Py_ssize_t depth, Near *nearest,
+                        double **scores, Found *found)
+{
+    if (nearest_vectors(dense, query, 1, depth, nearest) < 0)
+        return -1;
+    *scores = malloc((size_t)nearest->size * sizeof **scores + 1);
+    if (!*scores) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    nearest_scores(nearest, *scores);
+    *found = (Found){nearest->rows, *scores, nearest->size};
+    return 0;
+}
+
 PyObject *answer(PyObject *module, PyObject *args)
 {
-    enum { VECTORS, QUERY, NEAR, MATCHING = NEAR + 2, ALLOWED = MATCHING + 2, ARRAYS };
-    PyObject *arrays[2], *near, *segments, *terms, *weights, *matching, *marks, *tuple;
+    enum { QUERY, NEAR, MATCHING = NEAR + 2, ALLOWED = MATCHING + 2, ARRAYS };
+    PyObject *scan, *vector, *segments, *terms, *weights, *given[2], *marks, *tuple;
     PyObject *made = NULL;
     Py_buffer views[ARRAYS] = {{0}};
+    Dense dense;
+    Near nearest = {0};
+    double *scores = NULL;
     Search search = {0};
-    Found dense, sparse;
+    Found near, matching;
     Fusing how;
     Norm norm;
     Py_ssize_t depth;
-    if (!PyArg_ParseTuple(args, "OOOO!O!O!(dd)OnOO", arrays, arrays + 1, &near, &PyTuple_Type,
-                          &segments, &PyList_Type, &terms, &PyList_Type, &weights, &norm.slope,
-                          &norm.base, &matching, &depth, &marks, &tuple) ||
-        check_k(depth) < 0 || read_fusing(tuple, &how) < 0 ||
-        borrow(arrays[0], views + VECTORS, "vectors", "f", 4) < 0)
+    if (!PyArg_ParseTuple(args, "OOO!O!O!(dd)OOnOO", &scan, &vector, &PyTuple_Type, &segments,
+                          &PyList_Type, &terms, &PyList_Type, &weights, &norm.slope, &norm.base,
+                          given, given + 1, &depth, &marks, &tuple) ||
+        check_k(depth) < 0 || read_fusing(tuple, &how) < 0)
         return NULL;
-    if (borrow(arrays[1], views + QUERY, "query", "f", 4) < 0)
+    if (dense_open(&dense, scan) < 0 || borrow(vector, views + QUERY, "query", "f", 4) < 0 ||
+        borrow_allowed(marks, views + ALLOWED, dense.rows) < 0)
         goto done;
-    if (views[VECTORS].ndim != 2 || views[VECTORS].shape[1] != length(views + QUERY)) {
+    if (length(views + QUERY) != dense.dim) {
         PyErr_SetString(PyExc_ValueError, "vectors and query do not fit each other");
         goto done;
     }
-    Py_ssize_t rows = views[VECTORS].shape[0];
-    if (borrow_found(near, "near", rows, views + NEAR, &dense) < 0 ||
-        borrow_allowed(marks, views + ALLOWED, rows) < 0 ||
-        search_open(&search, segments, terms, weights, norm, rows, depth) < 0)
+    dense.allowed = search.allowed = views[ALLOWED].buf;
+    if (search_open(&search, segments, terms, weights, norm, dense.rows, depth) < 0)
         goto done;
-    if (matching == Py_None) {
-        search.allowed = views[ALLOWED].buf;
+    if (given[0] != Py_None) {
+        if (borrow_found(given[0], "near", dense.rows, views + NEAR, &near) < 0)
+            goto done;
+    } else if (find_nearest(&dense, views[QUERY].buf, depth, &nearest, &scores, &near) < 0)
+        goto done;
+    if (given[1] != Py_None) {
+        if (borrow_found(given[1], "matching", dense.rows, views + MATCHING, &matching) < 0)
+            goto done;
+    } else {
         search_all(&search, 1);
-        sparse = (Found){search.best.rows, search.best.scores, search.best.size};
-    } else if (borrow_found(matching, "matching", rows, views + MATCHING, &sparse) < 0)
-        goto done;
-    made = answered(dense, sparse, views + VECTORS, views + QUERY, &search.words, how);
+        matching = (Found){search.best.rows, search.best.scores, search.best.size};
+    }
+    made = answered(near, matching, &dense, views[QUERY].buf, &search.words, how);
 done:
     search_close(&search);
+    near_close(&nearest);
+    free(scores);
     for (int i = ARRAYS - 1; i >= 0; i--)
         give_back(views + i);
+    dense_close(&dense);
     return made;
 }

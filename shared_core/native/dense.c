@@ -197,15 +197,6 @@ void choose_products(void)
 #endif
 }
 
-/* Vectors, and 8-bit copies of the first `copied` of them; see Approximate. */
-typedef struct {
-    const float *vectors;
-    const uint8_t *codes;
-    const char *allowed; /* by row, or NULL */
-    Py_ssize_t rows, copied, dim;
-    double scale, margin, longest, rounding;
-} Dense;
-
 /* Round a vector to bytes, and return the most by which products with the copies of two rows can be
  * off together, in units of the products.
  *
@@ -297,19 +288,9 @@ static int scan_exactly(const Dense *dense, DenseQuery *queries, Py_ssize_t m)
     return 0;
 }
 
-/* The nearest rows, and their scores. */
-static PyObject *found_by(const Near *near)
+int nearest_vectors(const Dense *dense, const float *vectors, Py_ssize_t m, Py_ssize_t k,
+                    Near *found)
 {
-    double *scores;
-    PyObject *found = found_rows(near->rows, near->size, &scores);
-    for (Py_ssize_t i = 0; found && i < near->size; i++)
-        scores[i] = float_of(near->keys[i]);
-    return found;
-}
-
-static PyObject *search_dense(const Dense *dense, const float *vectors, Py_ssize_t m, Py_ssize_t k)
-{
-    PyObject *found = NULL;
     size_t components = (size_t)(m * dense->dim) + LINE;
     int8_t *bytes = malloc(components);
     int16_t *words = malloc(components * sizeof *words);
@@ -331,20 +312,22 @@ static PyObject *search_dense(const Dense *dense, const float *vectors, Py_ssize
         if (others)
             PyEval_RestoreThread(others);
     }
-    found = failed ? PyErr_NoMemory() : PyList_New(m);
-    for (Py_ssize_t i = 0; found && i < m; i++) {
-        PyObject *rows = found_by(&queries[i].exact);
-        if (!rows || PyList_SetItem(found, i, rows) < 0)
-            Py_CLEAR(found);
-    }
     for (Py_ssize_t i = 0; queries && i < m; i++) {
         near_close(&queries[i].copies);
-        near_close(&queries[i].exact);
+        found[i] = queries[i].exact;
     }
     free(queries);
     free(words);
     free(bytes);
-    return found;
+    if (failed)
+        PyErr_NoMemory();
+    return failed ? -1 : 0;
+}
+
+void nearest_scores(const Near *found, double *scores)
+{
+    for (Py_ssize_t i = 0; i < found->size; i++)
+        scores[i] = float_of(found->keys[i]);
 }
 
 static int borrow_matrix(PyObject *array, Py_buffer *view, const char *name, const char *kind,
@@ -352,49 +335,80 @@ static int borrow_matrix(PyObject *array, Py_buffer *view, const char *name, con
 {
     if (borrow(array, view, name, kind, size) < 0)
         return -1;
-    if (view->ndim == 2 && view->shape[1] == dim)
+    if (view->ndim == 2 && (dim == 0 || view->shape[1] == dim) && view->shape[1] > 0)
         return 0;
-    PyErr_Format(PyExc_ValueError, "%s: expected vectors of dimension %zd", name, dim);
+    PyErr_Format(PyExc_ValueError, "%s: expected vectors, of one dimension", name);
     return -1;
+}
+
+int dense_open(Dense *dense, PyObject *scan)
+{
+    PyObject *vectors, *codes;
+    *dense = (Dense){0};
+    if (!PyTuple_Check(scan)) {
+        PyErr_SetString(PyExc_TypeError, "a scan is a tuple");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(scan, "OOdddd", &vectors, &codes, &dense->scale, &dense->margin,
+                          &dense->longest, &dense->rounding) ||
+        borrow_matrix(vectors, dense->views, "vectors", "f", 4, 0) < 0)
+        return -1;
+    dense->vectors = dense->views[0].buf;
+    dense->rows = dense->views[0].shape[0];
+    dense->dim = dense->views[0].shape[1];
+    if (codes == Py_None)
+        return 0;
+    if (borrow_matrix(codes, dense->views + 1, "codes", "B", 1, dense->dim) < 0)
+        return -1;
+    dense->codes = dense->views[1].buf;
+    dense->copied = dense->views[1].shape[0];
+    if (dense->copied <= dense->rows && dense->dim <= WIDEST)
+        return 0;
+    PyErr_SetString(PyExc_ValueError, "vectors and codes do not fit each other");
+    return -1;
+}
+
+void dense_close(Dense *dense)
+{
+    give_back(dense->views + 1);
+    give_back(dense->views);
 }
 
 PyObject *best_vectors(PyObject *module, PyObject *args)
 {
-    PyObject *arrays[4], *found = NULL;
-    Py_buffer views[4] = {{0}};
-    Dense dense = {0};
-    Py_ssize_t k;
-    if (!PyArg_ParseTuple(args, "OOOnOdddd", arrays, arrays + 1, arrays + 2, &k, arrays + 3,
-                          &dense.scale, &dense.margin, &dense.longest, &dense.rounding) ||
-        check_k(k) < 0)
+    PyObject *scan, *query_array, *marks, *found = NULL;
+    Py_buffer queries = {0}, allowed = {0};
+    Dense dense;
+    Near *nearest = NULL;
+    Py_ssize_t k, m = 0;
+    if (!PyArg_ParseTuple(args, "OOnO", &scan, &query_array, &k, &marks) || check_k(k) < 0)
         return NULL;
-    if (borrow(arrays[0], views, "vectors", "f", 4) < 0)
-        return NULL;
-    if (views[0].ndim != 2 || views[0].shape[1] < 1) {
-        PyErr_SetString(PyExc_ValueError, "vectors: expected two dimensions");
+    if (dense_open(&dense, scan) < 0 ||
+        borrow_matrix(query_array, &queries, "queries", "f", 4, dense.dim) < 0 ||
+        borrow_allowed(marks, &allowed, dense.rows) < 0)
         goto done;
+    dense.allowed = allowed.buf;
+    m = queries.shape[0];
+    nearest = calloc((size_t)m + 1, sizeof *nearest);
+    if (!nearest)
+        PyErr_NoMemory();
+    else if (nearest_vectors(&dense, queries.buf, m, k, nearest) == 0)
+        found = PyList_New(m);
+    for (Py_ssize_t i = 0; found && i < m; i++) {
+        double *scores;
+        PyObject *rows = found_rows(nearest[i].rows, nearest[i].size, &scores);
+        if (rows)
+            nearest_scores(nearest + i, scores);
+        if (!rows || PyList_SetItem(found, i, rows) < 0)
+            Py_CLEAR(found);
     }
-    dense.rows = views[0].shape[0];
-    dense.dim = views[0].shape[1];
-    dense.vectors = views[0].buf;
-    if (borrow_matrix(arrays[1], views + 1, "queries", "f", 4, dense.dim) < 0)
-        goto done;
-    if (arrays[2] != Py_None) {
-        if (borrow_matrix(arrays[2], views + 2, "codes", "B", 1, dense.dim) < 0)
-            goto done;
-        dense.copied = views[2].shape[0];
-        dense.codes = views[2].buf;
-    }
-    if (borrow_allowed(arrays[3], views + 3, dense.rows) < 0)
-        goto done;
-    dense.allowed = views[3].buf;
-    if (dense.copied > dense.rows || (dense.copied && dense.dim > WIDEST))
-        PyErr_SetString(PyExc_ValueError, "vectors and codes do not fit each other");
-    else
-        found = search_dense(&dense, views[1].buf, views[1].shape[0], k);
 done:
-    for (int i = 3; i >= 0; i--)
-        give_back(views + i);
+    for (Py_ssize_t i = 0; nearest && i < m; i++)
+        near_close(nearest + i);
+    free(nearest);
+    give_back(&allowed);
+    give_back(&queries);
+    dense_close(&dense);
     return found;
 }
 

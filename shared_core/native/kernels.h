@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#define INTERFACE 7 /* as in kernels.py; goes up when a signature or a result changes */
+#define INTERFACE 8 /* as in kernels.py; goes up when a signature or a result changes */
 
 _Static_assert(sizeof(Py_ssize_t) == 8, "rows are 64 bits wide");
 
@@ -83,6 +83,28 @@ void near_cut(Near *near);
 /* ------------------------------------------------------------------------------------- dense.c */
 
 void choose_products(void); /* once, before any search */
+
+/* Vectors, and 8-bit copies of the first `copied` of them; see `Scan` in kernels.py. */
+typedef struct {
+    Py_buffer views[2];
+    const float *vectors;
+    const uint8_t *codes;
+    Py_ssize_t rows, copied, dim;
+    double scale, margin, longest, rounding;
+    const char *allowed; /* by row, or NULL */
+} Dense;
+
+/* Borrow the arrays of a `Scan`. Close it in any case. */
+int dense_open(Dense *dense, PyObject *scan);
+void dense_close(Dense *dense);
+
+/* Find the k rows nearest to each of m queries; other threads may run meanwhile if that takes long.
+ * Close each result in any case. */
+int nearest_vectors(const Dense *dense, const float *queries, Py_ssize_t m, Py_ssize_t k,
+                    Near *found);
+
+/* The products of the rows that were found. */
+void nearest_scores(const Near *found, double *scores);
 
 /* The products of a query with some rows of vectors. */
 void vector_scores(const float *vectors, const float *query, Py_ssize_t dim, const Py_ssize_t *rows,

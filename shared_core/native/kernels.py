@@ -7,14 +7,14 @@ bits, since numpy leaves the order of summation to the machine.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Found, Ints, Rows, Scores, Vectors
 
-INTERFACE = 7
+INTERFACE = 8
 """Goes up when a signature or a result changes: a module of an older build is not used."""
 
 try:
@@ -60,6 +60,32 @@ WIDEST = 1 << 16
 """Dimensions of 8-bit vectors whose products fit into 32 bits."""
 
 
+class Scan(NamedTuple):
+    """Vectors to search, and 8-bit copies that are scanned first.
+
+    Attributes
+    ----------
+    vectors
+        Shape (rows, dim).
+    codes
+        The first vectors times `scale`, rounded, plus 128; shape (copied, dim), dim up to
+        `WIDEST`. None: all rows are multiplied.
+    scale, margin
+        As in `Approximate`.
+    longest
+        Largest norm of a vector.
+    rounding
+        How much products of unit vectors may differ by the order of summation.
+    """
+
+    vectors: Vectors
+    codes: npt.NDArray[np.uint8] | None = None
+    scale: float = 1.0
+    margin: float = 0.0
+    longest: float = 1.0
+    rounding: float = 0.0
+
+
 def unit_vector(vector: object, dim: int, *, shortest: float, scaled: bool) -> Vectors | None:
     """Return a list of floats, or a contiguous array of them, as float32, shape (dim,).
 
@@ -80,47 +106,25 @@ def unit_vector(vector: object, dim: int, *, shortest: float, scaled: bool) -> V
     return None if values is None else np.frombuffer(values, np.float32)
 
 
-def best_vectors(
-    vectors: Vectors,
-    queries: Vectors,
-    k: int,
-    allowed: Bools | None,
-    *,
-    codes: npt.NDArray[np.uint8] | None = None,
-    scale: float = 1.0,
-    margin: float = 0.0,
-    longest: float = 1.0,
-    rounding: float = 0.0,
-) -> list[Found]:
+def best_vectors(scan: Scan, queries: Vectors, k: int, allowed: Bools | None) -> list[Found]:
     """Return for each query the rows of the best `k` products; ties go to earlier rows.
 
-    8-bit copies, where there are any, are scanned first, and a row is left out only if its product
-    is further below the k-th best than the rounding to bytes can explain. Other threads run
-    meanwhile if this takes long.
+    A row is left out after the scan of the 8-bit copies only if its product is further below the
+    k-th best than the rounding to bytes can explain. Other threads run meanwhile if this takes
+    long.
 
     Parameters
     ----------
-    vectors
-        Shape (rows, dim).
+    scan
+        See `Scan`.
     queries
         Shape (m, dim).
     k
         At least 1.
     allowed
         Rows that may be found, shape (rows,); None: all.
-    codes
-        The first vectors times `scale`, rounded, plus 128; shape (copied, dim), dim up to
-        `WIDEST`. None: all rows are multiplied.
-    scale, margin
-        As in `Approximate`.
-    longest
-        Largest norm of a vector.
-    rounding
-        How much products of unit vectors may differ by the order of summation.
     """
-    found = _kernels.best_vectors(
-        vectors, queries, codes, k, allowed, scale, margin, longest, rounding
-    )
+    found = _kernels.best_vectors(scan, queries, k, allowed)
     return [(np.frombuffer(rows, np.intp), np.frombuffer(scores)) for rows, scores in found]
 
 
@@ -218,13 +222,13 @@ def postings_at(
 
 
 def answer(
-    vectors: Vectors,
+    scan: Scan,
     query: Vectors,
-    near: Found,
     segments: tuple[Postings, ...],
     terms: list[int],
     weights: list[float],
     norm: Norm,
+    near: Found | None,
     matching: Found | None,
     depth: int,
     allowed: Bools | None,
@@ -237,14 +241,14 @@ def answer(
 
     Parameters
     ----------
-    vectors, query, near
-        Shape (rows, dim), (dim,), and rows with their scores from `best_vectors`.
+    scan, query
+        See `Scan`, and shape (dim,).
     segments, terms, weights, norm
         As in `postings_at`.
-    matching
-        From `best_postings`; None: search for it here.
+    near, matching
+        From `best_vectors` and `best_postings`; None: search for it here.
     depth, allowed
-        As `k` and `allowed` in `best_postings`.
+        As `k` and `allowed` there.
     how
         See `Fusing`.
 
@@ -254,7 +258,7 @@ def answer(
         If a row does not exist.
     """
     return _kernels.answer(
-        vectors, query, near, segments, terms, weights, norm, matching, depth, allowed, how
+        scan, query, segments, terms, weights, norm, near, matching, depth, allowed, how
     )
 
 

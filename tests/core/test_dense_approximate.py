@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shared_core import HybridIndex
-from shared_core.index.dense.query import best_of_all
+from shared_core.index.dense.products import best_of_all
 from shared_core.index.metadata import Where
 from shared_core.index.searching import BLOCK
 from shared_core.native import kernels
@@ -153,7 +153,7 @@ def test_the_short_list_is_proven_on_unit_vectors(
     monkeypatch.setattr(kernels, "built", False)
     monkeypatch.setattr("shared_core.index.dense.view.best_of_all", counted)
     for query in vectors[:20]:
-        dense.query(dense.unit(query), 10)
+        dense.best(dense.unit(query)[None], 10)
     assert len(scans) <= 2
 
 

@@ -8,11 +8,13 @@ import warnings
 import weakref
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared_core.index.dense.products import products
 from shared_core.index.dense.view import DenseView
 
 from .making import preselect_from, random_vectors
@@ -23,6 +25,17 @@ pytestmark = pytest.mark.usefixtures("either_way")
 def view_of(vectors: np.ndarray, metric: str = "cosine") -> DenseView:
     view = DenseView(metric, "flat")  # type: ignore[arg-type]
     return view.extended(view.checked(vectors, [str(row) for row in range(len(vectors))]))
+
+
+def best_rows(
+    view: DenseView, query: npt.ArrayLike, k: int, allowed: np.ndarray | None = None
+) -> list[int]:
+    ((rows, _),) = view.best(view.unit(query)[None], k, allowed)
+    return rows.tolist()
+
+
+def scores_of(view: DenseView, query: npt.ArrayLike) -> np.ndarray:
+    return products(view.vectors, view.unit(query), np.arange(view.size))
 
 
 def few_valued(n: int, seed: int) -> np.ndarray:
@@ -48,37 +61,33 @@ def test_inner_product_finds_the_best_with_ties_by_row(
     vectors, query = few_valued(n, seed), few_valued(1, seed + 1)[0]
     view = view_of(vectors, "inner_product")
     allowed = None if keep is None else np.random.default_rng(seed).random(n) < keep
-    prepared = view.query(view.unit(query), k, allowed)
     scores = vectors @ query
     expected = best(scores, k, np.ones(n, bool) if allowed is None else allowed)
-    assert prepared.best[0].tolist() == expected
-    assert prepared.at(np.arange(n)).tolist() == scores.tolist()
+    assert best_rows(view, query, k, allowed) == expected
+    assert scores_of(view, query).tolist() == scores.tolist()
 
 
 def test_cosine_does_not_see_lengths() -> None:
     """Vectors of one direction score the same, up to rounding, however long."""
     direction = random_vectors(1, 16)[0]
     view = view_of(direction * np.array([[0.01], [1], [300]]))
-    scores = view.query(view.unit(7 * direction), 3).at(np.arange(3))
-    np.testing.assert_allclose(scores, 1, atol=1e-6)
+    np.testing.assert_allclose(scores_of(view, 7 * direction), 1, atol=1e-6)
 
 
 def test_inner_product_sees_lengths() -> None:
     """Neither vectors nor queries are scaled."""
     view = view_of(np.array([[1.0, 0], [3, 0], [2, 0]]), "inner_product")
-    prepared = view.query(view.unit([2.0, 0]), 3)
-    assert prepared.at(np.arange(3)).tolist() == [2, 6, 4]
-    assert view.query(view.unit([2.0, 0]), 1).best[0].tolist() == [1]
+    assert scores_of(view, [2.0, 0]).tolist() == [2, 6, 4]
+    assert best_rows(view, [2.0, 0], 1) == [1]
 
 
 @pytest.mark.parametrize("metric", ["cosine", "inner_product"])
 def test_zero_vectors_score_zero(metric: str) -> None:
     """A passage or query without direction is neither NaN nor refused."""
     view = view_of(np.array([[0.0, 0], [1, 0], [-1, 0]]), metric)
-    assert view.query(view.unit([1.0, 0]), 3).at(np.arange(3)).tolist() == [0, 1, -1]
-    zero = view.query(view.unit([0.0, 0]), 2)
-    assert zero.at(np.arange(3)).tolist() == [0, 0, 0]
-    assert zero.best[0].tolist() == [0, 1]
+    assert scores_of(view, [1.0, 0]).tolist() == [0, 1, -1]
+    assert scores_of(view, [0.0, 0]).tolist() == [0, 0, 0]
+    assert best_rows(view, [0.0, 0], 2) == [0, 1]
 
 
 @pytest.mark.parametrize("size", [1e-18, 1e-21, 1e-23, 1e-37])
@@ -86,10 +95,9 @@ def test_cosine_does_not_see_that_vectors_are_next_to_nothing(size: float) -> No
     """The squares of their components lose digits in float32, and then vanish."""
     vectors, query = random_vectors(50, 384), random_vectors(1, 384, seed=9)[0]
     usual, short = view_of(vectors), view_of(size * vectors)
-    expected = usual.query(usual.unit(query), 9).at(np.arange(50))
+    expected = scores_of(usual, query)
     for asked in (query, size * query):
-        scores = short.query(short.unit(asked), 9).at(np.arange(50))
-        np.testing.assert_allclose(scores, expected, atol=1e-6)
+        np.testing.assert_allclose(scores_of(short, asked), expected, atol=1e-6)
 
 
 def test_duplicate_vectors_come_in_row_order() -> None:
@@ -98,8 +106,7 @@ def test_duplicate_vectors_come_in_row_order() -> None:
     vectors[250:750] = vectors[250]
     view = view_of(vectors)
     for k in (1, 10, 400):
-        found = view.query(view.unit(vectors[250]), k).best[0]
-        assert found.tolist() == list(range(250, 250 + k))
+        assert best_rows(view, vectors[250], k) == list(range(250, 250 + k))
 
 
 @pytest.mark.parametrize("dim", [384, 768, 4096])
@@ -108,8 +115,9 @@ def test_a_batch_finds_what_one_query_finds_where_sums_are_long(dim: int) -> Non
     rng = np.random.default_rng(2)
     view = view_of(0.3 + 1e-3 * (rng.random((3000, dim)) < 0.01))
     query = view.unit(np.full(dim, 0.3))
-    for batched in view.queries(np.stack([query] * 5), 20):
-        assert batched.best[0].tolist() == view.query(query, 20).best[0].tolist()
+    ((single, _),) = view.best(query[None], 20)
+    for batched, _ in view.best(np.stack([query] * 5), 20):
+        assert batched.tolist() == single.tolist()
 
 
 @pytest.mark.parametrize("keep", [None, 0.5, 0.02])
@@ -122,11 +130,9 @@ def test_a_batch_gives_the_same_rows_and_scores_bit_for_bit(keep: float | None) 
     for metric in ("cosine", "inner_product"):
         view = view_of(vectors, metric)
         units = np.stack([view.unit(query) for query in queries])
-        for unit, batched in zip(units, view.queries(units, 10, allowed), strict=True):
-            single = view.query(unit, 10, allowed)
-            rows, _ = single.best
-            assert batched.best[0].tolist() == rows.tolist()
-            assert batched.at(rows).tolist() == single.at(rows).tolist()
+        for unit, batched in zip(units, view.best(units, 10, allowed), strict=True):
+            (single,) = view.best(unit[None], 10, allowed)
+            assert [part.tolist() for part in batched] == [part.tolist() for part in single]
 
 
 def test_a_snapshot_outlives_growth() -> None:
@@ -262,12 +268,10 @@ def test_flat_is_exact_where_it_preselects(
     assert view.approximate.size == 2900
     allowed = rng.random(3000) < 0.3 if filtered else None
     for vector in vectors[::300]:
-        query = view.unit(vector)
-        prepared = view.query(query, 20, allowed)
-        scores = prepared.at(np.arange(3000))
-        np.testing.assert_allclose(scores, view.vectors @ query, atol=1e-6)
+        scores = scores_of(view, vector)
+        np.testing.assert_allclose(scores, view.vectors @ view.unit(vector), atol=1e-6)
         among = np.ones(3000, bool) if allowed is None else allowed
-        assert prepared.best[0].tolist() == best(scores, 20, among)
+        assert best_rows(view, vector, 20, allowed) == best(scores, 20, among)
 
 
 def test_products_that_underflow_tie() -> None:
@@ -275,7 +279,7 @@ def test_products_that_underflow_tie() -> None:
     vectors = np.zeros((600, 4), np.float32)
     vectors[:, 1] = vectors[300:, 0] = 1e-5
     view = view_of(vectors, "inner_product")
-    assert view.query(view.unit([1e-42, 0, 0, 0]), 5).best[0].tolist() == [0, 1, 2, 3, 4]
+    assert best_rows(view, [1e-42, 0, 0, 0], 5) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("step", [20, 450, 600])

@@ -102,16 +102,16 @@ def test_the_best_vectors_are_those_of_a_full_sort(
     queries = rng.standard_normal((3, dim)).astype(np.float32)
     queries[2] = 0
     allowed = None if keep is None else rng.random(n) < keep
-    copies, covered = {}, int(copied * n)
+    scan, covered = kernels.Scan(vectors), int(copied * n)
     if covered:
         with pytest.MonkeyPatch.context() as patch:
             preselect_from(1, patch)
             made = Approximate.build("sq8", vectors[:covered])
         assert made is not None
         longest = float(np.linalg.norm(vectors, axis=1).max())
-        off_by = {"longest": longest, "rounding": max(4e-6, dim * 2.0**-24)}
-        copies = {"codes": made._codes, "scale": made.scale, "margin": made.margin, **off_by}
-    found = kernels.best_vectors(vectors, queries, k, allowed, **copies)
+        rounding = max(4e-6, dim * 2.0**-24)
+        scan = kernels.Scan(vectors, made.codes, made.scale, made.margin, longest, rounding)
+    found = kernels.best_vectors(scan, queries, k, allowed)
     for query, (rows, scores) in zip(queries, found, strict=True):
         products = kernels.vectors_at(vectors, query, np.arange(n))
         np.testing.assert_allclose(products, vectors @ query, atol=1e-4, rtol=1e-4)
@@ -119,14 +119,14 @@ def test_the_best_vectors_are_those_of_a_full_sort(
         best = sorted(findable, key=lambda row: (-products[row], row))[:k]
         assert rows.tolist() == sorted(best)
         assert scores.tolist() == products[rows].tolist()
-        ((alone, same),) = kernels.best_vectors(vectors, query[None], k, allowed, **copies)
+        ((alone, same),) = kernels.best_vectors(scan, query[None], k, allowed)
         assert (alone.tolist(), same.tolist()) == (rows.tolist(), scores.tolist())
 
 
 @needs_kernels
 @given(
     seed=st.integers(0, 10_000),
-    near=st.sets(st.integers(0, 199), min_size=1),
+    near=st.one_of(st.none(), st.sets(st.integers(0, 199), min_size=1)),
     matching=st.one_of(st.none(), st.sets(st.integers(0, 199))),
     parts=st.integers(1, 3),
     keep=st.sampled_from([None, 0.5]),
@@ -135,14 +135,14 @@ def test_the_best_vectors_are_those_of_a_full_sort(
 )
 def test_an_answer_is_what_either_leg_found_scored_by_both_and_ranked(
     seed: int,
-    near: set[int],
+    near: set[int] | None,
     matching: set[int] | None,
     parts: int,
     keep: float | None,
     alpha: Any,
     fusion: Fusion,
 ) -> None:
-    """With the bits that each step gives by itself; words are searched for, or given."""
+    """With the bits that each step gives by itself; either leg is searched here, or given."""
     rng = np.random.default_rng(seed)
     vectors = rng.standard_normal((200, 21)).astype(np.float32)
     query = rng.standard_normal(21).astype(np.float32)
@@ -150,9 +150,13 @@ def test_an_answer_is_what_either_leg_found_scored_by_both_and_ranked(
     for part in range(parts):
         index.add(texts[200 * part // parts : 200 * (part + 1) // parts])
     words = index.query("w0 w3 w17 w40")
-    by_meaning = np.array(sorted(near), np.intp)
-    found = by_meaning, kernels.vectors_at(vectors, query, by_meaning)
+    scan = kernels.Scan(vectors)
     allowed = None if keep is None else rng.random(200) < keep
+    if near is None:
+        near_given, (found,) = None, kernels.best_vectors(scan, query[None], 30, allowed)
+    else:
+        by_meaning = np.array(sorted(near), np.intp)
+        near_given = found = by_meaning, kernels.vectors_at(vectors, query, by_meaning)
     if matching is None:
         given, matched = None, words.best(30, allowed)
     else:
@@ -160,9 +164,9 @@ def test_an_answer_is_what_either_leg_found_scored_by_both_and_ranked(
         given = matched = by_words, words.at(by_words)
     how = fusing_options(7, alpha, fusion)
     columns, nearest = kernels.answer(
-        vectors, query, found, *words.postings, given, 30, allowed, how
+        scan, query, *words.postings, near_given, given, 30, allowed, how
     )
-    rows = np.union1d(by_meaning, matched[0])
+    rows = np.union1d(found[0], matched[0])
     dense, sparse = kernels.vectors_at(vectors, query, rows), words.at(rows)
     assert columns == kernels.rank(dense, sparse, rows, how)
     assert nearest == dense.max()
@@ -205,7 +209,7 @@ def test_other_threads_run_while_a_long_scan_does() -> None:
     other = threading.Thread(target=tick)
     other.start()
     for _ in range(20):
-        kernels.best_vectors(vectors, vectors[:8], 10, None)
+        kernels.best_vectors(kernels.Scan(vectors), vectors[:8], 10, None)
     done.set()
     other.join()
     assert len(ticks) > 20
@@ -298,6 +302,12 @@ def rank(rows: np.ndarray = R, k: int = 1, alpha: Any = 0.3) -> Any:
     return kernels.rank(D, D, rows, (k, alpha, 0.0, 0.0))
 
 
+def nearest(
+    vectors: np.ndarray = F, queries: np.ndarray = F, k: int = 1, allowed: Any = None, **scan: Any
+) -> Any:
+    return kernels.best_vectors(kernels.Scan(vectors, **scan), queries, k, allowed)
+
+
 def answer(
     query: np.ndarray = F[0],
     near: Any = (R, D),
@@ -305,30 +315,36 @@ def answer(
     depth: int = 1,
     allowed: Any = None,
     how: Any = (1, 0.3, 0.0, 0.0),
+    scan: Any = kernels.Scan(F),  # noqa: B008 - it is never changed
 ) -> Any:
     return kernels.answer(
-        F, query, near, postings(), [0], [1.0], NORM, matching, depth, allowed, how
+        scan, query, postings(), [0], [1.0], NORM, near, matching, depth, allowed, how
     )
 
 
 @needs_kernels
 def test_no_queries_find_nothing() -> None:
     """As of vectors."""
-    assert search_all(()) == kernels.best_vectors(F, F[:0], 1, None) == []
+    assert search_all(()) == nearest(queries=F[:0]) == []
 
 
 @needs_kernels
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda: kernels.best_vectors(F, F, 0, None), ValueError),
-        (lambda: kernels.best_vectors(F.astype(float), F, 1, None), TypeError),
-        (lambda: kernels.best_vectors(F[:, ::2], F[:, ::2], 1, None), (BufferError, ValueError)),
-        (lambda: kernels.best_vectors(F, F[:, :2].copy(), 1, None), ValueError),
-        (lambda: kernels.best_vectors(F, F[0], 1, None), ValueError),
-        (lambda: kernels.best_vectors(F, F, 1, np.ones(3, bool)), ValueError),
-        (lambda: kernels.best_vectors(F, F, 1, np.ones(4)), TypeError),  # type: ignore[arg-type]
-        (lambda: kernels.best_vectors(F, F, 1, None, codes=np.zeros((5, 3), "B")), ValueError),
+        (lambda: nearest(k=0), ValueError),
+        (lambda: nearest(F.astype(float)), TypeError),
+        (lambda: nearest(F[:, ::2], F[:, ::2]), (BufferError, ValueError)),
+        (lambda: nearest(F[0]), ValueError),
+        (lambda: nearest(F[:, :0].copy(), F[:, :0].copy()), ValueError),
+        (lambda: nearest(queries=F[:, :2].copy()), ValueError),
+        (lambda: nearest(queries=F[0]), ValueError),
+        (lambda: nearest(allowed=np.ones(3, bool)), ValueError),
+        (lambda: nearest(allowed=np.ones(4)), TypeError),
+        (lambda: nearest(codes=np.zeros((5, 3), "B")), ValueError),
+        (lambda: nearest(codes=np.zeros((4, 2), "B")), ValueError),
+        (lambda: nearest(codes=np.zeros((4, 3), "b")), TypeError),
+        (lambda: nearest(scale="x"), TypeError),
         (lambda: kernels.vectors_at(F, F[0], np.array([4])), IndexError),
         (lambda: kernels.vectors_at(F, F[0], np.array([-1])), IndexError),
         (lambda: kernels.vectors_at(F, F[0, :2].copy(), R), ValueError),
@@ -344,6 +360,12 @@ def test_no_queries_find_nothing() -> None:
         (lambda: answer(matching=(R, D.astype(np.float32))), TypeError),
         (lambda: answer(near=(R[:0], D[:0]), matching=(R[:0], D[:0])), ValueError),
         (lambda: answer(query=F[0, :2].copy()), ValueError),
+        (lambda: answer(near=None, query=F[0, :2].copy()), ValueError),
+        (lambda: answer(near=None, matching=None, depth=0), ValueError),
+        (lambda: answer(near=None, allowed=np.ones(3, bool)), ValueError),
+        (lambda: answer(scan=[F, None, 1.0, 0.0, 1.0, 0.0]), TypeError),
+        (lambda: answer(scan=(F, None)), TypeError),
+        (lambda: answer(scan=kernels.Scan(D)), TypeError),
         (lambda: answer(matching=None, depth=0), ValueError),
         (lambda: answer(matching=None, allowed=np.ones(3, bool)), ValueError),
         (lambda: answer(matching=None, allowed=np.ones(4)), TypeError),

@@ -14,7 +14,7 @@ import faiss
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Found, Rows, Scores, Vectors
+from shared_core.arrays import Bools, Rows, Scores, Vectors
 from shared_core.forking import in_child
 from shared_core.index.dense.faiss_memory import memory
 from shared_core.lazy import cached_property
@@ -166,49 +166,16 @@ class Approximate:
 
     @property
     def compiled(self) -> bool:
-        """Whether `best` can find all of the best rows; else `search` proposes candidates."""
-        return kernels.built and self.kind == "sq8" and self._codes.shape[1] <= kernels.WIDEST
+        """Whether the kernels find all of the best rows by `codes`; else `search` proposes some."""
+        return kernels.built and self.kind == "sq8" and self.codes.shape[1] <= kernels.WIDEST
 
     @property
     def repays(self) -> bool:
         """Whether it finds rows faster than a scan of all of them."""
         return self.compiled or self.size >= SMALL
 
-    def best(
-        self,
-        vectors: Vectors,
-        queries: Vectors,
-        k: int,
-        allowed: Bools | None,
-        *,
-        longest: float,
-        rounding: float,
-    ) -> list[Found]:
-        """Return for each query the best `k` rows of all `vectors`.
-
-        Parameters
-        ----------
-        vectors
-            Shape (rows, dim); the rows of this index come first.
-        queries, k, longest, rounding
-            As in `search`.
-        allowed
-            Rows that may be found, shape (rows,); None: all.
-        """
-        return kernels.best_vectors(
-            vectors,
-            queries,
-            k,
-            allowed,
-            codes=self._codes,
-            scale=self.scale,
-            margin=self.margin,
-            longest=longest,
-            rounding=rounding,
-        )
-
     @cached_property
-    def _codes(self) -> npt.NDArray[np.uint8]:
+    def codes(self) -> npt.NDArray[np.uint8]:
         """The 8-bit copies as FAISS holds them, shape (size, dim): rounded, plus 128."""
         return memory(self.index, np.uint8)[: self.size]
 

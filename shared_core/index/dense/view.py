@@ -13,8 +13,9 @@ import numpy.typing as npt
 from shared_core.arrays import Bools, Found, Rows, Vectors
 from shared_core.index.dense.approximate import Approximate
 from shared_core.index.dense.faiss_memory import memory
-from shared_core.index.dense.query import DenseQuery, best_of_all, products
+from shared_core.index.dense.products import best_of_all, products
 from shared_core.index.select import best_of, kth_best
+from shared_core.lazy import cached_property
 from shared_core.native import kernels
 from shared_core.vectors import l2_normalized
 
@@ -143,49 +144,54 @@ class DenseView:
             return None
         return np.asarray(query * np.float32(square**-0.5 if scaled else 1.0))
 
-    def query(self, vector: Vectors, depth: int, allowed: Bools | None = None) -> DenseQuery:
-        """Search for one query.
+    @cached_property
+    def scan(self) -> kernels.Scan:
+        """The vectors as the kernels search them."""
+        copies = self.approximate
+        if copies is None or not copies.compiled:
+            return kernels.Scan(self.vectors)
+        return kernels.Scan(
+            self.vectors, copies.codes, copies.scale, copies.margin, self.longest, self._rounding
+        )
+
+    @property
+    def _rounding(self) -> float:
+        """How much products of unit vectors may differ by the order of summation."""
+        return max(ROUNDING, float(self.vectors.shape[1]) * 2.0**-24)
+
+    def scanned(self, allowed: Bools | None) -> bool:
+        """Whether the best of the allowed rows are found by a pass over `scan`."""
+        if not kernels.built or _few(allowed):
+            return False
+        return self.approximate is None or self.approximate.compiled
+
+    def best(self, queries: Vectors, depth: int, allowed: Bools | None = None) -> list[Found]:
+        """Return for each query its best rows and their scores; ties go to earlier rows.
 
         Parameters
         ----------
-        vector
-            From `unit`.
+        queries
+            From `unit`, shape (m, dim).
         depth
             How many rows to find, at least 1.
         allowed
             Rows that may be found, shape (rows,); all by default.
         """
-        (best,) = self._best(vector[None], depth, allowed)
-        return DenseQuery(self.vectors, vector, best)
-
-    def queries(
-        self, vectors: Vectors, depth: int, allowed: Bools | None = None
-    ) -> list[DenseQuery]:
-        """Search for many queries, shape (m, dim); see `query`."""
-        best = self._best(vectors, depth, allowed)
-        return [
-            DenseQuery(self.vectors, vector, found)
-            for vector, found in zip(vectors, best, strict=True)
-        ]
-
-    def _best(self, vectors: Vectors, depth: int, allowed: Bools | None) -> list[Found]:
-        """Return for each query its best rows."""
-        if allowed is not None and FEW * np.count_nonzero(allowed) <= allowed.size:
+        if self.scanned(allowed):
+            return kernels.best_vectors(self.scan, queries, depth, allowed)
+        if allowed is not None and _few(allowed):
             rows = allowed.nonzero()[0]
-            return [best_of(rows, products(self.vectors, v, rows), depth) for v in vectors]
+            return [best_of(rows, products(self.vectors, each, rows), depth) for each in queries]
         approximate = self.approximate
         if approximate is None or not approximate.repays:
-            return [best_of_all(self.vectors, vector, depth, allowed) for vector in vectors]
-        rounding = max(ROUNDING, vectors.shape[1] * 2.0**-24)
-        if approximate.compiled:
-            return approximate.best(
-                self.vectors, vectors, depth, allowed, longest=self.longest, rounding=rounding
-            )
+            return [best_of_all(self.vectors, each, depth, allowed) for each in queries]
         covered = None if allowed is None else allowed[: approximate.size]
-        found = approximate.search(vectors, depth, covered, longest=self.longest, rounding=rounding)
+        found = approximate.search(
+            queries, depth, covered, longest=self.longest, rounding=self._rounding
+        )
         return [
             self._rescored(approximate.size, vector, rows, bound, depth, allowed)
-            for vector, (rows, bound) in zip(vectors, found, strict=True)
+            for vector, (rows, bound) in zip(queries, found, strict=True)
         ]
 
     def _rescored(
@@ -242,6 +248,10 @@ class DenseView:
         empty = DenseView(self.metric, self.kind)
         kept = self.vectors[keep]
         return empty.extended(kept) if len(kept) else empty.stored(kept, None)
+
+
+def _few(allowed: Bools | None) -> bool:
+    return allowed is not None and FEW * int(np.count_nonzero(allowed)) <= allowed.size
 
 
 def _as_floats(vectors: npt.ArrayLike, they_are: str) -> Vectors:
