@@ -122,7 +122,7 @@ class _Numbers(dict[str, tuple[int, ...]]):
     def read(self, piece: str) -> tuple[tuple[int, ...], int]:
         """Return the numbers of the known tokens in a piece, and how many are unknown."""
         ids, tokens = self._ids, self._tokens(piece)
-        numbers = tuple(ids[token] for token in tokens if token in ids)
+        numbers = tuple([ids[token] for token in tokens if token in ids])
         unknown = len(tokens) - len(numbers)
         if not unknown:  # else tokens learned later would be missing
             self._remember(piece, numbers)
@@ -130,7 +130,7 @@ class _Numbers(dict[str, tuple[int, ...]]):
 
     def __missing__(self, piece: str) -> tuple[int, ...]:
         ids = self._ids
-        numbers = tuple(ids.setdefault(token, len(ids)) for token in self._tokens(piece))
+        numbers = tuple([ids.setdefault(token, len(ids)) for token in self._tokens(piece)])
         self._remember(piece, numbers)
         return numbers
 
