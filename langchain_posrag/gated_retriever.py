@@ -12,13 +12,14 @@ from langchain_core.callbacks import (
 )
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import RunnableConfig, run_in_executor
 from langchain_core.runnables.config import ensure_config, var_child_runnable_config
 from pydantic import ConfigDict
 from typing_extensions import override
 
 from langchain_posrag.gate_options import GateOptions
 from shared_core.index.metadata import Where
+from shared_core.overriding import overrides_alone
 
 
 class GatedRetriever(GateOptions, BaseRetriever):
@@ -84,7 +85,13 @@ class GatedRetriever(GateOptions, BaseRetriever):
         k: int | None = None,
         filter: Where = None,
     ) -> list[Document]:
-        found = await self._afind(query, run_manager.get_child(), _set_options(k, filter))
+        options = _set_options(k, filter)
+        if overrides_alone(type(self), "_get_relevant_documents", "_aget_relevant_documents"):
+            manager = run_manager.get_sync()
+            return await run_in_executor(
+                None, self._get_relevant_documents, query, run_manager=manager, **options
+            )
+        found = await self._afind(query, run_manager.get_child(), options)
         return found.documents
 
 

@@ -15,7 +15,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.indexing import UpsertResponse
 from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 from langchain_core.retrievers import LangSmithRetrieverParams
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import RunnableConfig, run_in_executor
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import override
@@ -39,7 +39,7 @@ from shared_core.index.dense.view import Dense, Metric
 from shared_core.index.metadata import Where
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.options import decode_options, encode_caus
-from shared_core.overriding import inherits
+from shared_core.overriding import follows, inherits, overrides_alone
 from shared_core.scoring.fusion import Alpha
 
 _ADAPTER = "langchain_posrag"
@@ -308,6 +308,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         """
         return self._legs.add(documents_to_add(documents))
 
+    @follows("add_documents")
     async def aadd_documents(self, documents: Iterable[Document]) -> list[str]:
         """Async version of `add_documents`; the embedding and the store are awaited."""
         return await self._legs.aadd(documents_to_add(documents))
@@ -318,6 +319,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         return UpsertResponse(succeeded=self.add_documents(items), failed=[])
 
     @override
+    @follows("upsert")
     async def aupsert(self, items: Sequence[Document], /) -> UpsertResponse:  # type: ignore[override]
         """Async version of `upsert`."""
         return UpsertResponse(succeeded=await self.aadd_documents(items), failed=[])
@@ -334,6 +336,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         return deletion(self._legs.delete(id_list(ids)))
 
     @override
+    @follows("delete")
     async def adelete(self, ids: list[str] | None = None) -> DeleteResponse:  # type: ignore[override]
         """Async version of `delete`."""
         return deletion(await self._legs.adelete(id_list(ids)))
@@ -350,6 +353,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         return self._legs.get(id_list(ids))
 
     @override
+    @follows("get")
     async def aget(self, ids: Sequence[str], /) -> list[Document]:  # type: ignore[override]
         """Async version of `get`."""
         return await self._legs.aget(id_list(ids))
@@ -381,6 +385,13 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         alpha: Alpha | None = None,
         filter: Where = None,
     ) -> list[Document]:
+        if overrides_alone(type(self), "_get_relevant_documents", "_aget_relevant_documents"):
+            own: dict[str, Any] = {"k": k, "fetch_k": fetch_k, "alpha": alpha, "filter": filter}
+            given = {name: value for name, value in own.items() if value is not None}
+            manager = run_manager.get_sync()
+            return await run_in_executor(
+                None, self._get_relevant_documents, query, run_manager=manager, **given
+            )
         options = CallOptions(k=k, fetch_k=fetch_k, alpha=alpha, where=filter)
         searched = take_found(self, query) or self._legs
         found = await atraced(searched.asearch, run_manager, self.caus, query, options)
@@ -418,7 +429,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         **kwargs: Any,
     ) -> list[list[Document]]:
         """Async version of `batch`; the embeddings are awaited."""
-        legs = self._legs_for_many(inputs, "ainvoke", "_aget_relevant_documents")
+        methods = "ainvoke", "_aget_relevant_documents", "_get_relevant_documents"
+        legs = self._legs_for_many(inputs, *methods)
         if legs is None:
             return await super().abatch(
                 inputs, config, return_exceptions=return_exceptions, **kwargs

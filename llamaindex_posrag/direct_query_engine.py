@@ -16,6 +16,7 @@ from llama_index.core.llms import LLM
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import QueryBundle
+from llama_index.core.settings import Settings
 
 from shared_core.gating import GatedPrompts, unwrapped
 
@@ -45,7 +46,7 @@ class DirectQueryEngine(BaseQueryEngine):
         streaming: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:
-        super().__init__(callback_manager=callback_manager)
+        super().__init__(callback_manager=callback_manager or Settings.callback_manager)
         self._llm = llm
         self._prompts = prompts or GatedPrompts()
         self._streaming = streaming

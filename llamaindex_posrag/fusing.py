@@ -31,6 +31,7 @@ from shared_core.foreign_leg import fuse_foreign
 from shared_core.index.neighbours.source import PassageNeighbours
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.options import CAUSArguments
+from shared_core.overriding import follows
 from shared_core.types import Tokenizer
 
 dispatcher = get_dispatcher(__name__)
@@ -222,6 +223,7 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
         return self._fuse(query_bundle, self._dense.retrieve(_own(query_bundle)))
 
     @dispatcher.span
+    @follows("_retrieve")
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         found = await self._dense.aretrieve(_own(query_bundle))
         return await asyncio.to_thread(self._fuse, query_bundle, found)

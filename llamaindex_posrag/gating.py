@@ -15,6 +15,7 @@ from llama_index.core.llms import LLM
 from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.settings import Settings
 
 from llamaindex_posrag.direct_query_engine import DirectQueryEngine
 from llamaindex_posrag.gate_decision import Gated, NodeGate, fit_for, let_through
@@ -65,7 +66,7 @@ class GatedQueryEngine(BaseQueryEngine):
         streaming: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:
-        super().__init__(callback_manager=callback_manager)
+        super().__init__(callback_manager=callback_manager or Settings.callback_manager)
         self._engine = query_engine
         self._gate = NodeGate(gate, embed_model)
         self._direct = DirectQueryEngine(

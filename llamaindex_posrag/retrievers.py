@@ -41,7 +41,7 @@ from shared_core.index.dense.view import Dense, Metric
 from shared_core.index.hybrid import check_passages
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.options import CAUSArguments, decode_caus, encode_caus
-from shared_core.overriding import inherits
+from shared_core.overriding import follows, inherits
 from shared_core.types import Tokenizer
 from shared_core.wording import shortened
 
@@ -81,7 +81,7 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
         ``doc_id``, ``ref_doc_id`` and ``document_id`` are the id of the source document, as in
         LlamaIndex's stores, and ``"None"`` for a node without one.
     callback_manager
-        By default ``Settings.callback_manager``. It is given to `embed_model`, too.
+        By default ``Settings.callback_manager``. The model reports to it, too.
     object_map, verbose
         As in LlamaIndex's `BaseRetriever`.
     **options
@@ -89,8 +89,10 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
 
     Attributes
     ----------
-    index, embed_model
+    index
         As given.
+    embed_model
+        As given, or a copy (which shares its weights) if it had another callback manager.
     caus
         As given. A retriever with other options shares the index:
         ``CAUSRetriever(r.index, r.embed_model, caus=replace(r.caus, alpha=0.5))``.
@@ -138,14 +140,11 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
                 f"embed_model must be an embedding model of LlamaIndex, got {embed_model!r}"
             )
         self.index = index
-        self.embed_model = embed_model
         self.caus = caus_of(options, caus)
         self._filters = filters
         self._where = where(filters)
-        # One manager for both, as in LlamaIndex's indices: another one in the model would never
-        # see a trace begin, and would keep the events of every query.
         manager = callback_manager or Settings.callback_manager
-        embed_model.callback_manager = manager
+        self.embed_model = _traced_by(manager, embed_model)
         super().__init__(manager, object_map, verbose=verbose)
 
     @property
@@ -236,6 +235,7 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
         vectors = embed_nodes(self.embed_model, nodes, show_progress=show_progress)
         return self.index.add(passages, vectors)
 
+    @follows("add_nodes")
     async def aadd_nodes(
         self, nodes: Iterable[BaseNode], *, show_progress: bool = False
     ) -> list[str]:
@@ -317,10 +317,10 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
         """Async version of `retrieve_batch`; the queries are embedded concurrently.
 
         At most ``embed_model.num_workers`` at a time, if that is set. A subclass that overrides
-        `aretrieve` or ``_aretrieve`` is asked query by query.
+        `aretrieve`, ``_aretrieve`` or ``_retrieve`` is asked query by query.
         """
         bundles = as_bundles(queries)
-        if not inherits(type(self), CAUSRetriever, "aretrieve", "_aretrieve"):
+        if not inherits(type(self), CAUSRetriever, "aretrieve", "_aretrieve", "_retrieve"):
             return [await self.aretrieve(bundle) for bundle in bundles]
         results = []
         _announce_starts(bundles)
@@ -424,6 +424,7 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
         return self._search(query_bundle, embed(self.embed_model, query_bundle))
 
     @dispatcher.span
+    @follows("_retrieve")
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         if not len(self.index):
             return []
@@ -444,6 +445,19 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
         reader = NodeChunks(self.caus.chunk_keys)
         found = self.caus.search_batch(self.index, texts, vectors, where=self._where, reader=reader)
         return list(map(_reported, found, queries))
+
+
+def _traced_by(manager: CallbackManager, embed_model: BaseEmbedding) -> BaseEmbedding:
+    """Return the model with a retriever's callback manager.
+
+    Another one would never see a trace begin, and would keep the events of every query. A model
+    that has another is copied, which shares its weights: it may belong to other retrievers, too.
+    """
+    if embed_model.callback_manager is manager:
+        return embed_model
+    copied = embed_model.model_copy()
+    copied.callback_manager = manager
+    return copied
 
 
 def _passages_of(nodes: Sequence[BaseNode]) -> list[Passage]:

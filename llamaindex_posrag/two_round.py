@@ -16,6 +16,7 @@ from llama_index.core.instrumentation.events.synthesis import (
 )
 from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.settings import Settings
 from llama_index_instrumentation import get_dispatcher
 
 from llamaindex_posrag.attention import text_of
@@ -81,7 +82,7 @@ class TwoRoundQueryEngine(BaseQueryEngine):
         template: PromptTemplate = ANSWER,
         callback_manager: CallbackManager | None = None,
     ) -> None:
-        super().__init__(callback_manager=callback_manager)
+        super().__init__(callback_manager=callback_manager or Settings.callback_manager)
         self._retriever = retriever
         self._method = AttentionMethod(
             model=LocalModel.of(model),

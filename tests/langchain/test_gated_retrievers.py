@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 from langchain_classic.retrievers import EnsembleRetriever, MultiQueryRetriever
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.language_models import FakeListLLM
 from langchain_core.retrievers import BaseRetriever, RetrieverLike
@@ -315,3 +316,16 @@ def test_nothing_is_embedded_again_where_the_question_was_searched(
         ask(gate, INSIDE, None)
         assert sorted(words.queries) == sorted(map(transform, asked)), "each query once"
         assert words.passages == before
+
+
+def test_what_a_subclass_does_synchronously_holds_when_awaited(retriever: CAUSRetriever) -> None:
+    class One(GatedRetriever):
+        def _get_relevant_documents(
+            self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
+        ) -> list[Document]:
+            return super()._get_relevant_documents(query, run_manager=run_manager, **options)[:1]
+
+    gated = One.from_retriever(retriever)
+    for ask in (invoked, awaited, batched, batched_asynchronously):
+        assert len(ask(gated, INSIDE)) == 1
+    assert len(asyncio.run(gated.ainvoke(INSIDE, k=2))) == 1

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -19,6 +19,7 @@ from langchain_core.callbacks import (
 )
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.indexing.base import DeleteResponse
 from langchain_core.language_models import FakeListLLM
 from langchain_core.runnables import RunnableConfig
 
@@ -75,6 +76,29 @@ class OfOneLanguage(CAUSRetriever):
         return await super()._aget_relevant_documents(
             f"{query} layer", run_manager=run_manager, k=k, filter={"lang": "en"}
         )
+
+
+class OfOneTenant(CAUSRetriever):
+    """Overrides the synchronous methods alone."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        return super()._get_relevant_documents(
+            query, run_manager=run_manager, k=k, filter={"lang": "en"}
+        )
+
+    def add_documents(self, documents: Iterable[Document]) -> list[str]:
+        stamped = [
+            Document(each.page_content, id=each.id, metadata={"lang": "en"}) for each in documents
+        ]
+        return super().add_documents(stamped)
+
+    def delete(self, ids: list[str] | None = None) -> DeleteResponse:  # type: ignore[override]
+        raise PermissionError("nothing is deleted here")
+
+    def get(self, ids: Sequence[str], /) -> list[Document]:  # type: ignore[override]
+        return super().get(ids)[:1]
 
 
 class Reversing(CAUSRetriever):
@@ -137,7 +161,7 @@ async def test_batch_takes_the_arguments_of_invoke(retriever: CAUSRetriever) -> 
         await retriever.abatch(QUERIES[:5], k=0)
 
 
-@pytest.mark.parametrize("subclass", [OfOneLanguage, Reversing])
+@pytest.mark.parametrize("subclass", [OfOneLanguage, OfOneTenant, Reversing])
 async def test_a_batch_is_the_invoke_of_a_subclass(
     subclass: type[CAUSRetriever], documents: list[Document], embeddings: Embeddings
 ) -> None:
@@ -148,6 +172,20 @@ async def test_a_batch_is_the_invoke_of_a_subclass(
     assert retriever.batch(queries, k=3) == expected
     assert await retriever.abatch(queries, k=3) == expected
     assert [await retriever.ainvoke(query, k=3) for query in queries] == expected
+
+
+async def test_what_a_subclass_does_synchronously_holds_when_awaited(
+    documents: list[Document], embeddings: Embeddings
+) -> None:
+    """As in LangChain's base classes, whose async methods run the others in a thread."""
+    retriever = OfOneTenant.from_documents(documents[:3], embeddings)
+    added = [Document("An added text.", id="a"), Document("Another.", id="b")]
+    assert await retriever.aadd_documents(added) == ["a", "b"]
+    assert [each.metadata for each in await retriever.aget(["a", "b"])] == [{"lang": "en"}]
+    assert (await retriever.aupsert([Document("One more.", id="c")]))["succeeded"] == ["c"]
+    assert [each.metadata for each in retriever.get(["c"])] == [{"lang": "en"}]
+    with pytest.raises(PermissionError):
+        await retriever.adelete(["a"])
 
 
 def test_a_subclass_that_changes_nothing_of_a_query_searches_for_all_at_once(

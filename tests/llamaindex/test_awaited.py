@@ -353,6 +353,34 @@ def test_a_batch_awaited_gives_what_a_subclass_gives(overridden: str) -> None:
     assert {len(found) for found in batch} == {2}
 
 
+@pytest.mark.parametrize("base", [CAUSRetriever, FusingRetriever])
+def test_what_a_subclass_does_synchronously_holds_when_awaited(base: Any) -> None:
+    """As in LlamaIndex's base class, whose async method runs the other."""
+
+    class Cutting(base):  # type: ignore[misc]
+        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+            found: list[NodeWithScore] = super()._retrieve(query_bundle)
+            return found[:2]
+
+        def add_nodes(self, nodes: Any, **options: Any) -> list[str]:
+            added: list[str] = super().add_nodes(nodes, **options)
+            return added[:1]
+
+    if base is CAUSRetriever:
+        retriever = Cutting.from_nodes(corpus(), WordEmbedding(), k=5)
+    else:
+        dense = VectorStoreIndex(corpus(), embed_model=WordEmbedding()).as_retriever()
+        retriever = Cutting(dense, corpus(), higher_is_better=True, k=5)
+    expected = [facts(retriever.retrieve(query)) for query in TEXTS]
+    assert {len(found) for found in expected} == {2}
+    assert [facts(asyncio.run(retriever.aretrieve(query))) for query in TEXTS] == expected
+    assert list(map(facts, retriever.retrieve_batch([*TEXTS]))) == expected
+    assert list(map(facts, asyncio.run(retriever.aretrieve_batch([*TEXTS])))) == expected
+    if base is CAUSRetriever:
+        new = [TextNode(id_="new", text="One."), TextNode(id_="newer", text="Two.")]
+        assert asyncio.run(retriever.aadd_nodes(new)) == ["new"]
+
+
 def test_a_batch_awaited_asks_retrievers_behind_index_nodes_for_their_async_form() -> None:
     behind = TextNode(id_="behind", text="What is behind", embedding=[1.0] * 64)
     inner = CAUSRetriever.from_nodes([behind], Awaited())

@@ -7,12 +7,13 @@ import copy
 import math
 import pickle
 from collections.abc import Callable
+from contextvars import Context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from llama_index.core import VectorStoreIndex
+from llama_index.core import Settings, VectorStoreIndex
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.base_selector import SelectorResult
@@ -163,6 +164,20 @@ def test_a_trace_shows_the_decision(retriever: CAUSRetriever, ask: Ask) -> None:
     assert not trace.spans.open_spans
     assert CBEventType.QUERY in log.started
     assert sorted(log.started) == sorted(log.ended)
+
+
+@pytest.mark.parametrize("question", [INSIDE, OUTSIDE])
+def test_the_callbacks_of_the_settings_see_one_trace(
+    retriever: CAUSRetriever, question: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the parts of an engine do belongs to its query, as in LlamaIndex's engines."""
+    monkeypatch.setattr(Settings, "_callback_manager", manager := CallbackManager([]))
+    llm = MockLLM()
+    shared = CAUSRetriever(retriever.index, retriever.embed_model)
+    for engine in (GatedQueryEngine.from_retriever(shared, llm), DirectQueryEngine(llm)):
+        Context().run(engine.query, question)
+        (query,) = manager.trace_map["root"]
+        assert manager.trace_map[query]
 
 
 def router(selector: ContextAwarenessSelector, retriever: CAUSRetriever) -> RouterQueryEngine:

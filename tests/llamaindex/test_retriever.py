@@ -326,6 +326,25 @@ def test_objects_callbacks_and_what_is_said_are_the_retrievers_own(
     assert {*log.started} == {CBEventType.RETRIEVE, CBEventType.EMBEDDING}
 
 
+def test_retrievers_over_one_index_report_to_their_own_callbacks() -> None:
+    """Other options, or the callbacks of a request; the user's model stays as it is."""
+    logs = [CallbackLog(), CallbackLog()]
+    model = WordEmbedding(callback_manager=CallbackManager([]))
+    managers = [model.callback_manager, *(CallbackManager([log]) for log in logs)]
+    first = CAUSRetriever.from_nodes(corpus(), model, callback_manager=managers[1])
+    second = CAUSRetriever(first.index, first.embed_model, callback_manager=managers[2])
+    silent = CAUSRetriever(first.index, first.embed_model, caus=replace(first.caus, alpha=0.5))
+    both = [CBEventType.RETRIEVE, CBEventType.EMBEDDING]
+    logs[0].started.clear()  # the embedding of the nodes
+    first.retrieve(QUERY)
+    assert (logs[0].started, logs[1].started) == (both, [])
+    second.retrieve(QUERY)
+    assert (logs[0].started, logs[1].started) == (both, both)
+    silent.retrieve(QUERY)
+    assert (logs[0].started, logs[1].started) == (both, both)
+    assert model.callback_manager is managers[0]
+
+
 def test_adding_and_deleting(retriever: CAUSRetriever) -> None:
     before = facts(retriever.retrieve(QUERY))
     extra = TextNode(
@@ -500,15 +519,16 @@ def test_the_events_of_past_queries_are_not_kept(asked: str) -> None:
     if asked == "from_index":
         index = VectorStoreIndex(nodes, embed_model=model)
         retrieve = CAUSRetriever.from_index(index, higher_is_better=True).retrieve
+        manager = model.callback_manager
     else:
-        retrieve = CAUSRetriever.from_nodes(nodes, model).retrieve
-    if asked == "engine":
         retriever = CAUSRetriever.from_nodes(nodes, model)
-        retrieve = RetrieverQueryEngine.from_args(retriever, llm=MockLLM()).query
+        retrieve, manager = retriever.retrieve, retriever.embed_model.callback_manager
+        if asked == "engine":
+            retrieve = RetrieverQueryEngine.from_args(retriever, llm=MockLLM()).query
     kept = []
     for _ in range(5):
         Context().run(retrieve, QUERY)  # in this one an earlier test may have left a trace open
-        kept.append(sum(map(len, model.callback_manager.trace_map.values())))
+        kept.append(sum(map(len, manager.trace_map.values())))
     assert kept == kept[:1] * 5
 
 
