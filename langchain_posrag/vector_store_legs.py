@@ -132,6 +132,8 @@ class VectorStoreLegs(Legs):
 
     @override
     def add(self, documents: Sequence[Document]) -> list[str]:
+        if not documents:  # some stores raise for none
+            return []
         named, checked = self._with_ids(documents)
         present = self._stored(_ids_of(documents))
         self._check_replacing(present)
@@ -141,6 +143,8 @@ class VectorStoreLegs(Legs):
 
     @override
     async def aadd(self, documents: Sequence[Document]) -> list[str]:
+        if not documents:
+            return []
         named, checked = await run_in_executor(None, self._with_ids, documents)
         present = await self._astored(_ids_of(documents))
         self._check_replacing(present)

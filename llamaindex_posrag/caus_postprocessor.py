@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -105,7 +105,7 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
         higher_is_better: bool = True,
         variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
-    ) -> CAUSPostprocessor:
+    ) -> Self:
         """Build a postprocessor with the BM25 statistics of a whole corpus.
 
         Parameters

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import compress
-from typing import Any, Unpack, cast
+from typing import Any, Self, Unpack, cast
 
 import numpy as np
 from llama_index.core import VectorStoreIndex
@@ -26,13 +26,14 @@ from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import arranged, isolated, to_passage
 from llamaindex_posrag.statistics import NodeStatistics
 from shared_core import CAUS, Passage
-from shared_core.checking import check_bool, check_each
+from shared_core.checking import SHOWN, check_bool, check_each
 from shared_core.foreign_leg import fuse_foreign
 from shared_core.index.neighbours.source import PassageNeighbours
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.options import CAUSArguments
 from shared_core.overriding import follows
 from shared_core.types import Tokenizer
+from shared_core.wording import shortened
 
 dispatcher = get_dispatcher(__name__)
 
@@ -54,7 +55,8 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
     A retriever cannot be asked for the score of a given node, so a node that only BM25 found
     gets the lowest score of the dense leg (``missing="floor"``); a `CAUSRetriever` over its own
     index scores it exactly. Nodes are added and deleted where the dense leg keeps them; the nodes
-    that BM25 searches are fixed, and neighbours for ``caus.expand`` are among them. An `IndexNode`
+    that BM25 searches are fixed, and neighbours for ``caus.expand`` are among them: build the
+    retriever anew after that, or BM25 goes on to find deleted nodes. An `IndexNode`
     leads to its object after the fusion, as in `CAUSRetriever`. Every node comes back as an
     `ExplainedNode`.
 
@@ -90,9 +92,9 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
     Raises
     ------
     ValueError
-        If `nodes` is empty or one node instead of several, one is not a node, or two share an id;
-        or if `higher_is_better` is not a bool, `caus` is not a `CAUS`, an option is out of range,
-        or both `caus` and options are given.
+        If `dense` is not a retriever, `nodes` is empty or one node instead of several, one is not
+        a node, or two share an id; or if `higher_is_better` is not a bool, `caus` is not a
+        `CAUS`, an option is out of range, or both `caus` and options are given.
     """
 
     def __init__(
@@ -110,6 +112,11 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
         verbose: bool = False,
         **options: Unpack[CAUSArguments],
     ) -> None:
+        if not isinstance(dense, BaseRetriever):
+            raise ValueError(
+                f"dense must be a retriever, got {shortened(repr(dense), SHOWN)}; from_index "
+                "takes a VectorStoreIndex"
+            )
         nodes = check_each(nodes, "nodes", BaseNode)
         if not nodes:
             raise ValueError(
@@ -144,7 +151,7 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
         object_map: dict[str, Any] | None = None,
         verbose: bool = False,
         **options: Unpack[CAUSArguments],
-    ) -> FusingRetriever:
+    ) -> Self:
         """Build a retriever whose dense leg is a vector index of LlamaIndex.
 
         Parameters

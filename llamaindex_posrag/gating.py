@@ -19,8 +19,10 @@ from llama_index.core.settings import Settings
 
 from llamaindex_posrag.direct_query_engine import DirectQueryEngine
 from llamaindex_posrag.gate_decision import Gated, NodeGate, fit_for, let_through
+from shared_core.checking import SHOWN
 from shared_core.gating import ContextGate, GatedPrompts, RetrievalDecision, unwrapped
 from shared_core.gating.fitting import FitArguments
+from shared_core.wording import shortened
 
 
 class GatedQueryEngine(BaseQueryEngine):
@@ -52,7 +54,8 @@ class GatedQueryEngine(BaseQueryEngine):
     Raises
     ------
     ValueError
-        When it is asked: if the query is blank, or a similarity is not a finite number.
+        If `query_engine` cannot retrieve and synthesize, or `gate` is not a gate. When it is
+        asked: if the query is blank, or a similarity is not a finite number.
     """
 
     def __init__(
@@ -66,6 +69,16 @@ class GatedQueryEngine(BaseQueryEngine):
         streaming: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:
+        if not hasattr(query_engine, "retrieve") or not hasattr(query_engine, "synthesize"):
+            raise ValueError(
+                "query_engine must have retrieve and synthesize, as a RetrieverQueryEngine has; "
+                f"got {shortened(repr(query_engine), SHOWN)}; from_retriever takes a retriever"
+            )
+        if not isinstance(gate, ContextGate):
+            raise ValueError(
+                f"gate must be a ContextGate, got {shortened(repr(gate), SHOWN)}; from_retriever "
+                "fits one"
+            )
         super().__init__(callback_manager=callback_manager or Settings.callback_manager)
         self._engine = query_engine
         self._gate = NodeGate(gate, embed_model)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import ConfigDict, Field
@@ -112,7 +112,7 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
         embed_model: BaseEmbedding | None = None,
         chunk_keys: ChunkKeys | None = None,
         higher_is_better: bool = True,
-    ) -> NeighbourSpanPostprocessor:
+    ) -> Self:
         """Return a postprocessor that takes neighbours from these nodes.
 
         Parameters

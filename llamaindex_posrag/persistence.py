@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, cast
 
-from llama_index.core.schema import BaseNode, MediaResource
+from llama_index.core.schema import BaseNode, IndexNode, MediaResource
 from pydantic_core import PydanticSerializationError
 
 from llamaindex_posrag.filters import filterable
@@ -28,7 +28,14 @@ def encode_node(node: BaseNode) -> dict[str, Any]:
     try:
         data = node.model_dump(mode="json")
     except PydanticSerializationError as error:
-        raise ValueError(f"node {node.node_id!r} cannot be saved as JSON: {error}") from error
+        way_out = ""
+        if isinstance(node, IndexNode) and node.obj is not None:
+            way_out = (
+                "; leave its obj out, and give the retriever, and load, "
+                f"object_map={{{node.index_id!r}: ...}}"
+            )
+        message = f"node {node.node_id!r} cannot be saved as JSON: {error}{way_out}"
+        raise ValueError(message) from error
     data["metadata"] = metadata
     for name, resource in vars(node).items():
         if isinstance(resource, MediaResource) and resource.data is not None:

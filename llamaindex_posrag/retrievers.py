@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -168,7 +168,7 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
         verbose: bool = False,
         show_progress: bool = False,
         **options: Unpack[CAUSArguments],
-    ) -> CAUSRetriever:
+    ) -> Self:
         """Embed and index nodes; an empty list makes an empty index to add to.
 
         Parameters
@@ -359,7 +359,7 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
         object_map: dict[str, Any] | None = None,
         verbose: bool = False,
         **options: Unpack[CAUSArguments],
-    ) -> CAUSRetriever:
+    ) -> Self:
         """Read a folder that `save` wrote; nodes come back as the classes they were.
 
         Parameters

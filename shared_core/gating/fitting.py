@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Embed, Vectors
+from shared_core.checking import check_several
 from shared_core.gating.candidates import VectorCandidates
 from shared_core.gating.coverage import WordCoverage
 from shared_core.gating.gate import ContextGate
@@ -69,8 +70,15 @@ def fit_gate(
     Raises
     ------
     ValueError
-        As `VectorCandidates.fit`.
+        As `VectorCandidates.fit`, and if a pseudo-query is not a pair, or `negatives` is one text.
     """
+    if negatives is not None:
+        check_several(negatives, "negatives")
+    for at, pair in enumerate(pseudo_queries or ()):
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise ValueError(
+                f"pseudo_queries[{at}] must be the id of a passage and a question, got {pair!r}"
+            )
     if pseudo_queries is None:
         pseudo_queries = [*zip(ids, key_phrases(texts), strict=True)]
     candidates = VectorCandidates.fit(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import threading
 import warnings
 import weakref
 
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.index.dense.products import products
-from shared_core.index.dense.view import DenseView
+from shared_core.index.dense.view import DenseView, _as_floats
 
 from .making import preselect_from, random_vectors
 
@@ -305,3 +306,23 @@ def test_no_vector_is_longer_than_the_longest(size: float) -> None:
     view = view_of(vectors, "inner_product")
     lengths = np.linalg.norm(vectors.astype(np.float32).astype(np.float64), axis=1)
     assert lengths.max() <= view.longest <= 1.001 * lengths.max() + 1e-18
+
+
+def test_other_threads_run_while_vectors_are_read() -> None:
+    """Else a server would answer nothing while documents are added."""
+    vectors = np.ones((3000, 1500)).tolist()
+    ticks, done = [], threading.Event()
+
+    def tick() -> None:
+        while not done.wait(1e-4):
+            ticks.append(None)
+
+    other = threading.Thread(target=tick)
+    other.start()
+    before = len(ticks)
+    read = _as_floats(vectors, "they are")
+    ticked = len(ticks) - before
+    done.set()
+    other.join()
+    assert ticked > 5
+    assert (read.shape, read.dtype) == ((3000, 1500), np.float32)

@@ -636,6 +636,14 @@ def test_a_document_that_is_replaced_is_there_until_the_new_one_is(
     assert all(document.metadata["posrag"]["sparse"] > 0 for document in found)
 
 
+async def test_nothing_can_be_added(documents: list[Document], embeddings: Embeddings) -> None:
+    """FAISS itself raises for no documents."""
+    store = FAISS.from_documents(documents, embeddings)
+    retriever = CAUSRetriever.from_vectorstore(store, documents, higher_is_better=False)
+    assert retriever.add_documents([]) == await retriever.aadd_documents([]) == []
+    assert retriever.upsert([])["succeeded"] == []
+
+
 async def test_nothing_is_half_added(documents: list[Document], embeddings: Embeddings) -> None:
     def tokenizer(text: str) -> list[str]:
         if text == "raise":

@@ -327,3 +327,8 @@ def test_it_takes_the_options_by_name() -> None:
     options: dict[str, Any] = {"kk": 9}
     with pytest.raises(TypeError, match="kk"):
         CAUSRetriever.from_index(indexed(), higher_is_better=True, **options)
+
+
+def test_an_index_is_no_retriever() -> None:
+    with pytest.raises(ValueError, match=r"dense must be a retriever, got .*from_index takes"):
+        FusingRetriever(indexed(), corpus(), higher_is_better=True)  # type: ignore[arg-type]

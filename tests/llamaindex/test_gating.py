@@ -47,6 +47,7 @@ from shared_core import CAUS
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.expansion import NeighbourSpans
 from shared_core.gating import ContextGate, GatedPrompts
+from shared_core.gating.fitting import fit_index
 from tests.core.gating.words import IDS, INSIDE, OUTSIDE, PASSAGES, embed
 from tests.langchain.openai_server import OpenAIServer, Request
 from tests.llamaindex.doubles import CallbackLog, traced
@@ -553,3 +554,29 @@ def test_an_engine_over_spans_decides_by_its_seeds() -> None:
         assert one.decide(QueryBundle(query)).decision == two.decide(QueryBundle(query)).decision
     texts = [node.get_content() for node in two.retrieve(QueryBundle(INSIDE))]
     assert any(PASSAGES[3] in text and PASSAGES[4] in text for text in texts)
+
+
+def test_parts_of_another_kind_are_named_at_once(retriever: CAUSRetriever) -> None:
+    """Not by the first question that opens the gate."""
+    llm: Any = MockLLM()
+    gate = fit_index(retriever.index, lambda texts: np.array([embed(text) for text in texts]))
+    with pytest.raises(ValueError, match=r"query_engine must have retrieve and synthesize, .*got"):
+        GatedQueryEngine(retriever, llm, gate)  # type: ignore[arg-type]
+    engine = RetrieverQueryEngine.from_args(retriever, llm=llm)
+    with pytest.raises(ValueError, match="gate must be a ContextGate, got None"):
+        GatedQueryEngine(engine, llm, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"pseudo_queries": ["how to sort"]}, r"pseudo_queries\[0\] must be .* got 'how to sort'"),
+        ({"pseudo_queries": {"a1": ["why?"]}}, r"pseudo_queries\[0\] must be .* got 'a1'"),
+        ({"negatives": "Who is it?"}, "negatives must be a list"),
+    ],
+)
+def test_questions_to_fit_a_gate_on_are_checked(
+    retriever: CAUSRetriever, given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        GatedQueryEngine.from_retriever(retriever, MockLLM(), **given)

@@ -258,9 +258,23 @@ def _as_floats(vectors: npt.ArrayLike, they_are: str) -> Vectors:
     """Return a float32 array, in which too large values are infinite."""
     try:
         with np.errstate(over="ignore"):
+            if isinstance(vectors, list) and len(vectors) > 1:
+                return _row_by_row(vectors)
             return np.asarray(vectors, np.float32)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{they_are} not numbers of equal shape: {error}") from error
+
+
+def _row_by_row(vectors: list[npt.ArrayLike]) -> Vectors:
+    """Return a float32 array of a list; other threads, such as an event loop, run in between."""
+    first = np.asarray(vectors[0], np.float32)
+    matrix = np.empty((len(vectors), *first.shape), np.float32)
+    for at, vector in enumerate(vectors):
+        row = np.asarray(vector, np.float32)
+        if row.shape != first.shape:
+            raise ValueError(f"vector {at} has shape {row.shape}, the first {first.shape}")
+        matrix[at] = row
+    return matrix
 
 
 def _dimension_error(vectors: npt.ArrayLike, names: Sequence[str]) -> ValueError | None:
