@@ -23,6 +23,8 @@ from shared_core.lazy import cached_property
 
 FEWEST = 20
 """Fewest questions before the first look, and between two: fewer move an interval by luck alone."""
+MOST = 1000
+"""Bounds from here on are not written out: they come of a ratio whose denominator is all but 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +124,7 @@ def judge(
         What the index must exceed for the gate to open.
     """
     lower, upper = interval
-    span = f"the interval {lower:.3f} to {upper:.3f}"
+    span = f"the interval {bound_text(lower)} to {bound_text(upper)}"
     if lower > threshold:
         return Verdict("above", f"{span} lies above {threshold}")
     if upper < threshold:
@@ -135,6 +137,11 @@ def judge(
             f"{best_case[0]:.3f}",
         )
     return Verdict("undecided", f"{span} does not exclude {threshold}")
+
+
+def bound_text(bound: float) -> str:
+    """Return a bound of an interval for a reader: ``2.222``, or ``above 1,000`` from there on."""
+    return f"above {MOST:,}" if bound >= MOST else f"{bound:.3f}"
 
 
 def best_case_interval(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from shared_core.cli.console import empty_table, kept_line
 from shared_core.cli.probe.files import ProbeFiles
 from shared_core.evaluation import mean_interval
+from shared_core.evaluation.sequential import MOST, bound_text
 from shared_core.sensitivity import PositionProfile, ProbePlan, decide
 from shared_core.sensitivity.records import path_of
 from shared_core.wording import counted
@@ -22,8 +23,6 @@ BAR = 30
 """Columns of a full bar: a step of one is 0.03, and a curve with its figures fits 80 columns."""
 LEAST_BAR = 5
 """Columns below which a bar is left out: steps of more than 0.2 hide most differences."""
-MOST = 1000
-"""Indices above it are not printed: with nothing right in the middle they measure `EPS` alone."""
 
 
 def cost_lines(model: str, plan: ProbePlan) -> Iterator[str]:
@@ -141,7 +140,9 @@ def _span(profile: PositionProfile) -> str:
 
 
 def _shown(index: float) -> str:
-    return f"{index:.3f}" if index < MOST else f"above {MOST:,} (the middle is hardly ever read)"
+    # With nothing right in the middle the index measures its `EPS` alone.
+    unread = " (the middle is hardly ever read)" if index >= MOST else ""
+    return f"{bound_text(index)}{unread}"
 
 
 def _meaning(profile: PositionProfile) -> str:

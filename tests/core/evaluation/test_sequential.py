@@ -165,6 +165,14 @@ def test_another_threshold_moves_the_verdict() -> None:
     )
 
 
+def test_a_bound_of_a_ratio_over_all_but_nothing_is_not_written_out() -> None:
+    """Its figures would be those of what keeps the denominator above 0."""
+    assert judge((2.222, 2e7)) == Verdict(
+        "above", "the interval 2.222 to above 1,000 lies above 1.0"
+    )
+    assert judge((0.5, 999.5)).reason == "the interval 0.500 to 999.500 does not exclude 1.0"
+
+
 def best(outcomes: Floats, remaining: int) -> tuple[float, float]:
     return best_case_interval(
         outcomes, psi, edges=[0, 2], middle=[1], remaining=remaining, confidence=0.95
