@@ -167,6 +167,24 @@ def test_the_verdict_goes_by_the_interval(
     text = lines(replace(ACCURACY, accuracy=curve, interval=interval))
     assert says in text
     assert f"Gate: {gates[0]} by the index, {gates[1]} with evidence" in text
+    assert ("Keep the ranked order for now" in text) == (gates == ("open", "shut"))
+
+
+@pytest.mark.parametrize(
+    ("interval", "use"),
+    [
+        ((1.1, 1.9), 'Use it with psi="m".'),
+        ((0.9, 1.9), 'Use it with psi="m", evidence="interval".'),
+        (None, 'Use it with psi="m", evidence="interval".'),
+    ],
+)
+def test_an_index_that_may_be_chance_is_not_advised_to_open_the_gate(
+    interval: tuple[float, float] | None, use: str, files: ProbeFiles
+) -> None:
+    """What is advised keeps the ranked order."""
+    profile = replace(ACCURACY, interval=interval)
+    assert profile.psi > 1
+    assert next(report.file_lines(profile, files)) == use
 
 
 def test_a_ceiling_and_an_unread_middle_are_told() -> None:

@@ -57,7 +57,8 @@ def file_lines(profile: PositionProfile, files: ProbeFiles) -> Iterator[str]:
     """Say how to use the profile, if at all, and which files were written: lines to copy."""
     if profile.accuracy is not None and not math.isnan(profile.psi):
         known_by = profile.model if files.profile == path_of(profile.model) else files.profile
-        yield f'Use it with psi="{known_by}".'
+        evidence = ', evidence="interval"' if _by_chance(profile) else ""
+        yield f'Use it with psi="{known_by}"{evidence}.'
     yield ""
     yield f"profile  {files.profile}"
     yield f"curve    {files.figure}"
@@ -130,6 +131,16 @@ def verdict_lines(profile: PositionProfile) -> Iterator[str]:
     state = decide(profile).explain()["gate"]
     sure = decide(profile, evidence="interval").explain()["gate"]
     yield f'Gate: {state} by the index, {sure} with evidence="interval".'
+    if _by_chance(profile):
+        yield (
+            "A model that reads every slot alike gets an index above 1 about every second time. "
+            'Keep the ranked order for now, as evidence="interval" does, or ask more questions.'
+        )
+
+
+def _by_chance(profile: PositionProfile) -> bool:
+    """Whether the index opens the gate, and its interval does not bear it out."""
+    return decide(profile).opened and not decide(profile, evidence="interval").opened
 
 
 def _span(profile: PositionProfile) -> str:
