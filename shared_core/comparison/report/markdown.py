@@ -151,6 +151,16 @@ def left_out(count: int, total: int, where: str) -> str:
     )
 
 
+def questions_asked(result: ComparisonResult) -> str:
+    """Say how many questions were asked, and how many of them the figures rest on if not on all."""
+    asked = len(result.questions)
+    compared = sorted({len(setting.questions) for setting in result.settings})
+    if compared == [asked]:
+        return counted(asked, "question")
+    fewest = f"{compared[0]:,} to " if len(compared) > 1 else ""
+    return f"{counted(asked, 'question')}, {fewest}{compared[-1]:,} of them compared"
+
+
 def meanings(graders: Sequence[str]) -> str:
     """Say what posrag's own graders count as right; empty if there are none of them."""
     known = [f"{name}: {MEANINGS[name]}" for name in graders if name in MEANINGS]
@@ -159,9 +169,8 @@ def meanings(graders: Sequence[str]) -> str:
 
 def method_lines(result: ComparisonResult) -> Iterator[str]:
     """Say how the figures came about."""
-    asked = counted(len(result.questions), "question")
     yield (
-        f"{asked}; graded by {result.graders[0]}, which decides"
+        f"{questions_asked(result)}; graded by {result.graders[0]}, which decides"
         + (f", and by {', '.join(result.graders[1:])}. " if len(result.graders) > 1 else ". ")
         + meanings(result.graders)
         + f"The outcome of a question under shuffle is the mean over {result.shuffles} random "

@@ -25,7 +25,12 @@ from shared_core.comparison.report.html.outcomes import (
     retrieval_table,
     strategy_table,
 )
-from shared_core.comparison.report.markdown import NOT_AVAILABLE, capitalised, method_lines
+from shared_core.comparison.report.markdown import (
+    NOT_AVAILABLE,
+    capitalised,
+    method_lines,
+    questions_asked,
+)
 from shared_core.comparison.result import ComparisonResult
 from shared_core.wording import counted
 
@@ -94,7 +99,7 @@ def _opening(result: ComparisonResult, title: str) -> Iterator[Element]:
         element("h1", NONE, _sentence(first, result)),
         *([paragraph(_sentence(rest, result), "lead")] if rest else []),
         paragraph(
-            f"{counted(len(result.questions), 'question')}, "
+            f"{questions_asked(result)}, "
             f"{counted(len(result.settings), 'setting')}, "
             f"{counted(len(result.settings[0].strategies), 'strategy', 'strategies')}, "
             f"graded by {result.graders[0]}",
