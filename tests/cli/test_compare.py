@@ -79,6 +79,7 @@ def test_cost_first_then_tables_and_verdict_and_a_report(
     assert (tmp_path / "report/comparison.md").read_text() == to_markdown(result)
     assert {file.suffix for file in (tmp_path / "report").iterdir()} == {".json", ".md", ".html"}
     assert f"p is corrected for {result.tests} comparisons" in out
+    assert "one that excludes 0 shows nothing unless its p-value does" in out
     meaning = "contains an accepted answer as a whole word, exactly as written"
     for told in (out, *(file.read_text() for file in (tmp_path / "report").glob("*.[hm]*"))):
         assert meaning in " ".join(told.split())

@@ -10,6 +10,7 @@ from shared_core.cli.console import empty_table, kept_line
 from shared_core.comparison import ComparisonPlan, ComparisonResult, SettingResult
 from shared_core.comparison.records import BASELINES
 from shared_core.comparison.report.markdown import (
+    BY_P_VALUE,
     capitalised,
     difference,
     estimate_text,
@@ -82,10 +83,10 @@ def legend(result: ComparisonResult) -> str:
     return (
         f"{', '.join(result.graders)}: mean over questions, from 0 (all wrong) to 1 (all right). "
         f"{meanings(result.graders)}less X: difference from X, in {result.graders[0]}. "
-        f"In brackets {result.confidence:.0%} intervals; p is corrected for "
-        f"{counted(result.tests, 'comparison')} (Wilcoxon signed-rank tests of right and wrong, "
-        "within-question permutation tests where outcomes are graded or one side is a mean of "
-        "several orders)."
+        f"In brackets {result.confidence:.0%} intervals, each on its own: {BY_P_VALUE}; "
+        f"p is corrected for {counted(result.tests, 'comparison')} (Wilcoxon signed-rank tests of "
+        "right and wrong, within-question permutation tests where outcomes are graded or one side "
+        "is a mean of several orders)."
     )
 
 

@@ -20,6 +20,7 @@ from shared_core.evaluation.significance import PairedComparison
 from shared_core.wording import counted, one_line
 
 NOT_AVAILABLE = "n/a"
+BY_P_VALUE = "one that excludes 0 shows nothing unless its p-value does"
 
 _MARKS = re.compile(r"[\\`*<|&]|(?<=])\(")
 
@@ -175,10 +176,10 @@ def method_lines(result: ComparisonResult) -> Iterator[str]:
         + meanings(result.graders)
         + f"The outcome of a question under shuffle is the mean over {result.shuffles} random "
         f"orders (seed {result.seed}). Intervals are bootstrap intervals over questions, each on "
-        "its own: one that excludes 0 shows nothing unless its p-value does. p-values are those "
-        "of the within-question permutation test of the mean, or of the paired Wilcoxon "
-        "signed-rank test where it comes to the same: between two single orders whose outcomes "
-        "change by one size, as right and wrong do. They are corrected by Holm for "
+        f"its own: {BY_P_VALUE}. p-values are those of the within-question permutation test of "
+        "the mean, or of the paired Wilcoxon signed-rank test where it comes to the same: between "
+        "two single orders whose outcomes change by one size, as right and wrong do. They are "
+        "corrected by Holm for "
         f"{counted(result.tests, 'comparison')} of this report. Detectable is the difference from "
         f"sequential that this number of questions shows with a chance of about {result.power:.0%} "
         "after that correction. sequential is the ranked order, best first."
