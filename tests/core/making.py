@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +27,25 @@ def preselect_from(rows: int, patch: pytest.MonkeyPatch) -> None:
     """Have small indexes search as large ones do."""
     patch.setattr(approximate, "SMALL", rows)
     patch.setattr(approximate, "COPIED", rows)
+
+
+@contextmanager
+def ticking() -> Iterator[list[None]]:
+    """Yield a list that another thread adds to, about every tenth of a millisecond, if it runs."""
+    ticks: list[None] = []
+    done = threading.Event()
+
+    def tick() -> None:
+        while not done.wait(1e-4):
+            ticks.append(None)
+
+    other = threading.Thread(target=tick)
+    other.start()
+    try:
+        yield ticks
+    finally:
+        done.set()
+        other.join()
 
 
 def zipf_texts(

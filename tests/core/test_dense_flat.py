@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import threading
 import warnings
 import weakref
 
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 from shared_core.index.dense.products import products
 from shared_core.index.dense.view import DenseView, _as_floats
 
-from .making import preselect_from, random_vectors
+from .making import preselect_from, random_vectors, ticking
 
 pytestmark = pytest.mark.usefixtures("either_way")
 
@@ -311,18 +310,8 @@ def test_no_vector_is_longer_than_the_longest(size: float) -> None:
 def test_other_threads_run_while_vectors_are_read() -> None:
     """Else a server would answer nothing while documents are added."""
     vectors = np.ones((3000, 1500)).tolist()
-    ticks, done = [], threading.Event()
-
-    def tick() -> None:
-        while not done.wait(1e-4):
-            ticks.append(None)
-
-    other = threading.Thread(target=tick)
-    other.start()
-    before = len(ticks)
-    read = _as_floats(vectors, "they are")
-    ticked = len(ticks) - before
-    done.set()
-    other.join()
+    with ticking() as ticks:
+        read = _as_floats(vectors, "they are")
+        ticked = len(ticks)
     assert ticked > 5
     assert (read.shape, read.dtype) == ((3000, 1500), np.float32)

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from shared_core.scoring.fusion import fuse_pool
 from shared_core.scoring.ranking import fusing_options, rank_pool
 from shared_core.types import Fusion
 
-from .making import preselect_from, zipf_texts
+from .making import preselect_from, ticking, zipf_texts
 
 needs_kernels = pytest.mark.skipif(not kernels.built, reason="the kernels are not built here")
 HEADER = Path(sysconfig.get_path("include")) / "Python.h"
@@ -200,18 +199,9 @@ def test_postings_are_those_that_numpy_counts(
 def test_other_threads_run_while_a_long_scan_does() -> None:
     """Else a server could do nothing else meanwhile."""
     vectors = np.ones((20_000, 400), np.float32)
-    ticks, done = [], threading.Event()
-
-    def tick() -> None:
-        while not done.wait(1e-4):
-            ticks.append(None)
-
-    other = threading.Thread(target=tick)
-    other.start()
-    for _ in range(20):
-        kernels.best_vectors(kernels.Scan(vectors), vectors[:8], 10, None)
-    done.set()
-    other.join()
+    with ticking() as ticks:
+        for _ in range(20):
+            kernels.best_vectors(kernels.Scan(vectors), vectors[:8], 10, None)
     assert len(ticks) > 20
 
 
