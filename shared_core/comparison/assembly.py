@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shared_core.comparison.asking.arrangements import Answered, ByStrategy
-from shared_core.comparison.asking.failures import Failed
 from shared_core.comparison.asking.work import Work
 from shared_core.comparison.grading import Grading
 from shared_core.comparison.questions import ComparisonData
@@ -25,6 +24,7 @@ from shared_core.comparison.statistics import Against, Testing, alike
 from shared_core.comparison.verdict import overall_verdict, setting_verdict
 from shared_core.comparison.verdict.basis import VerdictBasis
 from shared_core.evaluation.significance import PairedComparison
+from shared_core.generation.failures import Failed
 from shared_core.sensitivity.provenance import versions
 
 Graded = dict[str, dict[str, tuple[tuple[float, ...], ...]]]

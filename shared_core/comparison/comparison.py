@@ -31,6 +31,7 @@ from shared_core.comparison.strategies.base import StrategyContext
 from shared_core.generation.asking import Asker
 from shared_core.generation.base import Generator
 from shared_core.generation.callables import as_generator
+from shared_core.generation.failures import MAX_FAILED, check_max_failed
 from shared_core.generation.journal import Journal
 from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
 from shared_core.lazy import cached_property
@@ -113,7 +114,7 @@ class Comparison:
     power: float = 0.8
     effect: float = 0.03
     seed: int = 0
-    max_failed: float = 0.1
+    max_failed: float = MAX_FAILED
     batch_size: int | None = None
     concurrency: int | None = None
     attempts: int = 8
@@ -130,8 +131,7 @@ class Comparison:
         with_baselines(self.strategies)
         check_distinct("graders", [*map(name_of, self.graders)])
         check_fractions({name: getattr(self, name) for name in ("confidence", "power", "effect")})
-        if not 0 <= self.max_failed < 1:
-            raise ValueError(f"max_failed must lie in [0, 1), got {self.max_failed}")
+        check_max_failed(self.max_failed)
         _ = self._profile, self._curve
 
     def job(

@@ -128,7 +128,7 @@ class ComparisonJob:
         ------
         GenerationError
             If the model fails on more than `Comparison.max_failed` of the questions of a setting,
-            or for a transient reason on every attempt.
+            or would fail whatever it is asked.
         ValueError
             If a judge does not return a number in [0, 1].
         MissingExtraError

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Self
 
 from shared_core.checking import check_counts_of
-from shared_core.errors import GenerationError, PosragError
+from shared_core.errors import GenerationError
 from shared_core.generation.base import Generator, ScoringModel
-from shared_core.generation.checking import Request, Response, checked, one_each
+from shared_core.generation.checking import Request, Response
+from shared_core.generation.failures import Failed
 from shared_core.generation.identity import model_identity
 from shared_core.generation.journal import Journal, NotKeptError
-from shared_core.generation.retrying import (
-    WaitEndedError,
-    call_with_retries,
-    describe,
-    pause,
-)
-from shared_core.generation.workers import Post, for_each
+from shared_core.generation.running import Run
+from shared_core.generation.workers import for_each
 
 __all__ = ["Asker", "Request", "Response"]
 
@@ -137,8 +132,60 @@ class Asker:
             answers itself, else of the journal if there is one. The calls under way have seconds
             to end.
         """
+        run = self._run(requests, part_of, on_answer, on_wait, None)
+        return [run.answers[request] for request in requests]
+
+    def answers_or_failures(
+        self,
+        requests: Sequence[Request],
+        *,
+        on_failure: Callable[[Request, Failed], None],
+        part_of: Callable[[], Sequence[Request]] | None = None,
+        on_answer: Callable[[int], None] | None = None,
+        on_wait: Callable[[str], None] | None = None,
+    ) -> list[Response | Failed]:
+        """Return the responses, or the failures of requests that the model fails on.
+
+        A request fails for good by an error that is not transient, or by a transient one on every
+        attempt while the model answers others. A call of several requests that fails is made again
+        for each half of them, until the one at fault is found.
+
+        Parameters
+        ----------
+        requests, part_of, on_answer, on_wait
+            As of `answers`; requests that fail are counted by `on_answer`, too.
+        on_failure
+            Called with each request that fails, as soon as that is known; what it raises ends the
+            run. Called in the calling thread.
+
+        Raises
+        ------
+        GenerationError
+            If every call would fail: the key, the model or the address is refused (`is_refusal`),
+            or another request fails for a transient reason as well. If `on_failure` raises one, it
+            is said what is kept; calls under way then have seconds to end.
+        NotKeptError, KeyboardInterrupt
+            As `answers`.
+        """
+        run = self._run(requests, part_of, on_answer, on_wait, on_failure)
+        return [run.failures.get(request) or run.answers[request] for request in requests]
+
+    def _run(
+        self,
+        requests: Sequence[Request],
+        part_of: Callable[[], Sequence[Request]] | None,
+        on_answer: Callable[[int], None] | None,
+        on_wait: Callable[[str], None] | None,
+        on_failure: Callable[[Request, Failed], None] | None,
+    ) -> Run:
         whole = part_of or (lambda: requests)
-        run = _Run(asker=self, wanted=Counter(requests), on_answer=on_answer, on_wait=on_wait)
+        run = Run(
+            asker=self,
+            wanted=Counter(requests),
+            on_answer=on_answer,
+            on_wait=on_wait,
+            on_failure=on_failure,
+        )
         run.take(self._kept(requests))
         missing = [request for request in run.wanted if request not in run.answers]
         starts = range(0, len(missing), self.batch_size)
@@ -156,7 +203,7 @@ class Asker:
                 raise
             text = f"{failure}; {self.what_is_kept(whole())}"
             raise GenerationError(text, bare=failure.bare) from failure.__cause__
-        return [run.answers[request] for request in requests]
+        return run
 
     def what_is_kept(self, requests: Sequence[Request]) -> str:
         """Say how many of the different requests of a job are answered in the journal, and where.
@@ -187,70 +234,3 @@ def _ask(model: Generator, requests: Sequence[Request]) -> Sequence[Response]:
     prompts, continuations = zip(*requests, strict=True)
     scored = model.log_probabilities(prompts, continuations)
     return [list(tokens) for tokens in scored]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Run:
-    """One call of `Asker.answers`. Only `ask` runs in other threads."""
-
-    asker: Asker
-    wanted: Counter[Request]
-    on_answer: Callable[[int], None] | None
-    on_wait: Callable[[str], None] | None
-    answers: dict[Request, Response] = field(default_factory=dict)
-    stop: threading.Event = field(default_factory=threading.Event)
-
-    def take(self, answers: dict[Request, Response]) -> None:
-        """Have answers, and report them."""
-        self.answers.update(answers)
-        if answers and self.on_answer is not None:
-            self.on_answer(sum(self.wanted[request] for request in answers))
-
-    def tell(self, message: str) -> None:
-        """Report a wait."""
-        if self.on_wait is not None:
-            self.on_wait(message)
-
-    def ask(self, numbered: tuple[int, Sequence[Request]], post: Post) -> None:
-        """Ask one batch and keep the valid answers, even if others are not."""
-        number, batch = numbered
-        try:
-            returned = one_each(self.asker.label, batch, self._call(number, batch, post))
-        except WaitEndedError:
-            return
-        answers: dict[Request, Response] = {}
-        failures = []
-        for request, response in zip(batch, returned, strict=True):
-            try:
-                answers[request] = checked(self.asker.label, request, response)
-            except GenerationError as failure:
-                failures.append(failure)
-        if self.asker.journal is not None:
-            for request, answer in answers.items():
-                self.asker.journal.add(self.asker.name, request, answer)
-        post(partial(self.take, answers))
-        if failures:
-            raise failures[0]
-
-    def _call(self, number: int, batch: Sequence[Request], post: Post) -> object:
-        calls = 0
-
-        def call() -> object:
-            nonlocal calls
-            calls += 1
-            return self.asker.call(batch)
-
-        try:
-            return call_with_retries(
-                call,
-                attempts=self.asker.attempts,
-                sleep=partial(pause, stop=self.stop),
-                on_wait=lambda message: post(partial(self.tell, message)),
-                seed=number,
-            )
-        except (WaitEndedError, PosragError):
-            raise
-        except Exception as error:
-            after = f" after {calls} attempts" if calls > 1 else ""
-            text = f"model {self.asker.label!r} failed{after}: {describe(error)}"
-            raise GenerationError(text) from error

@@ -16,9 +16,9 @@ pytest.importorskip("ir_measures")
 from shared_core.cli.main import main
 from shared_core.cli.reproduce.controlled import Controls
 from shared_core.cli.reproduce.failing import each_answered
-from shared_core.comparison.asking.failures import Failed
 from shared_core.errors import GenerationError
 from shared_core.generation import Asker, Journal, as_generator
+from shared_core.generation.failures import Failed
 from shared_core.generation.templates import PromptTemplate
 from shared_core.sensitivity import ProbeQuestion
 from tests.cli.test_reproduce_papers import ASKING, ranked_lines, reproduce, written

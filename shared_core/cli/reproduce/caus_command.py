@@ -22,11 +22,11 @@ from shared_core.cli.reproduce.caus import Measured, configurations
 from shared_core.cli.reproduce.failing import each_answered, failures_of
 from shared_core.cli.reproduce.tables import add_outcomes, check_output, save
 from shared_core.comparison import Failure
-from shared_core.comparison.asking.failures import Failed
 from shared_core.comparison.report.markdown import failure_lines
 from shared_core.corpora import torch_api_passages, torch_queries
 from shared_core.generation import Asker, Generator
 from shared_core.generation.asking import Request, Response
+from shared_core.generation.failures import Failed
 from shared_core.sensitivity import Psi
 from shared_core.tokens import estimate_tokens
 from shared_core.wording import counted

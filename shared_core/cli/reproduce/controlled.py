@@ -11,10 +11,10 @@ import numpy as np
 from shared_core.arrays import Scores
 from shared_core.cli.reproduce.failing import each_answered, failures_of
 from shared_core.comparison import Failure
-from shared_core.comparison.asking.failures import Failed
 from shared_core.evaluation import JudgedRanking, distractor_kind, resolve_grader
 from shared_core.generation import Asker, Generator, Journal
 from shared_core.generation.asking import Request
+from shared_core.generation.failures import Failed
 from shared_core.generation.templates import PromptTemplate
 from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion
 from shared_core.sensitivity.measures import MeasureName, resolve_measure

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from shared_core.comparison import Failure
-from shared_core.comparison.asking.failures import Failed, chunk_size, chunks_or_failed
+from shared_core.comparison.asking.failures import each_or_failed
 from shared_core.errors import GenerationError, PosragError
 from shared_core.generation import Asker
+from shared_core.generation.failures import Failed
 from shared_core.generation.retrying import describe
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+CHUNK = 32
+"""Fewest questions that are asked together: a chunk is halved until a failing one is found."""
 
 
 def each_answered(
@@ -27,10 +32,17 @@ def each_answered(
 
     Parameters
     ----------
-    function, questions, weight, on_answer
-        As of `chunks_or_failed`. Whatever the function raises is a failure of the model.
+    function
+        Takes questions, and a callback for the number of answers received; returns one value per
+        question. Whatever it raises is a failure of the model.
+    questions
+        At least one.
     asker
         Asks the model; decides how many questions are asked at a time.
+    weight
+        How many answers a question takes.
+    on_answer
+        Called with the number of answers just received or failed; none is counted twice.
 
     Raises
     ------
@@ -47,10 +59,9 @@ def each_answered(
         except Exception as error:  # what a model on this machine raises differs with the cause
             raise GenerationError(describe(error)) from error
 
-    size = chunk_size(asker)
-    chunks = chunks_or_failed(called, questions, size=size, weight=weight, on_answer=on_answer)
+    size = max(CHUNK, 2 * asker.batch_size * asker.concurrency)
     found: list[R | Failed] = []
-    for chunk in chunks:
+    for chunk in _chunks(called, questions, size=size, weight=weight, on_answer=on_answer):
         found += chunk
         failed = [each for each in found if isinstance(each, Failed)]
         if len(failed) == len(found):
@@ -80,3 +91,44 @@ def as_json(failures: Sequence[Failure], ids: Sequence[str]) -> list[dict[str, A
         {"question": ids[each.question], "at": each.strategy, "reason": each.reason}
         for each in failures
     ]
+
+
+def _chunks(
+    function: Callable[[Sequence[T], Callable[[int], None]], Sequence[R]],
+    items: Sequence[T],
+    *,
+    size: int,
+    weight: Callable[[T], int],
+    on_answer: Callable[[int], None] | None,
+) -> Iterator[list[R | Failed]]:
+    """Yield what a function returns, or the failure, for `size` items at a time.
+
+    `weight` is how many answers an item takes; `on_answer` is called with the number of answers
+    just received or failed, none counted twice.
+    """
+    for start in range(0, len(items), size):
+        chunk = items[start : start + size]
+        total = sum(map(weight, chunk))
+        progress = _Progress(total, on_answer)
+
+        def called(
+            some: Sequence[T], report: Callable[[int], None] = progress.report
+        ) -> Sequence[R]:
+            return function(some, report)
+
+        yield each_or_failed(called, chunk)
+        progress.report(total)
+
+
+@dataclass
+class _Progress:
+    """Forwards progress, at most `left` in all, so that retried requests are not counted twice."""
+
+    left: int
+    on_answer: Callable[[int], None] | None
+
+    def report(self, count: int) -> None:
+        new = min(count, self.left)
+        self.left -= new
+        if new and self.on_answer is not None:
+            self.on_answer(new)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from shared_core.comparison.asking.failures import Failed
 from shared_core.comparison.strategies.base import Order
-from shared_core.generation.checking import Request
+from shared_core.generation.checking import Request, Response
+from shared_core.generation.failures import Failed
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def failure_of(each: Arranged | Failed, failures: Mapping[Request, Failed]) -> F
 
 
 def with_answers(
-    each: Arranged | Failed, answers: Mapping[Request, str | Failed]
+    each: Arranged | Failed, answers: Mapping[Request, Response | Failed]
 ) -> Answered | Failed:
     """Return an arrangement with its answers, or the first failure among them."""
     if isinstance(each, Failed):
@@ -68,5 +68,5 @@ def with_answers(
         answer = answers[request]
         if isinstance(answer, Failed):
             return answer
-        texts.append(answer)
+        texts.append(str(answer))
     return Answered(each.orders, tuple(texts))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple
 
 from shared_core.comparison.asking.arrangements import (
@@ -16,14 +15,18 @@ from shared_core.comparison.asking.arrangements import (
     requests_of,
     with_answers,
 )
-from shared_core.comparison.asking.failures import Failed, answers_or_failures, each_or_failed
+from shared_core.comparison.asking.failures import each_or_failed
 from shared_core.comparison.retrieval.settings import Setting
 from shared_core.comparison.strategies.base import Order, RankedCase, Strategy
 from shared_core.errors import GenerationError
 from shared_core.generation.asking import Asker
-from shared_core.generation.checking import Request
+from shared_core.generation.checking import Request, Response
+from shared_core.generation.failures import Failed, check_failed
 from shared_core.generation.templates import PromptTemplate
 from shared_core.wording import counted
+
+FIRST = 32
+"""How many prompts are asked before one of their answers is graded, and then the others."""
 
 
 class Requests(NamedTuple):
@@ -97,8 +100,8 @@ class Work:
         Raises
         ------
         GenerationError
-            If more than `max_failed` of a setting's questions fail, or the model fails for a
-            transient reason on every attempt.
+            If more than `max_failed` of a setting's questions fail, or the model would fail
+            whatever it is asked.
         KeyboardInterrupt
             If interrupted, with a message that says what is kept.
         """
@@ -110,16 +113,7 @@ class Work:
             ]
         except KeyboardInterrupt:
             raise KeyboardInterrupt(*self._what_is_read()) from None
-        check = partial(self._check, arranged)
-        check({})
-        answers = answers_or_failures(
-            self.asker,
-            [*requests_of(each for by_strategy in arranged for each in by_strategy)],
-            check=check,
-            on_first=lambda request, answer: on_first(question_of(request, arranged), answer),
-            on_answer=on_answer,
-            on_wait=on_wait,
-        )
+        answers = self._asked(arranged, on_first, on_answer, on_wait)
         names = [strategy.name for strategy in self.strategies]
         return [
             {
@@ -128,6 +122,39 @@ class Work:
             }
             for by_strategy in arranged
         ]
+
+    def _asked(
+        self,
+        arranged: Sequence[Sequence[Sequence[Arranged | Failed]]],
+        on_first: Callable[[int, str], None],
+        on_answer: Callable[[int], None] | None,
+        on_wait: Callable[[str], None] | None,
+    ) -> dict[Request, Response | Failed]:
+        """Ask each prompt once; `arranged` is setting by setting, the rest as of `run`."""
+        requests = [*dict.fromkeys(requests_of(chain.from_iterable(arranged)))]
+        failures: dict[Request, Failed] = {}
+
+        def note(request: Request, failed: Failed) -> None:
+            failures[request] = failed
+            self._check(arranged, failures)
+
+        def ask(some: Sequence[Request]) -> dict[Request, Response | Failed]:
+            found = self.asker.answers_or_failures(
+                some,
+                on_failure=note,
+                part_of=lambda: requests,
+                on_answer=on_answer,
+                on_wait=on_wait,
+            )
+            return dict(zip(some, found, strict=True))
+
+        self._check(arranged, failures)
+        answers = ask(requests[:FIRST])
+        for request, answer in answers.items():
+            if not isinstance(answer, Failed):
+                on_first(question_of(request, arranged), str(answer))
+                break
+        return answers | ask(requests[FIRST:])
 
     def _arranged(
         self,
@@ -198,16 +225,8 @@ class Work:
                     failed = failure_of(each, failures)
                     if failed is not None:
                         reasons.setdefault(number, failed.reason)
-            total = len(setting.cases)
-            if len(reasons) / total > self.max_failed:
-                have = "has" if len(reasons) == 1 else "have"
-                text = (
-                    f"{len(reasons)} of {counted(total, 'question')} {have} failed "
-                    f"({setting.name}), which is more than max_failed={self.max_failed:g} "
-                    f"(--max-failed) allows; the last one: {reasons[max(reasons)]}"
-                )
-                asked = [*requests_of(each for by_strategy in arranged for each in by_strategy)]
-                raise GenerationError(f"{text}; {self.asker.what_is_kept(asked)}", bare=text)
+            said = [reasons[number] for number in sorted(reasons)]
+            check_failed(said, len(setting.cases), self.max_failed, setting.name)
 
 
 @dataclass

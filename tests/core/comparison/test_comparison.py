@@ -423,18 +423,6 @@ def test_a_model_that_never_answers_is_not_asked_everything() -> None:
     assert len(model.asked) < 200
 
 
-def test_a_service_that_stays_down_is_no_failure_of_the_questions() -> None:
-    """After the last attempt the run ends; what is answered is kept."""
-
-    def answer(prompts: Sequence[str]) -> list[str]:
-        if any(shown(prompt)[0] == 7 for prompt in prompts):
-            raise TimeoutError("down")
-        return last(prompts)
-
-    with pytest.raises(GenerationError, match="down"):
-        Comparison(ks=(4,), attempts=1).run(answer, codes(20))
-
-
 def test_without_gold_answers_are_compared_and_retrieval_is_not() -> None:
     """It is said to be unknown, not to be nought."""
     result = Comparison(ks=(4,)).run(last, codes(10, gold=None))

@@ -72,6 +72,43 @@ def test_a_request_that_is_refused_for_its_own_sake_is_one_questions_failure() -
     assert {failure.question for failure in setting.failures} == {3}
 
 
+def test_a_prompt_that_always_takes_too_long_is_one_questions_failure(tmp_path: Path) -> None:
+    """The service answers others; run again, it comes to the same."""
+
+    def answer(prompts: Sequence[str]) -> list[str]:
+        if any(shown(prompt)[0] == 7 for prompt in prompts):
+            raise TimeoutError("too slow")
+        return last(prompts)
+
+    comparison, journal = Comparison(ks=(4,), attempts=1), Journal(tmp_path / "answers")
+    for _ in range(2):
+        (setting,) = comparison.run(answer, codes(20), journal=journal).settings
+        (failure,) = setting.failures
+        assert (failure.question, failure.reason) == (7, "TimeoutError: too slow")
+
+
+def test_a_service_that_stays_down_is_no_failure_of_the_questions(tmp_path: Path) -> None:
+    """However many of them may fail: the comparison ends, and says what is kept."""
+    model = refusing_from(4, TimeoutError("down"))
+    comparison, journal = Comparison(ks=(4,), attempts=1, max_failed=0.9), Journal(tmp_path / "a")
+    with pytest.raises(GenerationError, match=r"TimeoutError: down; 12 of \d+ answers are kept"):
+        comparison.run(model, codes(20), journal=journal)
+
+
+def test_a_prompt_that_fails_is_sent_once() -> None:
+    """And those beside it, too, without a journal as with one."""
+
+    def answer(prompts: Sequence[str]) -> list[str]:
+        if any(shown(prompt)[0] in (3, 11) for prompt in prompts):
+            raise RuntimeError("filtered")
+        return last(prompts)
+
+    model = Counting(answer)
+    job = Comparison(ks=(4,), batch_size=1, max_failed=0.2).job(model, codes(20))
+    assert len(job.run().settings[0].failures) == 2
+    assert len(model.asked) == len({*model.asked}) == job.plan().calls
+
+
 def test_too_many_failures_say_what_is_kept_and_how_to_allow_them(tmp_path: Path) -> None:
     """Those of other questions have been answered, and need not be asked for again."""
 

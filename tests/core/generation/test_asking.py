@@ -20,8 +20,9 @@ import pytest
 
 from shared_core import PosragError
 from shared_core.errors import GenerationError, MissingExtraError
-from shared_core.generation import asking, workers
+from shared_core.generation import running, workers
 from shared_core.generation.asking import Asker, Request, Response
+from shared_core.generation.failures import Failed
 from shared_core.generation.journal import Journal, NotKeptError
 
 PROMPTS: list[Request] = [(f"prompt {n}",) for n in range(10)]
@@ -68,7 +69,7 @@ def journal(tmp_path: Path) -> Journal:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Waits are kept here instead of being slept."""
     seconds: list[float] = []
-    monkeypatch.setattr(asking, "pause", lambda wait, stop: seconds.append(wait))
+    monkeypatch.setattr(running, "pause", lambda wait, stop: seconds.append(wait))
     return seconds
 
 
@@ -483,6 +484,95 @@ def test_an_exit_by_the_model_is_not_swallowed(concurrency: int) -> None:
     model = FailingAt("prompt 3", SystemExit(3))
     with pytest.raises(SystemExit):
         Asker(name="m", call=model, concurrency=concurrency).answers(PROMPTS)
+
+
+def collected(asker: Asker, requests: Sequence[Request]) -> tuple[list[Any], list[Request]]:
+    """Return the texts, or the reasons of failures, and the requests reported as failing."""
+    failed: list[Request] = []
+    found = asker.answers_or_failures(
+        requests, on_failure=lambda request, _: failed.append(request)
+    )
+    return [each.reason if isinstance(each, Failed) else each for each in found], failed
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_request_that_fails_costs_the_others_nothing(concurrency: int, journal: Journal) -> None:
+    """Each is sent once; the failure stands in its place, also of an equal request."""
+    model = FailingAt("prompt 7", ValueError("filtered"))
+    asker = Asker(name="m", call=model, journal=journal, concurrency=concurrency)
+    found, failed = collected(asker, [*PROMPTS, PROMPTS[7]])
+    assert found == [*capitals(PROMPTS[:7]), (why := "ValueError: filtered"),
+                     *capitals(PROMPTS[8:]), why]  # fmt: skip
+    assert failed == [PROMPTS[7]]
+    assert sorted(model.asked) == PROMPTS
+    assert len(journal) == 9
+
+
+def test_only_a_batch_that_fails_is_halved() -> None:
+    """Until the one at fault is alone; what is answered is not sent again."""
+    model = FailingAt("prompt 7", ValueError("filtered"))
+    found, failed = collected(Asker(name="m", call=model, batch_size=4), PROMPTS)
+    assert failed == [PROMPTS[7]]
+    assert [*map(len, model.batches)] == [4, 4, 2, 2, 1, 1, 2]
+    assert found[8:] == capitals(PROMPTS[8:])
+
+
+def test_an_answer_that_is_none_costs_the_others_of_its_call_nothing() -> None:
+    """It is known which one it is: nothing is sent again."""
+    batches: list[int] = []
+
+    def call(requests: Sequence[Request]) -> list[Any]:
+        batches.append(len(requests))
+        return [None if request == PROMPTS[2] else "x" for request in requests]
+
+    found, failed = collected(Asker(name="m", call=call, batch_size=10), PROMPTS)
+    assert failed == [PROMPTS[2]]
+    assert found.count("x") == 9
+    assert batches == [10]
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_request_that_fails_for_a_passing_reason_for_ever_is_at_fault(
+    concurrency: int, waits: list[float], journal: Journal
+) -> None:
+    """Others are answered; so it is when all the others have been answered before."""
+    for _ in range(2):
+        model = FailingAt("prompt 0", ConnectionError("reset"))
+        asker = Asker(name="m", call=model, journal=journal, concurrency=concurrency, attempts=2)
+        found, failed = collected(asker, PROMPTS)
+        assert found == ["ConnectionError: reset", *capitals(PROMPTS[1:])]
+        assert failed == [PROMPTS[0]]
+        assert model.asked.count(PROMPTS[0]) == 2
+    assert len(model.asked) == 3  # and one that was answered before, as a test of the service
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_service_that_is_down_is_given_up_soon(
+    concurrency: int, waits: list[float], journal: Journal
+) -> None:
+    """When another request fails for a passing reason, too, no request is blamed."""
+    Asker(name="m", call=Model(), journal=journal).answers(PROMPTS[:2])
+    calls: list[Request] = []
+
+    def call(requests: Sequence[Request]) -> list[Response]:
+        calls.extend(requests)
+        raise ConnectionError("refused")
+
+    asker = Asker(name="m", call=call, journal=journal, concurrency=concurrency, attempts=2)
+    with pytest.raises(GenerationError, match=r"after 2 attempts: .*; 2 of 10 answers are kept in"):
+        collected(asker, PROMPTS)
+    assert len(calls) <= 4 * concurrency
+
+
+def test_what_the_callback_of_failures_raises_says_what_is_kept(journal: Journal) -> None:
+    """It decides how many may fail."""
+
+    def too_many(request: Request, failed: Failed) -> None:
+        raise GenerationError(f"too many: {failed.reason}")
+
+    asker = Asker(name="m", call=FailingAt("prompt 7", ValueError("filtered")), journal=journal)
+    with pytest.raises(GenerationError, match=r"^too many: ValueError: filtered; 7 of 10 answers"):
+        asker.answers_or_failures(PROMPTS, on_failure=too_many)
 
 
 # What follows happens to a process of its own.

@@ -1,0 +1,60 @@
+"""Requests that a model fails on: what takes their place, and how many may fail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shared_core.errors import GenerationError
+from shared_core.generation.retrying import describe
+from shared_core.wording import counted
+
+MAX_FAILED = 0.1
+"""Share of the questions that may fail by default."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Takes the place of an answer that the model failed to give."""
+
+    error: GenerationError
+
+    @property
+    def reason(self) -> str:
+        """Why, in one line."""
+        cause = self.error.__cause__
+        return self.error.bare if cause is None else describe(cause)
+
+
+def check_max_failed(share: float) -> None:
+    """Raise ValueError if the share of questions that may fail does not lie in [0, 1)."""
+    if not 0 <= share < 1:
+        raise ValueError(f"max_failed must lie in [0, 1), got {share}")
+
+
+def check_failed(reasons: Sequence[str], total: int, max_failed: float, where: str = "") -> None:
+    """Check that not too many questions have failed.
+
+    Parameters
+    ----------
+    reasons
+        Why, one for each question that has failed.
+    total
+        How many questions there are, >= 1.
+    max_failed
+        Share of them that may fail, in [0, 1).
+    where
+        Which questions those are, for the error.
+
+    Raises
+    ------
+    GenerationError
+        If more have failed; the message ends with the last reason.
+    """
+    if len(reasons) / total > max_failed:
+        have = "has" if len(reasons) == 1 else "have"
+        raise GenerationError(
+            f"{len(reasons)} of {counted(total, 'question')} {have} failed"
+            f"{f' ({where})' if where else ''}, which is more than max_failed={max_failed:g} "
+            f"(--max-failed) allows; the last one: {reasons[-1]}"
+        )
