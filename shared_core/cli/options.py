@@ -11,6 +11,7 @@ from shared_core.cli.console import UNNOTICED
 from shared_core.cli.embedding import default_model
 from shared_core.cli.files import check_readable, default_cache
 from shared_core.evaluation.answers import MEANINGS
+from shared_core.generation.failures import MAX_FAILED
 from shared_core.generation.templates import ABSTENTION, PromptTemplate
 from shared_core.json_lines import not_utf8
 
@@ -48,6 +49,8 @@ def add_asking(parser: argparse.ArgumentParser) -> None:
     add("--concurrency", type=int, help="calls in parallel (default: depends on the model)")
     add("--attempts", type=int, default=8, help="attempts at a call that fails for a temporary "
         "reason, such as a rate limit (default: 8)")  # fmt: skip
+    add("--max-failed", type=float, default=MAX_FAILED, help="share of the questions that the "
+        f"model may fail on; they are left out (default: {MAX_FAILED:g})")  # fmt: skip
     add("--batch-size", type=int, help="prompts per call (default: depends on the model)")
     add("--max-new-tokens", type=int, default=64, help="longest answer of a Hugging Face model or "
         "an endpoint, in tokens (default: 64)")  # fmt: skip

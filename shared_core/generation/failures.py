@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from shared_core.errors import GenerationError
@@ -44,7 +44,7 @@ def check_failed(reasons: Sequence[str], total: int, max_failed: float, where: s
     max_failed
         Share of them that may fail, in [0, 1).
     where
-        Which questions those are, for the error.
+        Which questions those are, or which model, for the error.
 
     Raises
     ------
@@ -58,3 +58,10 @@ def check_failed(reasons: Sequence[str], total: int, max_failed: float, where: s
             f"{f' ({where})' if where else ''}, which is more than max_failed={max_failed:g} "
             f"(--max-failed) allows; the last one: {reasons[-1]}"
         )
+
+
+def empty_lines(empty: int, total: int) -> Iterator[str]:
+    """Say how many of all answers are empty, if any: a refusal can look like that, too."""
+    if empty:
+        verb = "is empty and counts" if empty == 1 else "are empty and count"
+        yield f"{empty:,} of {counted(total, 'answer')} {verb} as wrong."

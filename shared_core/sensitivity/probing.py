@@ -6,20 +6,20 @@ and PositionalBias (section 4) rotate the gold passage through the slots in the 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from shared_core.arrays import Scores
 from shared_core.checking import check_choice, check_count, check_counts_of, check_fractions
 from shared_core.evaluation.answers import Grader, grade, grader_name, resolve_grader
 from shared_core.evaluation.sequential import Looks
 from shared_core.generation.asking import Asker
 from shared_core.generation.callables import as_generator
+from shared_core.generation.failures import MAX_FAILED, check_max_failed
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.journal import Journal
 from shared_core.generation.templates import PromptTemplate
+from shared_core.sensitivity.answers import Answers
 from shared_core.sensitivity.measures import MeasureName, resolve_measure
 from shared_core.sensitivity.plan import ProbePlan
 from shared_core.sensitivity.position_sensitivity import check_slots, index_interval
@@ -65,6 +65,8 @@ class Probe:
         Prompts in a call and calls at once; by default what suits the model.
     attempts
         Tries of a call that fails for a passing reason (rate limit, timeout), >= 1.
+    max_failed
+        Share of the questions that the model may fail on, in [0, 1). They are left out.
     task
         Kind of questions, for the record.
 
@@ -86,6 +88,7 @@ class Probe:
     batch_size: int | None = None
     concurrency: int | None = None
     attempts: int = 8
+    max_failed: float = MAX_FAILED
     task: str | None = None
 
     def __post_init__(self) -> None:
@@ -95,6 +98,7 @@ class Probe:
         resolve_grader(self.grader)
         check_choice(self.measure, "measure", MeasureName)
         check_fractions({"confidence": self.confidence})
+        check_max_failed(self.max_failed)
         check_slots(self._slots, self.k)
 
     @property
@@ -155,32 +159,31 @@ class Probe:
             If a question cannot be asked, or ``max_calls`` does not suffice for one. Of a local
             model also if a prompt is longer than its context; before anything is asked.
         GenerationError
-            If the model fails for good, or does not return one text a prompt.
+            If the model fails on more than ``max_failed`` of the questions, or would fail whatever
+            it is asked.
         """
         rotation = self._rotation(model, questions, journal)
         asked = rotation.affordable(questions, self.max_calls)
         _check_prompts(rotation, asked)
         looks = self._looks(len(asked))
-        values = np.empty((0, len(rotation.slots)))
+        answers = Answers(rotation, asked, self.max_failed)
         stopped = None
         for at in looks.at:
-            new = asked[len(values) : at]
-            responses = rotation.asker.answers(
-                rotation.requests(new),
-                part_of=lambda: rotation.requests(asked),
-                on_answer=on_answer,
-                on_wait=on_wait,
-            )
-            values = np.vstack([values, rotation.values(new, responses)])
+            answers.ask(at, on_answer=on_answer, on_wait=on_wait)
             stopped = stop_reason(
-                values, slots=rotation.slots, k=self.k, looks=looks, seed=self.seed
+                answers.values,
+                asked=at,
+                slots=rotation.slots,
+                k=self.k,
+                looks=looks,
+                seed=self.seed,
             )
             if stopped is not None:
                 break
         if stopped is None and len(asked) < len(questions):
             counts = f"{len(asked)} of {len(questions)} questions"
             stopped = f"max_calls={self.max_calls} suffices for {counts}"
-        return self._profile(rotation, values, looks, stopped)
+        return self._profile(rotation, answers, looks, stopped)
 
     def _rotation(
         self, model: object, questions: Sequence[ProbeQuestion], journal: Journal | None
@@ -206,8 +209,9 @@ class Probe:
         return Looks(total=total, count=count, confidence=self.confidence)
 
     def _profile(
-        self, rotation: Rotation, values: Scores, looks: Looks, stopped: str | None
+        self, rotation: Rotation, answers: Answers, looks: Looks, stopped: str | None
     ) -> PositionProfile:
+        values = answers.values
         means = tuple(values.mean(axis=0).tolist())
         distraction = self.measure == "distraction"
         interval = None
@@ -229,6 +233,8 @@ class Probe:
             measure=self.measure,
             grader=grader_name(self.grader) if self.measure == "accuracy" else None,
             stopped=stopped,
+            failures=dict(Counter(answers.reasons.values())),
+            empty=answers.empty,
             **provenance(
                 k=self.k,
                 template=rotation.measure.template,

@@ -70,6 +70,10 @@ class PositionProfile:
         What distinguishes the model from others of the same name, if it was measured here.
     stopped
         Why fewer questions were asked than given; None if all were asked.
+    failures
+        Why the model failed on questions, which are left out -> how many they are.
+    empty
+        How many of the answers to the others are empty: wrong ones, and no abstentions.
     """
 
     model: str
@@ -92,11 +96,13 @@ class PositionProfile:
     versions: Mapping[str, str] = field(default_factory=dict, hash=False)
     identity: str | None = None
     stopped: str | None = None
+    failures: Mapping[str, int] = field(default_factory=dict, hash=False)
+    empty: int = 0
 
     def __post_init__(self) -> None:
         check_model(self.model)
         check_fractions({"confidence": self.confidence})
-        check_counts_of(self, {"k": 0})
+        check_counts_of(self, {"k": 0, "empty": 0})
         check_counts_of(self, {"n": 1, "distraction_n": 1}, optional=True)
         for name in ("accuracy", "distraction"):
             values = getattr(self, name)

@@ -12,7 +12,13 @@ from shared_core.sensitivity.position_sensitivity import index_slots, index_stat
 
 
 def stop_reason(
-    values: npt.NDArray[np.float64], *, slots: tuple[int, ...], k: int, looks: Looks, seed: int
+    values: npt.NDArray[np.float64],
+    *,
+    asked: int,
+    slots: tuple[int, ...],
+    k: int,
+    looks: Looks,
+    seed: int,
 ) -> str | None:
     """Return why the probe may stop, as a sentence; None if it goes on or is complete.
 
@@ -24,6 +30,8 @@ def stop_reason(
     ----------
     values
         Outcomes so far, shape (n, len(slots)).
+    asked
+        Number of questions behind them, those that the model failed on included.
     slots, k
         What was measured, of how many.
     looks
@@ -31,10 +39,10 @@ def stop_reason(
     seed
         Seed of the resampling.
     """
-    if len(values) >= looks.total:
+    if asked >= looks.total or not len(values):
         return None
     if not values.any():
-        return f"after {len(values)} of {looks.total} questions not one answer was right"
+        return f"after {asked} of {looks.total} questions not one answer was right"
     statistic = index_statistic(slots, k)
     top, middle, bottom = (slots.index(slot) for slot in index_slots(k))
     level = looks.confidence_at
@@ -45,7 +53,7 @@ def stop_reason(
             statistic,
             edges=[top, bottom],
             middle=[middle],
-            remaining=looks.total - len(values),
+            remaining=looks.total - asked,
             confidence=level,
             seed=seed,
         ),
@@ -53,4 +61,4 @@ def stop_reason(
     )
     if not verdict.stop:
         return None
-    return f"after {len(values)} of {looks.total} questions {verdict.reason}"
+    return f"after {asked} of {looks.total} questions {verdict.reason}"

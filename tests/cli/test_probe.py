@@ -292,6 +292,37 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_is_asked(
     assert not [*profiles.glob("*.jsonl")]
 
 
+def test_the_figure_is_drawn_for_whoever_reads_one_line(profiles: Path) -> None:
+    """As ``head -1`` does; the next line that is printed then ends the command."""
+    start = "import sys; from shared_core.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", start, "probe", f"{MODULE}:even", "--n", "3", "--k", "3"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+    assert process.returncode == 0
+    assert (profiles / "even.json").exists()
+    assert (profiles / "even.png").exists()
+
+
+def test_questions_that_the_model_fails_on_are_left_out_and_reported(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With the reason and the empty answers; how many may fail is an option."""
+    command = ["probe", f"{MODULE}:picky", "--n", "20", "--k", "3", "--looks", "1"]
+    assert main(command) == 0
+    out, _ = said(capsys)
+    assert "2 of 20 questions are left out of the curve, because not every answer to them" in out
+    assert "- 2: RuntimeError: a content filter withheld the answer" in out
+    assert "3 of 54 answers are empty and count as wrong." in out
+    profile = PositionProfile.load("picky")
+    assert (profile.n, sum(profile.failures.values()), profile.empty) == (18, 2, 3)
+    assert main([*command, "--max-failed", "0.05"]) == 2
+    error = "2 of 20 questions have failed (model 'picky'), which is more than max_failed=0.05"
+    assert error in said(capsys)[1]
+
+
 def test_a_figure_is_not_told_of_before_it_is_drawn(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -393,4 +424,6 @@ def test_a_model_that_fails_is_called_by_its_name(capsys: pytest.CaptureFixture[
     """And not by the hash that its answers are kept under."""
     command = ["probe", "tests.cli.comparing:broken", "--n", "5", "--k", "3"]
     assert main([*command, "--name", "mine"]) == 2
-    assert "model 'mine' failed: RuntimeError: the weights are gone" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "1 of 5 questions has failed (model 'mine'), which is more than" in error
+    assert "RuntimeError: the weights are gone; 0 of 15 answers are kept" in error

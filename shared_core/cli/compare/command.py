@@ -99,8 +99,6 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
     add("--graders", type=names, default=("em",), help=f"some of {', '.join(GRADERS)}, see "
         "below; the first one decides (default: em)")  # fmt: skip
     add("--seed", type=int, default=0, help="seed of shuffles and intervals (default: 0)")
-    add("--max-failed", type=float, default=0.1, help="share of the questions that the model may "
-        "fail on (default: 0.1)")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from shared_core.comparison.report.markdown import (
     BY_P_VALUE,
     capitalised,
     difference,
+    empty_answer_lines,
     estimate_text,
     failure_lines,
     meanings,
@@ -63,6 +64,7 @@ def parts(result: ComparisonResult) -> Iterator[RenderableType]:
         yield _table(result, setting)
         yield retrieval_line(setting)
         yield from filter(None, failure_lines(setting.failures, ids))
+        yield from empty_answer_lines(setting)
     yield ""
     yield legend(result)
     yield ""

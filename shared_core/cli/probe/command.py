@@ -24,6 +24,7 @@ from shared_core.cli.options import (
 )
 from shared_core.cli.probe import report
 from shared_core.cli.probe.files import ProbeFiles
+from shared_core.cli.probe.missing import missing_lines
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, HuggingFaceModel
 from shared_core.sensitivity import PositionProfile, Probe, draw_profile
@@ -115,6 +116,7 @@ def _probe(arguments: argparse.Namespace, source: questions.ProbeData) -> Probe:
         batch_size=arguments.batch_size,
         concurrency=arguments.concurrency,
         attempts=arguments.attempts,
+        max_failed=arguments.max_failed,
         task=source.task,
     )
 
@@ -123,10 +125,14 @@ def _save_and_show(console: Console, profile: PositionProfile, files: ProbeFiles
     saved, kept = files.save(profile)
     if kept is not None:
         console.say(f"A former profile that says something else is kept as {kept}", whole=True)
-    for part in report.parts(saved, width=console.width):
-        console.show(part)
-    with writing(files.figure, files.journal):
-        draw_profile(saved, files.figure)
+    try:  # drawn first, since whoever reads the lines may stop before the last
+        with writing(files.figure, files.journal):
+            draw_profile(saved, files.figure)
+    finally:
+        for part in report.parts(saved, width=console.width):
+            console.show(part)
+        for line in missing_lines(profile):
+            console.show(line)
     for line in report.file_lines(saved, files):
         console.show(line, whole=True)
 

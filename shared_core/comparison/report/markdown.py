@@ -17,6 +17,7 @@ from shared_core.comparison.result import ComparisonResult
 from shared_core.comparison.strategies.by_distraction import DistractionAware
 from shared_core.evaluation.answers import MEANINGS
 from shared_core.evaluation.significance import PairedComparison
+from shared_core.generation.failures import empty_lines
 from shared_core.wording import counted, one_line
 
 NOT_AVAILABLE = "n/a"
@@ -46,6 +47,8 @@ def _lines(result: ComparisonResult) -> Iterator[str]:
         yield retrieval_line(setting)
         failed = failure_lines(setting.failures, [each.id for each in result.questions])
         yield from map(escaped, failed)
+        for line in empty_answer_lines(setting):
+            yield from ("", line)
     yield ""
     yield "## How it was measured"
     yield ""
@@ -141,6 +144,14 @@ def failure_lines(
         yield one_line(
             f"- {count:,}: {reason} (first: question {ids[first.question]}, {first.strategy})"
         )
+
+
+def empty_answer_lines(setting: SettingResult) -> Iterator[str]:
+    """Say how many of the answers to the questions that are compared are empty, if any."""
+    texts = [
+        text for strategy in setting.strategies for answers in strategy.answers for text in answers
+    ]
+    return empty_lines(sum(not text.strip() for text in texts), len(texts))
 
 
 def left_out(count: int, total: int, where: str) -> str:

@@ -11,7 +11,7 @@ pytest.importorskip("scipy")
 pytest.importorskip("ir_measures")
 
 from shared_core import Journal
-from shared_core.comparison import Comparison
+from shared_core.comparison import Comparison, to_html, to_markdown
 from shared_core.errors import GenerationError
 from tests.core.comparison.making import Counting, codes, last, shown
 
@@ -139,3 +139,16 @@ def test_a_model_that_fails_throughout_is_given_up_while_the_culprit_is_sought()
     with pytest.raises(GenerationError, match="3 of 20 questions have failed"):
         job.run()
     assert len(calls) < 20 < job.plan().calls
+
+
+def test_empty_answers_are_counted_in_the_reports() -> None:
+    """They count as wrong, and may have been refusals."""
+
+    def answer(prompts: Sequence[str]) -> list[str]:
+        return [last([prompt])[0] if shown(prompt)[0] else "" for prompt in prompts]
+
+    result = Comparison(ks=(4,), strategies=("inverse",)).run(answer, codes(20))
+    said = "5 of 100 answers are empty and count as wrong."
+    assert said in to_markdown(result)
+    assert said in to_html(result)
+    assert "empty" not in to_markdown(Comparison(ks=(4,)).run(last, codes(20)))

@@ -7,7 +7,7 @@ import math
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -401,6 +401,60 @@ def test_a_failure_in_a_later_look_counts_the_whole_probe(tmp_path: Path) -> Non
         )
 
 
+def failing_on(*numbers: int, answer: str | None = None) -> Callable[[Sequence[str]], list[str]]:
+    """Return a model that fails on the second slot of some questions, or answers them with that."""
+
+    def model(prompts: Sequence[str]) -> list[str]:
+        texts = SlotReader((0.8,) * 5).generate(prompts)
+        for at, prompt in enumerate(prompts):
+            for number in numbers:
+                shown = prompt.partition("Context:\n")[2].split("\n\n")
+                if shown[1] == f"code of {number}: value{number}":
+                    if answer is None:
+                        raise RuntimeError("filtered")
+                    texts[at] = answer
+        return texts
+
+    return model
+
+
+@pytest.mark.parametrize("looks", [1, 5])
+def test_questions_that_the_model_fails_on_are_left_out_and_reported(
+    tmp_path: Path, looks: int
+) -> None:
+    """The profile is that of the others alone, and says how many failed, and why."""
+    asked = questions(100, 5)
+    others = [each for number, each in enumerate(asked) if number not in (3, 45)]
+    probe, journal = Probe(k=5, looks=looks), Journal(tmp_path / "answers")
+    answered: list[int] = []
+    profile = probe.run(failing_on(3, 45), asked, journal=journal, on_answer=answered.append)
+    assert profile.stopped is None
+    assert profile.n == 98
+    assert profile.outcomes == probe.run(failing_on(), others).outcomes
+    assert profile.failures == {"RuntimeError: filtered": 2}
+    assert sum(answered) == 500
+    assert PositionProfile.load(profile.save(tmp_path / "profile.json")) == profile
+
+
+def test_more_failures_than_allowed_end_the_probe() -> None:
+    """With how many there may be, and why; as many as said are none too many."""
+    asked = questions(20, 5)
+    with pytest.raises(
+        GenerationError, match=r"3 of 20 questions have failed \(model 'model'\), .*: filtered"
+    ):
+        Probe(k=5).run(failing_on(2, 3, 4), asked)
+    assert Probe(k=5, max_failed=0.15).run(failing_on(2, 3, 4), asked).n == 17
+    assert Probe(k=5, max_failed=0.5, looks=5).run(failing_on(*range(20, 40)), questions(40, 5)).n
+    with pytest.raises(ValueError, match=r"max_failed must lie in \[0, 1\), got 1"):
+        Probe(max_failed=1)
+
+
+def test_empty_answers_are_counted() -> None:
+    """They are answers, and wrong ones."""
+    profile = Probe(k=5).run(failing_on(1, 2, answer=" "), questions(10, 5))
+    assert (profile.n, profile.empty, profile.failures) == (10, 2, {})
+
+
 def test_a_limited_model_is_tried_as_often_as_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """And no more."""
     monkeypatch.setattr("shared_core.generation.retrying.FIRST_WAIT", 0.0)
@@ -458,7 +512,7 @@ def test_a_model_that_fails_leaves_what_it_answered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda prompts: ["x"] * (len(prompts) - 1), "returned 3 answers"),
+        (lambda prompts: ["x"] * (len(prompts) - 1), "returned 0 answers"),
         (lambda prompts: [None] * len(prompts), "returned None instead of a str"),
         (lambda prompts: "x" * len(prompts), "instead of a list"),
         (lambda prompts: None, "returned None instead of a list"),

@@ -28,6 +28,7 @@ from shared_core.comparison.report.html.outcomes import (
 from shared_core.comparison.report.markdown import (
     NOT_AVAILABLE,
     capitalised,
+    empty_answer_lines,
     method_lines,
     questions_asked,
 )
@@ -143,6 +144,7 @@ def _settings(result: ComparisonResult) -> Iterator[Element]:
             element("h3", NONE, "Retrieval"),
             retrieval_table(setting),
             *_left_out(result, setting),
+            *map(paragraph, empty_answer_lines(setting)),
             question_table(result, setting),
         )
 
