@@ -106,7 +106,10 @@ class ComparisonJob:
         return ComparisonPlan.of(self.work, self.model)
 
     def forget(self) -> None:
-        """Make `run` ask everything again, whatever the journal holds."""
+        """Make `run` ask everything again, whatever the journal holds.
+
+        What it holds is given up when the first new answer is there.
+        """
         self.work.forget()
 
     def run(

@@ -212,6 +212,8 @@ class Asker:
         """
         if self.journal is None:
             return "no answer is kept, because there is no journal"
+        if self.journal.forgets:
+            return f"no new answer is kept; those from before still are, in {self.journal.path}"
         kept, all_of_them = len(self._kept(requests)), len({*requests})
         text = f"{kept:,} of {all_of_them:,} answers are kept in {self.journal.path}"
         return f"{text}: run again to go on from there" if kept else text

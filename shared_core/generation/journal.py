@@ -27,8 +27,8 @@ class Journal:
 
     The key is a hash of the model's name and the request. The last line of a key counts; an
     answer that was forgotten is null there. Damaged lines, such as the last one of a killed run,
-    are ignored. Threads and processes may add to one
-    file at once; an answer that another process adds after the file was read is not seen.
+    are ignored. Threads and processes may add to one file at once; an answer that another process
+    adds after the file was read is not seen.
 
     Parameters
     ----------
@@ -46,11 +46,17 @@ class Journal:
         self._path = path
         self._lock = forkable(threading.Lock())
         self._loaded: dict[str, Response] | None = None
+        self._forgotten: set[str] = set()  # but still in the file
 
     @property
     def path(self) -> Path:
         """The file."""
         return self._path
+
+    @property
+    def forgets(self) -> bool:
+        """Whether answers that are to be forgotten are still in the file."""
+        return bool(self._forgotten)
 
     def __len__(self) -> int:
         with self._lock:
@@ -63,21 +69,15 @@ class Journal:
             return self._responses().get(key)
 
     def forget(self, name: str, requests: Iterable[Request]) -> None:
-        """Treat answers as unknown from now on, in this run and in later ones.
+        """Treat answers as unknown from now on; in the file they stay until the next is added.
 
-        Raises
-        ------
-        NotKeptError
-            If the file cannot be written.
+        So none is lost if no new one can be had.
         """
         with self._lock:
             responses = self._responses()
-            keys = dict.fromkeys(_key(name, request) for request in requests)
-            known = [key for key in keys if key in responses]
-            if known:
-                self._append(b"".join(_line(key, None) for key in known))
-            for key in known:
+            for key in {_key(name, request) for request in requests} & responses.keys():
                 del responses[key]
+                self._forgotten.add(key)
 
     def add(self, name: str, request: Request, response: Response) -> None:
         """Keep an answer. When this returns it survives the death of the process.
@@ -90,7 +90,9 @@ class Journal:
         key = _key(name, request)
         with self._lock:
             responses = self._responses()
-            self._append(_line(key, response))
+            forgotten = (_line(each, None) for each in sorted(self._forgotten - {key}))
+            self._append(b"".join([_line(key, response), *forgotten]))
+            self._forgotten.clear()
             responses[key] = response
 
     def _append(self, line: bytes) -> None:

@@ -123,7 +123,10 @@ class Probe:
     def forget(
         self, model: object, questions: Sequence[ProbeQuestion], *, journal: Journal
     ) -> None:
-        """Make `run` with the same arguments ask everything again, whatever the journal holds."""
+        """Make `run` with the same arguments ask everything again, whatever the journal holds.
+
+        What it holds is given up when the first new answer is there.
+        """
         rotation = self._rotation(model, questions, journal)
         asked = rotation.affordable(questions, self.max_calls)
         journal.forget(rotation.asker.name, rotation.requests(asked))

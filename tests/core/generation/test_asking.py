@@ -564,6 +564,18 @@ def test_a_service_that_is_down_is_given_up_soon(
     assert len(calls) <= 4 * concurrency
 
 
+def test_a_service_that_is_down_costs_no_answer_that_was_to_be_given_anew(
+    journal: Journal, waits: list[float]
+) -> None:
+    """It is said that they are still there, and they are."""
+    Asker(name="m", call=Model(), journal=journal).answers(PROMPTS)
+    journal.forget("m", PROMPTS)
+    down = FailingAt("prompt 0", ConnectionError("refused"))
+    with pytest.raises(GenerationError, match=r"no new answer is kept; those from before still"):
+        Asker(name="m", call=down, journal=journal).answers(PROMPTS)
+    assert Asker(name="m", call=down, journal=Journal(journal.path)).known(PROMPTS) == 10
+
+
 def test_what_the_callback_of_failures_raises_says_what_is_kept(journal: Journal) -> None:
     """It decides how many may fail."""
 

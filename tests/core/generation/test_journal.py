@@ -239,3 +239,16 @@ def test_processes_may_add_at_once(tmp_path: Path) -> None:
     assert len(journal) == 300
     assert len([line for line in path.read_bytes().split(b"\n") if line]) == 300
     assert all(journal.get(name, ("149",)) == name * 30_000 for name in ("a", "b"))
+
+
+def test_what_is_forgotten_stays_in_the_file_until_a_new_answer_is_there(path: Path) -> None:
+    """A run that gets none has lost nothing; one that gets some goes on with the rest."""
+    journal = Journal(path)
+    journal.forget("m", [*PROMPTS[:2], ("unknown",)])
+    assert [journal.get("m", each) for each in PROMPTS] == [None, None, ANSWERS[2]]
+    assert read(path) == ANSWERS
+    assert journal.forgets
+    journal.add("m", PROMPTS[1], "new")
+    assert not journal.forgets
+    assert [journal.get("m", each) for each in PROMPTS] == [None, "new", ANSWERS[2]]
+    assert read(path) == [None, "new", ANSWERS[2]]
