@@ -75,7 +75,8 @@ class LangChainModel:
         ------
         GenerationError
             If the model returns something other than text or a message, or the message says that
-            a filter withheld the answer, or that the tokens ran out before there was a text.
+            a filter withheld the answer, that the model refused to give one, or that the tokens
+            ran out before there was a text.
         """
         return [self._answer(prompt) for prompt in prompts]
 
@@ -83,7 +84,11 @@ class LangChainModel:
         answer = self.model.invoke(prompt)
         if isinstance(answer, BaseMessage):
             return check_ended(
-                self.name, str(answer.text), _reason(answer), limit=self._token_limit()
+                self.name,
+                str(answer.text),
+                _reason(answer),
+                limit=self._token_limit(),
+                refusal=answer.additional_kwargs.get("refusal"),
             )
         if isinstance(answer, str):
             return answer

@@ -28,10 +28,12 @@ _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
 
 
-def check_ended(name: str, text: str, reason: object, *, limit: str = "") -> str:
+def check_ended(
+    name: str, text: str, reason: object, *, limit: str = "", refusal: object = None
+) -> str:
     """Return the text of an answer, unless the reason why it ended says that it is not one.
 
-    An empty text without such a reason is an answer, and so is a text that was cut off.
+    An empty text without such a reason or refusal is an answer, and so is a text that was cut off.
 
     Parameters
     ----------
@@ -43,16 +45,20 @@ def check_ended(name: str, text: str, reason: object, *, limit: str = "") -> str
         Why it ended, in the words of the server; anything else where that is not known.
     limit
         What limits the tokens of an answer, and how to raise that.
+    refusal
+        What the server sent in place of a text, where the model refuses to answer.
 
     Raises
     ------
     GenerationError
-        If a filter withheld the answer or a part of it, or all tokens that were allowed were
-        spent without a text, as by a model that thinks first.
+        If a filter withheld the answer or a part of it, the model refused to answer, or all tokens
+        that were allowed were spent without a text, as by a model that thinks first.
     """
     ended = str(reason).lower()
     if ended in _FILTERED:
         raise GenerationError(f"a content filter withheld the answer of {name} ({reason})")
+    if refusal and not text.strip():
+        raise GenerationError(f"{name} refused to answer ({shortened(str(refusal), 200)})")
     if not text.strip() and ended in _CUT_OFF:
         limit = limit or "its limit of tokens; raise that limit"
         raise GenerationError(f"{name} gave no text within {limit}")

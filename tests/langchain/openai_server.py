@@ -36,6 +36,8 @@ class Reply:
     ----------
     text
         The answer; with another status than 200, the message of the error. None is no content.
+    refusal
+        Sent beside the text.
     finish
         Why the answer ended.
     status, headers
@@ -47,6 +49,7 @@ class Reply:
     """
 
     text: str | None = ""
+    refusal: str | None = None
     finish: str = "stop"
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
@@ -144,7 +147,7 @@ def _body(reply: Reply, payload: dict[str, Any]) -> bytes:
         return json.dumps({"error": error}).encode()
     if payload.get("stream"):
         return _stream(reply.text or "", payload["model"])
-    message = {"role": "assistant", "content": reply.text}
+    message = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
     completion = {
         "id": "chatcmpl-1",
         "object": "chat.completion",

@@ -227,6 +227,19 @@ def test_an_answer_that_a_filter_withheld_is_a_failure(serve: Serve) -> None:
             endpoint(server).generate(["x"])
 
 
+def test_an_answer_that_the_model_refused_is_a_failure(serve: Serve) -> None:
+    """With its words; beside a text they are none, and no text without them is an answer."""
+    replies = [
+        Reply(text=None, refusal="I can't help."),
+        Reply(text="Paris", refusal="no"),
+        Reply(),
+    ]
+    model = endpoint(serve(lambda request: replies.pop(0)))
+    with pytest.raises(GenerationError, match=r"^tiny refused to answer \(I can't help\.\)$"):
+        model.generate(["x"])
+    assert [model.generate(["x"]) for _ in range(2)] == [["Paris"], [""]]
+
+
 def test_tokens_that_run_out_before_there_is_a_text_are_a_failure(serve: Serve) -> None:
     """As of a model that thinks first; a text that was cut off is an answer."""
     server = serve(lambda request: Reply(text=request.prompt, finish="length"))
