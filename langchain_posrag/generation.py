@@ -153,12 +153,14 @@ def openai_endpoint(
     MissingExtraError
         If langchain-openai is not installed.
     ValueError
-        If `name` is empty, or `timeout` is not positive.
+        If `name` is empty, `timeout` is not positive, or `max_tokens` is below 1.
     """
     if not name:
         raise ValueError("an endpoint needs the name of a model, as in openai:gpt-4o-mini")
     if not timeout > 0:
         raise ValueError(f"timeout must be a positive number of seconds, got {timeout}")
+    if max_tokens is not None:
+        check_count(max_tokens, "max_tokens")
     package: Any = require("langchain_openai", extra="openai")
     address = base_url or os.environ.get("OPENAI_API_BASE") or os.environ.get("OPENAI_BASE_URL")
     key = api_key or os.environ.get("OPENAI_API_KEY") or (_NO_KEY if address else None)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
+from shared_core.checking import check_count
 from shared_core.cli.console import quiet_transformers
 from shared_core.cli.installed import LOCAL_MODEL, OPENAI
 from shared_core.errors import PosragError
@@ -51,12 +52,14 @@ def open_model(
     Raises
     ------
     ValueError
-        If `spec` names nothing, or a `base_url` is given for something other than an endpoint.
+        If `spec` names nothing, `max_new_tokens` is below 1, or a `base_url` is given for something
+        other than an endpoint.
     MissingExtraError
         If a package that the model needs is not installed; see `packages`.
     PosragError
         If the model cannot be loaded.
     """
+    check_count(max_new_tokens, "--max-new-tokens")
     prefix, colon, rest = spec.partition(":")
     model: object
     endpoint = _endpoint(spec)

@@ -163,7 +163,7 @@ def test_an_interrupted_run_says_what_is_lost(curves: Path) -> None:
         ("uniform", ["--template", "absent.txt"], "absent.txt"),
         ("uniform", ["--output", QUESTIONS], "is a file; give the name of a folder"),
         ("uniform", ["--batch-size", "0"], "--batch-size must be an integer >= 1, got 0"),
-        ("uniform", ["--max-new-tokens", "0"], "max_new_tokens must be an integer >= 1, got 0"),
+        ("uniform", ["--max-new-tokens", "0"], "--max-new-tokens must be an integer >= 1, got 0"),
     ],
 )
 def test_bad_input_is_one_line_on_stderr(

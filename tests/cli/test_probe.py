@@ -362,6 +362,7 @@ def test_a_figure_is_not_told_of_before_it_is_drawn(
         ([f"{MODULE}:number"], "int"),
         (["no/such/folder"], "cannot load the language model 'no/such/folder' (no such folder)"),
         (["./nofolder"], "cannot load the language model './nofolder' (no such folder)"),
+        (["openai:x", "--max-new-tokens", "0"], "--max-new-tokens must be an integer >= 1, got 0"),
         (["openai:x", "--measure", "logprob"], "--measure logprob needs a local model, and openai"),
     ],
 )
