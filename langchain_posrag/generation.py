@@ -19,6 +19,9 @@ from shared_core.generation.checking import check_ended
 from shared_core.generation.identity import identity_of, source_of, without_addresses
 from shared_core.generation.retrying import describe
 
+TIMEOUT = 60.0
+"""Seconds that an answer of an endpoint may take by default."""
+
 _NO_KEY = "none"  # a local server needs no key, but the client insists on one
 
 
@@ -103,7 +106,15 @@ class LangChainModel:
 
 
 class _Endpoint(LangChainModel):
-    """A model behind OpenAI's protocol; a server that speaks another one is reported as such."""
+    """A model behind OpenAI's protocol; a server that speaks another one is reported as such.
+
+    Answers that it gave with another timeout are its own.
+    """
+
+    def __init__(self, model: Any, *, name: str) -> None:
+        super().__init__(model, name=name)
+        usual = model.model_copy(update={"request_timeout": TIMEOUT})
+        self.identity = LangChainModel(usual, name=name).identity
 
     def _answer(self, prompt: str) -> str:
         try:
@@ -125,7 +136,7 @@ def openai_endpoint(
     *,
     base_url: str | None = None,
     api_key: str | None = None,
-    timeout: float = 60.0,
+    timeout: float = TIMEOUT,
     max_tokens: int | None = None,
 ) -> LangChainModel:
     """Return a model behind OpenAI's chat-completions protocol: OpenAI's own, or vLLM, Ollama.

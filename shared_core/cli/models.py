@@ -27,6 +27,7 @@ def open_model(
     spec: str,
     *,
     base_url: str | None = None,
+    timeout: float = 60.0,
     max_new_tokens: int = 64,
     batch_size: int | None = None,
     name: str | None = None,
@@ -40,6 +41,8 @@ def open_model(
         See `HELP`.
     base_url
         Address of the endpoint.
+    timeout
+        Seconds that an answer of the endpoint may take, > 0.
     max_new_tokens
         Longest answer of a Hugging Face model or an endpoint, in tokens.
     batch_size
@@ -65,7 +68,9 @@ def open_model(
     endpoint = _endpoint(spec)
     if endpoint is not None:
         key = {} if asked else {"api_key": "none"}  # the key is no part of a model's identity
-        model = endpoint.load()(rest, base_url=base_url, max_tokens=max_new_tokens, **key)
+        model = endpoint.load()(
+            rest, base_url=base_url, timeout=timeout, max_tokens=max_new_tokens, **key
+        )
     elif base_url is not None:
         raise ValueError(f"--base-url is for endpoints, and {spec!r} is not one; MODEL is {HELP}")
     elif not colon or Path(spec).exists():
@@ -86,6 +91,7 @@ def open_asked(arguments: argparse.Namespace) -> Generator:
     return open_model(
         arguments.model,
         base_url=arguments.base_url,
+        timeout=arguments.timeout,
         max_new_tokens=arguments.max_new_tokens,
         batch_size=arguments.batch_size,
         name=arguments.name,
@@ -100,6 +106,7 @@ def open_if_named(arguments: argparse.Namespace) -> Generator | None:
     return open_model(
         arguments.model,
         base_url=arguments.base_url,
+        timeout=arguments.timeout,
         max_new_tokens=arguments.max_new_tokens,
         name=arguments.name,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from textwrap import fill
 from typing import Any, TypeAlias
@@ -23,12 +24,6 @@ GRADERS_HELP = "graders, from 0 (wrong) to 1 (right):\n" + "".join(
 )
 """Printed below the options of a command that grades; see `shared_core.evaluation.GRADERS`."""
 
-
-BASE_URL = (
-    "address of an OpenAI-compatible endpoint, such as http://localhost:8000/v1 (default: "
-    "$OPENAI_BASE_URL, or else OpenAI's)"
-)
-"""Help of the option that names a server."""
 
 EMBEDDING_HELP = "embedding model: a folder or a hub name (default: all-MiniLM-L6-v2)"
 CACHE_DEFAULT = "default: posrag in $XDG_CACHE_HOME or ~/.cache"
@@ -54,7 +49,16 @@ def add_asking(parser: argparse.ArgumentParser) -> None:
     add("--batch-size", type=int, help="prompts per call (default: depends on the model)")
     add("--max-new-tokens", type=int, default=64, help="longest answer of a Hugging Face model or "
         "an endpoint, in tokens (default: 64)")  # fmt: skip
-    add("--base-url", help=BASE_URL)
+    add_endpoint(parser)
+
+
+def add_endpoint(parser: argparse.ArgumentParser) -> None:
+    """Add the address of an endpoint, and how long it may take."""
+    add = parser.add_argument
+    add("--base-url", help="address of an OpenAI-compatible endpoint, such as "
+        "http://localhost:8000/v1 (default: $OPENAI_BASE_URL, or else OpenAI's)")  # fmt: skip
+    add("--timeout", type=seconds, default=60.0, help="seconds that an answer of an endpoint may "
+        "take (default: 60)")  # fmt: skip
 
 
 def add_embedding(parser: argparse.ArgumentParser, cached: str) -> None:
@@ -127,6 +131,17 @@ def given(text: str) -> str:
 def path(text: str) -> Path:
     """Read a path; an empty one would become the working directory."""
     return Path(given(text))
+
+
+def seconds(text: str) -> float:
+    """Read a time that is not over at once, and not endless."""
+    try:
+        time = float(text)
+    except ValueError:
+        time = math.nan
+    if not 0 < time < math.inf:
+        raise argparse.ArgumentTypeError(f"a positive number of seconds, got {text!r}")
+    return time
 
 
 def names(text: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from shared_core.errors import GenerationError
-from shared_core.generation.retrying import describe
+from shared_core.generation.retrying import explain
 from shared_core.wording import counted
 
 MAX_FAILED = 0.1
@@ -23,7 +23,7 @@ class Failed:
     def reason(self) -> str:
         """Why, in one line."""
         cause = self.error.__cause__
-        return self.error.bare if cause is None else describe(cause)
+        return self.error.bare if cause is None else explain(cause)
 
 
 def check_max_failed(share: float) -> None:

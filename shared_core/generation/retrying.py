@@ -45,6 +45,7 @@ _NAMES = {
     *("EndpointConnectionError", "ConnectTimeoutError", "ReadTimeoutError"),
     "ConnectionClosedError",
 }
+_TIMEOUTS = {"APITimeoutError", "TimeoutException", "Timeout", "ReadTimeout", "ReadTimeoutError"}
 # Clients call these, too, a failed connection: a wrong URL, a key that no header can hold, a
 # certificate that is not valid.
 _HOPELESS_NAMES = {"UnsupportedProtocol", "LocalProtocolError", "SSLCertVerificationError"}
@@ -173,6 +174,14 @@ def describe(error: BaseException) -> str:
         details.insert(0, _in_one_line(innermost))
     more = "; ".join(filter(None, details))
     return shortened(f"{_in_one_line(error)} ({more})" if more else _in_one_line(error), 300)
+
+
+def explain(error: BaseException) -> str:
+    """Return what `describe` does, and the way out if the client had waited long enough."""
+    names = {name for link in _chain(error) for name in _names(link)}
+    if not (isinstance(error, TimeoutError) or names & _TIMEOUTS):
+        return describe(error)
+    return f"{describe(error)}; raise --timeout, or lower --concurrency"
 
 
 def _in_one_line(error: BaseException) -> str:

@@ -15,7 +15,7 @@ from shared_core.generation.failures import Failed
 from shared_core.generation.retrying import (
     WaitEndedError,
     call_with_retries,
-    describe,
+    explain,
     is_refusal,
     is_transient,
     pause,
@@ -169,5 +169,5 @@ class Run:
             raise
         except Exception as error:
             after = f" after {calls} attempts" if calls > 1 else ""
-            text = f"model {self.asker.label!r} failed{after}: {describe(error)}"
+            text = f"model {self.asker.label!r} failed{after}: {explain(error)}"
             raise GenerationError(text) from error

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -259,6 +260,30 @@ def test_an_openai_compatible_endpoint_is_asked_over_http(
     assert "the edges are read better than the middle" in out
     assert "429" in err
     assert PositionProfile.load("some-model").accuracy is not None
+
+
+def test_an_endpoint_has_as_long_as_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """Then the way out is named; a longer one asks only what is missing."""
+    pytest.importorskip("langchain_openai")
+    hanging = Event()
+
+    def answer(request: Request) -> str | Reply:
+        return Reply(hang=True) if hanging.is_set() else edges([request.prompt])[0]
+
+    with OpenAIServer(answer) as server:
+        arguments = ["openai:some-model", "--base-url", server.url, "--k", "3", "--attempts", "1"]
+        assert main(["probe", *arguments, "--n", "2"]) == 0
+        hanging.set()
+        assert main(["probe", *arguments, "--n", "4", "--timeout", "0.2"]) == 2
+        error = said(capsys)[1]
+        assert "; raise --timeout, or lower --concurrency; 6 of 12 answers are kept" in error
+        hanging.clear()
+        assert main(["probe", *arguments, "--n", "4", "--timeout", "30"]) == 0
+        assert "6 answers are kept from before" in said(capsys)[1]
+    for bad in ("0", "-1", "nan", "inf", "soon"):
+        with pytest.raises(SystemExit):
+            main(["probe", *arguments, f"--timeout={bad}"])
+        assert f"--timeout: a positive number of seconds, got '{bad}'" in said(capsys)[1]
 
 
 @pytest.mark.parametrize("absent", ["langchain_core", "langchain_openai"])

@@ -315,6 +315,23 @@ def test_a_timeout_that_is_none_is_refused() -> None:
         openai_endpoint("gpt-x", api_key="k", timeout=0)
 
 
+def test_an_answer_without_tokens_is_refused() -> None:
+    """Before the server is asked for it."""
+    with pytest.raises(ValueError, match="max_tokens must be an integer >= 1, got 0"):
+        openai_endpoint("gpt-x", api_key="k", max_tokens=0)
+
+
+def test_another_timeout_is_no_other_model() -> None:
+    """What it answered within a shorter one is not asked again."""
+    usual, longer, other = (
+        openai_endpoint("gpt-x", api_key="k", timeout=timeout, max_tokens=most)
+        for timeout, most in ((60, 64), (300, 64), (60, 65))
+    )
+    assert usual.identity == longer.identity == LangChainModel(usual.model).identity
+    assert usual.identity != other.identity
+    assert longer.model.request_timeout == 300  # type: ignore[attr-defined]
+
+
 def test_without_langchain_openai_the_pip_line_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is an extra of its own."""
     monkeypatch.setitem(sys.modules, "langchain_openai", None)

@@ -16,7 +16,7 @@ from shared_core.cli.corpus import open_corpus
 from shared_core.cli.embedding import EmbeddingModel
 from shared_core.cli.files import open_journal
 from shared_core.cli.installed import EMBEDDING, MEASURES, TABLES, check_installed
-from shared_core.cli.options import BASE_URL, Subparsers, add_embedding, add_psi, given
+from shared_core.cli.options import Subparsers, add_embedding, add_endpoint, add_psi, given
 from shared_core.cli.reproduce import caus_report, failing
 from shared_core.cli.reproduce.caus import Measured, configurations
 from shared_core.cli.reproduce.failing import each_answered, failures_of
@@ -49,7 +49,7 @@ def add_parser(experiments: Subparsers) -> None:
     add("--model", metavar="MODEL", help=models.HELP)
     add_psi(parser)
     add_embedding(parser, "of the cached index")
-    add("--base-url", help=BASE_URL)
+    add_endpoint(parser)
     add("--name", type=given, help="name to use for the model (default: its own)")
     add_outcomes(parser)
     parser.set_defaults(run=run)

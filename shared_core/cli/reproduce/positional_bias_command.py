@@ -11,10 +11,10 @@ from shared_core.cli.embedding import Embedding
 from shared_core.cli.files import check_readable, open_journal
 from shared_core.cli.installed import MEASURES, TABLES, check_installed
 from shared_core.cli.options import (
-    BASE_URL,
     Subparsers,
     add_abstain_template,
     add_embedding,
+    add_endpoint,
     given,
     names,
     open_template,
@@ -54,7 +54,7 @@ def add_parser(experiments: Subparsers) -> None:
     add_embedding(parser, "where vectors are kept")
     add("--reranker", help="cross-encoder for +rerank: a folder or a hub name")
     add_abstain_template(parser, "the distracting effect")
-    add("--base-url", help=BASE_URL)
+    add_endpoint(parser)
     add("--name", type=given, help="name to use for the model (default: its own)")
     parser.set_defaults(run=run)
 

@@ -20,6 +20,7 @@ from shared_core.generation.retrying import (
     WaitEndedError,
     call_with_retries,
     describe,
+    explain,
     is_refusal,
     is_transient,
     pause,
@@ -377,6 +378,14 @@ def test_an_error_is_described_in_one_short_line() -> None:
     assert describe(ValueError("a\n  b")) == "ValueError: a b"
     assert describe(TimeoutError()) == "TimeoutError"
     assert len(describe(ValueError("x" * 5000))) == 300
+
+
+@pytest.mark.parametrize("error", [TimeoutError(), openai.APITimeoutError(request=REQUEST)])
+def test_a_timeout_is_explained_by_the_way_out(error: Exception) -> None:
+    """No other error is."""
+    assert explain(error) == f"{describe(error)}; raise --timeout, or lower --concurrency"
+    refused = openai.APIConnectionError(request=REQUEST)
+    assert explain(refused) == describe(refused)
 
 
 def test_an_error_is_described_with_its_innermost_cause() -> None:
