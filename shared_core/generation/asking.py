@@ -182,6 +182,7 @@ class Asker:
         run = Run(
             asker=self,
             wanted=Counter(requests),
+            whole=whole,
             on_answer=on_answer,
             on_wait=on_wait,
             on_failure=on_failure,

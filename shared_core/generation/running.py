@@ -38,6 +38,8 @@ class Run:
         Asks the model.
     wanted
         Request -> how often it was given.
+    whole
+        Returns every request of the job that they are a part of.
     on_answer, on_wait, on_failure
         As of `Asker.answers_or_failures`; without `on_failure` the first failure ends the run.
     answers, failures
@@ -48,6 +50,7 @@ class Run:
 
     asker: Asker
     wanted: Counter[Request]
+    whole: Callable[[], Sequence[Request]]
     on_answer: Callable[[int], None] | None
     on_wait: Callable[[str], None] | None
     on_failure: Callable[[Request, Failed], None] | None
@@ -137,10 +140,11 @@ class Run:
         if len(self.answers) > before:
             return False
         number, batch = numbered
-        others = [request for request in self.wanted if request not in batch]
+        others = [request for request in self.whole() if request not in batch]
         if not others:
             return True
-        other = next((request for request in others if request in self.answers), others[-1])
+        known = (each for each in others if each in self.answers or self.asker.known([each]))
+        other = next(known, others[-1])
         try:
             self._call(number, [other], post)
         except WaitEndedError:

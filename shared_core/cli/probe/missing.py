@@ -16,6 +16,8 @@ def missing_lines(profile: PositionProfile) -> Iterator[str]:
     `profile` is as measured, before another curve is joined to it.
     """
     kept, failed = profile.n or profile.distraction_n or 0, sum(profile.failures.values())
+    if failed or profile.empty:
+        yield ""
     if failed:
         yield f"{left_out(failed, kept + failed, 'the curve')}:"
         for reason, count in sorted(profile.failures.items(), key=lambda each: -each[1]):

@@ -92,7 +92,9 @@ def test_a_service_that_stays_down_is_no_failure_of_the_questions(tmp_path: Path
     """However many of them may fail: the comparison ends, and says what is kept."""
     model = refusing_from(4, TimeoutError("down"))
     comparison, journal = Comparison(ks=(4,), attempts=1, max_failed=0.9), Journal(tmp_path / "a")
-    with pytest.raises(GenerationError, match=r"TimeoutError: down; .*; 12 of \d+ answers are kept"):
+    with pytest.raises(
+        GenerationError, match=r"TimeoutError: down; .*; 12 of \d+ answers are kept"
+    ):
         comparison.run(model, codes(20), journal=journal)
 
 

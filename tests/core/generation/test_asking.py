@@ -546,6 +546,18 @@ def test_a_request_that_fails_for_a_passing_reason_for_ever_is_at_fault(
     assert len(model.asked) == 3  # and one that was answered before, as a test of the service
 
 
+def test_a_request_that_fails_alone_is_told_from_a_service_that_is_down_by_the_whole_job(
+    waits: list[float],
+) -> None:
+    """Which has other requests, though this part has none."""
+    model = FailingAt("prompt 9", ConnectionError("reset"))
+    found = Asker(name="m", call=model, attempts=2).answers_or_failures(
+        PROMPTS[9:], on_failure=lambda *_: None, part_of=lambda: PROMPTS
+    )
+    assert [type(each) for each in found] == [Failed]
+    assert len(model.asked) == 3
+
+
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_a_service_that_is_down_is_given_up_soon(
     concurrency: int, waits: list[float], journal: Journal
