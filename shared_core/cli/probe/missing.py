@@ -16,10 +16,12 @@ def missing_lines(profile: PositionProfile) -> Iterator[str]:
     `profile` is as measured, before another curve is joined to it.
     """
     kept, failed = profile.n or profile.distraction_n or 0, sum(profile.failures.values())
-    if failed or profile.empty:
-        yield ""
+    if not failed and not profile.empty:
+        return
+    yield ""
     if failed:
         yield f"{left_out(failed, kept + failed, 'the curve')}:"
         for reason, count in sorted(profile.failures.items(), key=lambda each: -each[1]):
             yield one_line(f"- {count:,}: {reason}")
     yield from empty_lines(profile.empty, kept * len(profile.slots))
+    yield ""
