@@ -6,8 +6,9 @@ The parent's threads do not exist there.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 from weakref import WeakSet
 
@@ -27,6 +28,20 @@ def in_child(function: Callable[[], None]) -> Callable[[], None]:
 def forkable(lock: L) -> L:
     """Return a `threading` lock, and have it start unlocked in each process forked from now on."""
     _locks.add(lock)
+    return lock
+
+
+def delaying_forks() -> AbstractContextManager[object]:
+    """Return a lock: while another thread holds it, a fork waits.
+
+    For what cannot be mended in a forked process, such as a lock inside a library. A thread that
+    holds it can fork, as a signal handler may do.
+    """
+    lock = threading.RLock()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(
+            before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
+        )
     return lock
 
 

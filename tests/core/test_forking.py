@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import faiss
 import pytest
 
 from shared_core import BM25Index, HybridIndex, Journal, Passage
@@ -12,12 +16,13 @@ from shared_core.gating import DriftMonitor, VectorCandidates
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.local_model import LocalModel
 from shared_core.index import metadata
+from shared_core.index.dense import approximate
 from shared_core.index.neighbours.place_table import PlaceTable
 from shared_core.index.sparse.bm25 import BM25Options
 from shared_core.lazy import cached_property
 from tests.forking import Stop, in_a_fork, needs_fork
 
-from .making import make_index, random_vectors
+from .making import make_index, preselect_from, random_vectors
 
 pytestmark = needs_fork
 
@@ -87,6 +92,46 @@ def test_while_passages_are_added(stop: Stop) -> None:
     with stop.during(lambda: add("parent")):
         assert in_a_fork(look_and_add) == "done"
     assert index.ids == ["parent", "a"]
+
+
+def test_while_faiss_adds_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fork waits: a lock of FAISS's own would stay locked in the forked process."""
+    preselect_from(100, monkeypatch)
+    under_way: list[None] = []
+    begun = threading.Event()
+    add = faiss.IndexHNSWSQ.add
+
+    def add_slowly(index: faiss.Index, rows: object) -> None:
+        under_way.append(None)
+        begun.set()
+        time.sleep(0.3)
+        add(index, rows)
+        under_way.pop()
+
+    def look_and_add() -> None:
+        assert not under_way
+        assert len(make_index(200, dense="hnsw")) == 200
+
+    monkeypatch.setattr(faiss.IndexHNSWSQ, "add", add_slowly)
+    with ThreadPoolExecutor(1) as pool:
+        parent = pool.submit(make_index, 200, dense="hnsw")
+        assert begun.wait(20)
+        assert in_a_fork(look_and_add) == "done"
+        assert len(parent.result()) == 200
+
+
+def test_a_thread_that_makes_forks_wait_can_fork() -> None:
+    """As a signal handler may, for which FAISS pauses; in a process of its own, should it hang."""
+
+    def take() -> None:
+        with approximate._adding:
+            pass
+
+    def fork() -> None:
+        with approximate._adding:
+            assert in_a_fork(take) == "done"
+
+    assert in_a_fork(fork) == "done"
 
 
 def test_while_texts_are_added(stop: Stop) -> None:

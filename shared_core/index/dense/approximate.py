@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Rows, Scores, Vectors
-from shared_core.forking import in_child
+from shared_core.forking import delaying_forks, in_child
 from shared_core.index.dense.faiss_memory import memory
 from shared_core.lazy import cached_property
 from shared_core.native import kernels
@@ -197,7 +197,7 @@ class Approximate:
         for start in range(0, len(vectors), CHUNK):
             scaled = vectors[start : start + CHUNK] * np.float32(self.scale)
             rounded = self._rounded(scaled)
-            with _threads(self.kind):
+            with _adding, _threads(self.kind):
                 self.index.add(rounded)
             scaled -= rounded
             margin = max(margin, float(np.vecdot(scaled, scaled).max()) ** 0.5 / self.scale)
@@ -206,6 +206,10 @@ class Approximate:
     def _rounded(self, scaled: Vectors) -> Vectors:
         return np.asarray(np.rint(scaled.clip(-127, 127)))
 
+
+_adding = delaying_forks()
+"""Held while FAISS adds rows: it has a lock for the whole process, which a process forked meanwhile
+would find locked forever."""
 
 _forked = False
 
