@@ -17,7 +17,6 @@ from shared_core.errors import EmbeddingMismatchError
 from shared_core.forking import forkable
 from shared_core.index.dense.view import Dense, DenseView, Metric
 from shared_core.index.metadata import Visible, Where
-from shared_core.index.neighbours.place_table import Places
 from shared_core.index.neighbours.places import ChunkKeys, ChunkReader
 from shared_core.index.neighbours.source import PassageNeighbours
 from shared_core.index.persistence.storage import load_state, save_state
@@ -77,7 +76,6 @@ class HybridIndex:
         options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon)
         self.extra: dict[str, Any] = {}
         self._writing = forkable(threading.Lock())
-        self._places = Places()
         self._state = State(DenseView(metric, dense), SparseView.empty(options, tokenizer))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -88,7 +86,6 @@ class HybridIndex:
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.extra, self._state = kept["extra"], kept["state"]
         self._writing = forkable(threading.Lock())
-        self._places = Places()
 
     def __len__(self) -> int:
         return self._state.sparse.alive_count
@@ -296,7 +293,7 @@ class HybridIndex:
         """
         state = self._state
         alive = state.sparse.alive
-        table = self._places.table(state.passages, state.size, alive, reader or ChunkKeys())
+        table = state.places.table(state.passages, state.size, alive, reader or ChunkKeys())
         by_function = where if callable(where) else None
         allowed = state.allowed(None if callable(where) else where)
         visible = Visible(state.size, allowed, by_function, state.passages)

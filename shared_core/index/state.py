@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from shared_core.arrays import Bools
 from shared_core.index.dense.view import DenseView
 from shared_core.index.metadata import MetadataColumns, Where
+from shared_core.index.neighbours.place_table import Places
 from shared_core.index.sparse.view import SparseView
 from shared_core.lazy import cached_property
 from shared_core.types import Passage
@@ -30,6 +31,8 @@ class State:
         Id -> the rows it has had, ascending. Shared.
     columns
         Metadata by key, for filters. Shared.
+    places
+        Where the passages are in their documents. Shared.
     """
 
     dense: DenseView
@@ -37,6 +40,7 @@ class State:
     passages: list[Passage] = field(default_factory=list)
     rows: dict[str, tuple[int, ...]] = field(default_factory=dict)
     columns: MetadataColumns = field(default_factory=MetadataColumns)
+    places: Places = field(default_factory=Places)
 
     @classmethod
     def of(cls, dense: DenseView, sparse: SparseView, passages: Sequence[Passage]) -> State:

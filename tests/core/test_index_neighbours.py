@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import weakref
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from shared_core.index.metadata import Visible
 from shared_core.index.neighbours.links import Links
 from shared_core.index.neighbours.place_table import MOST_READERS, PlaceTable
 from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.index.sparse import view as sparse_view
 from shared_core.options import decode_expand, encode_expand
 from shared_core.placement import UShape
 
@@ -186,6 +189,31 @@ def test_compacted_passages_are_read_anew() -> None:
         (found,) = index.neighbours(reader).around([KEYS.chunk(passage("b", 0))], 1)
         assert ids(found) == ["b0", "b1"]
         assert len(reader.read) == 18 + 17
+
+
+@pytest.mark.parametrize("way", ["compact", "save", "delete"])
+def test_deleted_passages_are_freed(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though neighbours were read; on its own the index compacts once most is deleted."""
+
+    class Source:
+        """Of a passage, as a framework has it."""
+
+    if way == "delete":
+        monkeypatch.setattr(sparse_view, "COMPACT", 1)
+    free: dict[str, Callable[[], object]] = {
+        "compact": lambda: index.compact(),
+        "save": lambda: index.save(tmp_path),
+        "delete": lambda: index.delete(f"b{number}" for number in range(4)),
+    }
+    index = index_of([replace(each, source=Source()) for each in passages()])
+    deleted = [weakref.ref(each.source) for each in index.passages[:6]]
+    index.neighbours()
+    index.delete(f"a{number}" for number in range(6))
+    free[way]()
+    assert not any(source() for source in deleted)
+    assert len(index.neighbours()._table.chunks) == len(index)
 
 
 @pytest.mark.parametrize("where", [{"tenant": 1}, lambda metadata: metadata["tenant"] == 1])

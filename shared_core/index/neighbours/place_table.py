@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from shared_core.arrays import Bools
 from shared_core.expansion import Chunk
@@ -156,6 +157,9 @@ class Places:
         self._lock = forkable(threading.Lock())
         self._passages: Sequence[Passage] = ()
         self._tables: list[PlaceTable] = []
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()  # a copy reads its passages itself
 
     def table(
         self, passages: Sequence[Passage], size: int, alive: Bools | None, reader: ChunkReader
