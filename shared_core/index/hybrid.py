@@ -75,7 +75,7 @@ class HybridIndex:
         check_choice(dense, "dense", Dense)
         options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon)
         self.extra: dict[str, Any] = {}
-        self._writing = forkable(threading.Lock())
+        self._writing, self._saving = forkable(threading.Lock()), forkable(threading.Lock())
         self._state = State(DenseView(metric, dense), SparseView.empty(options, tokenizer))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class HybridIndex:
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.extra, self._state = kept["extra"], kept["state"]
-        self._writing = forkable(threading.Lock())
+        self._writing, self._saving = forkable(threading.Lock()), forkable(threading.Lock())
 
     def __len__(self) -> int:
         return self._state.sparse.alive_count
@@ -339,7 +339,8 @@ class HybridIndex:
     ) -> None:
         """Write the index into a folder; a crash midway leaves what was there before.
 
-        Deleted passages are dropped for good first, so that nothing of them is written.
+        Deleted passages are dropped for good first, so that nothing of them is written. Other
+        threads may add and delete meanwhile: what is written is the index as it was at the start.
 
         Parameters
         ----------
@@ -358,14 +359,10 @@ class HybridIndex:
         IndexFormatError
             If the folder holds anything but an index.
         """
-        with self._writing:
-            self._state = self._state.compacted()
-            save_state(
-                Path(path),
-                self._state,
-                encode_source,
-                {**self.extra, **(extra or {})},
-            )
+        with self._saving:
+            with self._writing:
+                state = self._state = self._state.compacted()
+            save_state(Path(path), state, encode_source, {**self.extra, **(extra or {})})
 
     @classmethod
     def load(

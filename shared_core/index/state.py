@@ -78,12 +78,12 @@ class State:
         return replace(self, sparse=sparse)
 
     def compacted(self) -> State:
-        """Return a state of the rows that are not deleted, renumbered in order."""
-        alive = self.sparse.alive
+        """Return a state of the rows that are not deleted and of their words, in order."""
+        alive, sparse = self.sparse.alive, self.sparse.compacted()
         if alive is None:
-            return self
+            return self if sparse is self.sparse else replace(self, sparse=sparse)
         passages = [self.passages[row] for row in self.alive_rows]
-        return State.of(self.dense.compacted(alive), self.sparse.compacted(), passages)
+        return State.of(self.dense.compacted(alive), sparse, passages)
 
     def allowed(self, where: Where) -> Bools | None:
         """Return the rows that are alive and pass the filter; None if all do."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from pathlib import Path
+from threading import Thread
 from types import MappingProxyType
 from typing import Any
 
@@ -13,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared_core import HybridIndex, IndexFormatError, Passage
+from shared_core.index import hybrid
 
-from .making import content, make_index, random_vectors, zipf_texts
+from .making import content, data_of, make_index, passages, random_vectors, zipf_texts
 
 QUERY = random_vectors(1, seed=99)[0]
 
@@ -281,6 +285,78 @@ def test_words_of_deleted_passages_are_not_written(tmp_path: Path) -> None:
         assert each.search("hunter2", QUERY, k=1, alpha=0.0).sparse == [0.0]
         each.add([Passage("again", "hunter2")], random_vectors(1))
         assert each.search("hunter2", QUERY, k=1, alpha=0.0).passages[0].id == "again"
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_words_of_passages_that_could_not_be_added_are_not_written(
+    later: bool, tmp_path: Path
+) -> None:
+    """Whether others were added since or not; the results do not change."""
+
+    def split(text: str) -> list[str]:
+        if text == "unreadable":
+            raise OSError("cannot be read")
+        return text.split()
+
+    index = HybridIndex(tokenizer=split)
+    index.add(passages(zipf_texts(20)), random_vectors(20))
+    with pytest.raises(OSError, match="cannot be read"):
+        index.add([Passage("a", "secret w1"), Passage("b", "unreadable")], random_vectors(2))
+    if later:
+        index.add([Passage("c", "public w1")], random_vectors(1, seed=1))
+    before = results(index)
+    index.save(tmp_path)
+    assert not any(b"secret" in file.read_bytes() for file in data_of(tmp_path).iterdir())
+    assert results(index) == results(HybridIndex.load(tmp_path, tokenizer=split)) == before
+
+
+def test_an_index_changes_while_it_is_saved(tmp_path: Path) -> None:
+    """Nobody waits; what is saved is the index as it was."""
+    index = make_index(20)
+    with ThreadPoolExecutor(1) as pool:
+
+        def meanwhile(_: object) -> None:
+            if len(index) == 20:
+                new = [Passage("new", "news"), Passage("p3", "replaced")]
+                pool.submit(index.add, new, random_vectors(2)).result(timeout=5)
+                pool.submit(index.delete, ["p4"]).result(timeout=5)
+                assert pool.submit(copy, index).result(timeout=5).ids == index.ids
+
+        expected = results(index)
+        index.save(tmp_path / "index", encode_source=meanwhile)
+    loaded = HybridIndex.load(tmp_path / "index")
+    assert loaded.ids == [f"p{n}" for n in range(20)]
+    assert results(loaded) == expected
+    terms = (data_of(tmp_path / "index") / "terms.json").read_text(encoding="utf-8")
+    assert "news" not in terms
+    index.save(tmp_path / "index")
+    assert HybridIndex.load(tmp_path / "index").ids == index.ids
+    assert "p4" not in index
+
+
+def test_of_two_saves_at_once_the_later_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for the one under way, which is of an earlier index."""
+    index = make_index(5)
+
+    def add_and_save() -> None:
+        index.add([Passage("new", "news")], random_vectors(1))
+        index.save(tmp_path)
+
+    other = Thread(target=add_and_save)
+    save_state = hybrid.save_state
+
+    def save_slowly(*args: Any) -> None:
+        if not other.ident:
+            other.start()
+            other.join(0.3)
+        save_state(*args)
+
+    monkeypatch.setattr(hybrid, "save_state", save_slowly)
+    index.save(tmp_path)
+    other.join()
+    assert "new" in HybridIndex.load(tmp_path)
 
 
 def test_deleted_passages_are_not_written(tmp_path: Path) -> None:

@@ -28,8 +28,9 @@ _SPLIT = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def write_files(data: Path, state: State, encode: Coder | None) -> None:
-    """Write a state without deleted rows into the folder `data`."""
+    """Write a state without deleted rows into the folder `data`, while later ones may be made."""
     sparse, dense = state.sparse, state.dense
+    words = list(sparse.lexicon.ids)[: sparse.df.size]  # others may be learning more
     np.save(data / VECTORS, dense.vectors)
     np.save(data / LENGTHS, sparse.lengths)
     np.save(data / DF, sparse.df)
@@ -38,7 +39,7 @@ def write_files(data: Path, state: State, encode: Coder | None) -> None:
             np.save(data / postings_name(number, name), getattr(segment, name))
     if dense.approximate is not None:
         faiss.write_index(dense.approximate.index, str(data / APPROXIMATE))
-    (data / TERMS).write_text(json.dumps(list(sparse.lexicon.ids)), encoding="utf-8")
+    (data / TERMS).write_text(json.dumps(words), encoding="utf-8")
     with (data / PASSAGES).open("w", encoding="utf-8") as lines:
         for passage in state.passages[: state.size]:
             lines.write(_dump(passage, encode) + "\n")

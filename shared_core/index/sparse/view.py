@@ -131,17 +131,18 @@ class SparseView:
     def compacted(self) -> SparseView:
         """Return the view without the deleted rows and the terms that no other row holds.
 
-        Rows and terms are renumbered in order.
+        Rows and terms are renumbered in order. A term without a row is from texts that have been
+        deleted, or that could not be added.
         """
-        if self.alive is None:
+        held, alive = self.df > 0, self.alive
+        if alive is None and held.all():
             return self
-        held = self.df > 0
-        merged = Segment.merge(self.segments, self.alive)
+        merged = Segment.merge(self.segments, alive)
         terms = (np.cumsum(held, dtype=np.int32) - 1)[merged.terms]
         return SparseView(
             self.options,
             (merged._replace(terms=terms),),
-            self.lengths[self.alive],
+            self.lengths if alive is None else self.lengths[alive],
             self.df[held],
             self.lexicon.only(held.tolist()),
         )
