@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping
 from copy import copy
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,54 @@ def test_what_filters_mean(index: HybridIndex, where: Any, ids: str) -> None:
     assert found(index, where) == {*ids}
     passes = predicate(where)
     assert {str(n) for n, metadata in enumerate(METADATA) if passes(metadata)} == {*ids}
+
+
+def cyclic(value: object) -> list[object]:
+    cycle = [value]
+    cycle.append(cycle)
+    return cycle
+
+
+EQUAL: list[tuple[Any, Any]] = [
+    ({"a": 1, "b": [2]}, {"b": [2.0], "a": 1}),
+    (MappingProxyType({"a": 1}), {"a": 1}),
+    ([1, {"a": {2}}], [1.0, {"a": frozenset({2})}]),
+    ({0, 8}, {8, 0}),
+    ({0, 8}, frozenset({8, 0})),
+    ((1, {2}), (1, frozenset({2}))),
+    ((1, [2]), (True, [2])),
+    (bytearray(b"a"), b"a"),
+    (np.arange(2000), np.arange(2000)),
+    (np.array(["a", None]), np.array(["a", None])),
+    (cyclic("a"), cyclic("a")),
+]
+
+UNEQUAL: list[tuple[Any, Any]] = [
+    ({"a": 1}, {"a": 2}),
+    ({"a": 1}, [("a", 1)]),
+    ([1, 2], [2, 1]),
+    ([1, 2], (1, 2)),
+    ([[1]], ["[1]"]),
+    ({1}, [1]),
+    (np.arange(2000), np.arange(2000) % 1999),
+    (np.zeros((1, 2)), np.zeros(2)),
+    (np.array(["a", None]), np.array(["b", None])),
+    (cyclic("a"), cyclic("b")),
+]
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted", "equal"),
+    [(*pair, True) for pair in EQUAL] + [(*pair, False) for pair in UNEQUAL],
+)
+def test_values_without_a_hash_are_compared_too(held: object, wanted: object, equal: bool) -> None:
+    """As a function that compares them would, both ways round."""
+    for value, sought in ((held, wanted), (wanted, held)):
+        index = HybridIndex()
+        index.add([Passage("0", "word", {"key": value})], [[1.0]])
+        where = {"key": [sought]}
+        assert len(index.search("word", [1.0], where=where)) == equal
+        assert predicate(where)({"key": value}) == equal
 
 
 @pytest.mark.parametrize("n", [60, 400])
