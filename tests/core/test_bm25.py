@@ -7,6 +7,8 @@ import pickle
 import re
 from collections.abc import Callable
 from copy import copy, deepcopy
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import bm25s
@@ -16,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi, BM25Plus
 
-from shared_core import BM25Index, tokenize
+from shared_core import BM25Index, HybridIndex, tokenize
 from shared_core.index.sparse import lexicon
 from shared_core.index.sparse.bm25 import BM25Options
 
@@ -451,12 +453,28 @@ def test_counts_beyond_16_bits_are_kept() -> None:
         ("b", 1.1),
         ("epsilon", -1),
         ("epsilon", math.nan),
+        ("k1", 10**400),
+        ("k1", "1.2"),
+        ("k1", True),
+        ("b", None),
+        ("b", False),
+        ("b", [0.5]),
+        ("epsilon", 1j),
     ],
 )
 def test_options_out_of_range_are_refused(option: str, value: object) -> None:
     """The message names option and value."""
-    with pytest.raises(ValueError, match=f"{option} must .*{value}"):
+    with pytest.raises(ValueError, match=f"{option} must .*{re.escape(str(value))}"):
         BM25Options(**{option: value})  # type: ignore[arg-type]
+
+
+def test_options_are_kept_as_floats(tmp_path: Path) -> None:
+    """Of whatever type they come, as from a search over NumPy values, an index can be saved."""
+    options = BM25Options(k1=np.float32(1.5), b=np.int64(1), epsilon=Fraction(1, 4))  # type: ignore[arg-type]
+    assert [type(value) for value in (options.k1, options.b, options.epsilon)] == [float] * 3
+    assert options == BM25Options(k1=1.5, b=1.0, epsilon=0.25)
+    HybridIndex(k1=np.float32(1.5)).save(tmp_path)
+    assert HybridIndex.load(tmp_path)._state.sparse.options == BM25Options(k1=1.5)
 
 
 def test_k1_is_the_variants_usual_one_unless_it_is_given() -> None:

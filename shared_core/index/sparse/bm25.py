@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, cast
 
 import numpy as np
@@ -21,7 +22,7 @@ from shared_core.checking import check_choice
 
 Variant = Literal["lucene", "okapi"]
 
-_TINY = float(np.finfo(np.float64).tiny)
+_LARGEST, _TINY = float(np.finfo(np.float64).max), float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,7 +44,7 @@ class BM25Options:
     Raises
     ------
     ValueError
-        If an option is out of range.
+        If an option is not a number, or out of range.
     """
 
     variant: Variant = "lucene"
@@ -55,12 +56,16 @@ class BM25Options:
         check_choice(self.variant, "variant", Variant)
         if self.k1 is None:
             object.__setattr__(self, "k1", 1.5 if self.variant == "okapi" else 1.2)
-        if not 0 <= self._k1 < np.inf:
-            raise ValueError(f"k1 must be >= 0, got {self.k1}")
-        if not 0 <= self.b <= 1:
-            raise ValueError(f"b must lie in [0, 1], got {self.b}")
-        if not 0 <= self.epsilon < np.inf:
-            raise ValueError(f"epsilon must be >= 0, got {self.epsilon}")
+        for name, most, where in (
+            ("k1", _LARGEST, ">= 0"),
+            ("b", 1.0, "in [0, 1]"),
+            ("epsilon", _LARGEST, ">= 0"),
+        ):
+            value = getattr(self, name)
+            number = _as_float(value)
+            if not 0 <= number <= most:
+                raise ValueError(f"{name} must be a number {where}, got {value!r}")
+            object.__setattr__(self, name, number)
 
     @property
     def _k1(self) -> float:
@@ -93,3 +98,13 @@ class BM25Options:
         """
         slope = self._k1 * self.b / mean if mean > 0 else 0.0
         return slope, self._k1 * (1 - self.b) + _TINY
+
+
+def _as_float(value: object) -> float:
+    """Return a number as JSON can hold it; NaN for what is none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
