@@ -24,7 +24,7 @@ class Passage:
     text
         What BM25 reads and what was embedded.
     metadata
-        What a filter reads.
+        What a filter reads. An index does not copy it, so it must not change later.
     source
         The framework's own object, carried along untouched.
     """

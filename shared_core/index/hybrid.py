@@ -141,7 +141,8 @@ class HybridIndex:
         Parameters
         ----------
         passages
-            The passages; ids unique among them. A replaced one moves to the end.
+            The passages; ids unique among them. A replaced one moves to the end. Their metadata are
+            not copied and must not change later: add a new passage under the same id instead.
         vectors
             Their embeddings, shape (len(passages), dim), finite.
 
@@ -153,8 +154,8 @@ class HybridIndex:
         Raises
         ------
         ValueError
-            If an id occurs twice or is empty, an id or text is not a string, or the vectors do not
-            fit.
+            If an id occurs twice or is empty, an id or text is not a string, metadata are not a
+            mapping, or the vectors do not fit.
         """
         passages = list(passages)
         ids = [passage.id for passage in passages]
@@ -400,7 +401,7 @@ class HybridIndex:
 
 
 def check_passages(passages: Sequence[Passage]) -> None:
-    """Raise ValueError if an id is empty, repeated or not a string, or a text is not a string.
+    """Raise ValueError if an id is empty or repeated, or a value of a passage is of a wrong type.
 
     An adapter calls it before embedding; `HybridIndex.add` calls it in any case.
     """
@@ -413,3 +414,7 @@ def check_passages(passages: Sequence[Passage]) -> None:
             raise ValueError(f"id {id!r} occurs twice, at positions {seen[id]} and {position}")
         if not isinstance(passage.text, str):
             raise ValueError(f"the text of passage {id!r} must be a string, got {passage.text!r}")
+        if not isinstance(passage.metadata, (dict, Mapping)):  # a dict is told faster
+            raise ValueError(
+                f"the metadata of passage {id!r} must be a mapping, got {passage.metadata!r}"
+            )

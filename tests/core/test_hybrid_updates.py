@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from copy import copy, deepcopy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -280,6 +281,15 @@ def test_a_failed_add_adds_nothing(
     assert_same(
         index.search("new word", [1.0, 0]), fresh.search("new word", [1.0, 0]), tolerance=1e-9
     )
+
+
+@pytest.mark.parametrize("metadata", [None, "en", [("lang", "en")]])
+def test_metadata_that_are_no_mapping_are_refused(metadata: Any) -> None:
+    """Filters, neighbours and saving would fail later."""
+    index = make_index(3)
+    with pytest.raises(ValueError, match=r"metadata of passage 'b' must be a mapping, got "):
+        index.add([Passage("a", "x"), Passage("b", "x", metadata)], random_vectors(2))
+    assert index.ids == ["p0", "p1", "p2"]
 
 
 def test_the_first_add_decides_the_dimension_and_a_failed_one_does_not() -> None:
