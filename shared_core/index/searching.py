@@ -102,7 +102,7 @@ class Search:
         """Answer many queries, with the same results as `one` by one."""
         if len(texts) != len(vectors):
             raise ValueError(f"got {len(texts)} texts and {len(vectors)} vectors; give one each")
-        if not texts or self._nothing_there():
+        if len(texts) == 0 or self._nothing_there():  # an array of texts has no truth value
             return [self._nothing() for _ in texts]
         unit = self.state.dense.unit
         queries = np.stack([unit(vector) for vector in vectors])

@@ -208,9 +208,18 @@ def test_legs_side_by_side_give_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [index.search("w1 w5", QUERY), index.search("", QUERY)] == expected
 
 
+def test_texts_may_come_as_an_array() -> None:
+    """The truth of which NumPy does not tell."""
+    index, texts = make_index(30), ["w1 w5", " w3 "]
+    together = index.search_batch(np.array(texts), [QUERY, QUERY])  # type: ignore[arg-type]
+    assert together == [index.search(text, QUERY) for text in texts]
+    assert [type(ranking.query) for ranking in together] == [str, str]
+
+
 def test_an_empty_batch_gives_an_empty_list() -> None:
     """Whatever the size of the index."""
     assert make_index(5).search_batch([], np.zeros((0, 8))) == []
+    assert make_index(5).search_batch(np.array([], str), np.zeros((0, 8))) == []  # type: ignore[arg-type]
     assert HybridIndex().search_batch([], []) == []
 
 
