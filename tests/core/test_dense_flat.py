@@ -6,6 +6,7 @@ import ctypes
 import gc
 import warnings
 import weakref
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -192,6 +193,32 @@ def test_embeddings_that_do_not_fit_are_refused(vectors: object, message: str) -
     view = view_of(np.eye(2))
     with pytest.raises(ValueError, match=message):
         view.checked(vectors, ["a", "b"])  # type: ignore[arg-type]
+
+
+NOT_REAL = [
+    np.array([1 + 2j, 1]),
+    ["1", "2"],
+    np.array(["1", "2"]),
+    [b"1", b"2"],
+    np.array([1, 2], "datetime64[s]"),
+]
+"""NumPy would make floats of them."""
+
+
+@pytest.mark.parametrize("vector", NOT_REAL)
+def test_embeddings_that_are_no_real_numbers_are_refused(vector: Any) -> None:
+    """In a list, a tuple and an array, an array even among others, and as the query's."""
+    view = view_of(np.eye(2))
+    for vectors in (
+        [vector, [1.0, 2.0]],
+        [[1.0, 2.0], np.array(vector)],
+        (vector, vector),
+        np.array([vector] * 2),
+    ):
+        with pytest.raises(ValueError, match="embeddings are not numbers of equal shape: got val"):
+            view.checked(vectors, ["a", "b"])
+    with pytest.raises(ValueError, match="query is not numbers of equal shape: got values of type"):
+        view.unit(vector)
 
 
 @pytest.mark.parametrize(
