@@ -16,7 +16,7 @@ import pytest
 from shared_core import CorruptIndexError, HybridIndex, Passage
 from shared_core.index.persistence.manifest import seal, write_manifest
 
-from .making import data_of
+from .making import data_of, make_index, preselect_from
 
 Manifest = dict[str, Any]
 ROWS, DIM = 201, 16
@@ -253,6 +253,25 @@ def test_another_faiss_index_is_refused(make: Callable[[], faiss.Index], folder:
     sign_files(folder)
     with pytest.raises(CorruptIndexError, match=r"approximate\.faiss cannot be read"):
         HybridIndex.load(folder)
+
+
+@pytest.mark.parametrize("row", [-1, ROWS, 2**40, None])
+def test_an_inverted_file_of_other_rows_is_refused(
+    row: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search would look for them beyond the vectors; one that stands twice hides another."""
+    preselect_from(100, monkeypatch)
+    make_index(ROWS, dense="ivf").save(tmp_path)
+    path = str(data_of(tmp_path) / "approximate.faiss")
+    index = faiss.read_index(path)
+    lists = index.invlists
+    number = next(each for each in range(lists.nlist) if lists.list_size(each) > 1)
+    rows = faiss.rev_swig_ptr(lists.get_ids(number), lists.list_size(number))
+    rows[0] = rows[1] if row is None else row
+    faiss.write_index(index, path)
+    sign_files(tmp_path)
+    with pytest.raises(CorruptIndexError, match=r"approximate\.faiss .* each row once"):
+        HybridIndex.load(tmp_path)
 
 
 def test_a_file_that_faiss_cannot_read_is_refused(folder: Path) -> None:

@@ -96,7 +96,19 @@ def _read_faiss(path: Path, kind: Kind, vectors: Vectors) -> faiss.Index:
             fits = fits and index.sq.qtype == CODEC and index.codes.size() == index.ntotal * dim
         if not (fits and index.is_trained and index.d == dim and 0 < index.ntotal <= rows):
             raise ValueError(f"it is not an index of kind {kind!r} over the vectors")
+        if kind == "ivf" and not np.array_equal(np.sort(_listed(index)), np.arange(index.ntotal)):
+            raise ValueError("its lists do not hold each row once")
     return index
+
+
+def _listed(index: faiss.IndexIVF) -> npt.NDArray[np.int64]:
+    """Return the rows in the lists of an inverted file, list by list."""
+    lists = index.invlists
+    if lists is None:  # FAISS reads a file without them
+        return np.zeros(0, np.int64)
+    sizes = map(lists.list_size, range(lists.nlist))
+    held = [faiss.rev_swig_ptr(lists.get_ids(at), size) for at, size in enumerate(sizes) if size]
+    return np.concatenate([np.zeros(0, np.int64), *held])
 
 
 def read_sparse(data: Path, manifest: Mapping[str, Any], lexicon: Lexicon) -> SparseView:
