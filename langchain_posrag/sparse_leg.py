@@ -217,9 +217,9 @@ class SparseLeg:
         """Return the documents that pass a filter as a source of neighbours, as they are now."""
         passes = None if where is None else predicate(where)
         with self._lock:
-            now, row_of = self._snapshot(), self._rows.get
+            now, row_of, places = self._snapshot(), self._rows.get, self._places
         size, alive = now.view.size, now.view.alive
-        table = self._places.table(now.passages, size, alive, reader)
+        table = places.table(now.passages, size, alive, reader)
         visible = Visible(size, alive, passes, now.passages)
         return PassageNeighbours(table, row_of, visible, None)
 
@@ -262,6 +262,7 @@ class SparseLeg:
         rows = self._alive()
         self._bm25.compact()
         self._rows, self._columns = self._rows.only(rows), MetadataColumns()
+        self._places = Places()  # the former one holds the deleted passages
 
 
 def as_sparse_leg(given: object, *, variant: Variant, tokenizer: Tokenizer | None) -> SparseLeg:

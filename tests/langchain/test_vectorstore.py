@@ -2,8 +2,10 @@
 
 import asyncio
 import copy
+import gc
 import pickle
 import threading
+import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -23,6 +25,7 @@ from langchain_posrag import CAUSRetriever
 from langchain_posrag.sparse_leg import SparseLeg
 from langchain_posrag.vector_stores import direction_of_scores
 from shared_core import BM25Index, tokenize
+from shared_core.index.neighbours.places import ChunkKeys
 from shared_core.index.passage_rows import PassageRows
 from shared_core.index.sparse.view import COMPACT
 
@@ -726,6 +729,24 @@ def test_replacing_the_greater_part_drops_the_deleted_rows() -> None:
     for query in ("7", "999"):
         assert [(p.id, p.text) for p in leg.search(query, 5, None)] == [(query, f"new {query}")]
     assert {p.id for p in leg.search("new", 5, lambda metadata: True)} <= {str(i) for i in range(5)}
+
+
+def test_dropped_rows_are_freed_even_where_neighbours_were_read() -> None:
+    class Held:
+        def __deepcopy__(self, memo: object) -> "Held":
+            return self
+
+    held = Held()
+    seen = weakref.ref(held)
+    documents = [Document(f"old {i}", metadata={"start_index": i}) for i in range(COMPACT)]
+    documents[7].metadata["held"] = held
+    leg = SparseLeg.from_documents(documents)
+    leg.neighbours(ChunkKeys(), None)
+    leg.delete(documents)
+    del documents, held
+    gc.collect()
+
+    assert seen() is None
 
 
 def test_metadata_that_cannot_be_told_leave_the_leg_as_it_was(documents: list[Document]) -> None:
