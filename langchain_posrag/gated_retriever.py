@@ -12,14 +12,14 @@ from langchain_core.callbacks import (
 )
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableConfig, run_in_executor
+from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, var_child_runnable_config
 from pydantic import ConfigDict
 from typing_extensions import override
 
 from langchain_posrag.gate_options import GateOptions
+from langchain_posrag.overridden import searched_by_override, set_options
 from shared_core.index.metadata import Where
-from shared_core.overriding import overrides_alone
 
 
 class GatedRetriever(GateOptions, BaseRetriever):
@@ -74,7 +74,7 @@ class GatedRetriever(GateOptions, BaseRetriever):
         k: int | None = None,
         filter: Where = None,
     ) -> list[Document]:
-        return self._find(query, run_manager.get_child(), _set_options(k, filter)).documents
+        return self._find(query, run_manager.get_child(), set_options(k=k, filter=filter)).documents
 
     @override
     async def _aget_relevant_documents(
@@ -85,12 +85,10 @@ class GatedRetriever(GateOptions, BaseRetriever):
         k: int | None = None,
         filter: Where = None,
     ) -> list[Document]:
-        options = _set_options(k, filter)
-        if overrides_alone(type(self), "_get_relevant_documents", "_aget_relevant_documents"):
-            manager = run_manager.get_sync()
-            return await run_in_executor(
-                None, self._get_relevant_documents, query, run_manager=manager, **options
-            )
+        by_override = await searched_by_override(self, query, run_manager, k=k, filter=filter)
+        if by_override is not None:
+            return by_override
+        options = set_options(k=k, filter=filter)
         found = await self._afind(query, run_manager.get_child(), options)
         return found.documents
 
@@ -106,9 +104,3 @@ def _config_for_children(config: RunnableConfig | None) -> Iterator[None]:
         yield
     finally:
         var_child_runnable_config.reset(token)
-
-
-def _set_options(k: int | None, filter: Where) -> dict[str, Any]:
-    """Return the options that the call set; a retriever need not know the others."""
-    options: dict[str, Any] = {"k": k, "filter": filter}
-    return {name: value for name, value in options.items() if value is not None}

@@ -15,7 +15,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.indexing import UpsertResponse
 from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 from langchain_core.retrievers import LangSmithRetrieverParams
-from langchain_core.runnables import RunnableConfig, run_in_executor
+from langchain_core.runnables import RunnableConfig
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import override
@@ -31,6 +31,7 @@ from langchain_posrag.options import (
     RetrieverArguments,
     SpansField,
 )
+from langchain_posrag.overridden import searched_by_override
 from langchain_posrag.tracing import atraced, traced
 from langchain_posrag.vector_store_legs import VectorStoreLegs
 from shared_core import HybridIndex
@@ -39,7 +40,7 @@ from shared_core.index.dense.view import Dense, Metric
 from shared_core.index.metadata import Where
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.options import decode_options, encode_caus
-from shared_core.overriding import follows, inherits, overrides_alone
+from shared_core.overriding import follows, inherits
 from shared_core.scoring.fusion import Alpha
 
 _ADAPTER = "langchain_posrag"
@@ -385,13 +386,11 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         alpha: Alpha | None = None,
         filter: Where = None,
     ) -> list[Document]:
-        if overrides_alone(type(self), "_get_relevant_documents", "_aget_relevant_documents"):
-            own: dict[str, Any] = {"k": k, "fetch_k": fetch_k, "alpha": alpha, "filter": filter}
-            given = {name: value for name, value in own.items() if value is not None}
-            manager = run_manager.get_sync()
-            return await run_in_executor(
-                None, self._get_relevant_documents, query, run_manager=manager, **given
-            )
+        by_override = await searched_by_override(
+            self, query, run_manager, k=k, fetch_k=fetch_k, alpha=alpha, filter=filter
+        )
+        if by_override is not None:
+            return by_override
         options = CallOptions(k=k, fetch_k=fetch_k, alpha=alpha, where=filter)
         searched = take_found(self, query) or self._legs
         found = await atraced(searched.asearch, run_manager, self.caus, query, options)

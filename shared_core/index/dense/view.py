@@ -164,9 +164,11 @@ class DenseView:
 
     def scanned(self, allowed: Bools | None) -> bool:
         """Whether the best of the allowed rows are found by a pass over `scan`."""
-        if not kernels.built or _few(allowed):
-            return False
-        return self.approximate is None or self.approximate.compiled
+        return self._by_kernels and not _few(allowed)
+
+    @property
+    def _by_kernels(self) -> bool:
+        return kernels.built and (self.approximate is None or self.approximate.compiled)
 
     def best(self, queries: Vectors, depth: int, allowed: Bools | None = None) -> list[Found]:
         """Return for each query its best rows and their scores; ties go to earlier rows.
@@ -180,11 +182,11 @@ class DenseView:
         allowed
             Rows that may be found, shape (rows,); all by default.
         """
-        if self.scanned(allowed):
-            return kernels.best_vectors(self.scan, queries, depth, allowed)
         if allowed is not None and _few(allowed):
             rows = allowed.nonzero()[0]
             return [best_of(rows, products(self.vectors, each, rows), depth) for each in queries]
+        if self._by_kernels:
+            return kernels.best_vectors(self.scan, queries, depth, allowed)
         approximate = self.approximate
         if approximate is None or not approximate.repays:
             return [best_of_all(self.vectors, each, depth, allowed) for each in queries]
