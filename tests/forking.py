@@ -61,7 +61,7 @@ class Stop:
         with ThreadPoolExecutor(1) as pool:
             done = pool.submit(begin)
             try:
-                assert self._reached.wait(20), "the work ended, or waits, before it came here"
+                assert self._reached.wait(60), "the work ended, or waits, before it came here"
                 yield
             finally:
                 self._over.set()

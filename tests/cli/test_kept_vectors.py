@@ -101,7 +101,7 @@ def test_a_second_run_embeds_nothing_and_is_the_same(
     one, two = (corpus.parent / name / "comparison.json" for name in ("one", "two"))
     assert one.read_bytes() == two.read_bytes()
     compare(corpus, "three")
-    assert "Embedding 10 texts with counting, 10 others are kept" in capsys.readouterr().err
+    assert "Embedding 10 texts with counting; 10 others are kept" in capsys.readouterr().err
     compare(corpus, "four", "--cache", str(corpus.parent / "elsewhere"))
     assert "Embedding 80 texts" in capsys.readouterr().err
 
@@ -236,7 +236,7 @@ def test_threads_that_write_one_batch_at_once_do_not_disturb_each_other(
 
     def together(file: Any, array: Any, **options: bool) -> None:
         save(file, array, **options)
-        both.wait(timeout=10)
+        both.wait(timeout=60)
 
     monkeypatch.setattr(np, "save", together)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,23 +31,54 @@ def preselect_from(rows: int, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(approximate, "COPIED", rows)
 
 
-@contextmanager
-def ticking() -> Iterator[list[None]]:
-    """Yield a list that another thread adds to, about every tenth of a millisecond, if it runs."""
-    ticks: list[None] = []
+def runs_beside(work: Callable[[], object], *, ticks: int = 10, tries: int = 300) -> bool:
+    """Return whether another thread gets to run `ticks` times during one call of `work`.
+
+    A busy machine may keep that thread waiting, which says nothing about `work`: it is called
+    again, up to `tries` times. Where `work` lets no other thread run there are one or two ticks,
+    just before and after it; a busy machine may add to these, so that the answer may be a wrong
+    yes there, but not a wrong no.
+    """
     done = threading.Event()
+    seen = 0
 
     def tick() -> None:
+        nonlocal seen
         while not done.wait(1e-4):
-            ticks.append(None)
+            seen += 1
 
-    other = threading.Thread(target=tick)
+    other, interval = threading.Thread(target=tick), sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
     other.start()
     try:
-        yield ticks
+        for _ in range(tries):
+            before = seen
+            work()
+            if seen - before >= ticks:
+                return True
+        return False
     finally:
         done.set()
         other.join()
+        sys.setswitchinterval(interval)
+
+
+def lines_run(work: Callable[[], object]) -> int:
+    """Return how many Python lines a call of `work` runs, which tells linear from quadratic."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
 
 
 def zipf_texts(

@@ -19,11 +19,11 @@ def busy() -> Iterator[threading.Event]:
 
     def wait() -> None:
         begun.release()
-        assert going.wait(30)
+        assert going.wait(60)
 
     calls = [BackgroundCall(wait) for _ in range(THREADS)]
     for _ in calls:
-        assert begun.acquire(timeout=30)
+        assert begun.acquire(timeout=60)
     yield going
     going.set()
     for call in calls:
@@ -39,7 +39,7 @@ def test_a_call_is_made_in_another_thread() -> None:
         return threading.current_thread().name
 
     call = BackgroundCall(name)
-    assert begun.wait(30)
+    assert begun.wait(60)
     assert call.result().startswith("posrag")
     assert call.result() == call.result()
     assert call.done
@@ -85,7 +85,7 @@ def test_an_error_reaches_who_asks(here: bool, busy: threading.Event) -> None:
     call = BackgroundCall(fail)
     if not here:
         busy.set()
-        assert begun.wait(30)
+        assert begun.wait(60)
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             call.result()
@@ -111,7 +111,7 @@ def test_what_nobody_will_ask_for_is_not_called(busy: threading.Event) -> None:
     busy.set()
     drained = threading.Event()
     BackgroundCall(drained.set)
-    assert drained.wait(30)
+    assert drained.wait(60)
     assert called == [0]
 
 
@@ -131,10 +131,10 @@ def test_who_waits_for_one_result_makes_the_calls_after_it() -> None:
         begun.set()
         if threading.current_thread() is main:
             taken_over.set()
-        assert taken_over.wait(30), "nobody called a later one meanwhile"
+        assert taken_over.wait(60), "nobody called a later one meanwhile"
         return number
 
-    numbers = (n for n in range(THREADS + 1) if n == 0 or begun.wait(30))
+    numbers = (n for n in range(THREADS + 1) if n == 0 or begun.wait(60))
     assert list(map_ahead(call, numbers)) == [*range(THREADS + 1)]
 
 

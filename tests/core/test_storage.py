@@ -159,7 +159,7 @@ def shouting(text: str) -> list[str]:
     return text.upper().split()
 
 
-def test_a_tokeniser_of_ones_own_is_asked_for_on_load(tmp_path: Path) -> None:
+def test_a_tokenizer_of_ones_own_is_asked_for_on_load(tmp_path: Path) -> None:
     """It cannot be saved, and another one would give other scores in silence."""
     index = HybridIndex(tokenizer=shouting)
     index.add([Passage("a", "one two"), Passage("b", "two")], np.eye(2))
@@ -172,7 +172,7 @@ def test_a_tokeniser_of_ones_own_is_asked_for_on_load(tmp_path: Path) -> None:
     assert loaded.search("three", [1.0, 1.0]).passages[0].id == "c"
 
 
-def test_a_tokeniser_where_none_was_used_is_refused(tmp_path: Path) -> None:
+def test_a_tokenizer_where_none_was_used_is_refused(tmp_path: Path) -> None:
     """Its tokens would not be those of the index."""
     make_index(3).save(tmp_path)
     with pytest.raises(ValueError, match="default tokenizer"):
@@ -318,9 +318,9 @@ def test_an_index_changes_while_it_is_saved(tmp_path: Path) -> None:
         def meanwhile(_: object) -> None:
             if len(index) == 20:
                 new = [Passage("new", "news"), Passage("p3", "replaced")]
-                pool.submit(index.add, new, random_vectors(2)).result(timeout=5)
-                pool.submit(index.delete, ["p4"]).result(timeout=5)
-                assert pool.submit(copy, index).result(timeout=5).ids == index.ids
+                pool.submit(index.add, new, random_vectors(2)).result(timeout=60)
+                pool.submit(index.delete, ["p4"]).result(timeout=60)
+                assert pool.submit(copy, index).result(timeout=60).ids == index.ids
 
         expected = results(index)
         index.save(tmp_path / "index", encode_source=meanwhile)

@@ -270,7 +270,7 @@ def test_several_calls_are_under_way_at_once(serve: Serve) -> None:
     all_there = threading.Barrier(3)
 
     def answer(request: Request) -> str:
-        all_there.wait(timeout=10)
+        all_there.wait(timeout=60)
         return request.prompt
 
     server = serve(answer)

@@ -345,7 +345,7 @@ def test_queries_are_embedded_side_by_side_and_stay_in_order(documents: list[Doc
     class Meeting(DeterministicFakeEmbedding):
         def embed_query(self, text: str) -> list[float]:
             threads.add(threading.get_ident())
-            together.wait(timeout=30)
+            together.wait(timeout=60)
             return super().embed_query(text)
 
     threads: set[int] = set()

@@ -35,7 +35,7 @@ def ends(function: Callable[[], object]) -> bool:
     """Return whether a function returns in another thread while this one waits for it."""
     thread = threading.Thread(target=function, daemon=True)
     thread.start()
-    thread.join(10)
+    thread.join(60)
     return not thread.is_alive()
 
 
@@ -79,7 +79,7 @@ def test_the_sparse_leg_sees_the_context_in_its_thread(embeddings: Embeddings) -
 
     class Waiting(InMemoryVectorStore):
         def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
-            assert begun.wait(10)
+            assert begun.wait(60)
             return super().similarity_search_with_score(*args, **kwargs)
 
     def mine(metadata: Mapping[str, Any]) -> bool:
@@ -112,7 +112,7 @@ def test_a_filter_may_wait_for_a_writer() -> None:
 
 
 @pytest.mark.parametrize("asked", ["search", "scores"])
-def test_a_query_does_not_wait_for_the_tokeniser_of_another(asked: str) -> None:
+def test_a_query_does_not_wait_for_the_tokenizer_of_another(asked: str) -> None:
     def split(text: str) -> list[str]:
         if text == "slow mark":
             ended.append(ends(lambda: leg.search("mark", 10, None)))
@@ -129,22 +129,22 @@ def test_a_query_does_not_wait_for_the_tokeniser_of_another(asked: str) -> None:
 
 
 def test_a_query_does_not_wait_for_a_writer_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One tokeniser is busy, and a change that drops rows has to come after it."""
+    """One tokenizer is busy, and a change that drops rows has to come after it."""
     monkeypatch.setattr(sparse_view, "COMPACT", 1)
     begun, go_on = threading.Event(), threading.Event()
 
     def split(text: str) -> list[str]:
         if text == "slow":
             begun.set()
-            assert go_on.wait(30)
+            assert go_on.wait(60)
         return text.split()
 
     leg = SparseLeg.from_documents(versions(0), tokenizer=split)
     with ThreadPoolExecutor(2) as threads:
         checking = threads.submit(leg.check, [Document("slow")])
-        assert begun.wait(10)
+        assert begun.wait(60)
         deleting = threads.submit(leg.delete, versions(0)[:4])
-        wait([deleting], timeout=0.2)  # until it waits for the tokeniser
+        wait([deleting], timeout=0.2)  # until it waits for the tokenizer
         searched = ends(lambda: leg.search("mark", 10, None))
         go_on.set()
         checking.result()

@@ -785,7 +785,7 @@ def test_a_store_that_refuses_to_delete_keeps_both_legs(
 
 
 def test_the_legs_run_side_by_side(documents: list[Document], embeddings: Embeddings) -> None:
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2, timeout=60)
 
     class Meeting(InMemoryVectorStore):
         def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:

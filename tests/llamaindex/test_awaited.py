@@ -174,7 +174,7 @@ def test_cancelled_while_it_adds_everything_is_added(monkeypatch: pytest.MonkeyP
 
     def slowly(*given: Any) -> list[str]:
         began.set()
-        go_on.wait(10)
+        go_on.wait(60)
         return add(*given)
 
     async def run() -> None:

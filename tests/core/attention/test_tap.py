@@ -29,7 +29,15 @@ from shared_core.attention.layers import layer_sets
 from shared_core.attention.rows import LayerCall
 from shared_core.attention.tap import AttentionTap, Row, tapped
 from shared_core.errors import GenerationError
-from tests.core.attention.models import PAIRS, SMALL, WINDOW, reference, some_tokens, tiny
+from tests.core.attention.models import (
+    PAIRS,
+    SMALL,
+    WINDOW,
+    reference,
+    sharing,
+    some_tokens,
+    tiny,
+)
 
 N = 3 * WINDOW
 IDS = some_tokens(N)
@@ -296,6 +304,23 @@ def test_half_precision_is_summed_in_single() -> None:
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("default", [torch.bfloat16, torch.float64])
+def test_sums_are_single_whatever_the_default(default: torch.dtype) -> None:
+    """Which another thread changes while it loads a model."""
+    model, found = tiny("llama", "sdpa"), []
+    for now in (torch.float32, default):
+        rows = Rows()
+        torch.set_default_dtype(now)
+        try:
+            with tapped(model, rows, layers=EACH_LAYER, width=N) as tap:
+                in_chunks(model, torch.tensor([IDS]), (N - 2, 1, 1), DynamicCache())
+            found.append(recorded(tap, rows))
+        finally:
+            torch.set_default_dtype(torch.float32)
+    assert np.array_equal(*found)
+
+
+@torch.no_grad()
 def test_nothing_is_as_large_as_the_matrix() -> None:
     """Only the rows that are asked for, also while they are computed."""
 
@@ -394,7 +419,7 @@ def test_threads_do_not_mix(kinds: tuple[str, str], implementation: str) -> None
     before = [places(model) for model in models]
     tokens = [some_tokens(N, seed=seed) for seed in (1, 2)]
     found: dict[int, Scores] = {}
-    barrier = threading.Barrier(3, timeout=20)
+    barrier = threading.Barrier(3, timeout=60)
 
     def read(which: int) -> None:
         rows = Rows([7, N - 1])
@@ -490,6 +515,17 @@ def test_a_pass_without_tokens_is_refused() -> None:
         tapped(model, Rows(), layers=EACH_LAYER, width=N),
     ):
         model(inputs_embeds=torch.zeros(1, 3, 32))
+
+
+@torch.no_grad()
+def test_a_layer_that_sees_only_some_tokens_is_refused() -> None:
+    """Rather than the row of another token taken for the one that is asked for."""
+    model = sharing()
+    with (
+        pytest.raises(GenerationError, match=f"layer 2 attends from 1 of {N} tokens"),
+        tapped(model, Rows([0]), layers={"2": {2}}, width=N),
+    ):
+        model(torch.tensor([IDS]), logits_to_keep=1)
 
 
 @torch.no_grad()

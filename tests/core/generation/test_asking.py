@@ -157,7 +157,7 @@ def test_calls_are_made_at_once(journal: Journal) -> None:
     model, heard = Model(), set[int]()
 
     def call(requests: Sequence[Request]) -> list[Response]:
-        barrier.wait(30)
+        barrier.wait(60)
         return model(requests)
 
     asker = Asker(name="m", call=call, journal=journal, batch_size=2, concurrency=4)
@@ -414,13 +414,13 @@ def test_what_is_under_way_when_a_call_fails_is_kept(journal: Journal) -> None:
         calls.append(requests[0])
         match requests[0][0]:
             case "fails":
-                assert waiting.wait(30)
+                assert waiting.wait(60)
                 failed.set()
                 raise ValueError("too long")
             case "waits":
                 # Its backoff would take two minutes.
                 raise Overloaded
-        assert failed.wait(30)
+        assert failed.wait(60)
         threading.Event().wait(0.1)
         return ["late"]
 
@@ -703,7 +703,7 @@ def interrupt_when(event: threading.Event) -> None:
     """Press Ctrl-C as soon as something has happened."""
 
     def press() -> None:
-        assert event.wait(30)
+        assert event.wait(60)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     threading.Thread(target=press, daemon=True).start()
@@ -722,7 +722,7 @@ class Slow(Model):
         if len(self.batches) == 3:  # the quick one is answered, and both threads are in a slow one
             self.busy.set()
         if requests != [("quick",)]:
-            assert self.release.wait(30)
+            assert self.release.wait(60)
         return answers
 
 
@@ -763,7 +763,7 @@ def test_a_call_left_behind_is_kept_if_the_process_lives_on(
         asker.answers(SLOW)
     model.release.set()
     for thread in {*threading.enumerate()} - before:
-        thread.join(30)
+        thread.join(60)
     assert asker.known(SLOW) == 3
     assert asker.answers(SLOW) == capitals(SLOW)
     assert sorted(model.asked) == SLOW
