@@ -43,7 +43,8 @@ class ExpandedArrangement(Arrangement):
         ``score`` is the span's; ``similarity`` is the fused score of the best seed.
         """
         seeds = super(ExpandedArrangement, self).explain()
-        return [{**why, **span.explain()} for why, span in zip(seeds, self.spans, strict=True)]
+        spans = map(self.expansion.explain, self.slots)
+        return [{**why, **span} for why, span in zip(seeds, spans, strict=True)]
 
 
 def expand_ranking(
@@ -134,7 +135,7 @@ def explain_expansion(expansion: Expansion, spans: NeighbourSpans) -> list[dict[
     """Return, in the order of the spans' own slots, what led to each, JSON-able."""
     placement = spans.order if isinstance(spans.order, str) else spans.order.name
     return [
-        {**expansion.spans[rank].explain(), "rank": rank, "slot": slot, "placement": placement}
+        {**expansion.explain(rank), "rank": rank, "slot": slot, "placement": placement}
         for slot, rank in enumerate(expansion.slots)
     ]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from shared_core.checking import check_count, check_counts_of
 from shared_core.expansion import auto
@@ -18,6 +20,8 @@ from shared_core.expansion.spans import Expansion, Stop
 from shared_core.expansion.sweep import Continuity, Window, sweep
 from shared_core.placement import Placement, resolve_without_profile
 from shared_core.tokens import estimate_tokens
+
+_LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +51,7 @@ class NeighbourSpans:
     order
         Name in `PLACEMENTS`, ``"score_descending"``, or a placement that needs no profile.
     count_tokens
-        Text -> tokens, with the tokeniser of the reading model. None: `estimate_tokens`. Called
+        Text -> tokens, with the tokenizer of the reading model. None: `estimate_tokens`. Called
         about once per span, and a few times more if spans are trimmed.
 
     Raises
@@ -69,14 +73,14 @@ class NeighbourSpans:
             window = check_count(self.window, "window, unless it is 'auto',", 0)
             object.__setattr__(self, "window", window)
         check_counts_of(self, {"token_budget": 1}, optional=True)
-        if self.min_continuity is not None and not -1 <= self.min_continuity <= 1:
-            raise ValueError(f"min_continuity must lie in [-1, 1], got {self.min_continuity}")
-        weights = tuple(self.weights)
-        if len(weights) != 4 or not all(0 <= weight < math.inf for weight in weights):
-            raise ValueError(f"weights must be four numbers >= 0, got {self.weights}")
+        if self.min_continuity is not None and not _lies_in(self.min_continuity, -1, 1):
+            raise ValueError(f"min_continuity must lie in [-1, 1], got {self.min_continuity!r}")
+        weights = tuple(self.weights) if isinstance(self.weights, Iterable) else ()
+        if len(weights) != 4 or not all(_lies_in(weight, 0, _LARGEST) for weight in weights):
+            raise ValueError(f"weights must be four numbers >= 0, got {self.weights!r}")
         object.__setattr__(self, "weights", weights)
-        if not 0 <= self.decay < math.inf:
-            raise ValueError(f"decay must be finite and >= 0, got {self.decay}")
+        if not _lies_in(self.decay, 0, _LARGEST):
+            raise ValueError(f"decay must be finite and >= 0, got {self.decay!r}")
         if self.count_tokens is not None and not callable(self.count_tokens):
             raise ValueError(f"count_tokens must be a function, got {self.count_tokens!r}")
         self._placement(1)
@@ -134,6 +138,11 @@ class NeighbourSpans:
     def _placement(self, k: int) -> tuple[int, ...]:
         name = "sequential" if self.order == "score_descending" else self.order
         return resolve_without_profile(name)(k)
+
+
+def _lies_in(value: Any, least: float, most: float) -> bool:
+    number = isinstance(value, (int, float, np.integer, np.floating))
+    return number and least <= value <= most
 
 
 def _drop_duplicates(

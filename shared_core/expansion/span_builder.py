@@ -185,6 +185,6 @@ def _check_token_count(tokens: SupportsIndex) -> int:
     if found < 0:
         raise ValueError(
             "count_tokens must return the number of tokens of a text, an integer, got "
-            f"{tokens!r:.60}: wrap a tokeniser as lambda text: len(tokeniser.encode(text))"
+            f"{tokens!r:.60}: wrap a tokenizer as lambda text: len(tokenizer.encode(text))"
         )
     return found

@@ -124,6 +124,15 @@ class Expansion:
         """Slot -> span."""
         return [self.spans[rank] for rank in self.slots]
 
+    def explain(self, rank: int) -> dict[str, Any]:
+        """Return how the span of a rank came about, as a JSON-able dictionary.
+
+        It is that of `Span.explain`, and ``dropped``: the ids of the seeds that are in no span, as
+        they did not fit into the budget, best first; the same for each span.
+        """
+        dropped = [seed.chunk.id for seed in self.dropped]
+        return {**self.spans[rank].explain(), "dropped": dropped}
+
     @property
     def tokens(self) -> int:
         """Number of tokens of all spans."""

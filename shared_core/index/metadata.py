@@ -140,12 +140,15 @@ class Visible:
         Rows that may be seen, shape (size,); None: all.
     passes, passages
         A function of the metadata that a row must also pass, and the passages that hold them.
+    kept
+        What others keep for as long as the query lasts, by the object that keeps it.
     """
 
     size: int
     allowed: Bools | None = None
     passes: Callable[[Mapping[str, Any]], bool] | None = None
     passages: Sequence[Passage] = ()
+    kept: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __call__(self, row: int) -> bool:
         """Return whether a row may be seen."""
@@ -160,7 +163,7 @@ class Visible:
         there = bisect_left(rows, self.size)
         if self.allowed is None:
             return there
-        return int(np.count_nonzero(self.allowed[list(rows[:there])]))
+        return int(np.count_nonzero(self.allowed[np.array(rows[:there], np.intp)]))
 
 
 def _wanted(where: Mapping[str, Any]) -> dict[str, set[Any]]:

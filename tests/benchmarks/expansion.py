@@ -10,7 +10,7 @@ Every system expands the same ten seeds of a query over the same chunks, in turn
 machine slows all of them; times are medians. Documents have a hundred chunks of about 60 words
 under a heading each twenty, and 384-dimensional embeddings. The target is below 1 ms a query for
 ten seeds and a window of two over 100,000 chunks. Instead, ``--tokens`` measures the estimate of
-tokens against real tokenisers on docstrings and source, and ``--seams`` how often the overlap of
+tokens against real tokenizers on docstrings and source, and ``--seams`` how often the overlap of
 two chunks is mistaken where only their texts tell, and how often offsets alone restore a seam.
 """
 
@@ -264,7 +264,7 @@ def _end(document: Document) -> int:
 
 
 def tokenizers() -> dict[str, Callable[[str], int]]:
-    """Tokenisers that need no download: MiniLM's, and the two that LlamaIndex brings along."""
+    """Tokenizers that need no download: MiniLM's, and the two that LlamaIndex brings along."""
     cache = Path(llama_index.core.__file__).parent / "_static" / "tiktoken_cache"
     os.environ["TIKTOKEN_CACHE_DIR"] = str(cache)
     import tiktoken

@@ -572,10 +572,20 @@ def test_scores_that_are_missing_are_filled() -> None:
         similarities([0.5, float("inf")])
 
 
-def test_spans_are_saved_as_json_up_to_a_tokeniser() -> None:
+def test_spans_are_saved_as_json_up_to_a_tokenizer() -> None:
     """A function is in no file: it has to be given again."""
     spans = NeighbourSpans(window="auto", weights=(1, 0, 0, 0), order=UShape(best_at="end"))
     assert decode_expand(encode_expand(spans)) == spans
     assert decode_expand(encode_expand(None)) is None
     with pytest.raises(ValueError, match="custom count_tokens"):
         decode_expand(encode_expand(replace(spans, count_tokens=len)))
+
+
+def test_a_section_is_counted_once_for_all_its_seeds() -> None:
+    """However many hits of one document a query has: a filter is asked for each chunk of it."""
+    given = [passage("a", number) for number in range(1000)]
+    asked = []
+    source = index_of(given).neighbours(where=lambda metadata: not asked.append(metadata))  # type: ignore[func-returns-value]
+    found = source.around([KEYS.chunk(given[at]) for at in range(100, 900, 100)], 1)
+    assert {each.section_size for each in found} == {1000}
+    assert len(asked) < 1100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def test_a_vector_store_takes_neighbours_from_its_sparse_leg() -> None:
 
 
 def test_the_options_are_saved(retriever: CAUSRetriever, tmp_path: Path) -> None:
-    """Names of the metadata too; a tokeniser has to be given again."""
+    """Names of the metadata too; a tokenizer has to be given again."""
     keys = ChunkKeys(number="chunk_id", heading=("title",))
     retriever = retriever.model_copy(update={"chunk_keys": keys})
     retriever.save(tmp_path / "index")
@@ -332,7 +333,7 @@ def test_rows_of_one_file_that_start_alike_are_told_apart_by_a_key() -> None:
         Document(text, metadata={"source": "a.csv", "row": row, "start_index": 0})
         for row, text in enumerate(STEPS)
     ]
-    with pytest.raises(ValueError, match=r"'a.csv@0'.*ChunkKeys\(document=\.\.\.\)"):
+    with pytest.raises(ValueError, match=r"'a.csv@0-\d+'.*ChunkKeys\(document=\.\.\.\)"):
         NeighbourSpanTransformer.from_documents(rows)
     keys = ChunkKeys(document="row")
     transformer = NeighbourSpanTransformer.from_documents(rows, expand=WINDOW, chunk_keys=keys)
@@ -393,6 +394,26 @@ def test_a_budget_smaller_than_a_chunk_is_refused(retriever: CAUSRetriever) -> N
         retriever.model_copy(update={"expand": small}).invoke("open the drain")
     with pytest.raises(ValueError, match="token_budget=3 is smaller than the best chunk"):
         NeighbourSpanTransformer(expand=small).invoke(chunks())
+
+
+def test_hits_that_the_budget_leaves_out_are_named(retriever: CAUSRetriever) -> None:
+    """In each span: nothing else would tell that they were found."""
+    expand = NeighbourSpans(window=0, token_budget=16, count_tokens=lambda text: len(text.split()))
+    every = retriever.model_copy(update={"expand": None, "k": 6}).invoke("open the drain")
+    found = retriever.model_copy(update={"expand": expand, "k": 6}).invoke("open the drain")
+    why = [json.loads(json.dumps(document.metadata["posrag"])) for document in found]
+    kept = {id for each in why for id in each["seeds"]}
+    assert 1 <= len(kept) < 6
+    for each in why:
+        assert {*each["dropped"]} == {document.id for document in every} - kept
+    scored = [
+        Document(chunk.page_content, id=chunk.id, metadata={**chunk.metadata, "score": -rank})
+        for rank, chunk in enumerate(chunks()[::2])
+    ]
+    transformer = NeighbourSpanTransformer.from_documents(chunks(), expand=expand)
+    assert [document.metadata["posrag"]["dropped"] for document in transformer.invoke(scored)] == [
+        ["manual4"]
+    ] * 2
 
 
 def test_embeddings_tell_whether_a_new_heading_goes_on() -> None:

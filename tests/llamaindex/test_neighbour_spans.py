@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -367,6 +368,17 @@ def test_a_budget_smaller_than_a_node_is_refused() -> None:
         retriever.retrieve("matter 35")
 
 
+def test_hits_that_the_budget_leaves_out_are_named() -> None:
+    """In each span: nothing else would tell that they were found."""
+    nodes, expand = split(), NeighbourSpans(window=0, token_budget=2, count_tokens=lambda text: 1)
+    given = hits(nodes, manual1=0.9, manual3=0.5, manual5=0.4, manual7=0.6)
+    found = NeighbourSpanPostprocessor.from_nodes(nodes, expand).postprocess_nodes(given)
+    assert [why(node)["dropped"] for node in found] == [["manual3", "manual5"]] * 2
+    retriever = CAUSRetriever.from_nodes(nodes, WordEmbedding(), expand=expand, k=4)
+    found = retriever.retrieve("matter 35")
+    assert [len(json.loads(json.dumps(why(node)["dropped"]))) for node in found] == [2, 2]
+
+
 def test_nothing_of_the_callers_is_changed() -> None:
     """Neither the hits nor the nodes that were taken in."""
     nodes = split()
@@ -449,7 +461,7 @@ def test_changes_of_the_index_are_seen() -> None:
 
 
 def test_the_options_are_saved(tmp_path: Path) -> None:
-    """With the index, and as a component; a tokeniser has to be given again."""
+    """With the index, and as a component; a tokenizer has to be given again."""
     keys = ChunkKeys(number="part", heading=("title",))
     retriever = retriever_of(split(), chunk_keys=keys)
     retriever.save(tmp_path / "index")

@@ -9,10 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from shared_core.expansion import Chunk, End
 from shared_core.index.metadata import Visible
 
-MOST_STRIPPED = 100
-"""Most characters that a splitter is taken to have stripped between two chunks; a wider gap means
-that a chunk is missing."""
-
 
 class Line(ABC):
     """Rows of the chunks of one text, by place.
@@ -37,44 +33,53 @@ class Line(ABC):
         self._chunks = chunks
         self._edge = edge
         self._rows: dict[int, list[int]] = {}
-        self._disputed: dict[int, None] = {}
+        self._differing: dict[int, None] = {}
         self._sorted: list[int] = []
 
     def put(self, row: int) -> None:
-        """Add the chunk of a row."""
+        """Add the chunk of a row, the rows in ascending order."""
         chunk = self._chunks[row]
         place = _place(chunk)
         there = self._rows.setdefault(place, [])
         if there and self._chunks[there[0]].text != chunk.text:
-            self._disputed[place] = None
+            self._differing[place] = None
         there.append(row)
         self.size += 1
+
+    def holds(self, row: int) -> bool:
+        """Return whether a row is in the line."""
+        there = self._rows.get(_place(self._chunks[row]), ())
+        at = bisect_left(there, row)
+        return at < len(there) and there[at] == row
 
     def at(self, chunk: Chunk) -> Sequence[int]:
         """Return the rows at the place of a chunk."""
         return self._rows.get(_place(chunk), ())
 
     def dispute(self, visible: Visible) -> tuple[Chunk, Chunk] | None:
-        """Return two visible chunks of different text at one place; None if there are none.
+        """Return two visible chunks at one place that contradict each other; None if none do.
 
         Rows left behind by an update are not visible, so they dispute nothing.
         """
-        for place in list(self._disputed):
-            chunks = (self._chunks[row] for row in list(self._rows[place]) if visible(row))
-            first = next(chunks, None)
-            other = next((each for each in chunks if first and each.text != first.text), None)
-            if first is not None and other is not None:
-                return first, other
+        for place in list(self._differing):
+            longest: Chunk | None = None
+            for row in filter(visible, list(self._rows[place])):
+                chunk = self._chunks[row]
+                if longest is not None and not self._agree(longest, chunk):
+                    return longest, chunk
+                if longest is None or len(chunk.text) > len(longest.text):
+                    longest = chunk
         return None
 
     @abstractmethod
-    def next_to(self, chunk: Chunk, step: int, visible: Visible) -> int | End:
-        """Return the visible row after a chunk (`step` 1) or before it (-1), or what lies there."""
+    def next_to(self, row: int, step: int, visible: Visible) -> int | End:
+        """Return the visible row after a row (`step` 1) or before it (-1), or what lies there."""
 
-    def _first(self, place: int, visible: Visible) -> int | None:
-        return next(filter(visible, list(self._rows.get(place, ()))), None)
+    @abstractmethod
+    def _agree(self, one: Chunk, other: Chunk) -> bool:
+        """Return whether two chunks at one place can be of one text."""
 
-    def _outwards(self, place: int, step: int) -> Iterator[int]:
+    def _beyond(self, place: int, step: int) -> Iterator[int]:
         """Yield the places beyond a place, the nearest first."""
         places = self._sorted
         if len(places) < len(self._rows):
@@ -88,28 +93,20 @@ class Line(ABC):
 class NumberLine(Line):
     """Chunks by number: the neighbours are one lower and one higher."""
 
-    def next_to(self, chunk: Chunk, step: int, visible: Visible) -> int | End:
+    def next_to(self, row: int, step: int, visible: Visible) -> int | End:
         """Return the next row; a number that is left out is a missing chunk."""
-        number = _place(chunk)
-        row = self._first(number + step, visible)
-        if row is not None:
-            return row
-        beyond = (self._first(place, visible) for place in self._outwards(number, step))
+        number = _place(self._chunks[row])
+        following = self._first(number + step, visible)
+        if following is not None:
+            return following
+        beyond = (self._first(place, visible) for place in self._beyond(number, step))
         return self._edge if all(each is None for each in beyond) else "missing"
 
+    def _first(self, number: int, visible: Visible) -> int | None:
+        return next(filter(visible, list(self._rows.get(number, ()))), None)
 
-class StartLine(Line):
-    """Chunks by the offset of their first character: the neighbours are the nearest ones."""
-
-    def next_to(self, chunk: Chunk, step: int, visible: Visible) -> int | End:
-        """Return the next row; a gap of more than `MOST_STRIPPED` is a missing chunk."""
-        start, end = chunk.start or 0, chunk.end or 0
-        for place in self._outwards(start, step):
-            row = self._first(place, visible)
-            if row is not None:
-                gap = place - end if step > 0 else start - (self._chunks[row].end or 0)
-                return "missing" if gap > MOST_STRIPPED else row
-        return "missing" if step < 0 and start > MOST_STRIPPED else self._edge
+    def _agree(self, one: Chunk, other: Chunk) -> bool:
+        return one.text == other.text
 
 
 def _place(chunk: Chunk) -> int:

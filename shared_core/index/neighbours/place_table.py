@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,9 +12,10 @@ from shared_core.arrays import Bools
 from shared_core.expansion import Chunk
 from shared_core.forking import forkable
 from shared_core.index.metadata import Visible
-from shared_core.index.neighbours.lines import Line, NumberLine, StartLine
+from shared_core.index.neighbours.lines import Line, NumberLine
 from shared_core.index.neighbours.links import LinkTable
 from shared_core.index.neighbours.places import ChunkReader
+from shared_core.index.neighbours.start_line import StartLine
 from shared_core.types import Passage
 
 MOST_READERS = 4
@@ -47,8 +49,9 @@ class PlaceTable:
         self.links = LinkTable()
         self.linked_documents: set[str] = set()
         self._lines: dict[tuple[str, bool], Line] = {}
-        self._sections: dict[tuple[str, tuple[str, ...] | None], list[int]] = {}
+        self._sections: dict[tuple[str, tuple[str, ...] | None], array[int]] = {}
         self._warned = False
+        self._doubted = False
 
     @property
     def knows_places(self) -> bool:
@@ -76,31 +79,53 @@ class PlaceTable:
         linked = links is not None and links.any
         has_start = chunk.start is not None and chunk.text != ""
         placed = chunk.number is not None or (has_start and not linked)
-        if placed:
-            line = self._document_line(chunk)
-            if line is None:
-                line = StartLine(self.chunks) if chunk.number is None else NumberLine(self.chunks)
-                self._lines[chunk.document, chunk.number is None] = line
+        line = self._document_line(chunk)
+        if line is None and placed:
+            line = self._begun_line(row)
+            self._lines[chunk.document, chunk.number is None] = line
+        if line and chunk.start is None and chunk.text and not linked:
+            placed = True  # where it came is all that is known of it
+        if line and placed:
             line.put(row)
         if linked:
             self.linked_documents.add(chunk.document)
         if placed or linked:
-            self._sections.setdefault((chunk.document, chunk.heading), []).append(row)
+            section = self._sections.setdefault((chunk.document, chunk.heading), array("q"))
+            section.append(row)
+
+    def _begun_line(self, row: int) -> Line:
+        """Return the line that a row is the first one in, save for lost chunks before it."""
+        if self.chunks[row].number is not None:
+            return NumberLine(self.chunks)
+        line = StartLine(self.chunks, self._warn_of_doubt)
+        for earlier in self._lost_before(row):
+            line.put(earlier)
+        return line
+
+    def _lost_before(self, row: int) -> range:
+        """Return the rows that came just before, of the same document and without any place."""
+        first, document = row, self.chunks[row].document
+        while (chunk := self.chunks.get(first - 1)) is not None and (
+            chunk.document == document and chunk.number is None and chunk.start is None
+        ):
+            if not chunk.text or self.links.of(first - 1).any:
+                break
+            first -= 1
+        return range(first, row)
 
     def _document_line(self, chunk: Chunk) -> Line | None:
-        if chunk.number is None and chunk.start is None:
-            return None
         return self._lines.get((chunk.document, chunk.number is None))
 
     def at(self, chunk: Chunk) -> Sequence[int]:
-        """Return the rows at the place of a chunk."""
+        """Return the rows of the number, or of the start, of a chunk."""
         line = self._document_line(chunk)
         return () if line is None else line.at(chunk)
 
     def line(self, chunk: Chunk, visible: Visible) -> Line | None:
         """Return the line that a chunk is in, by number or by start.
 
-        If chunks of different text are at one place, several texts share the id of the document.
+        If chunks of one place contradict each other, several texts share the id of the document;
+        two that start alike do not if one begins the other.
         Starts are then read within sections, if those under the chunk's heading do not conflict.
         Otherwise no chunk of the document has a line, not even one whose place is unique: the
         chunk next to it may belong to another text.
@@ -119,13 +144,11 @@ class PlaceTable:
         """
         line = self._document_line(chunk)
         dispute = None if line is None else line.dispute(visible)
-        if line and dispute and chunk.number is None:
+        if dispute and isinstance(line, StartLine):
             by_start = line
-            section = [r for r in list(self.section(chunk)) if r in by_start.at(self.chunks[r])]
+            section = [r for r in list(self.section(chunk)) if by_start.holds(r)]
             if len(section) < by_start.size:
-                line = StartLine(self.chunks, edge="missing")
-                for row in filter(visible, section):
-                    line.put(row)
+                line = by_start.part(section)
                 dispute = line.dispute(visible)
         if dispute is None:
             return line
@@ -142,6 +165,17 @@ class PlaceTable:
             "texts share this document id and their chunks get no neighbours (other documents may "
             "be affected, too): name the metadata key that distinguishes the texts with "
             "ChunkKeys(document=...), or number the chunks of each document in order",
+            stacklevel=2,
+        )
+
+    def _warn_of_doubt(self, chunk: Chunk) -> None:
+        if self._doubted:
+            return
+        self._doubted = True
+        warnings.warn(
+            f"the start of {chunk.id!r} in document {chunk.document!r} is not known, nor does its "
+            "text show that it follows the chunk that came before it, so spans end there (other "
+            "chunks may be affected, too): number the chunks of each document in order",
             stacklevel=2,
         )
 

@@ -21,8 +21,9 @@ class ChunkReader(Protocol):
     def chunk(self, passage: Passage) -> Chunk:
         """Return the passage as a chunk, with the passage as its source.
 
-        It has a number, or at least a start, if the place of the passage is known; otherwise it is
-        a document on its own.
+        It has a number, or at least a start, if the place of the passage is known. With a document
+        alone it lies after the passage that came before it, if the texts bear that out; otherwise
+        it is a document on its own.
         """
         ...
 
@@ -40,7 +41,8 @@ class ChunkKeys:
 
     A chunk is placed by its document and number. Without a number that is an integer, it is placed
     by its start in the text that was split, which LangChain's splitters write with
-    ``add_start_index=True``.
+    ``add_start_index=True``. They lose track of some chunks: those lie after the chunk that came
+    before them, if the texts bear that out.
 
     Attributes
     ----------
@@ -89,11 +91,13 @@ class ChunkKeys:
         if placed is not None:
             document, number = placed
             place = f"{document}:{number}"
-        elif document is not None and start is not None:
+        elif document is not None and metadata.get(self.start) is not None:
             number, page = None, metadata.get(self.page)
             document = document if page is None else f"{document}#{page}"
             # If a splitter works on sections, each of them has a chunk that starts at 0.
-            place = f"{' > '.join((document, *(heading or ())))}@{start}"
+            section = " > ".join((document, *(heading or ())))
+            end = _digest(passage.text) if start is None else start + len(passage.text)
+            place = f"{section}@{'?' if start is None else start}-{end}"
         else:
             return _standalone_chunk(passage)
         return Chunk(passage.id or place, passage.text, document, number, start, heading, passage)
@@ -145,9 +149,12 @@ def _standalone_chunk(passage: Passage) -> Chunk:
     """Return a passage without a place as a chunk that is a whole document."""
     name = passage.id
     if not name:
-        content = repr((passage.text, dict(passage.metadata)))
-        name = "#" + hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        name = "#" + _digest(repr((passage.text, dict(passage.metadata))))
     return Chunk(name, passage.text, name, source=passage)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def _describe(passage: Passage) -> str:

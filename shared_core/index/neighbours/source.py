@@ -14,6 +14,7 @@ from shared_core.index.metadata import Visible
 from shared_core.index.neighbours.lines import Line
 from shared_core.index.neighbours.place_table import PlaceTable
 from shared_core.index.neighbours.places import ChunkReader
+from shared_core.index.neighbours.start_line import begins
 from shared_core.types import Passage
 from shared_core.vectors import cosine_similarity, unit_rows
 
@@ -54,6 +55,7 @@ class PassageNeighbours:
         self._unit = unit
         self._rows: dict[str, int] = {}
         self._lines: dict[_LineKey, Line | None] = {}
+        self._sizes: dict[tuple[str, tuple[str, ...] | None], int] = {}
 
     @classmethod
     def of(
@@ -76,8 +78,9 @@ class PassageNeighbours:
         Raises
         ------
         ValueError
-            If two passages of different text have the same id or, without ids, the same place; a
-            place is invalid; or the vectors have the wrong shape or are not finite.
+            If two passages of different text have the same id or, without ids, the same place,
+            unless one begins the other; a place is invalid; or the vectors have the wrong shape or
+            are not finite.
         """
         passages = list(passages)
         matrix = None
@@ -87,10 +90,17 @@ class PassageNeighbours:
         table = PlaceTable(reader)
         table.grow(passages, range(len(passages)), len(passages))
         rows: dict[str, int] = {}
+        longest: dict[tuple[object, ...], Chunk] = {}
         for row, chunk in table.chunks.items():
-            known = table.chunks[rows.setdefault(chunk.id, row)]
-            if known.text != chunk.text:
-                raise _same_id_error(chunk.id, named=bool(passages[row].id))
+            named = bool(passages[row].id)
+            same = table.chunks[rows.setdefault(chunk.id, row)].text == chunk.text
+            if not named and chunk.number is None and chunk.start is not None:
+                place = chunk.document, chunk.heading, chunk.start
+                known = longest.get(place, chunk)
+                same = same and begins(known, chunk)
+                longest[place] = max(known, chunk, key=lambda each: len(each.text))
+            if not same:
+                raise _same_id_error(chunk.id, named=named)
         return cls(table, rows.get, Visible(len(passages)), matrix, unit=True)
 
     @property
@@ -101,8 +111,8 @@ class PassageNeighbours:
     def around(self, seeds: Sequence[Chunk], window: int) -> list[Neighbourhood]:
         """Return the neighbours of each seed; see `shared_core.expansion.ChunkSource`.
 
-        A seed is identified by its id, or else by its place. If passages of different text are at
-        one place of a document, none of its passages has neighbours, and a warning is given.
+        A seed is identified by its id, or else by its place. If passages at one place of a
+        document contradict each other, none of its passages has neighbours, and a warning is given.
         """
         if seeds and not self._table.knows_places:
             warnings.warn(
@@ -137,8 +147,14 @@ class PassageNeighbours:
             tuple(after),
             before_end,
             after_end,
-            self._visible.count(self._table.section(chunk)) or None,
+            self._section_size(chunk) or None,
         )
+
+    def _section_size(self, chunk: Chunk) -> int:
+        key = chunk.document, chunk.heading
+        if key not in self._sizes:
+            self._sizes[key] = self._visible.count(self._table.section(chunk))
+        return self._sizes[key]
 
     def _row(self, seed: Chunk) -> int | None:
         row = self._row_of(seed.id)
@@ -177,18 +193,19 @@ class PassageNeighbours:
             return links.edge
         if links.any:
             return "missing"  # links of this direction may not have been written at all
-        found = self._next_by_place(chunk, step)
+        found = self._next_by_place(row, step)
         if found != "document" or chunk.number is not None:
             return found
         # Among linked chunks, the one that named this one may have been deleted.
         return "missing" if chunk.document in self._table.linked_documents else links.edge
 
-    def _next_by_place(self, chunk: Chunk, step: int) -> int | End:
+    def _next_by_place(self, row: int, step: int) -> int | End:
+        chunk = self._table.chunks[row]
         key = chunk.document, chunk.heading, chunk.number is not None
         if key not in self._lines:
             self._lines[key] = self._table.line(chunk, self._visible)
         line = self._lines[key]
-        return "missing" if line is None else line.next_to(chunk, step, self._visible)
+        return "missing" if line is None else line.next_to(row, step, self._visible)
 
     def _naming(self, chunk: Chunk, step: int) -> list[int]:
         """Return the rows whose links name a chunk; of each passage the latest version alone."""

@@ -1,4 +1,4 @@
-"""The token budget: what is kept, what goes first, and how often a tokeniser is asked."""
+"""The token budget: what is kept, what goes first, and how often a tokenizer is asked."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_seeds_next_to_each_other_are_paid_for_as_one_text() -> None:
     assert [seed.score for seed in expansion.dropped] == [0.1]
 
 
-def test_without_a_tokeniser_tokens_are_estimated() -> None:
+def test_without_a_tokenizer_tokens_are_estimated() -> None:
     """By the documented estimate, of the text that is given back."""
     chunks = distinct(30, 10)
     (span,) = NeighbourSpans().expand(seeds(chunks, {5: 0.5}), neighbours_of(chunks)).spans
@@ -143,7 +143,7 @@ class Counting:
 
 
 @pytest.mark.parametrize(("budget", "most"), [(500, 10), (499, 40), (200, 40), (100, 25)])
-def test_a_tokeniser_is_asked_rarely(budget: int, most: int) -> None:
+def test_a_tokenizer_is_asked_rarely(budget: int, most: int) -> None:
     """Once a span where all fits; else once a seed and a few times a span, whatever the window."""
     count = Counting()
     hits = {at: 0.9 - at / 1000 for at in range(5, 100, 10)}
@@ -155,16 +155,16 @@ def test_a_tokeniser_is_asked_rarely(budget: int, most: int) -> None:
 
 @pytest.mark.parametrize("given", [["a", "b"], None, 2.5, float("nan"), -1])
 @pytest.mark.parametrize("budget", [100, None])
-def test_what_a_tokeniser_returns_has_to_be_a_number_of_tokens(
+def test_what_a_tokenizer_returns_has_to_be_a_number_of_tokens(
     given: object, budget: int | None
 ) -> None:
-    """A tokeniser's own ``encode`` gives ids; and NaN would fit into every budget."""
+    """A tokenizer's own ``encode`` gives ids; and NaN would fit into every budget."""
     with pytest.raises(ValueError, match=r"count_tokens must return .*integer, got .*len\("):
         fit(budget, {5: 1.0}, count_tokens=lambda _: given)  # type: ignore[arg-type,return-value]
 
 
 def test_the_number_of_tokens_is_an_int_of_python() -> None:
-    """Whatever the tokeniser counts in: a span's explanation goes into JSON."""
+    """Whatever the tokenizer counts in: a span's explanation goes into JSON."""
     (span,) = fit(100, {5: 1.0}, count_tokens=lambda text: np.int64(len(text.split()))).spans  # type: ignore[arg-type,return-value]
     assert type(span.explain()["tokens"]) is int
 

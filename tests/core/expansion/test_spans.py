@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -229,10 +230,15 @@ def test_what_the_caller_gave_comes_back_as_it_was() -> None:
         ("token_budget", "2000"),
         ("min_continuity", 1.5),
         ("min_continuity", float("nan")),
+        ("min_continuity", "x"),
         ("weights", (1, 1, 1)),
         ("weights", (1, 1, 1, -1)),
+        ("weights", ("a", 1, 1, 1)),
+        ("weights", 5),
         ("weights", (1, 1, 1, float("inf"))),
         ("decay", -0.1),
+        ("decay", "x"),
+        ("decay", None),
         ("order", "sideways"),
         ("order", "max_relevance"),
         ("count_tokens", 4),
@@ -241,7 +247,7 @@ def test_what_the_caller_gave_comes_back_as_it_was() -> None:
 def test_options_out_of_range_are_refused_by_name(option: str, value: object) -> None:
     """When they are given, not at the first query."""
     orders = {"max_relevance": "profile, which is not available", "sideways": "sideways"}
-    match = orders.get(str(value), option)
+    match = orders.get(str(value), f"^{option}.* got {re.escape(repr(value))}$")
     with pytest.raises(ValueError, match=match):
         NeighbourSpans(**{option: value})  # type: ignore[arg-type]
 

@@ -1,0 +1,496 @@
+"""Neighbours among chunks that are placed by where a splitter found them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+from langchain_text_splitters import (
+    CharacterTextSplitter,
+    RecursiveCharacterTextSplitter,
+    TextSplitter,
+)
+
+from shared_core import HybridIndex, Passage
+from shared_core.expansion import Chunk, Neighbourhood
+from shared_core.expansion.stitch import stitch
+from shared_core.index import ChunkKeys
+from shared_core.index.neighbours.source import PassageNeighbours
+
+from .making import lines_run
+
+KEYS = ChunkKeys()
+
+
+def split(text: str, splitter: TextSplitter, name: str = "manual") -> list[Passage]:
+    """Return the chunks that a splitter makes of a text, in its order."""
+    documents = splitter.split_documents([Document(text, metadata={"source": name})])
+    return [
+        Passage(f"{name}{at}", document.page_content, document.metadata)
+        for at, document in enumerate(documents)
+    ]
+
+
+def starts(passages: Sequence[Passage]) -> list[int]:
+    return [passage.metadata["start_index"] for passage in passages]
+
+
+def index_of(passages: Sequence[Passage]) -> HybridIndex:
+    index = HybridIndex()
+    index.add(passages, ones(passages))
+    return index
+
+
+def ones(passages: Sequence[Passage]) -> np.ndarray[Any, Any]:
+    return np.ones((len(passages), 2))
+
+
+def ids(found: Neighbourhood) -> list[str]:
+    return [chunk.id for chunk in found.run]
+
+
+HEADED = (
+    "Some prose before.\n\n" * 4
+    + "TABLE II\n"
+    + ("IMPACT OF WEIGHTS ON THE ACCURACY " * 5)[:90]
+    + "\n\nSome prose after."
+)
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.filterwarnings("error")
+def test_a_line_that_begins_the_next_chunk_disputes_nothing(named: bool) -> None:
+    """A splitter with overlap gives a short line alone, and again before what follows."""
+    splitter = RecursiveCharacterTextSplitter(
+        chunk_size=100, chunk_overlap=10, add_start_index=True
+    )
+    given = split(HEADED, splitter)
+    assert starts(given) == [0, 80, 80, 181]
+    if not named:
+        given = [replace(each, id="") for each in given]
+    source = PassageNeighbours.of(given[::-1], KEYS)
+    (found,) = source.around([KEYS.chunk(given[0])], 3)
+    assert [chunk.text for chunk in found.run] == [passage.text for passage in given]
+    assert stitch(found.run) == HEADED
+
+
+def test_texts_that_start_alike_and_go_on_differently_are_two() -> None:
+    """Also where each of them goes on from a third one."""
+    texts = ("The valve", "The valve is open.", "The valve is shut.")
+    given = [Passage(text, text, {"source": "f", "start_index": 0}) for text in texts]
+    with pytest.warns(UserWarning, match=r"'The valve is open.' and .* both start at 0 of"):
+        (found,) = PassageNeighbours.of(given, KEYS).around([KEYS.chunk(given[0])], 1)
+    assert ids(found) == ["The valve"]
+
+
+def test_a_number_that_occurs_twice_is_a_dispute_though_one_text_begins_the_other() -> None:
+    """Splitters do not give two chunks one number."""
+    given = [
+        Passage(text, text, {"doc_id": "f", "chunk_id": 0}) for text in ("valve", "valve open")
+    ]
+    with pytest.warns(UserWarning, match="both are number 0 of document"):
+        PassageNeighbours.of(given, KEYS).around([KEYS.chunk(given[0])], 1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_many_chunks_of_one_start_take_no_longer_than_others() -> None:
+    """Rows of a table, each of which its loader took for a text; once their square was taken."""
+
+    def taken(rows: int) -> int:
+        given = [
+            Passage(str(row), f"row {row}", {"source": "t.csv", "start_index": 0})
+            for row in range(rows)
+        ]
+        source = PassageNeighbours.of(given, KEYS)
+        return lines_run(lambda: source.around([KEYS.chunk(given[0])], 1))
+
+    assert taken(2000) < 3 * taken(1000)
+
+
+SENTENCES = " ".join(
+    f"Sentence {at} says that part {at} of the machine must be checked with care."
+    for at in range(12)
+)
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def sentences() -> list[Passage]:
+    """Return chunks of which LangChain found every other one only, and lost the last, too."""
+    splitter = RecursiveCharacterTextSplitter(
+        chunk_size=15, chunk_overlap=3, add_start_index=True, length_function=words
+    )
+    given = split(SENTENCES, splitter)
+    assert starts(given)[:5] == [0, -1, 118, -1, 238]
+    return given
+
+
+def around(source: PassageNeighbours, seed: Passage, window: int = 99) -> Neighbourhood:
+    (found,) = source.around([KEYS.chunk(seed)], window)
+    return found
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.filterwarnings("error")
+def test_chunks_that_the_splitter_lost_lie_where_they_came(named: bool) -> None:
+    """It measures overlaps in words or tokens, and looks for chunks by characters."""
+    given = sentences()
+    if not named:
+        given = [replace(each, id="") for each in given]
+    source = PassageNeighbours.of(given, KEYS)
+    for seed in given:
+        found = around(source, seed)
+        assert [chunk.text for chunk in found.run] == [passage.text for passage in given]
+        assert stitch(found.run) == SENTENCES
+        assert (found.before_end, found.after_end) == ("document", "document")
+
+
+@pytest.mark.filterwarnings("error")
+def test_chunks_from_which_blank_lines_were_dropped_lie_where_they_came() -> None:
+    """Such a text is nowhere in its document, and is a little shorter."""
+    text = "\n".join(f"Line {at} of the text.\n" for at in range(60))
+    splitter = CharacterTextSplitter(
+        separator="\n", chunk_size=120, chunk_overlap=30, add_start_index=True
+    )
+    given = split(text, splitter)
+    whole = Passage("whole", text[:120], {"source": "manual", "start_index": 0})
+    last = Passage("last", text[-120:], {"source": "manual", "start_index": len(text) - 120})
+    assert {*starts(given)} == {-1}
+    source = PassageNeighbours.of([whole, *given[1:-1], last], KEYS)
+    assert ids(around(source, given[5])) == ["whole", *(each.id for each in given[1:-1]), "last"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_lost_chunk_of_another_id_is_known_by_its_text() -> None:
+    """A vector store may have given it an id of its own."""
+    given = sentences()
+    found = around(PassageNeighbours.of(given, KEYS), replace(given[3], id="of the store"), 1)
+    assert ids(found) == ["manual2", "manual3", "manual4"]
+
+
+def test_a_lost_chunk_that_came_elsewhere_has_no_neighbours() -> None:
+    """Written anew by itself it comes last; its former place is a hole, and that is said once."""
+    given = sentences()
+    index = index_of(given)
+    assert ids(around(index.neighbours(), given[3], 1)) == ["manual2", "manual3", "manual4"]
+    index.add([replace(given[3], text=given[3].text.upper())], np.ones((1, 2)))
+    for _ in range(2):
+        source = index.neighbours()
+        with pytest.warns(UserWarning, match="'manual3' in document 'manual' is not known") as said:
+            found, last = around(source, given[3]), around(source, given[-1])
+        assert (ids(found), found.before_end, found.after_end) == (
+            ["manual3"],
+            "missing",
+            "missing",
+        )
+        assert last.after_end == "missing"
+        assert len(said) == 1
+        index.compact()
+
+
+def test_chunks_in_another_order_than_the_text_do_not_follow_each_other() -> None:
+    """Nobody knows then where a lost chunk belongs; what was found touches all the same."""
+    given = sentences()
+    source = PassageNeighbours.of(given[::-1], KEYS)
+    with pytest.warns(UserWarning, match="is not known"):
+        found = [around(source, seed) for seed in given]
+    for each in found:
+        assert stitch(each.run) in SENTENCES
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_lost_chunk_whose_neighbour_is_gone_is_not_joined_to_the_next() -> None:
+    """Whether it was deleted before the first look at the places, or after it."""
+    for look_first in (True, False):
+        given = sentences()
+        index = index_of(given)
+        if look_first:
+            index.neighbours()
+        index.delete(["manual3"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = around(index.neighbours(), given[2])
+        assert stitch(found.run) in SENTENCES
+
+
+@pytest.mark.filterwarnings("error")
+def test_lost_chunks_of_a_document_that_is_written_anew_follow_the_new_ones() -> None:
+    """The former ones are not visible."""
+    given = sentences()
+    index = index_of(given)
+    index.neighbours()
+    index.add(
+        [replace(each, text=each.text.replace("care", "CARE")) for each in given], ones(given)
+    )
+    found = around(index.neighbours(), given[5])
+    assert stitch(found.run) == SENTENCES.replace("care", "CARE")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_document_that_was_added_twice_has_its_lost_chunks_once() -> None:
+    """As it has the others."""
+    given = sentences()
+    twins = [replace(each, id=f"twin{each.id}") for each in given]
+    source = PassageNeighbours.of([*given, *twins], KEYS)
+    for seed in (given[3], twins[3], given[4], twins[4]):
+        assert stitch(around(source, seed).run) == SENTENCES
+
+
+STEPS = (
+    "Step one: open the valve. Step two: NEVER light the pilot before purging. "
+    "Step three: light the pilot. Step four: close the panel."
+)
+
+
+def steps(**hidden: object) -> list[Passage]:
+    """Return a step a chunk; the second one has other metadata."""
+    splitter = RecursiveCharacterTextSplitter(
+        chunk_size=50,
+        chunk_overlap=0,
+        separators=[". "],
+        keep_separator="end",
+        add_start_index=True,
+    )
+    given = split(STEPS, splitter)
+    assert len(given) == 4
+    given[1] = replace(given[1], metadata={**given[1].metadata, **hidden})
+    return given
+
+
+@pytest.mark.parametrize("heading", [None, "Steps"])
+def test_a_small_chunk_that_is_filtered_out_ends_a_side(heading: str | None) -> None:
+    """Though a splitter might have stripped as many characters; also among several texts."""
+    given = steps(secret=True)
+    if heading:
+        given = [replace(each, metadata={**each.metadata, "heading": heading}) for each in given]
+        given.append(Passage("other", "Another text.", {"source": "manual", "start_index": 0}))
+    index = index_of(given)
+    assert ids(around(index.neighbours(), given[0])) == [each.id for each in given[:4]]
+    source = index.neighbours(where=lambda metadata: "secret" not in metadata)
+    found = around(source, given[0])
+    assert (ids(found), found.after_end) == (["manual0"], "missing")
+    found = around(source, given[3])
+    assert (ids(found), found.before_end) == (["manual2", "manual3"], "missing")
+
+
+def test_a_small_chunk_that_was_deleted_ends_a_side() -> None:
+    """Until it is there again, for a source that is made then."""
+    given = steps()
+    index = index_of(given)
+    index.neighbours()
+    index.delete(["manual1"])
+    without = index.neighbours()
+    found = around(without, given[0])
+    assert (ids(found), found.after_end) == (["manual0"], "missing")
+    index.add([given[1]], np.ones((1, 2)))
+    assert ids(around(index.neighbours(), given[0])) == [each.id for each in given]
+    assert ids(around(without, given[0])) == ["manual0"]
+
+
+def test_a_chunk_of_a_later_state_parts_nothing() -> None:
+    """A search works on one state; where it has no chunk, none is missing."""
+    given = steps()
+    index = index_of([given[0], *given[2:]])
+    before = index.neighbours()
+    index.add([given[1]], np.ones((1, 2)))
+    assert ids(around(index.neighbours(), given[0])) == [each.id for each in given]
+    assert ids(around(before, given[0])) == ["manual0", "manual2", "manual3"]
+
+
+def test_what_an_update_leaves_behind_parts_nothing() -> None:
+    """Its offsets are those of the former text, where now there is white space or another chunk."""
+    before = " ".join(f"Former line {at} was rather long, says the manual." for at in range(20))
+    after = " ".join(f"Line {at} is short." for at in range(50))
+    splitter = RecursiveCharacterTextSplitter(chunk_size=60, chunk_overlap=0, add_start_index=True)
+    index = index_of(split(before, splitter))
+    index.neighbours()
+    index.delete([each.id for each in split(before, splitter)])
+    given = split(after, splitter, "new")
+    given = [replace(each, metadata={**each.metadata, "source": "manual"}) for each in given]
+    index.add(given, ones(given))
+    assert ids(around(index.neighbours(), given[0])) == [each.id for each in given]
+
+
+def test_what_another_tenant_has_under_the_same_name_parts_nothing() -> None:
+    """Its chunks start elsewhere, and say something else."""
+    splitter = RecursiveCharacterTextSplitter(chunk_size=60, chunk_overlap=0, add_start_index=True)
+    texts = (SENTENCES, " ".join(f"Nobody asks who has seen number {at}." for at in range(30)))
+    given = [
+        replace(each, id=f"{tenant}{each.id}", metadata={**each.metadata, "tenant": tenant})
+        for tenant, text in enumerate(texts)
+        for each in split(text, splitter)
+    ]
+    own = [each.id for each in given if each.metadata["tenant"] == 1]
+    source = index_of(given).neighbours(where={"tenant": 1})
+    assert ids(around(source, given[-1])) == own
+
+
+def placed(start: int, text: str, name: str = "") -> Passage:
+    return Passage(name or f"at {start}", text, {"source": "manual", "start_index": start})
+
+
+def test_of_several_chunks_that_start_alike_the_longest_is_next_to_what_follows() -> None:
+    """Both ways."""
+    texts = ("The", "The valve", "The valve is open.")
+    given = [*(placed(0, text, text) for text in texts), placed(19, "Close it.")]
+    source = PassageNeighbours.of(given[::-1], KEYS)
+    for seed in given:
+        assert ids(around(source, seed)) == [*texts, "at 19"]
+    assert ids(around(source, given[3], 1)) == [texts[2], "at 19"]
+    assert ids(around(source, given[2], 1)) == [*texts[1:], "at 19"]
+
+
+def test_of_two_lost_chunks_the_second_alone_fills_no_hole() -> None:
+    """Where the first one was deleted."""
+    given = [
+        placed(0, SENTENCES[:100]),
+        placed(-1, SENTENCES[90:200], "lost"),
+        placed(-1, SENTENCES[190:300], "second"),
+        placed(290, SENTENCES[290:400]),
+    ]
+    index = index_of(given)
+    assert stitch(around(index.neighbours(), given[0]).run) == SENTENCES[:400]
+    index.delete(["lost"])
+    found = around(index.neighbours(), given[0])
+    assert (ids(found), found.after_end) == (["at 0"], "missing")
+    found = around(index.neighbours(), given[2])
+    assert (ids(found), found.before_end) == (["second", "at 290"], "missing")
+    index.compact()
+    with pytest.warns(UserWarning, match="'second' in document 'manual' is not known"):
+        found = around(index.neighbours(), given[2])
+    assert ids(found) == ["second"]
+
+
+def test_a_lost_chunk_between_two_that_touch_parts_nothing() -> None:
+    """There is no room for it, so it belongs elsewhere."""
+    given = [
+        placed(0, SENTENCES[:100]),
+        placed(-1, "Quite another text, which is nowhere in it.", "lost"),
+        placed(90, SENTENCES[90:200]),
+    ]
+    source = PassageNeighbours.of(given, KEYS)
+    assert ids(around(source, given[0])) == ["at 0", "at 90"]
+    with pytest.warns(UserWarning, match="'lost' in document 'manual' is not known"):
+        assert ids(around(source, given[1])) == ["lost"]
+
+
+def test_a_former_text_that_ends_as_the_new_one_parts_nothing() -> None:
+    """It has other text where it overlaps the chunk before the gap."""
+    index = index_of([placed(3, "??x Close it.", "former")])
+    index.neighbours()
+    index.delete(["former"])
+    given = [placed(0, "Open."), placed(7, "Close it.")]
+    index.add(given, ones(given))
+    assert ids(around(index.neighbours(), given[0])) == ["at 0", "at 7"]
+
+
+def tails(**hidden: object) -> list[Passage]:
+    """Return chunks, every second of which is lost and adds a few words to the one before it."""
+    words = SENTENCES.split()
+    texts = [" ".join(words[at : at + 8]) for at in range(0, 40, 8)]
+    chunks = []
+    for at, text in enumerate(texts):
+        start = SENTENCES.index(text)
+        cut = len(text) - 16
+        chunks += [placed(start, text[:cut], f"{at}"), placed(-1, text[cut - 8 :], f"{at}b")]
+    lost = chunks[3]
+    chunks[3] = replace(lost, metadata={**lost.metadata, **hidden})
+    return chunks
+
+
+def test_a_small_lost_chunk_that_is_hidden_ends_a_side() -> None:
+    """Filtered out, or deleted."""
+    given = tails(secret=True)
+    index = index_of(given)
+    assert ids(around(index.neighbours(), given[0])) == [each.id for each in given]
+    source = index.neighbours(where=lambda metadata: "secret" not in metadata)
+    for deleted in (False, True):
+        if deleted:
+            index.delete([given[3].id])
+            source = index.neighbours()
+        found = around(source, given[2])
+        assert (ids(found), found.after_end) == (["0", "0b", "1"], "missing")
+        found = around(source, given[4])
+        assert (ids(found)[0], found.before_end) == ("2", "missing")
+
+
+def test_a_small_lost_chunk_that_is_hidden_among_others_ends_a_side() -> None:
+    """White space that was stripped between the others could be as long."""
+    given = [
+        placed(0, SENTENCES[:100]),
+        placed(-1, SENTENCES[90:200], "lost"),
+        placed(-1, SENTENCES[190:230], "hidden"),
+        placed(-1, SENTENCES[220:330], "third"),
+        placed(320, SENTENCES[320:400]),
+    ]
+    index = index_of(given)
+    assert stitch(around(index.neighbours(), given[0]).run) == SENTENCES[:400]
+    index.delete(["hidden"])
+    source = index.neighbours()
+    assert ids(around(source, given[0])) == ["at 0", "lost"]
+    assert ids(around(source, given[3])) == ["third", "at 320"]
+
+
+def test_a_hidden_chunk_after_a_lost_one_ends_a_side() -> None:
+    """Though the lost one and white space could be all that lies between the others."""
+    given = [
+        placed(0, SENTENCES[:100]),
+        placed(-1, SENTENCES[90:200], "lost"),
+        placed(190, SENTENCES[190:230]),
+        placed(230, SENTENCES[230:330]),
+    ]
+    index = index_of(given)
+    assert stitch(around(index.neighbours(), given[0]).run) == SENTENCES[:330]
+    index.delete(["at 190"])
+    source = index.neighbours()
+    found = around(source, given[0])
+    assert (ids(found), found.after_end) == (["at 0", "lost"], "missing")
+    found = around(source, given[3])
+    assert (ids(found), found.before_end) == (["at 230"], "missing")
+
+
+@pytest.mark.filterwarnings("error")
+def test_nothing_is_in_doubt_where_a_filter_hides_what_came_before_a_lost_chunk() -> None:
+    """It is missing, and that is all."""
+    given = sentences()
+    given[2] = replace(given[2], metadata={**given[2].metadata, "secret": True})
+    source = index_of(given).neighbours(where=lambda metadata: "secret" not in metadata)
+    found = around(source, given[3])
+    assert (ids(found), found.before_end, found.after_end) == (["manual3"], "missing", "missing")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_document_does_not_end_where_a_lost_chunk_may_go_on() -> None:
+    """The first chunk is lost, or the last one came elsewhere."""
+    lost = placed(-1, SENTENCES[:40], "lost")
+    given = [placed(40, SENTENCES[40:90]), placed(90, SENTENCES[90:200])]
+    found = around(PassageNeighbours.of([lost, *given], KEYS), given[0])
+    assert (found.before_end, found.after_end) == ("missing", "missing")
+    elsewhere = Passage("other", "Another text.", {"source": "other", "start_index": 0})
+    last = placed(-1, SENTENCES[190:260], "last")
+    found = around(PassageNeighbours.of([*given, elsewhere, last], KEYS), given[0])
+    assert (ids(found), found.after_end) == (["at 40", "at 90"], "missing")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_many_lost_chunks_take_no_longer_than_others() -> None:
+    """All of them were once joined anew at each step of each seed."""
+    texts = [f"Chunk number {at} says {at * 7} about the thing." for at in range(2000)]
+    given = [placed(-1 if at else 0, text, f"{at}") for at, text in enumerate(texts)]
+    given.append(placed(sum(map(len, texts)) + len(texts), "The end.", "end"))
+    seeds = [KEYS.chunk(each) for each in given[5::200]]
+
+    def taken(seeds: Sequence[Chunk]) -> int:
+        source, found = PassageNeighbours.of(given, KEYS), list[Neighbourhood]()
+        count = lines_run(lambda: found.extend(source.around(seeds, 5)))
+        assert [len(each.run) for each in found] == [11] * len(seeds)
+        return count
+
+    assert taken(seeds) < 2 * taken(seeds[:1])
