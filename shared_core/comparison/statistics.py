@@ -126,7 +126,7 @@ class Testing:
         """Return the number of questions below which no order is shown to beat the ranked one.
 
         This holds as long as nothing else is shown: Holm's correction allows for all tests, as
-        Bonferroni's does, until one of them (say, of a strategy against the shuffle) rejects.
+        Bonferroni's does, until one of them (say, in a setting of more questions) rejects.
         """
         return fewest_questions(self.level / tests)
 

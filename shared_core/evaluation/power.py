@@ -137,7 +137,7 @@ def fewest_questions(alpha: float = 0.05) -> int:
     """Return the number of changes below which no test of two orders reaches `alpha`: 6 at 0.05.
 
     Even if all n changes are for the better, p is ``2 / 2 ** n``, by Wilcoxon's test and by
-    permutation. Against the mean of several orders fewer suffice.
+    permutation, against one order and against the mean of several.
 
     Raises
     ------

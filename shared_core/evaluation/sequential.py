@@ -124,7 +124,7 @@ def judge(
         What the index must exceed for the gate to open.
     """
     lower, upper = interval
-    span = f"the interval {bound_text(lower)} to {bound_text(upper)}"
+    span = f"the interval {bound_text(lower, threshold)} to {bound_text(upper, threshold)}"
     if lower > threshold:
         return Verdict("above", f"{span} lies above {threshold}")
     if upper < threshold:
@@ -134,14 +134,22 @@ def judge(
             "cannot",
             f"{span} could not rise above {threshold} with the remaining questions: even if every "
             f"one were right at the edges and wrong in the middle, it would begin at "
-            f"{best_case[0]:.3f}",
+            f"{bound_text(best_case[0], threshold)}",
         )
     return Verdict("undecided", f"{span} does not exclude {threshold}")
 
 
-def bound_text(bound: float) -> str:
-    """Return a bound of an interval for a reader: ``2.222``, or ``above 1,000`` from there on."""
-    return f"above {MOST:,}" if bound >= MOST else f"{bound:.3f}"
+def bound_text(bound: float, threshold: float = 1.0) -> str:
+    """Return an index or a bound for a reader: ``2.222``, or ``above 1,000`` from there on.
+
+    It has three decimals, or as many as tell it from the threshold.
+    """
+    if bound >= MOST:
+        return f"above {MOST:,}"
+    digits = 3
+    while bound != threshold and f"{bound:.{digits}f}" == f"{threshold:.{digits}f}":
+        digits += 1
+    return f"{bound:.{digits}f}"
 
 
 def best_case_interval(

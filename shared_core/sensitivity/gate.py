@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from shared_core.checking import check_choice
+from shared_core.errors import ProfileNotFoundError
+from shared_core.evaluation.sequential import bound_text
 from shared_core.sensitivity.profile import PositionProfile
 from shared_core.types import Evidence, GateDecision
 
@@ -30,7 +32,11 @@ def profile_of(psi: Psi) -> PositionProfile | None:
     if isinstance(psi, PositionProfile):
         return psi
     if isinstance(psi, str | Path) and psi not in ("always", "never"):
-        return PositionProfile.load(psi)
+        try:
+            return PositionProfile.load(psi)
+        except ProfileNotFoundError as error:
+            also = 'instead of a profile, psi takes a number, "always" or "never"'
+            raise ProfileNotFoundError(f"{error}; {also}") from None
     return None
 
 
@@ -86,11 +92,11 @@ def _by_number(given: object, evidence: Evidence) -> GateDecision:
     psi = float(given)
     if not math.isfinite(psi) or psi < 0:
         raise ValueError(f"psi must be finite and >= 0, got {psi}")
+    what = f"psi {bound_text(psi)}"
     if evidence == "interval":
-        return GateDecision(
-            False, psi, f"psi {psi:.3f} is a bare number without the interval that is asked for"
-        )
-    return _compare(psi, psi, f"psi {psi:.3f}")
+        without = "is a bare number without the interval that is asked for"
+        return GateDecision(False, psi, f"{what} {without}")
+    return _compare(psi, psi, what)
 
 
 def _by_profile(profile: PositionProfile, evidence: Evidence) -> GateDecision:
@@ -105,13 +111,14 @@ def _by_profile(profile: PositionProfile, evidence: Evidence) -> GateDecision:
         )
     measure = "" if profile.measure == "accuracy" else f" by measure {profile.measure!r}"
     if evidence == "point":
-        return _compare(psi, psi, f"psi {psi:.3f} of {profile.model}{measure}")
+        return _compare(psi, psi, f"psi {bound_text(psi)} of {profile.model}{measure}")
     if profile.interval is None:
         return GateDecision(
             False, psi, f"the profile of {profile.model} holds no interval, and one is asked for"
         )
     lower = profile.interval[0]
-    what = f"lower bound {lower:.3f} of psi {psi:.3f} of {profile.model}{measure}"
+    bounds = f"lower bound {bound_text(lower)} of psi {bound_text(psi)}"
+    what = f"{bounds} of {profile.model}{measure}"
     return _compare(psi, lower, what)
 
 

@@ -190,8 +190,7 @@ class PositionProfile:
         raise ProfileNotFoundError(
             f"no position profile {str(name)!r}: neither a file, nor a name saved in "
             f"{profile_folder()} ({saved_names(profile_folder())}), nor a published one "
-            f"({', '.join(published_names())}); `posrag probe MODEL` measures one. "
-            'Instead of a profile, psi takes a number, "always" or "never"'
+            f"({', '.join(published_names())}); `posrag probe MODEL` measures one"
         )
 
 

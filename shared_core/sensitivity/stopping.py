@@ -24,12 +24,12 @@ def stop_reason(
 
     It stops when no answer at all was right, when the interval of the index lies on one side of
     1.0, or when it could not come to lie above it if every remaining question were answered at
-    the edges alone.
+    the edges alone. Of fewer than two questions with answers nothing is judged.
 
     Parameters
     ----------
     values
-        Outcomes so far, shape (n, len(slots)).
+        Outcomes so far of the questions that were answered, shape (n, len(slots)).
     asked
         Number of questions behind them, those that the model failed on included.
     slots, k
@@ -39,10 +39,12 @@ def stop_reason(
     seed
         Seed of the resampling.
     """
-    if asked >= looks.total or not len(values):
+    if asked >= looks.total or len(values) < 2:
         return None
+    kept = f" ({len(values)} of them answered)" if len(values) < asked else ""
+    so_far = f"after {asked} of {looks.total} questions{kept}"
     if not values.any():
-        return f"after {asked} of {looks.total} questions not one answer was right"
+        return f"{so_far} not one answer was right"
     statistic = index_statistic(slots, k)
     top, middle, bottom = (slots.index(slot) for slot in index_slots(k))
     level = looks.confidence_at
@@ -61,4 +63,4 @@ def stop_reason(
     )
     if not verdict.stop:
         return None
-    return f"after {asked} of {looks.total} questions {verdict.reason}"
+    return f"{so_far} {verdict.reason}"

@@ -157,6 +157,21 @@ def test_a_look_stops_where_more_questions_would_change_nothing(
     assert "1.0" in verdict.reason
 
 
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [
+        ((1.0004, 1.2), "the interval 1.0004 to 1.200 lies above 1.0"),
+        ((0.5, 0.99996), "the interval 0.500 to 0.99996 lies below 1.0"),
+        ((1.0, 2e7), "the interval 1.000 to above 1,000 does not exclude 1.0"),
+    ],
+)
+def test_bounds_are_written_out_until_the_sentence_is_true(
+    interval: tuple[float, float], said: str
+) -> None:
+    """Three decimals would make them the threshold itself."""
+    assert judge(interval).reason == said
+
+
 def test_another_threshold_moves_the_verdict() -> None:
     """And the sentence with it."""
     assert judge((1.05, 1.2)).outcome == "above"

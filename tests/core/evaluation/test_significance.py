@@ -24,7 +24,7 @@ from shared_core.evaluation import (
     wilcoxon_p_value,
 )
 from shared_core.evaluation.changes import order_differences
-from shared_core.evaluation.paired_tests import paired_p_value
+from shared_core.evaluation.paired_tests import paired_p_value, sign_flip_p_value
 
 Outcomes = npt.NDArray[np.float64]
 RUNS = 200
@@ -217,6 +217,58 @@ def test_one_order_of_many_alike_raises_few_alarms(noise: str, shuffles: int) ->
             outcomes = (rng.random((shuffles + 1, 60)) < 0.9).astype(float)
         alarms += permutation_p_value(outcomes[0], outcomes[1:].T) <= 0.05
     assert alarms <= TOLERATED
+
+
+def of_one_mind(rng: np.random.Generator, n: int, shuffles: int) -> tuple[Outcomes, Outcomes]:
+    """Shuffles that all agree on a question, and one order that agrees with them by chance."""
+    shuffled = np.repeat(rng.random((n, 1)) < 0.5, shuffles, axis=1)
+    return (rng.random(n) < 0.5).astype(float), shuffled.astype(float)
+
+
+@pytest.mark.parametrize("shuffles", [3, 10])
+def test_shuffles_that_agree_with_each_other_alone_raise_few_alarms(shuffles: int) -> None:
+    """The mean difference is 0; exchanges of single outcomes take its spread for too small."""
+    rng = np.random.default_rng(21)
+    samples = [of_one_mind(rng, 100, shuffles) for _ in range(RUNS)]
+    assert sum(paired_p_value(*each)[1] <= 0.05 for each in samples) <= TOLERATED
+    assert sum(permutation_p_value(*each) <= 0.05 for each in samples) > 2 * TOLERATED
+
+
+@pytest.mark.parametrize("orders", [[3] * 7, [7] * 7, [1, 2, 3, 1, 2, 3, 3]])
+@pytest.mark.parametrize("grades", [(0.0, 1.0), (0.0, 0.25, 0.5, 1.0)])
+def test_every_way_to_flip_the_sign_of_a_question_is_counted(
+    grades: tuple[float, ...], orders: list[int]
+) -> None:
+    """Of the differences from the mean of the shuffles, also of sevenths and of mixed numbers."""
+    rng = np.random.default_rng(22)
+    for _ in range(5):
+        one = rng.choice(grades, len(orders))
+        shuffled = [rng.choice(grades, size) for size in orders]
+        changes = [own - them.mean() for own, them in zip(one, shuffled, strict=True)]
+        expected = enumerated([(change, -change) for change in changes], sum(changes))
+        assert sign_flip_p_value(one, shuffled) == pytest.approx(expected)
+        assert sign_flip_p_value(shuffled, one) == pytest.approx(expected)
+        larger = max(expected, permutation_p_value(one, shuffled))
+        assert paired_p_value(one, shuffled)[1] == pytest.approx(larger)
+
+
+def test_a_gain_over_shuffles_is_shown_as_often_as_by_exchanges_of_single_outcomes() -> None:
+    """Where orders of a question do not depend on each other nothing is lost."""
+    rng = np.random.default_rng(23)
+    found = {"both": 0, "exchanges": 0}
+    for _ in range(RUNS):
+        one, shuffled = rng.random(50) < 0.7, rng.random((50, 3)) < 0.5
+        found["both"] += paired_p_value(one, shuffled)[1] <= 0.05
+        found["exchanges"] += permutation_p_value(one, shuffled) <= 0.05
+    assert 0.97 * found["exchanges"] <= found["both"] <= found["exchanges"]
+
+
+def test_against_shuffles_a_test_needs_six_questions_too() -> None:
+    """However many shuffles there are; that of exchanges alone takes three."""
+    for shuffles in (3, 10):
+        assert paired_p_value([1] * 5, [[0] * shuffles] * 5)[1] == 2 / 2**5
+        assert paired_p_value([1] * 6, [[0] * shuffles] * 6)[1] == 2 / 2**6
+    assert permutation_p_value([1] * 3, [[0] * 3] * 3) <= 0.05
 
 
 def test_differences_that_rounding_parts_are_ties() -> None:

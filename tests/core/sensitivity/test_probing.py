@@ -20,6 +20,7 @@ from shared_core.generation import Journal, as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion, decide
 from shared_core.sensitivity.position_sensitivity import index_statistic
+from shared_core.sensitivity.stopping import stop_reason
 from tests.core.sensitivity.models import ScoringReader, SlotReader, questions
 
 U_SHAPE = (1.0, 0.8, 0.6, 0.7, 0.9)
@@ -359,6 +360,19 @@ def test_a_hopeless_model_is_not_asked_everything() -> None:
     """Not one right answer at the first look will not become a curve."""
     profile = Probe(k=5).run(SlotReader((0.0,) * 5), questions(100, 5))
     assert profile.stopped == "after 20 of 100 questions not one answer was right"
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_one_answer_is_no_reason_to_stop(kept: int) -> None:
+    """Two are, and the sentence says how many there are, where the model failed on the rest."""
+
+    def told(row: list[float]) -> str | None:
+        values, looks = np.tile(row, (kept, 1)), Looks(total=100)
+        return stop_reason(values, asked=20, slots=(0, 2, 4), k=5, looks=looks, seed=0)
+
+    sentence = "after 20 of 100 questions (2 of them answered) not one answer was right"
+    assert told([0.0, 0.0, 0.0]) == (sentence if kept == 2 else None)
+    assert told([0.0, 1.0, 0.0]) is None
 
 
 def test_the_distracting_effect_is_measured_on_every_question() -> None:
