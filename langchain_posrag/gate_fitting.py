@@ -17,6 +17,7 @@ from shared_core import HybridIndex
 from shared_core.arrays import Embed
 from shared_core.gating import ContextGate, Transform
 from shared_core.gating.fitting import FitArguments, as_queries, fit_gate, fit_index
+from shared_core.types import Tokenizer
 
 
 def own_retriever(retriever: RetrieverLike) -> CAUSRetriever | None:
@@ -64,10 +65,12 @@ def load_for(
     retriever: RetrieverLike,
     embeddings: Embeddings | None,
     transform: Transform | None,
+    tokenizer: Tokenizer | None,
 ) -> tuple[ContextGate, Embeddings]:
     """Read a gate, and return it with the model; see `GateOptions.load`."""
     model = model_of(retriever, embeddings)
-    return ContextGate.load(path, embed=embed_with(model), transform=transform), model
+    gate = ContextGate.load(path, embed=embed_with(model), transform=transform, tokenizer=tokenizer)
+    return gate, model
 
 
 def embed_with(embeddings: Embeddings) -> Embed:

@@ -23,6 +23,7 @@ from langchain_posrag.gate_fitting import fit_for, load_for, own_retriever
 from shared_core.gating import ContextGate, Transform
 from shared_core.gating.fitting import FitArguments
 from shared_core.gating.found_cosines import Embedded, afound_cosines, found_cosines
+from shared_core.types import Tokenizer
 
 RUN = "retrieve_or_not"
 """Name of the run that reports a decision."""
@@ -87,8 +88,8 @@ class GateOptions(CheckedOptions):
         include_scores
             As of the class.
         **fit
-            ``pseudo_queries``, ``negatives``, ``policy``, ``threshold``, ``transform`` and
-            ``coverage``, see `shared_core.gating.fitting.fit_gate`.
+            ``pseudo_queries``, ``negatives``, ``policy``, ``threshold``, ``transform``,
+            ``coverage`` and ``tokenizer``, see `shared_core.gating.fitting.fit_gate`.
 
         Raises
         ------
@@ -109,6 +110,7 @@ class GateOptions(CheckedOptions):
         embeddings: Embeddings | None = None,
         *,
         transform: Transform | None = None,
+        tokenizer: Tokenizer | None = None,
         include_scores: bool = True,
     ) -> Self:
         """Read what `ContextGate.save` wrote, and put it in front of a retriever.
@@ -119,8 +121,8 @@ class GateOptions(CheckedOptions):
             The file.
         retriever, embeddings
             As in `from_retriever`.
-        transform
-            As in `ContextGate`; it is not saved.
+        transform, tokenizer
+            As in `ContextGate.load`: needed if the gate that was saved had one of its own.
         include_scores
             As of the class.
 
@@ -133,7 +135,7 @@ class GateOptions(CheckedOptions):
         ValueError
             As `ContextGate.load`, and if there are no embeddings.
         """
-        gate, model = load_for(path, retriever, embeddings, transform)
+        gate, model = load_for(path, retriever, embeddings, transform, tokenizer)
         return cls(retriever=retriever, gate=gate, embeddings=model, include_scores=include_scores)
 
     @property

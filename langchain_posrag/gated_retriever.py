@@ -40,7 +40,8 @@ class GatedRetriever(GateOptions, BaseRetriever):
     Raises
     ------
     ValueError
-        While retrieving, if the query is blank, or a similarity is not a finite number.
+        While retrieving, if the query is blank or not a string, or a similarity is not a finite
+        number.
 
     Examples
     --------

@@ -23,6 +23,7 @@ from langchain_posrag.gate_fitting import fit_for, load_for
 from langchain_posrag.gate_options import GateOptions
 from shared_core.gating import ContextGate, GatedPrompts, Transform, unwrapped
 from shared_core.gating.fitting import FitArguments
+from shared_core.types import Tokenizer
 
 
 class GatedPrompt(StringPromptValue):
@@ -109,11 +110,12 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
         embeddings: Embeddings | None = None,
         *,
         transform: Transform | None = None,
+        tokenizer: Tokenizer | None = None,
         prompts: GatedPrompts | None = None,
         include_scores: bool = True,
     ) -> Self:
         """Like `GateOptions.load`, with custom prompts if given: they are not saved."""
-        gate_and_model = load_for(path, retriever, embeddings, transform)
+        gate_and_model = load_for(path, retriever, embeddings, transform, tokenizer)
         return cls._in_front_of(retriever, gate_and_model, prompts, include_scores)
 
     @classmethod
@@ -140,7 +142,7 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
         """Decide about one question; keyword arguments go to the retriever."""
 
         def route(question: str, run_manager: CallbackManagerForChainRun) -> GatedPrompt:
-            found = self._find(_text(question), run_manager.get_child(), kwargs)
+            found = self._find(question, run_manager.get_child(), kwargs)
             return self._prompt(question, found)
 
         return self._call_with_config(route, input, config)
@@ -152,7 +154,7 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
         """Async version of `invoke`; the retriever and the embeddings are awaited."""
 
         async def route(question: str, run_manager: AsyncCallbackManagerForChainRun) -> GatedPrompt:
-            found = await self._afind(_text(question), run_manager.get_child(), kwargs)
+            found = await self._afind(question, run_manager.get_child(), kwargs)
             return self._prompt(question, found)
 
         return await self._acall_with_config(route, input, config)
@@ -166,9 +168,3 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
             documents=found.documents,
             decision=found.decision.explain(),
         )
-
-
-def _text(question: Any) -> str:
-    if not isinstance(question, str):
-        raise ValueError(f"the question must be a string, got {type(question).__name__}")
-    return question

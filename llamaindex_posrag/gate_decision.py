@@ -21,6 +21,7 @@ from shared_core.checking import check_each
 from shared_core.gating import ContextGate, RetrievalDecision, Transform, unwrapped
 from shared_core.gating.fitting import FitArguments, as_queries, fit_gate, fit_index
 from shared_core.gating.found_cosines import Embedded, FoundCosines, afound_cosines, found_cosines
+from shared_core.types import Tokenizer
 
 dispatcher = get_dispatcher(__name__)
 
@@ -207,10 +208,15 @@ def fit_for(
 
 
 def load_gate(
-    path: str | Path, embed_model: BaseEmbedding, *, transform: Transform | None = None
+    path: str | Path,
+    embed_model: BaseEmbedding,
+    *,
+    transform: Transform | None = None,
+    tokenizer: Tokenizer | None = None,
 ) -> ContextGate:
     """Read a gate that `ContextGate.save` wrote, and check the model; see `ContextGate.load`."""
-    return ContextGate.load(path, embed=_embed(embed_model), transform=transform)
+    embed = _embed(embed_model)
+    return ContextGate.load(path, embed=embed, transform=transform, tokenizer=tokenizer)
 
 
 def _embed(model: BaseEmbedding) -> Embed:

@@ -117,8 +117,8 @@ class GatedQueryEngine(BaseQueryEngine):
         streaming
             Whether the answers come as streams.
         **fit
-            ``pseudo_queries``, ``negatives``, ``policy``, ``threshold``, ``transform`` and
-            ``coverage``, see `shared_core.gating.fitting.fit_gate`.
+            ``pseudo_queries``, ``negatives``, ``policy``, ``threshold``, ``transform``,
+            ``coverage`` and ``tokenizer``, see `shared_core.gating.fitting.fit_gate`.
 
         Raises
         ------

@@ -105,6 +105,9 @@ class VectorCandidates:
     ) -> Self:
         """Fit on contexts and their pseudo-queries; pass what does not fit in memory to `add`.
 
+        Warns if the pseudo-queries are no nearer to their contexts than foreign questions are to
+        the corpus; ``"calibrated"`` raises then.
+
         Parameters
         ----------
         ids, vectors
@@ -130,7 +133,9 @@ class VectorCandidates:
                 "calibrated and users' questions will often be below it: give embed=",
                 stacklevel=2,
             )
-        _ = candidates.levels
+        fault = candidates.levels.fault
+        if fault is not None:
+            warnings.warn(f"there are no probabilities, and no coverage: {fault}", stacklevel=2)
         return candidates
 
     def add(
@@ -312,9 +317,12 @@ def _check_policy(policy: Policy, background: Background | None) -> Policy:
 
 
 def _highest(similarities: float | Sequence[float]) -> float | None:
-    """Return the highest similarity, or None; ValueError if one is not finite."""
-    values = np.asarray(similarities, np.float64).reshape(-1).tolist()
-    return max((_check_finite(value, "similarity") for value in values), default=None)
+    """Return the highest similarity, or None; ValueError if one is not a finite number."""
+    values = np.asarray(similarities)
+    if values.dtype.kind not in "fiu":
+        raise ValueError(f"a similarity must be a number, got {similarities!r:.80}")
+    numbers = values.reshape(-1).astype(np.float64).tolist()
+    return max((_check_finite(value, "similarity") for value in numbers), default=None)
 
 
 def _check_finite(value: float, name: str) -> float:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -49,8 +48,13 @@ def write_gate(
     policy: Policy,
     threshold: float,
     coverage: WordCoverage | None = None,
+    *,
+    transformed: bool = False,
 ) -> None:
-    """Write a fitted gate; see `ContextGate.save`."""
+    """Write a fitted gate, and whether it has a transform; see `ContextGate.save`."""
+    for id in fitted.numbers:
+        if not isinstance(id, str | int):  # JSON would make another object of it, or fail
+            raise ValueError(f"ids must be strings to be saved, got {id!r:.80}")
     arrays: dict[str, npt.NDArray[Any]] = {
         "owners": fitted.owners,
         "similarities": fitted.similarities,
@@ -69,6 +73,7 @@ def write_gate(
         "dim": fitted.dim,
         "ids": list(fitted.numbers),
         "coverage": None,
+        "transformed": transformed,
     }
     if coverage is not None:
         counts = coverage.counts
@@ -81,15 +86,19 @@ def write_gate(
     _write(path, about, arrays)
 
 
-def read_gate(path: Path, tokenizer: Tokenizer | None) -> tuple[Fit, WordCoverage | None]:
+def read_gate(
+    path: Path, tokenizer: Tokenizer | None, *, transformed: bool
+) -> tuple[Fit, WordCoverage | None]:
     """Read a fit and its word counts, if any; see `ContextGate.load`."""
     about, arrays = _read(path)
+    if about.get("transformed") and not transformed:  # earlier versions did not write it
+        raise ValueError(f"{path} is of a gate that transforms queries: give transform=")
     saved = about.get("coverage")
     custom = saved is not None and saved["own_split"]
     if custom and tokenizer is None:
-        raise ValueError(f"{path} counts words of a custom tokeniser: give it as tokenizer=")
+        raise ValueError(f"{path} counts words of a custom tokenizer: give it as tokenizer=")
     if tokenizer is not None and not custom:
-        raise ValueError(f"{path} has no words of a custom tokeniser: leave tokenizer= out")
+        raise ValueError(f"{path} has no words of a custom tokenizer: leave tokenizer= out")
     coverage = None
     if saved is not None:
         counts = dict(zip(saved["words"], arrays["counts"].tolist(), strict=True))
@@ -148,7 +157,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files if name != _STRAY}
         about = json.loads(arrays.pop("manifest").tobytes())
-    except (zipfile.BadZipFile, ValueError, EOFError, KeyError, OSError, AttributeError) as error:
+    except Exception as error:  # a damaged archive or header may raise anything
         raise CorruptIndexError(
             f"{path} cannot be read as a saved gate: {error}; {_WAY_OUT}"
         ) from error

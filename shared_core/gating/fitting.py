@@ -11,12 +11,12 @@ import numpy.typing as npt
 from shared_core.arrays import Embed, Vectors
 from shared_core.checking import check_several
 from shared_core.gating.candidates import VectorCandidates
-from shared_core.gating.coverage import WordCoverage
+from shared_core.gating.coverage import WordCoverage, plain_words
 from shared_core.gating.gate import ContextGate
 from shared_core.gating.policies import Policy
 from shared_core.gating.pseudo_queries import key_phrases
 from shared_core.gating.transforms import Transform
-from shared_core.types import Passage
+from shared_core.types import Passage, Tokenizer
 
 ALIKE = 0.9999
 """Cosine from which the embeddings of one text as query and as passage count as equal."""
@@ -31,6 +31,7 @@ class FitArguments(TypedDict, total=False):
     threshold: float
     transform: Transform | None
     coverage: bool
+    tokenizer: Tokenizer | None
 
 
 def fit_gate(
@@ -45,6 +46,7 @@ def fit_gate(
     threshold: float = 0.0,
     transform: Transform | None = None,
     coverage: bool = False,
+    tokenizer: Tokenizer | None = None,
 ) -> ContextGate:
     """Fit a gate on passages.
 
@@ -56,16 +58,20 @@ def fit_gate(
         Embeds queries, see `as_queries`.
     pseudo_queries
         Pairs of a passage's id and a question it answers, as returned by `read_pseudo_queries`;
-        by default the `key_phrases` of each passage. With a `transform`, give transformed
-        questions.
+        by default the `key_phrases` of each passage.
     negatives
         Questions that the passages do not answer, instead of `EVERYDAY_QUESTIONS`.
     policy, threshold
         As in `VectorCandidates`.
     transform
-        As in `ContextGate`.
+        As in `ContextGate`. The fit does not use it: key phrases, everyday questions, and those
+        that are given are embedded as they are. Give transformed `pseudo_queries` and `negatives`
+        where it changes how similar a query is, as `hyde` does.
     coverage
         Whether the query's words count in addition to its similarity; see `WordCoverage`.
+    tokenizer
+        Text to words, for the key phrases and the coverage; None: runs of word characters. A
+        language without spaces between words needs one.
 
     Raises
     ------
@@ -79,8 +85,9 @@ def fit_gate(
             raise ValueError(
                 f"pseudo_queries[{at}] must be the id of a passage and a question, got {pair!r}"
             )
+    tokenizer = plain_words if tokenizer is None else tokenizer
     if pseudo_queries is None:
-        pseudo_queries = [*zip(ids, key_phrases(texts), strict=True)]
+        pseudo_queries = [*zip(ids, key_phrases(texts, tokenizer=tokenizer), strict=True)]
     candidates = VectorCandidates.fit(
         ids,
         vectors,
@@ -91,7 +98,7 @@ def fit_gate(
         embed=embed,
         negatives=negatives,
     )
-    words = WordCoverage() if coverage else None
+    words = WordCoverage(tokenizer) if coverage else None
     if words is not None:
         words.add(texts)
     return ContextGate(candidates=candidates, transform=transform, coverage=words)
@@ -99,6 +106,10 @@ def fit_gate(
 
 class Index(Protocol):
     """The part of `shared_core.HybridIndex` that `fit_index` needs."""
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """The custom tokenizer, if it has one."""
 
     def embedded(self) -> tuple[list[Passage], Vectors]:
         """Return all passages and their vectors."""
@@ -121,7 +132,7 @@ def fit_index(
     index
         A `shared_core.HybridIndex`.
     embed, **fit
-        As in `fit_gate`.
+        As in `fit_gate`; `tokenizer` is by default that of the index, if it has a custom one.
     verify
         Embeds a passage, to check that it is the model of the index. None: no check.
 
@@ -136,6 +147,7 @@ def fit_index(
         index.verify_embeddings(verify)
     passages, vectors = index.embedded()
     ids, texts = [each.id for each in passages], [each.text for each in passages]
+    fit.setdefault("tokenizer", index.tokenizer)
     return fit_gate(ids, texts, vectors, embed, **fit)
 
 

@@ -47,11 +47,9 @@ class ContextGate:
         Raises
         ------
         ValueError
-            If the query is blank.
+            If the query is blank or not a string.
         """
-        query = unwrapped(query)
-        if not query.strip():
-            raise ValueError("the query is blank: there is nothing to decide about")
+        query = _asked(query)
         return query if self.transform is None else self.transform(query)
 
     def decide(
@@ -72,11 +70,9 @@ class ContextGate:
         Raises
         ------
         ValueError
-            If the query is blank, a similarity is not finite, or texts are missing.
+            If the query is blank or not a string, a similarity is not finite, or texts are missing.
         """
-        words = unwrapped(query)
-        if not words.strip():
-            raise ValueError("the query is blank: there is nothing to decide about")
+        words = _asked(query)
         share = None
         if self.coverage is not None and len(similarities):
             share = self._share(self.coverage, words, similarities, texts)
@@ -88,8 +84,13 @@ class ContextGate:
     def save(self, path: str | Path) -> None:
         """Write the gate into one file, atomically.
 
-        Candidates and coverage are written. A transform, a custom tokeniser and a monitor are
-        not: give the first two to `load` again.
+        Candidates and coverage are written. A transform, a custom tokenizer and a monitor are
+        not: give the first two to `load` again, which asks for them.
+
+        Raises
+        ------
+        ValueError
+            If an id is not a string.
         """
         candidates = self.candidates
         write_gate(
@@ -98,6 +99,7 @@ class ContextGate:
             candidates.policy,
             candidates.threshold,
             self.coverage,
+            transformed=self.transform is not None,
         )
 
     @classmethod
@@ -118,9 +120,9 @@ class ContextGate:
         embed
             The present embedding model, checked by `VectorCandidates.verify_embeddings`.
         transform
-            As in the class; it is not saved.
+            As in the class; it is not saved. Needed if the gate that was saved had one.
         tokenizer
-            The tokeniser of the `WordCoverage`, unless it is the default.
+            The tokenizer of the `WordCoverage`, unless it is the default.
 
         Raises
         ------
@@ -131,9 +133,10 @@ class ContextGate:
         EmbeddingMismatchError
             If `embed` is not the model of the fit.
         ValueError
-            If the fit has no text to check `embed` with, or `tokenizer` is missing or not needed.
+            If the fit has no text to check `embed` with, `transform` is missing, or `tokenizer` is
+            missing or not needed.
         """
-        fit, coverage = read_gate(Path(path), tokenizer)
+        fit, coverage = read_gate(Path(path), tokenizer, transformed=transform is not None)
         candidates = VectorCandidates.of(*fit)
         if embed is not None:
             candidates.verify_embeddings(embed)
@@ -149,3 +152,13 @@ class ContextGate:
             )
         nearest = sorted(range(len(texts)), key=lambda row: -similarities[row])[:DEPTH]
         return coverage.share(query, [texts[row] for row in nearest])
+
+
+def _asked(query: object) -> str:
+    """Return the query unwrapped; ValueError if it is blank or no string."""
+    if not isinstance(query, str):
+        raise ValueError(f"the question must be a string, got {type(query).__name__}")
+    words = unwrapped(query)
+    if not words.strip():
+        raise ValueError("the query is blank: there is nothing to decide about")
+    return words

@@ -76,22 +76,24 @@ class Levels:
         near = float(np.median(similarities))
         if policy == "calibrated":
             if foreign is None or near <= foreign:
-                level = "none" if foreign is None else f"{foreign:.3f}"
-                raise ValueError(
-                    f"pseudo-queries have a median similarity of {near:.3f} to their contexts, no "
-                    f"more than the {level} of questions foreign to the corpus: give pseudo-"
-                    "queries of these contexts, and negatives= that the corpus does not answer"
-                )
+                raise ValueError(_not_apart(near, foreign))
             edge = foreign + SHARE * (near - foreign)
         return cls(
             policy=policy, edge=edge, near=near, upper=float(similarities[-1]), foreign=foreign
         )
 
+    @property
+    def fault(self) -> str | None:
+        """What is wrong if pseudo-queries are no nearer than foreign questions; None if nothing."""
+        if self.foreign is None or self.near > self.foreign:
+            return None
+        return _not_apart(self.near, self.foreign)
+
     def probability(self, similarity: float, coverage: float | None = None) -> float | None:
         """Return the probability that the corpus answers, with even prior odds.
 
         A logistic curve that is one half at the calibrated edge, whatever the policy; None without
-        a background.
+        a background, or if the pseudo-queries are no nearer than it.
         """
         if self.foreign is None or self.near <= self.foreign:
             return None
@@ -132,6 +134,20 @@ class Levels:
             words = COVERAGE_WEIGHT * (coverage - COVERAGE_MIDDLE)
         else:
             raise ValueError(f"coverage must lie in [0, 1], got {coverage}")
-        if self.foreign is None or self.near <= self.foreign:
-            raise ValueError("coverage is weighed against a background: fit with embed=")
+        if self.foreign is None:
+            raise ValueError(
+                "coverage is weighed against a background, and there is none or it is not known "
+                "any more: fit with embed="
+            )
+        if self.fault is not None:
+            raise ValueError(self.fault)
         return STEEPNESS * margin / (self.near - self.foreign) + words
+
+
+def _not_apart(near: float, foreign: float | None) -> str:
+    level = "none" if foreign is None else f"{foreign:.3f}"
+    return (
+        f"pseudo-queries have a median similarity of {near:.3f} to their contexts, no more than "
+        f"the {level} of questions foreign to the corpus: give pseudo-queries of these contexts, "
+        "and negatives= that the corpus does not answer"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -60,7 +61,9 @@ def check_policy(policy: Policy) -> Policy:
                 f"policy must be one of {', '.join(STATISTICS)} or a quantile, got {policy!r}"
             )
         return policy
-    if isinstance(policy, bool) or not 0 < policy < 1:
+    if isinstance(policy, bool) or not isinstance(policy, Real):
+        raise ValueError(f"policy must be a name or a quantile, got {policy!r}")
+    if not 0 < policy < 1:
         raise ValueError(f"a quantile must lie between 0 and 1, got {policy}")
     return float(policy)
 

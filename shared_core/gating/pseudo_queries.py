@@ -14,9 +14,10 @@ from typing import Any
 
 from shared_core.checking import check_count
 from shared_core.errors import GenerationError
-from shared_core.gating.coverage import WordCoverage
+from shared_core.gating.coverage import WordCoverage, plain_words
 from shared_core.generation import Asker, Journal, as_generator
 from shared_core.json_lines import check_fields, read_lines, shorten_json
+from shared_core.types import Tokenizer
 
 PHRASES = 5
 """Words per passage: with more, they come as close to it as whole sentences."""
@@ -35,7 +36,9 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _NUMBERING = re.compile(r"^\s*(?:\d{1,2}\s*[-.):](?!\d)|[-*•])\s*")
 
 
-def key_phrases(texts: Sequence[str], *, count: int = PHRASES) -> list[str]:
+def key_phrases(
+    texts: Sequence[str], *, count: int = PHRASES, tokenizer: Tokenizer = plain_words
+) -> list[str]:
     """Return the words that distinguish each passage from the others, in their order.
 
     The best source without a model: a few such words are about as similar to their passage as a
@@ -47,19 +50,24 @@ def key_phrases(texts: Sequence[str], *, count: int = PHRASES) -> list[str]:
         The passages of the corpus. A word weighs more the fewer of them it occurs in.
     count
         Words per passage, >= 1.
+    tokenizer
+        Text to words. The default takes runs of word characters, of three or more, which in a
+        language without spaces between words are whole sentences.
 
     Raises
     ------
     ValueError
         If `count` is below 1.
     """
-    words = WordCoverage()
+    words = WordCoverage(tokenizer)
     words.add(texts)
     return [telling_words(text, words, count=count) for text in texts]
 
 
 def telling_words(text: str, words: WordCoverage, *, count: int = PHRASES) -> str:
     """Return the words of a text that weigh most, in their order; the text if it has no words.
+
+    Of `plain_words` those of one or two characters are left out, as they seldom tell anything.
 
     Parameters
     ----------
@@ -76,7 +84,8 @@ def telling_words(text: str, words: WordCoverage, *, count: int = PHRASES) -> st
         If `count` is below 1.
     """
     check_count(count, "count")
-    found = Counter(word for word in words.tokenizer(text) if len(word) > 2)
+    shortest = 3 if words.tokenizer is plain_words else 1
+    found = Counter(word for word in words.tokenizer(text) if len(word) >= shortest)
     weights = {word: words.weight(word) * (1 + math.log(n)) for word, n in found.items()}
     best = {*sorted(weights, key=lambda word: -weights[word])[:count]}
     return " ".join(word for word in found if word in best) or text

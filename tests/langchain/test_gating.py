@@ -385,6 +385,23 @@ def test_a_gate_decides_after_loading_as_before(
         GatedRetriever.load(tmp_path / "gate", retriever, Words(salt="x"))
 
 
+@pytest.mark.parametrize("host", [ContextAwarenessGate, GatedRetriever])
+def test_functions_that_are_not_saved_are_given_again(
+    retriever: CAUSRetriever, host: type[ContextAwarenessGate | GatedRetriever], tmp_path: Path
+) -> None:
+    """The error names them, and they are taken."""
+    made = host.from_retriever(retriever, transform=str.lower, coverage=True, tokenizer=str.split)
+    made.gate.save(tmp_path / "gate")
+    with pytest.raises(ValueError, match="give transform="):
+        host.load(tmp_path / "gate", retriever, tokenizer=str.split)
+    with pytest.raises(ValueError, match="give it as tokenizer="):
+        host.load(tmp_path / "gate", retriever, transform=str.lower)
+    again = host.load(tmp_path / "gate", retriever, transform=str.lower, tokenizer=str.split)
+    assert again.gate.transform is str.lower
+    assert again.gate.coverage is not None
+    assert again.gate.coverage.tokenizer is str.split
+
+
 COPIES: dict[str, Callable[[Any], Any]] = {
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
@@ -445,8 +462,10 @@ def test_a_similarity_that_is_not_a_number_is_refused(
 @pytest.mark.parametrize("question", [None, 7, {"question": INSIDE}])
 def test_a_question_is_a_text(gate: ContextAwarenessGate, question: Any) -> None:
     """A dict belongs behind an itemgetter."""
-    with pytest.raises(ValueError, match="the question must be a string, got"):
-        gate.invoke(question)
+    gated = GatedRetriever(retriever=gate.retriever, gate=gate.gate)
+    for host in (gate, gated):
+        with pytest.raises(ValueError, match="the question must be a string, got"):
+            host.invoke(question)
 
 
 def test_options_are_checked(gate: ContextAwarenessGate, retriever: CAUSRetriever) -> None:

@@ -500,6 +500,24 @@ def test_a_gate_decides_after_loading_as_before(
         load_gate(tmp_path / "gate", Words(salt="x"))
 
 
+def test_functions_that_are_not_saved_are_given_again(
+    retriever: CAUSRetriever, tmp_path: Path
+) -> None:
+    """The error names them, and they are taken."""
+    engine = GatedQueryEngine.from_retriever(
+        retriever, MockLLM(), transform=str.lower, coverage=True, tokenizer=str.split
+    )
+    engine.gate.save(tmp_path / "gate")
+    with pytest.raises(ValueError, match="give transform="):
+        load_gate(tmp_path / "gate", Words(), tokenizer=str.split)
+    with pytest.raises(ValueError, match="give it as tokenizer="):
+        load_gate(tmp_path / "gate", Words(), transform=str.lower)
+    gate = load_gate(tmp_path / "gate", Words(), transform=str.lower, tokenizer=str.split)
+    assert gate.transform is str.lower
+    assert gate.coverage is not None
+    assert gate.coverage.tokenizer is str.split
+
+
 @pytest.mark.parametrize(
     "copied", [copy.copy, copy.deepcopy, lambda engine: pickle.loads(pickle.dumps(engine))]
 )

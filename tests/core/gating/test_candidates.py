@@ -193,6 +193,30 @@ def test_pseudo_queries_no_nearer_than_foreign_questions_are_refused() -> None:
         VectorCandidates.fit(ids, vectors, owners[::-1], pseudo, negatives=foreign)
 
 
+def test_where_levels_are_no_bar_it_is_said_at_fitting_and_of_words() -> None:
+    """Not that there were no background; the similarity alone still decides."""
+    ids, vectors, owners, pseudo, foreign = synthetic()
+    with pytest.warns(UserWarning, match=r"no probabilities, and no coverage: .* no more than"):
+        gate = VectorCandidates.fit(
+            ids, vectors, owners[::-1], pseudo, negatives=foreign, policy="density"
+        )
+    assert gate.decide(0.9).probability is None
+    with pytest.raises(ValueError, match="give pseudo-queries of these contexts"):
+        gate.decide(0.9, coverage=0.5)
+    with pytest.raises(ValueError, match="there is none or it is not known any more: fit with"):
+        VectorCandidates.fit(ids, vectors, owners, pseudo, policy="density").decide(
+            0.9, coverage=0.5
+        )
+
+
+@pytest.mark.parametrize("value", ["0.5", True, None, ["0.5"], [True, False], [None, 0.5]])
+def test_a_similarity_is_a_number(gate: VectorCandidates, value: object) -> None:
+    """Text and truth values are not taken for some."""
+    with pytest.raises(ValueError, match="a similarity must be a number, got"):
+        gate.decide(value)  # type: ignore[arg-type]
+    assert gate.decide(1) == gate.decide(np.float32(1)) == gate.decide([1.0, 0.2])
+
+
 def test_what_does_not_fit_is_refused_by_name() -> None:
     """And leaves the gate as it was."""
     ids, vectors, owners, pseudo, foreign = synthetic(20)
@@ -218,6 +242,9 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
         gate.with_policy("best")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"between 0 and 1, got 1\.5"):
         gate.with_policy(1.5)
+    for nothing in (None, [0.5], True):
+        with pytest.raises(ValueError, match=r"a name or a quantile, got (None|\[0\.5\]|True)"):
+            gate.with_policy(nothing)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="at least 10 questions, got 3"):
         VectorCandidates(negatives=foreign[:3])
     with pytest.raises(ValueError, match="at least 10 questions, got 0"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -81,6 +82,22 @@ def test_what_is_saved_comes_back_and_goes_on(small: VectorCandidates, tmp_path:
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["gate.npz"]
 
 
+def test_ids_that_would_not_come_back_are_refused(tmp_path: Path) -> None:
+    """JSON has no tuples; numbers come back as they were. Nothing is written."""
+    ids, vectors, _, pseudo, foreign = synthetic(20)
+    for kind in (int, lambda number: (number, "chunk")):
+        own = [kind(number) for number in range(len(ids))]
+        owners = [id for id in own for _ in range(3)]
+        gate = VectorCandidates.fit(own, vectors, owners, pseudo, negatives=foreign)
+        if kind is int:
+            save(gate, tmp_path / "gate")
+            assert 5 in load(tmp_path / "gate")
+        else:
+            with pytest.raises(ValueError, match=r"ids must be strings .* got \(0, 'chunk'\)"):
+                save(gate, tmp_path / "other")
+    assert [each.name for each in tmp_path.iterdir()] == ["gate"]
+
+
 def test_a_gate_without_background_comes_back(tmp_path: Path) -> None:
     """The paper's own gate holds fewer arrays."""
     ids, vectors, owners, pseudo, _ = synthetic(30)
@@ -125,6 +142,30 @@ def test_a_damaged_file_is_refused(small: VectorCandidates, tmp_path: Path) -> N
         CorruptIndexError, match="digest differs; restore the file from a copy, or fit"
     ):
         load(path)
+
+
+@pytest.mark.filterwarnings("ignore:Data type alias")
+def test_a_file_damaged_at_any_place_of_its_headers_is_refused(
+    small: VectorCandidates, tmp_path: Path
+) -> None:
+    """Whatever NumPy, zipfile or a decompressor then raise, down to a SyntaxError."""
+    path = tmp_path / "gate.npz"
+    save(small, path)
+    whole = path.read_bytes()
+    headers = [found.start() for found in re.finditer(b"PK|NUMPY", whole)]
+    refused = 0
+    for at in sorted({start + offset for start in headers for offset in range(70)}):
+        for flipped in (1, 8, 0x40, 0xFF):
+            damaged = bytearray(whole)
+            if at >= len(damaged):
+                break
+            damaged[at] ^= flipped
+            path.write_bytes(damaged)
+            try:
+                assert load(path).decide(0.5) == small.decide(0.5)
+            except (CorruptIndexError, IndexFormatError):
+                refused += 1
+    assert refused > 100
 
 
 def test_another_kind_of_file_is_refused(tmp_path: Path) -> None:
@@ -228,25 +269,37 @@ def test_words_go_on_being_counted_after_loading(tmp_path: Path) -> None:
 
 
 def test_functions_are_not_saved_and_have_to_be_given_again(tmp_path: Path) -> None:
-    """A transform is as it is given; the words of another tokeniser would be other words."""
+    """A transform is as it is given; the words of another tokenizer would be other words."""
     candidates = fit_gate(IDS, PASSAGES, VECTORS, embed_all).candidates
     coverage = WordCoverage(tokenizer=str.split)
     coverage.add(PASSAGES)
     gate = ContextGate(candidates=candidates, transform=str.upper, coverage=coverage)
     gate.save(tmp_path / "gate")
     with pytest.raises(
-        ValueError, match=r"gate counts words of a custom tokeniser: give it as tokenizer="
+        ValueError, match=r"gate counts words of a custom tokenizer: give it as tokenizer="
     ):
-        ContextGate.load(tmp_path / "gate")
+        ContextGate.load(tmp_path / "gate", transform=str.upper)
+    with pytest.raises(ValueError, match=r"gate that transforms queries: give transform="):
+        ContextGate.load(tmp_path / "gate", tokenizer=str.split)
     loaded = ContextGate.load(tmp_path / "gate", transform=str.upper, tokenizer=str.split)
     assert decisions(loaded) == decisions(gate)
     worded = fit_gate(IDS, PASSAGES, VECTORS, embed_all, coverage=True)
     for default in (worded, ContextGate(candidates=candidates)):
         default.save(tmp_path / "gate")
         with pytest.raises(
-            ValueError, match=r"has no words of a custom tokeniser: leave tokenizer= out"
+            ValueError, match=r"has no words of a custom tokenizer: leave tokenizer= out"
         ):
             ContextGate.load(tmp_path / "gate", tokenizer=str.split)
+
+
+def test_a_file_that_does_not_tell_of_a_transform_is_read_without(tmp_path: Path) -> None:
+    """As earlier versions wrote it; and one may be given where there was none."""
+    path = tmp_path / "gate"
+    gate = fit_gate(IDS, PASSAGES, VECTORS, embed_all)
+    gate.save(path)
+    rewritten(path, transformed=None)
+    assert decisions(ContextGate.load(path)) == decisions(gate)
+    assert ContextGate.load(path, transform=str.upper).transform is str.upper
 
 
 def test_the_words_are_saved_with_the_gate_that_counts_them_alone(tmp_path: Path) -> None:
@@ -264,6 +317,8 @@ def rewritten(path: Path, **changes: Any) -> None:
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
     about = json.loads(arrays.pop("manifest").tobytes()) | changes
+    if about["transformed"] is None or about["format"] == 1:
+        about.pop("transformed")
     if about["format"] == 1:
         arrays.pop("known", None)
         for name in ("known", "coverage"):

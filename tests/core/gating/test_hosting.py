@@ -41,6 +41,11 @@ def embed_all(texts: Sequence[str]) -> list[list[float]]:
     return [embed(text) for text in texts]
 
 
+def shouted(text: str) -> list[str]:
+    """Return the words in capitals, as no other tokenizer does."""
+    return text.upper().split()
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("batch", [False, True])
 def test_a_ranking_tells_the_nearest_cosine_whatever_it_ranks(alpha: float, batch: bool) -> None:
@@ -201,6 +206,26 @@ def test_a_gate_is_fitted_on_an_index() -> None:
         assert two.coverage.counts == one.coverage.counts
     with pytest.raises(EmbeddingMismatchError, match="not the one the index was built with"):
         fit_index(index, embed_all, verify=lambda text: embed(text[::-1]))
+
+
+def test_the_tokenizer_reaches_the_gate() -> None:
+    """For key phrases and coverage; on an index it is that of the index, unless one is given."""
+    asked: list[str] = []
+
+    def asking(texts: Sequence[str]) -> list[list[float]]:
+        asked.extend(texts)
+        return embed_all(texts)
+
+    fit_gate(IDS, PASSAGES, VECTORS, asking, tokenizer=shouted)
+    assert "BEE LAYS UP TWO THOUSAND" in asked
+    asked.clear()
+    gate = fit_index(filled(tokenizer=shouted), asking, coverage=True)
+    assert "BEE LAYS UP TWO THOUSAND" in asked
+    assert gate.coverage is not None
+    assert gate.coverage.tokenizer is shouted
+    asked.clear()
+    fit_index(filled(tokenizer=shouted), asking, tokenizer=None)
+    assert not any(text.isupper() for text in asked)
 
 
 def test_the_gate_tells_its_monitor_of_every_similarity() -> None:

@@ -58,6 +58,14 @@ def test_key_phrases_are_the_rare_words_in_their_own_order() -> None:
         key_phrases(texts, count=0)
 
 
+def test_words_of_a_language_without_spaces_are_those_of_the_tokenizer() -> None:
+    """By default a clause would be one word; of a tokenizer's words none is too short."""
+    texts = ["图书馆星期一关门", "图书馆星期二到星期日开门"]
+    split = {texts[0]: ["图书馆", "星期一", "关门"], texts[1]: ["图书馆", "星期二", "到", "开门"]}
+    assert key_phrases(texts) == texts
+    assert key_phrases(texts, count=2, tokenizer=split.__getitem__) == ["星期一 关门", "星期二 到"]
+
+
 def test_a_query_is_cut_down_to_what_tells_in_the_corpus() -> None:
     """A word that no passage holds tells most; one that all hold goes first."""
     words = WordCoverage()
