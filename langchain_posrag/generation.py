@@ -177,8 +177,8 @@ def openai_endpoint(
     key = api_key or os.environ.get("OPENAI_API_KEY") or (_NO_KEY if address else None)
     if key is None:
         raise GenerationError(
-            f"no API key for {name!r}: set OPENAI_API_KEY, or give the base_url of a server that "
-            f"needs none (or OPENAI_BASE_URL)"
+            f"no API key for {name!r}: set OPENAI_API_KEY, or give the address of a server that "
+            "needs none, as base_url=, --base-url or OPENAI_BASE_URL"
         )
     return _Endpoint(
         package.ChatOpenAI(

@@ -1,4 +1,4 @@
-"""Token counts without a tokeniser."""
+"""Token counts without a tokenizer."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ BYTES_PER_TOKEN = 3.5
 def estimate_tokens(text: str) -> int:
     """Return about how many tokens a text has: its UTF-8 bytes over 3.5, rounded up.
 
-    Bytes, because the tokenisers of today's models work on them: a character beyond Latin script
+    Bytes, because the tokenizers of today's models work on them: a character beyond Latin script
     takes two to four bytes and about as many tokens as they suggest, where a count of characters
     falls short by a factor. ``python -m tests.benchmarks.expansion --tokens`` prints how far off
-    the estimate is; a budget that must hold needs the model's own tokeniser.
+    the estimate is; a budget that must hold needs the model's own tokenizer.
 
     Examples
     --------

@@ -26,11 +26,11 @@ class Layers:
     window: int | None
 
     def far_only(self, tokens: int) -> bool:
-        """Whether to read a prompt of this many tokens only in the layers without a window."""
+        """Whether to read a row that so many tokens lead up to only in layers without a window."""
         return bool(self.far) and self._beyond(tokens)
 
     def near_only(self, tokens: int) -> bool:
-        """Whether no layer of the set sees all of a prompt of this many tokens."""
+        """Whether no layer of the set sees all of so many tokens."""
         return not self.far and self._beyond(tokens)
 
     def _beyond(self, tokens: int) -> bool:

@@ -7,6 +7,10 @@ from collections.abc import Sequence
 
 from shared_core.checking import check_count
 
+_NAMES = r"\[[-0-9,;\s]*\]"
+_LINK = r"[\s*_]*(?:\([^()\[\]]*\)[\s*_]*)?(?:[<>=≥≤~,;][\s*_]*)+"
+_JOINED = re.compile(rf"{_NAMES}(?:{_LINK}{_NAMES})+")
+
 
 def rankgpt_prompt(question: str, passages: Sequence[str]) -> str:
     """Return the prompt that asks a model for a ranking of passages.
@@ -35,9 +39,12 @@ def parse_permutation(answer: str, n: int) -> tuple[int, ...]:
     """Return the ranking given by a model's answer, best first; always a permutation of 0..n-1.
 
     Identifiers are read in order, whatever is between them: those in brackets, such as
-    ``[2] > [1]`` or ``[2, 1]``, or, without any brackets, numbers joined by ``>`` or ``<``. If one
-    is repeated, its first mention counts; one that is out of range is skipped; passages that are
-    not named follow in order.
+    ``[2] > [1]`` or ``[2, 1]``, or, without any brackets, numbers joined by ``>`` or ``<``. What
+    comes before a ranking, as a model's thoughts do, is left out: reading begins at the longest run
+    of identifiers in brackets that are joined by ``>`` or ``<``, the last of equally long ones, if
+    there is any. Some of the run may be joined by commas or ``=``, or have a remark in parentheses
+    behind them. If an identifier is repeated, its first mention counts; one that is out of range is
+    skipped; passages that are not named follow in order.
 
     Parameters
     ----------
@@ -57,7 +64,11 @@ def parse_permutation(answer: str, n: int) -> tuple[int, ...]:
 
 
 def mentioned(answer: str, n: int) -> list[int | None]:
-    """Return the passage of each identifier of an answer, in order; None where there is none."""
+    """Return the passage of each identifier that is read, in order; None where there is none."""
+    runs = [run for run in _JOINED.finditer(answer) if re.search("[<>]", run[0])]
+    if runs:
+        longest = max(reversed(runs), key=lambda run: len(re.findall("[0-9]+", run[0])))
+        answer = answer[longest.start() :]
     lists = re.findall(r"\[[0-9,;\s]*\]", answer)
     if not any(re.search("[0-9]", each) for each in lists):
         lists = re.findall(r"[0-9]+(?:\s*[<>]\s*[0-9]+)+", answer)

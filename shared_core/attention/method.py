@@ -25,8 +25,8 @@ class AttentionMethod:
     two_rounds
         What makes a text relevant, where it is then put, and the prompt.
     curve
-        What the model attends to by position. With a curve the model is not asked anything: the
-        texts are ranked as they come.
+        What the model attends to by position. With a curve the model is not asked anything, and
+        only its tokenizer is loaded: the texts are ranked as they come.
 
     Raises
     ------
@@ -69,7 +69,7 @@ class AttentionMethod:
             )
         case = Case(question=question, documents=texts)
         with self.model.alone() as model:
-            found = self.two_rounds.first(model, [case])[0]
+            found = self.two_rounds.place(model, case)
         return found.order, self.explain(found)
 
     def explain(self, found: PlacedAnswer) -> list[dict[str, Any]]:
@@ -88,8 +88,7 @@ class AttentionMethod:
         self, curve: PositionalCurve, texts: Sequence[str], question: str
     ) -> tuple[tuple[int, ...], list[dict[str, Any]]]:
         case = Case(question=question, documents=texts)
-        with self.model.alone() as model:
-            order = self._one_round(curve).order(model, case, range(len(texts)))
+        order = self._one_round(curve).order(self.model.encoder, case, range(len(texts)))
         shared = {"placement": self.two_rounds.placement, "curve": curve.model}
         return order, [{"rank": rank, "slot": slot, **shared} for slot, rank in enumerate(order)]
 

@@ -12,6 +12,7 @@ from shared_core.generation.base import Generator
 from shared_core.generation.callables import as_generator
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.templates import ANSWER, PromptTemplate
+from shared_core.generation.tokens import PromptEncoder
 from shared_core.placement import Placement, resolve_without_profile
 from shared_core.placement.attention import ATTENTION_PLACEMENTS
 from shared_core.sensitivity.curve import PositionalCurve
@@ -102,8 +103,12 @@ class OneRound:
             for answer, order in zip(answers, orders, strict=True)
         ]
 
-    def order(self, model: Generator, case: Case, ranking: Sequence[int]) -> tuple[int, ...]:
+    def order(
+        self, model: Generator | PromptEncoder, case: Case, ranking: Sequence[int]
+    ) -> tuple[int, ...]:
         """Return slot -> document for documents in this ranking, best first.
+
+        Of a local model its encoder is enough.
 
         Raises
         ------
@@ -113,12 +118,13 @@ class OneRound:
         if self.curve is None:
             slots = resolve_without_profile(self.placement)(len(ranking))
             return tuple(ranking[rank] for rank in slots)
-        if not isinstance(model, HuggingFaceModel):
+        encoder = model.encoder if isinstance(model, HuggingFaceModel) else model
+        if not isinstance(encoder, PromptEncoder):
             raise ValueError(
                 "a curve places by the tokens of a local model: give a HuggingFaceModel, got "
-                f"{model.name!r}, a {type(model).__name__}"
+                f"{encoder.name!r}, a {type(encoder).__name__}"
             )
-        lengths = render_prompt(model.encoder, self.template, case.documents, case.question).lengths
+        lengths = render_prompt(encoder, self.template, case.documents, case.question).lengths
         place = ATTENTION_PLACEMENTS[str(self.placement)]
         return place(ranking, self.curve.scores_for(sum(lengths)), lengths)
 

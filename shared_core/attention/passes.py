@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from shared_core._extras import require
+from shared_core.generation.hugging_face import LAST_TOKEN
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,7 +19,7 @@ def read(model: Any, tokens: Tensor, **options: Any) -> None:
     Options that the model's `forward` does not take are dropped.
     """
     known = inspect.signature(model.forward).parameters
-    options["logits_to_keep"] = 1
+    options["logits_to_keep"] = LAST_TOKEN
     model(input_ids=tokens, **{key: value for key, value in options.items() if key in known})
 
 

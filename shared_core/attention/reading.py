@@ -33,6 +33,8 @@ _GROUPS: dict[RowSet, tuple[str, ...]] = {
 }
 """Groups that make up a row set: an answer without rows is read at t_b, and a row can be a
 producer's only if it was read when its token passed."""
+_BEHIND: dict[RowSet, int] = {"query": 0, "first": 1}
+"""How many tokens of the answer are read in row sets that do not take all of it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,8 +65,8 @@ class AnswerAttention:
             those at the question's tokens, if their span was given.
 
         An answer of no tokens is read at t_b instead. The layers are ``all``, the ``lower`` half
-        and the ``upper`` half; for a prompt longer than the sliding window, those among them that
-        see all of it.
+        and the ``upper`` half; where a row is further than the sliding window from the first token
+        of the prompt, those among them that see all of it.
     """
 
     answer_ids: tuple[int, ...]
@@ -115,16 +117,16 @@ def answer_with_attention(
     Warns
     -----
     UserWarning
-        If a prompt is longer than the sliding window of all layers of a set: its first tokens score
-        0, relevant or not.
+        If the rows may be further than the sliding window of all layers of a set from the first
+        tokens of a prompt, which then score 0, relevant or not.
     """
     rows = [list(ids) for ids in prompts_ids]
     given = model.max_new_tokens if max_new_tokens is None else max_new_tokens
     new = check_count(given, "max_new_tokens")
     model.check_room(rows, room=[new] * len(rows))
     spans = _checked_spans(query_spans, rows)
-    _warn_of_windows(model, rows)
     chosen = _chosen(wanted, with_question=spans is not None)
+    _warn_of_windows(model, rows, new, chosen)
     found: dict[int, AnswerAttention] = {}
     with evaluating(model.model):
         for batch in batches([len(row) for row in rows], model.batch_size):
@@ -187,13 +189,13 @@ def attention_of_answer(
     prompt, answer = list(prompt_ids), list(answer_ids)
     model.check_room([prompt], room=[len(answer)])
     spans = _checked_spans(None if query_span is None else [query_span], [prompt])
-    _warn_of_windows(model, [prompt])
+    chosen = _chosen(wanted, with_question=spans is not None)
+    _warn_of_windows(model, [prompt], len(answer), chosen)
     first = 0
     if cache is not None:
         _check_cache(cache, len(prompt))
         if can_crop(cache, to_hold=len(prompt) + len(answer)):
             first = min([len(prompt) - 1, *(start for start, _ in spans or ())])
-    chosen = _chosen(wanted, with_question=spans is not None)
     with evaluating(model.model), _tapped(model, [prompt], spans, chosen) as (tap, rows):
         rows.last = len(prompt) + len(answer) - 1
         tokens = left_padded([[*prompt, *answer][first:]], pad=0, device=model.model.device)
@@ -270,13 +272,19 @@ def _found(
     for at, (prompt, ids) in enumerate(zip(prompts, answers, strict=True)):
         scores: dict[Recorded, Scores] = {}
         for rows, name in wanted:
-            layers = name + _FAR if sets[name].far_only(len(prompt)) else name
+            reach = len(prompt) + _read_behind(rows, len(ids))
+            layers = name + _FAR if sets[name].far_only(reach) else name
             groups = ("begin", "end") if rows == "edges" else (rows,)
             own = [_scores_of(tap, at, group, layers, len(prompt)) for group in groups]
             scores[rows, name] = sum(own[1:], own[0]) / len(own)
         text = model.text_of(ids)
         found.append(AnswerAttention(answer_ids=tuple(ids), answer=text, scores=scores))
     return found
+
+
+def _read_behind(rows: RowSet, answer: int) -> int:
+    """Return how many tokens of an answer are read for a row set."""
+    return min(_BEHIND.get(rows, answer), answer)
 
 
 def _scores_of(tap: AttentionTap, at: int, group: str, layers: str, length: int) -> Scores:
@@ -316,13 +324,20 @@ def _checked_spans(
     return list(spans)
 
 
-def _warn_of_windows(model: HuggingFaceModel, prompts: Sequence[Sequence[int]]) -> None:
-    longest = max(map(len, prompts), default=0)
+def _warn_of_windows(
+    model: HuggingFaceModel,
+    prompts: Sequence[Sequence[int]],
+    answer: int,
+    wanted: Collection[Recorded],
+) -> None:
+    behind = max((_read_behind(rows, answer) for rows, _ in wanted), default=0)
+    longest = max(map(len, prompts), default=0) + behind
     sets = layer_sets(model.model.config)
     near = [name for name, chosen in sets.items() if chosen.near_only(longest)]
     if near:
         warnings.warn(
             f"no layer of {', '.join(near)} of {model.name} sees more than {sets[near[0]].window} "
-            f"tokens, but a prompt has {longest}: earlier tokens score 0 there, relevant or not",
+            f"tokens, but a prompt and what is read of its answer may have {longest}: earlier "
+            "tokens score 0 there, relevant or not",
             stacklevel=3,
         )

@@ -121,8 +121,9 @@ def render_prompt(
     tokenizer = encoder.tokenizer
     if not getattr(tokenizer, "is_fast", False):
         raise ValueError(
-            f"{type(tokenizer).__name__} does not give the characters of a token; "
-            "load the fast tokenizer: AutoTokenizer.from_pretrained(..., use_fast=True)"
+            f"{type(tokenizer).__name__} does not give the characters of a token; give a tokenizer "
+            "of the tokenizers library: PreTrainedTokenizerFast.from_pretrained(folder), which "
+            "needs a tokenizer.json"
         )
     labels = [""] * len(documents) if labels is None else labels
     if len(labels) != len(documents):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from shared_core._extras import require
 from shared_core.attention.rows import LayerCall
+from shared_core.errors import GenerationError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -78,15 +79,17 @@ class RowSums:
         torch: Any = require("torch", extra="models")
         self._groups = list(groups)
         self._sets = list(layers)
-        self._sums = torch.zeros(len(layers), batch, len(groups), width, device=device)
-        self._last = torch.zeros(len(layers), batch, width, device=device)
+        # said, since loading a model in another thread changes the default for that long
+        kind = {"dtype": torch.float32, "device": device}
+        self._sums = torch.zeros(len(layers), batch, len(groups), width, **kind)
+        self._last = torch.zeros(len(layers), batch, width, **kind)
         self._last_column = -1
         everything = range(
             1 + max((max(chosen, default=-1) for chosen in layers.values()), default=-1)
         )
         belongs = [[layer in chosen for layer in everything] for chosen in layers.values()]
         self._belongs = torch.tensor(belongs, dtype=torch.bool, device=device)
-        self._start = 0
+        self._start = self._new = 0
         self._at: Tensor | None = None
         self._marks: Tensor | None = None
         self._waiting: _Waiting = {}
@@ -110,18 +113,30 @@ class RowSums:
                 self._sums[:, sequence, self._groups.index(group)] += self._last[:, sequence]
         now = [row for row in rows if row.column >= start]
         columns = {column: at for at, column in enumerate(sorted({row.column for row in now}))}
-        marks = torch.zeros(self._sums.shape[1], len(self._groups), len(columns))
+        shape = self._sums.shape[1], len(self._groups), len(columns)
+        marks = torch.zeros(shape, dtype=torch.float32)
         for group, sequence, column in now:
             marks[sequence, self._groups.index(group), columns[column]] = 1.0
         self._marks = marks.to(self._sums.device)
-        self._start = start
+        self._start, self._new = start, new
         self._at = torch.tensor([column - start for column in columns], device=self._sums.device)
         self._last_column = start + new - 1 if start + new - 1 in columns else -1
         self._last.zero_()
 
     def add(self, layer: int, call: LayerCall) -> None:
-        """Collect the rows of one layer."""
+        """Collect the rows of one layer.
+
+        Raises
+        ------
+        GenerationError
+            If the layer has not seen all tokens of the pass.
+        """
         assert self._at is not None
+        if (seen := int(call.query.shape[2])) != self._new:
+            raise GenerationError(
+                f"layer {layer} attends from {seen} of {self._new} tokens, so its rows are not "
+                "where they are read; let the model compute every token in every layer"
+            )
         first = call.first_key(self._start)
         kept = max(0, min(int(call.key.shape[2]), self._last.shape[-1] - first))
         batch, heads, _, _ = call.query.shape

@@ -52,7 +52,8 @@ class TwoRound:
     Raises
     ------
     ValueError
-        If a name is unknown.
+        If a name is unknown, or the estimator reads what the question's tokens attend to and the
+        question comes before the documents.
     """
 
     estimator: str = "answer"
@@ -68,6 +69,13 @@ class TwoRound:
             raise ValueError(
                 f"placement must be one of {', '.join(ATTENTION_PLACEMENTS)}, {RELEVANT_LAST}, "
                 f"got {self.placement!r}"
+            )
+        text = self.template.text
+        if self._reads_question and text.index("{question}") < text.index("{context}"):
+            raise ValueError(
+                f"estimator {self.estimator!r} reads what the question's tokens attend to, and in "
+                "this template they come before the documents, which they cannot see; put "
+                "{question} after {context}, or use another estimator"
             )
 
     def run(
@@ -98,8 +106,41 @@ class TwoRound:
         """
         return in_batches(self._answered, model, cases, on_answer)
 
-    def first(self, model: HuggingFaceModel, cases: Sequence[Case]) -> list[PlacedAnswer]:
-        """Answer in one round, and report the order that the second would have."""
+    def place(self, model: HuggingFaceModel, case: Case) -> PlacedAnswer:
+        """Report the order that `first` does; the answer ends where it is no longer read.
+
+        Raises
+        ------
+        ValueError, GenerationError
+            As `run`.
+        """
+        if not self._reads_beginning:
+            return self.first(model, [case])[0]
+        (found,) = self.first(model, [case], max_new_tokens=1)
+        if self._reads_question or found.answer:
+            return found
+        # a special token, behind which the first one of the answer itself may come
+        return self.first(model, [case])[0]
+
+    def first(
+        self, model: HuggingFaceModel, cases: Sequence[Case], *, max_new_tokens: int | None = None
+    ) -> list[PlacedAnswer]:
+        """Answer in one round, and report the order that the second would have.
+
+        Parameters
+        ----------
+        model
+            A local model.
+        cases
+            What to answer.
+        max_new_tokens
+            Most tokens of an answer; by default the limit of `model`.
+
+        Raises
+        ------
+        ValueError, GenerationError
+            As `run`.
+        """
         prompts = [self._rendered(model, case) for case in cases]
         spans = [prompt.question for prompt in prompts] if self._reads_question else None
         for case, (start, end) in zip(cases, spans or (), strict=False):
@@ -109,7 +150,11 @@ class TwoRound:
                     f"the question is {case.question!r}; give one, or use another estimator"
                 )
         readings = answer_with_attention(
-            model, [prompt.ids for prompt in prompts], query_spans=spans, wanted=self._wanted
+            model,
+            [prompt.ids for prompt in prompts],
+            query_spans=spans,
+            max_new_tokens=max_new_tokens,
+            wanted=self._wanted,
         )
         return [
             self._placed(model, case, prompt, reading)
@@ -130,6 +175,11 @@ class TwoRound:
     @property
     def _reads_question(self) -> bool:
         return ESTIMATORS[self.estimator].rows == "query"
+
+    @property
+    def _reads_beginning(self) -> bool:
+        """Whether no row is read that comes after the first token of the answer."""
+        return all(rows in ("query", "first") for rows, _ in self._wanted)
 
     @property
     def _wanted(self) -> list[Recorded]:

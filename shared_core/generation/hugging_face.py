@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from shared_core._extras import require
 from shared_core.checking import check_count
@@ -16,14 +16,18 @@ from shared_core.generation.context import context_length
 from shared_core.generation.identity import identity_of
 from shared_core.generation.loading import load_causal_model, name_of
 from shared_core.generation.local_identity import reading_of, settings_of, weights_of
-from shared_core.generation.tokens import PromptEncoder, batches, left_padded
+from shared_core.generation.tokens import Chat, PromptEncoder, batches, left_padded
 from shared_core.generation.unwrapping import unwrapped
 from shared_core.lazy import cached_property
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Chat = Literal["auto"] | bool
+LAST_TOKEN = slice(-1, None)
+"""Whose logits to compute where attention is read: as `logits_to_keep`.
+
+For the number 1, Gemma 4 leaves the other tokens out of the layers that share their keys, too.
+"""
 
 
 class HuggingFaceModel:
@@ -48,12 +52,13 @@ class HuggingFaceModel:
         Prompts in one forward pass, >= 1.
     chat
         Render each prompt as one user message in the tokenizer's chat template; ``"auto"`` does
-        where there is a template.
+        where there is a template, and a mapping does with options of the template, such as
+        ``{"enable_thinking": False}``.
 
     Raises
     ------
     ValueError
-        If a number is out of range, `chat` is True and the tokenizer has no template, the
+        If a number is out of range, `chat` needs a template that the tokenizer does not have, the
         template does not show the message, or the model is an encoder-decoder or not one
         of transformers.
     """
@@ -78,17 +83,19 @@ class HuggingFaceModel:
             raise ValueError(f"{kind} is an encoder-decoder; give a causal model")
         self.tokenizer = tokenizer
         self.name = name if name is not None else name_of(self.model)
-        self.encoder = PromptEncoder(tokenizer=tokenizer, chat=_has_chat(tokenizer, chat))
+        self.encoder = PromptEncoder.of(tokenizer, chat)
 
     @cached_property
     def identity(self) -> str:
         """What distinguishes this model's answers from those of another of the same name.
 
-        Weights, settings of the layers, tokenizer, chat template, end tokens and length. A model
-        that was trained further under the same name is another one. The first values of each
-        weight represent all of it.
+        Weights, settings of the layers, tokenizer, chat template with its options, end tokens and
+        length. A model that was trained further under the same name is another one. The first
+        values of each weight represent all of it.
         """
         template = self.tokenizer.chat_template if self.encoder.chat else ""
+        if self.encoder.options:
+            template = f"{template} {sorted(self.encoder.options.items())}"
         return identity_of(
             self.name,
             f"{self.max_new_tokens} {sorted(self.end_tokens())} {template}",
@@ -222,7 +229,7 @@ class HuggingFaceModel:
         max_new_tokens
             Most tokens of an answer.
         keep_cache
-            Return the cache, too. It has room for more.
+            Return the cache, too, which has room for more, and have every layer see all tokens.
         """
         package: Any = require("transformers", extra="models")
         ends = self.end_tokens()
@@ -240,7 +247,10 @@ class HuggingFaceModel:
         # `generate` takes what is not said from the model's own settings: here it has none
         plain = copy.copy(self.model)
         plain.generation_config = package.GenerationConfig()
-        output = plain.generate(**inputs, generation_config=settings)
+        options = {}
+        if keep_cache and "logits_to_keep" in inspect.signature(plain.forward).parameters:
+            options["logits_to_keep"] = LAST_TOKEN
+        output = plain.generate(**inputs, **options, generation_config=settings)
         mask = inputs["attention_mask"]
         sequences = output.sequences if keep_cache else output
         new = sequences[:, mask.shape[1] :].tolist()
@@ -322,12 +332,3 @@ def _log_probabilities(logits: Tensor, tail: Sequence[int]) -> list[float]:
     own = torch.log_softmax(logits[-len(tail) - 1 : -1].float(), dim=-1)
     chosen = own.gather(-1, torch.tensor(tail, device=own.device)[:, None])
     return [float(value) for value in chosen.squeeze(-1).tolist()]
-
-
-def _has_chat(tokenizer: Any, chat: Chat) -> bool:
-    template = bool(getattr(tokenizer, "chat_template", None))
-    if chat not in ("auto", True, False):
-        raise ValueError(f"chat must be 'auto', True or False, got {chat!r}")
-    if chat is True and not template:
-        raise ValueError("chat is True, but the tokenizer has no chat template; give chat=False")
-    return template if chat == "auto" else bool(chat)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +33,39 @@ def load_causal_model(name: str | Path, *, device: str | None = None) -> tuple[A
     """
     torch: Any = require("torch", extra="models")
     package: Any = require("transformers", extra="models")
-    try:
-        if is_missing_folder(name):
-            raise FileNotFoundError("no such folder")
-        tokenizer = package.AutoTokenizer.from_pretrained(name)
+    tokenizer = load_tokenizer(name)
+    with _explained(name):
         model = package.AutoModelForCausalLM.from_pretrained(name, dtype="auto")
         return model.to(device or _best_device(torch)), tokenizer
+
+
+def load_tokenizer(name: str | Path) -> Any:
+    """Load the tokenizer of a model, and none of its weights.
+
+    Parameters
+    ----------
+    name
+        Folder, or hub name; with ``HF_HUB_OFFLINE=1`` only what has been downloaded.
+
+    Raises
+    ------
+    GenerationError
+        If there is no such model, or its tokenizer cannot be loaded.
+    MissingExtraError
+        If transformers is not installed.
+    """
+    package: Any = require("transformers", extra="models")
+    with _explained(name):
+        if is_missing_folder(name):
+            raise FileNotFoundError("no such folder")
+        return package.AutoTokenizer.from_pretrained(name)
+
+
+@contextmanager
+def _explained(name: str | Path) -> Iterator[None]:
+    """Name the model, and what to give instead, in any error."""
+    try:
+        yield
     except Exception as error:  # what a missing model raises differs with the cause
         raise GenerationError(
             f"cannot load the language model {str(name)!r} ({first_line(error)}); give the "

@@ -11,6 +11,8 @@ from weakref import WeakKeyDictionary
 
 from shared_core.forking import forkable
 from shared_core.generation.hugging_face import HuggingFaceModel
+from shared_core.generation.loading import load_tokenizer
+from shared_core.generation.tokens import PromptEncoder
 
 _turns: WeakKeyDictionary[Any, Lock] = WeakKeyDictionary()
 _turns_lock = forkable(Lock())
@@ -45,6 +47,8 @@ class LocalModel:
         self._given = given
         self._model = given if isinstance(given, HuggingFaceModel) else None
         self._lock = forkable(Lock())
+        self._encoder: PromptEncoder | None = None
+        self._encoder_lock = forkable(Lock())
 
     @classmethod
     def of(cls, given: object) -> LocalModel:
@@ -66,6 +70,27 @@ class LocalModel:
             if self._model is None:
                 self._model = HuggingFaceModel.from_pretrained(self.location)
             return self._model
+
+    @property
+    def encoder(self) -> PromptEncoder:
+        """How the model reads prompts: this takes its tokenizer, but not its weights.
+
+        Nobody has to wait for it while the model is being loaded, or lent.
+
+        Raises
+        ------
+        GenerationError
+            If there is no such model, or its tokenizer cannot be loaded.
+        MissingExtraError
+            If transformers is not installed.
+        """
+        model = self._model
+        if model is not None:
+            return model.encoder
+        with self._encoder_lock:
+            if self._encoder is None:
+                self._encoder = PromptEncoder.of(load_tokenizer(self.location), "auto")
+            return self._encoder
 
     @contextmanager
     def alone(self) -> Iterator[HuggingFaceModel]:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from shared_core._extras import require
+from shared_core.generation.loading import first_line
 from shared_core.lazy import cached_property
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+Chat: TypeAlias = Literal["auto"] | bool | Mapping[str, object]
+"""Whether prompts are chat messages; ``"auto"`` where the tokenizer has a chat template.
+
+A mapping says that they are, with these options of the template.
+"""
+
+_OWN = {"add_generation_prompt", "continue_final_message", "conversation", "tokenize"}
+"""Arguments of `apply_chat_template` that are no options."""
 
 MESSAGE = "\ue000\ue001"
 """Stands for the message in a rendering that only shows where the message goes."""
@@ -27,6 +37,8 @@ class PromptEncoder:
     chat
         Render each prompt as one user message in the tokenizer's chat template. The template
         writes the special tokens then; otherwise the tokenizer adds its own.
+    options
+        Options of the chat template, by name, such as ``enable_thinking``.
 
     Raises
     ------
@@ -36,10 +48,43 @@ class PromptEncoder:
 
     tokenizer: Any
     chat: bool
+    options: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if self.chat:
             self._in_parts  # noqa: B018 - finding it out checks the template
+
+    @classmethod
+    def of(cls, tokenizer: Any, chat: Chat) -> Self:
+        """Return the encoder of a tokenizer of transformers.
+
+        Raises
+        ------
+        ValueError
+            If `chat` is none of these, or there is no template to use, or the template does not
+            show the message.
+        """
+        template = bool(getattr(tokenizer, "chat_template", None))
+        options: dict[str, object] = {}
+        if isinstance(chat, Mapping):
+            options, chat = {**chat}, True
+            template = template or bool(options.get("chat_template"))
+        if chat not in ("auto", True, False):
+            raise ValueError(
+                "chat must be 'auto', True, False or a mapping with options of the chat template, "
+                f"got {chat!r}"
+            )
+        if taken := sorted(_OWN & options.keys()):
+            raise ValueError(
+                f"chat holds {', '.join(taken)}, which posrag sets itself; leave it out"
+            )
+        if chat is True and not template:
+            asked = f"holds {', '.join(map(str, options))}" if options else "is True"
+            raise ValueError(
+                f"chat {asked}, but the tokenizer has no chat template; give chat=False"
+            )
+        used = template if chat == "auto" else bool(chat)
+        return cls(tokenizer=tokenizer, chat=used, options=options)
 
     def encode(self, prompts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each prompt, up to where the answer begins."""
@@ -91,22 +136,28 @@ class PromptEncoder:
     @cached_property
     def _in_parts(self) -> bool:
         """Whether the template takes a message as a list of parts, as of text and images."""
-        failure = None
+        failure: Exception | None = None
         for in_parts, content in ((False, MESSAGE), (True, [_part(MESSAGE)])):
             try:
                 if MESSAGE in self._message(content):
                     return in_parts
             except Exception as error:  # what a template raises is its own affair
-                failure = error
+                failure = failure or error
+        options = f" with {', '.join(map(str, self.options))}" if self.options else ""
+        cause = f" ({first_line(failure)})" if failure is not None else ""
         raise ValueError(
-            f"the chat template of {type(self.tokenizer).__name__} does not show the message of a "
-            "user, neither as a text nor as a list of parts; render prompts yourself and give "
+            f"the chat template of {type(self.tokenizer).__name__}{options} does not show the "
+            f"message of a user, neither as a text nor as a list of parts{cause}; "
+            f"{'give other options, or ' if options else ''}render prompts yourself and give "
             "chat=False"
         ) from failure
 
     def _message(self, content: str | list[dict[str, str]]) -> str:
         rendered = self.tokenizer.apply_chat_template(
-            [{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True
+            [{"role": "user", "content": content}],
+            tokenize=False,
+            add_generation_prompt=True,
+            **self.options,
         )
         return str(rendered)
 

@@ -4,6 +4,7 @@ import asyncio
 import copy
 import json
 import pickle
+import shutil
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -178,6 +179,27 @@ def test_a_curve_places_what_is_ranked_already(
         {"rank": at, "slot": slot, "placement": placement, "curve": "some"}
         for slot, at in enumerate(expected)
     ]
+
+
+def test_a_curve_takes_the_tokenizer_alone(tmp_path: Path) -> None:
+    """The weights are not loaded; and where they are, nobody waits for who holds the model."""
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(FOLDER / "biased" / name, tmp_path)
+    asked = given(3, 7)
+    whole = LocalModel(FOLDER / "biased")
+
+    def placed(model: Any) -> list[Document]:
+        placer = AttentionPlacement(model, curve=CURVE)
+        return placer.compress_documents(asked["documents"], asked["question"])
+
+    with ThreadPoolExecutor(1) as pool, whole.alone():
+        models = (tmp_path, whole, LocalModel(whole.loaded))
+        one, *others = [pool.submit(placed, model).result(timeout=60) for model in models]
+    assert [one, one] == others
+    with pytest.raises(GenerationError, match="no such/folder at all"):
+        AttentionPlacement("no such/folder at all", curve=CURVE).compress_documents(
+            asked["documents"], "x"
+        )
 
 
 def test_a_curve_and_the_models_own_ranking_differ(model: HuggingFaceModel) -> None:

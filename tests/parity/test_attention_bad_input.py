@@ -177,7 +177,7 @@ def test_a_tokenizer_without_offsets_is_refused(door: Callable[..., Result]) -> 
     check_refused(
         lambda: door((reader().model, Characters()), TEXTS),
         ValueError,
-        "Characters does not give the characters .* use_fast=True",
+        "Characters does not give the characters .* PreTrainedTokenizerFast",
     )
 
 

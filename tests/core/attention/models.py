@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
+import transformers
 from transformers import (
     AutoModelForCausalLM,
     DeepseekV3Config,
@@ -108,6 +110,26 @@ def tiny(kind: str, implementation: str = "eager", **options: Any) -> Any:
     if not options:
         _made[kind, implementation] = model
     return model
+
+
+def sharing(implementation: str = "eager") -> Any:
+    """Return a Gemma 4 of six layers, of which the last four take the keys of the first two."""
+    if not hasattr(transformers, "Gemma4TextConfig"):
+        pytest.skip("this transformers has no Gemma 4")
+    own = {
+        "num_hidden_layers": 6,
+        "num_kv_shared_layers": 4,
+        "layer_types": ["sliding_attention", "full_attention"] * 3,
+        "sliding_window": WINDOW,
+        "vocab_size_per_layer_input": SMALL["vocab_size"],
+        "hidden_size_per_layer_input": 8,
+    }
+    config = transformers.Gemma4TextConfig(**SMALL | HEAD | own)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return AutoModelForCausalLM.from_config(
+            config, dtype=torch.float32, attn_implementation=implementation
+        ).eval()
 
 
 def some_tokens(length: int, seed: int = 0) -> list[int]:

@@ -50,10 +50,25 @@ def test_rankgpt_prompt_word_for_word() -> None:
         ("The format is [] > [], so 2 > 1", (1, 0, 2, 3)),
         ("", (0, 1, 2, 3)),
         ("\u0663 > \u0662", (0, 1, 2, 3)),
+        ("<think>[1] is off, [3] good</think>[3] > [1] > [2]", (2, 0, 1, 3)),
+        ("<think>[1], [2]: no</think>[4] > [0] > [-1] > [2]", (3, 1, 0, 2)),
+        ("Not [1] > [2] > [3], but [3] > [2] > [1]", (2, 1, 0, 3)),
+        ("As in [1] > [2]: [4] > [3] > [2]. So [2] > [1]", (3, 2, 1, 0)),
+        ("[1] is of no use. [4] > [3], then [2]", (3, 2, 1, 0)),
+        ("[4], [3], [2] as [1] is off", (3, 2, 1, 0)),
+        ("[4, 3] > [2] > [1]", (3, 2, 1, 0)),
+        ("[4], [3] > [2] > [1]", (3, 2, 1, 0)),
+        ("[4] = [3] > [2] > [1]", (3, 2, 1, 0)),
+        ("**[4]** >> [3] > [2]", (3, 2, 1, 0)),
+        ("[4] (the city) > [3] > [2]", (3, 2, 1, 0)),
+        ("Of [1], [2]\n\n**[4] > [3]**", (3, 2, 0, 1)),
     ],
 )  # fmt: skip
 def test_answers_are_read_as_permutations(answer: str, ranking: tuple[int, ...]) -> None:
-    """Missing, repeated and made-up identifiers; other signs, words between, no brackets."""
+    """Missing, repeated and made-up identifiers; other signs, words between, no brackets.
+
+    And thoughts before the ranking, or words behind it.
+    """
     assert parse_permutation(answer, 4) == ranking
 
 

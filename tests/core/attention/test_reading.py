@@ -24,7 +24,15 @@ from shared_core.attention.reading import (
 from shared_core.attention.rows import LayerCall
 from shared_core.errors import GenerationError
 from shared_core.generation.hugging_face import HuggingFaceModel, evaluating
-from tests.core.attention.models import CONFIGS, PAIRS, WINDOW, reference, some_tokens, tiny
+from tests.core.attention.models import (
+    CONFIGS,
+    PAIRS,
+    WINDOW,
+    reference,
+    sharing,
+    some_tokens,
+    tiny,
+)
 from tests.core.generation.test_hugging_face import trained_tokenizer
 
 END, SPECIAL = 2, 3
@@ -114,12 +122,36 @@ def test_answers_are_those_of_generate_and_scores_those_of_eager_attention(
     found = answer_with_attention(model, PROMPTS, query_spans=SPANS)
     tolerance = 1e-4 if kind == "granite" else 1e-5
     for prompt, span, each in zip(PROMPTS, SPANS, found, strict=True):
-        mixed = "layer_types" in CONFIGS[kind][1] and len(prompt) > WINDOW
-        layers = FAR if mixed else HALVES
-        expected = expected_scores(kind, prompt, each.answer_ids, span, layers)
+        expected = expected_scores(kind, prompt, each.answer_ids, span)
+        if "layer_types" in CONFIGS[kind][1]:
+            far = expected_scores(kind, prompt, each.answer_ids, span, FAR)
+            behind = {"query": 0, "first": 1}
+            for key in far:
+                if len(prompt) + behind.get(key[0], len(each.answer_ids)) > WINDOW:
+                    expected[key] = far[key]
         assert_scores(each, expected, tolerance)
         assert [each.answer_ids] == continued(model, [prompt])
         assert len(each.answer_ids) == NEW or each.answer_ids[-1] == END
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_layers_that_share_keys_see_every_token(implementation: str, tokenizer: Any) -> None:
+    """Where only the last token's logits are needed, Gemma 4 shows them that token alone."""
+    model = HuggingFaceModel(sharing(implementation), tokenizer, max_new_tokens=NEW, batch_size=2)
+    eager, halves = sharing(), {"all": [1, 3, 5], "lower": [1], "upper": [3, 5]}
+    found = answer_with_attention(model, PROMPTS[::2], query_spans=SPANS[::2])
+    for prompt, (start, end), each in zip(PROMPTS[::2], SPANS[::2], found, strict=True):
+        assert [each.answer_ids] == continued(model, [prompt])
+        ids = torch.tensor([[*prompt, *each.answer_ids]])
+        with torch.no_grad():
+            weights = torch.cat(eager(ids, output_attentions=True, use_cache=False).attentions)
+        rows = weights.mean(1)[:, :, : len(prompt)].double().numpy()
+        again = attention_of_answer(model, prompt, each.answer_ids, query_span=(start, end))
+        for name, layers in halves.items():
+            expected = rows[layers][:, start:end].mean((0, 1))
+            for one in (each, again):
+                np.testing.assert_allclose(one.scores["query", name], expected, rtol=0, atol=1e-5)
+        assert_scores(again, each.scores)
 
 
 def test_texts_are_answered_as_generate_answers_them(ours: HuggingFaceModel) -> None:
@@ -377,7 +409,10 @@ def test_layers_that_do_not_see_the_whole_prompt_are_left_out(tokenizer: Any) ->
 def test_a_prompt_that_no_layer_sees_is_warned_of(tokenizer: Any, ours: HuggingFaceModel) -> None:
     """Its first passages score 0 whatever they say; a prompt within the window is fine."""
     mistral = HuggingFaceModel(tiny("mistral, window"), tokenizer, name="small", max_new_tokens=2)
-    expected = "no layer of all, lower, upper of small sees more than 8 tokens, but a prompt has 20"
+    expected = (
+        "no layer of all, lower, upper of small sees more than 8 tokens, but a prompt and what is "
+        "read of its answer may have 22"
+    )
     with pytest.warns(UserWarning, match=expected) as caught:
         (found,) = answer_with_attention(mistral, PROMPTS[:1])
     assert caught[0].filename == __file__
@@ -388,8 +423,37 @@ def test_a_prompt_that_no_layer_sees_is_warned_of(tokenizer: Any, ours: HuggingF
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        answer_with_attention(mistral, [PROMPTS[0][:WINDOW]])
+        answer_with_attention(mistral, [PROMPTS[0][: WINDOW - 2]])
         answer_with_attention(ours, PROMPTS)
+
+
+@pytest.mark.parametrize(
+    ("rows", "length"), [("query", WINDOW), ("first", WINDOW - 1), ("edges", WINDOW - NEW)]
+)
+def test_the_answer_counts_where_a_window_ends(rows: Any, length: int, tokenizer: Any) -> None:
+    """As far as its rows are read: one token later, the first token of the prompt is not seen."""
+    mistral = HuggingFaceModel(tiny("mistral, window"), tokenizer, max_new_tokens=NEW)
+    kinds = ["full_attention", "sliding_attention", "sliding_attention", "sliding_attention"]
+    gemma = HuggingFaceModel(
+        tiny("gemma3", num_hidden_layers=4, layer_types=kinds), tokenizer, max_new_tokens=NEW
+    )
+    gemma.model.generation_config.eos_token_id = None
+    for longer in (0, 1):
+        prompt = some_tokens(length + longer)
+        given: dict[str, Any] = {"query_spans": [(len(prompt) - 1, len(prompt))]}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            answer_with_attention(mistral, [prompt], **given, wanted=[(rows, "lower")])
+        assert len(caught) == longer
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            (found,) = answer_with_attention(gemma, [prompt], **given, wanted=[(rows, "lower")])
+        ids = torch.tensor([[*prompt, *found.answer_ids]])
+        with torch.no_grad():
+            weights = torch.cat(gemma.model(ids, output_attentions=True).attentions).mean(1)
+        own = {"query": [-NEW - 1], "first": [-NEW], "edges": [-NEW - 1, -1]}[rows]
+        expected = weights[[0] if longer else [0, 1]][:, own, : len(prompt)].mean((0, 1))
+        np.testing.assert_allclose(found.scores[rows, "lower"], expected, rtol=0, atol=1e-5)
 
 
 def test_bad_input_is_refused_by_name(ours: HuggingFaceModel) -> None:

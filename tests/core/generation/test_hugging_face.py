@@ -379,6 +379,30 @@ def test_a_chat_model_is_sent_a_user_message_with_special_tokens_once(llama: Any
     assert scores == pytest.approx(scored(llama, ids, tail), abs=1e-5)
 
 
+def test_options_of_a_template_are_passed_on(llama: Any) -> None:
+    """Such as to leave out the thinking, of which an answer of few tokens would be full."""
+    thinking = (
+        "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"
+    )
+    tokenizer = trained_tokenizer(bos=True, chat_template=TEMPLATE + thinking)
+    rendered = "<s><|user|>Where is Rome?<|assistant|>"
+    options = {"enable_thinking": False}
+    for chat, ending in (("auto", ""), (True, ""), ({}, ""), (options, "<think></think>")):
+        ours = HuggingFaceModel(llama, tokenizer, chat=chat)
+        assert ours.encoder.render("Where is Rome?") == rendered + ending
+    with pytest.raises(ValueError, match="chat holds tokenize, which posrag sets itself"):
+        HuggingFaceModel(llama, tokenizer, chat={"tokenize": True})
+
+
+def test_an_option_that_the_template_refuses_is_named(llama: Any) -> None:
+    """And why: there may be nothing wrong with the template."""
+    picky = "{% if effort == 'much' %}{{ raise_exception('effort is low or high') }}{% endif %}"
+    tokenizer = trained_tokenizer(bos=True, chat_template=picky + TEMPLATE)
+    assert HuggingFaceModel(llama, tokenizer, chat={"effort": "low"}).encoder.chat
+    with pytest.raises(ValueError, match=r"with effort does not .*\(effort is low or high\); give"):
+        HuggingFaceModel(llama, tokenizer, chat={"effort": "much"})
+
+
 PARTS = (
     "{% for message in messages %}<|{{ message.role }}|>{% for part in message.content "
     "if part['type'] == 'text' %}{{ part['text'] }}{% endfor %}{% endfor %}<|assistant|>"
@@ -417,7 +441,13 @@ def test_a_template_that_is_not_there_is_missed_at_once(llama: Any, tokenizer: A
     """Not at the first question."""
     with pytest.raises(ValueError, match="no chat template; give chat=False"):
         HuggingFaceModel(llama, tokenizer, chat=True)
-    with pytest.raises(ValueError, match="chat must be 'auto', True or False, got 'yes'"):
+    with pytest.raises(ValueError, match="no chat template; give chat=False"):
+        HuggingFaceModel(llama, tokenizer, chat={})
+    with pytest.raises(ValueError, match="chat holds effort, but the tokenizer has no chat temp"):
+        HuggingFaceModel(llama, tokenizer, chat={"effort": "low"})
+    given = HuggingFaceModel(llama, tokenizer, chat={"chat_template": TEMPLATE})
+    assert given.encoder.render("Where?") == "<s><|user|>Where?<|assistant|>"
+    with pytest.raises(ValueError, match=r"chat must be 'auto', True, False or .* got 'yes'"):
         HuggingFaceModel(llama, tokenizer, chat="yes")  # type: ignore[arg-type]
 
 

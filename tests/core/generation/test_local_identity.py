@@ -78,9 +78,11 @@ def test_length_and_template_count() -> None:
     found = [
         identity(tiny("llama"), chat),
         identity(tiny("llama"), chat, chat=False),
+        identity(tiny("llama"), chat, chat={"enable_thinking": False}),
+        identity(tiny("llama"), chat, chat={"enable_thinking": True}),
         identity(tiny("llama"), chat, max_new_tokens=3),
     ]
-    assert len({*found}) == 3
+    assert len({*found}) == 5
 
 
 def test_what_changes_no_answer_does_not_count(tmp_path: Path) -> None:
