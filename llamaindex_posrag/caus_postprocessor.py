@@ -61,7 +61,7 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
     ------
     ValueError
         If an option is unknown or out of range, or a corpus was made with another variant or
-        tokeniser.
+        tokenizer.
     ProfileNotFoundError
         If `psi` names a profile that does not exist.
 

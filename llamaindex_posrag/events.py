@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
@@ -11,8 +12,21 @@ from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRan
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index_instrumentation import get_dispatcher
+from llama_index_instrumentation.base import BaseEvent
+from llama_index_instrumentation.dispatcher import Dispatcher
+from llama_index_instrumentation.event_handlers import NullEventHandler
 
 dispatcher = get_dispatcher(__name__)
+
+
+def dispatch(by: Dispatcher, make: Callable[[], BaseEvent]) -> None:
+    """Dispatch an event, which is made only if a handler takes it: pydantic validates each."""
+    reached: Dispatcher | None = by
+    while reached is not None:
+        if any(type(handler) is not NullEventHandler for handler in reached.event_handlers):
+            by.event(make())
+            return
+        reached = reached.parent if reached.propagate else None
 
 
 @contextmanager
@@ -36,13 +50,14 @@ def reranking(
         EventPayload.QUERY_STR: query.query_str if query else None,
         EventPayload.TOP_K: top_n,
     }
-    dispatcher.event(ReRankStartEvent(query=query, nodes=nodes, top_n=top_n, model_name=name))
+    start = partial(ReRankStartEvent, query=query, nodes=nodes, top_n=top_n, model_name=name)
+    dispatch(dispatcher, start)
     try:
         with manager.event(CBEventType.RERANKING, payload=payload) as event:
             yield result
             event.on_end(payload={EventPayload.NODES: result})
     finally:
-        dispatcher.event(ReRankEndEvent(nodes=result))
+        dispatch(dispatcher, partial(ReRankEndEvent, nodes=result))
 
 
 @contextmanager
@@ -57,4 +72,4 @@ def retrieving(manager: CallbackManager, query: QueryBundle) -> Iterator[list[No
     with manager.event(CBEventType.RETRIEVE, payload=payload) as event:
         yield nodes
         event.on_end(payload={EventPayload.NODES: nodes})
-    dispatcher.event(RetrievalEndEvent(str_or_query_bundle=query, nodes=nodes))
+    dispatch(dispatcher, partial(RetrievalEndEvent, str_or_query_bundle=query, nodes=nodes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from functools import cache
 from typing import Any
 
 from llama_index.core.bridge.pydantic import Field
@@ -69,10 +70,14 @@ class ExplainedNode(NodeWithScore):
         return "ExplainedNode"
 
 
+_GIVEN = {*ExplainedNode.model_fields}
+"""Names of the fields that were given. Setting a field adds none, so that all nodes share it."""
+
+
 def explained_node(node: BaseNode, why: dict[str, Any]) -> ExplainedNode:
     """Pair a node with its explanation, as the constructor would, but without validating it."""
     values = {"node": node, "score": why["score"], "posrag": why}
-    return _unvalidated(ExplainedNode, values, {*values})
+    return _unvalidated(ExplainedNode, values, _GIVEN)
 
 
 def explained(nodes: Iterable[BaseNode], arrangement: Arrangement) -> list[NodeWithScore]:
@@ -145,9 +150,9 @@ def isolated(node: BaseNode) -> BaseNode:
     ValueError
         If a value of the metadata cannot be copied.
     """
-    plain = type(node).__copy__ is BaseModel.__copy__ and not node.__pydantic_extra__
-    if plain and not node.__pydantic_private__:
-        copied = _unvalidated(type(node), vars(node).copy(), node.__pydantic_fields_set__.copy())
+    kind = type(node)
+    if _is_plain(kind):
+        copied = _unvalidated(kind, vars(node).copy(), node.__pydantic_fields_set__.copy())
     else:
         copied = copy(node)
     fields = vars(copied)
@@ -165,6 +170,13 @@ def isolated(node: BaseNode) -> BaseNode:
             if (resource := fields[name]) is not None:
                 fields[name] = _resource(resource)
     return copied
+
+
+@cache
+def _is_plain(kind: type[BaseNode]) -> bool:
+    """Whether the nodes of a class are their fields, and are copied as pydantic copies them."""
+    fields_alone = kind.model_config.get("extra") != "allow" and not kind.__private_attributes__
+    return fields_alone and kind.__copy__ is BaseModel.__copy__
 
 
 def _resource(resource: MediaResource) -> MediaResource:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -27,7 +28,7 @@ from llamaindex_posrag.embedding import (
     embedded_query,
     plain_text,
 )
-from llamaindex_posrag.events import retrieving
+from llamaindex_posrag.events import dispatch, retrieving
 from llamaindex_posrag.filters import where
 from llamaindex_posrag.fusing import FusingArguments, FusingRetriever
 from llamaindex_posrag.index_objects import ObjectRetriever
@@ -468,7 +469,7 @@ def _passages_of(nodes: Sequence[BaseNode]) -> list[Passage]:
 
 def _announce_starts(queries: Iterable[QueryBundle]) -> None:
     for query in queries:
-        dispatcher.event(RetrievalStartEvent(str_or_query_bundle=query))
+        dispatch(dispatcher, partial(RetrievalStartEvent, str_or_query_bundle=query))
 
 
 def _reported(found: Arrangement, query: QueryBundle) -> list[NodeWithScore]:

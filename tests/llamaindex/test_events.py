@@ -1,0 +1,64 @@
+"""Events: made only where somebody takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("llama_index.core")
+
+from llama_index.core.instrumentation.events.retrieval import RetrievalStartEvent
+from llama_index_instrumentation import get_dispatcher, root_dispatcher
+from llama_index_instrumentation.base import BaseEvent
+from llama_index_instrumentation.dispatcher import Dispatcher
+from llama_index_instrumentation.event_handlers import BaseEventHandler
+
+from llamaindex_posrag.events import dispatch
+
+taken: list[BaseEvent] = []
+
+
+class Taking(BaseEventHandler):
+    def handle(self, event: BaseEvent, **kwargs: object) -> None:
+        taken.append(event)
+
+
+@pytest.fixture
+def dispatchers() -> Iterator[dict[str, Dispatcher]]:
+    """A dispatcher, its parent and the root, as they are afterwards."""
+    names = ("posrag_test", "posrag_test.events")
+    found = {name: get_dispatcher(name) for name in names} | {"root": root_dispatcher}
+    before = {name: list(each.event_handlers) for name, each in found.items()}
+    taken.clear()
+    yield found
+    for name, each in found.items():
+        each.event_handlers = before[name]
+        each.propagate = name != "root"
+
+
+@pytest.mark.parametrize("listening", ["posrag_test.events", "posrag_test", "root"])
+def test_a_handler_anywhere_on_the_way_takes_the_event(
+    listening: str, dispatchers: dict[str, Dispatcher]
+) -> None:
+    """The same one that was made, once."""
+    made = RetrievalStartEvent(str_or_query_bundle="What sorts?")
+    dispatchers[listening].add_event_handler(Taking())
+    dispatch(dispatchers["posrag_test.events"], lambda: made)
+    assert taken == [made]
+
+
+def test_no_event_is_made_where_nobody_takes_it(dispatchers: dict[str, Dispatcher]) -> None:
+    """By default the root has a handler that drops everything; what does not propagate ends."""
+
+    def make() -> BaseEvent:
+        raise AssertionError("an event was made")
+
+    inner = dispatchers["posrag_test.events"]
+    dispatch(inner, make)
+    root_dispatcher.add_event_handler(Taking())
+    inner.propagate = False
+    dispatch(inner, make)
+    inner.propagate = True
+    with pytest.raises(AssertionError, match="an event was made"):
+        dispatch(inner, make)
