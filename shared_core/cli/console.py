@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shared_core._extras import require
 from shared_core.cli.streams import writing_messages, writing_results
-from shared_core.wording import counted, one_line, visible
+from shared_core.wording import one_line, visible
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MAX_WIDTH = 100
-UNNOTICED = (
-    "what the model imports or asks (a helper in another module, the contents of a list, an object "
-    "or the environment, a server's new weights)"
-)
 
 
 class Console:
@@ -82,15 +78,6 @@ def fail(message: str) -> None:
         with writing_messages():
             sys.stderr.write(f"posrag: {one_line(message)}\n")
             sys.stderr.flush()
-
-
-def kept_line(kept: int) -> str:
-    """Say how many answers are not asked for again, and when to use ``--fresh``."""
-    verb = "is" if kept == 1 else "are"
-    return (
-        f"{counted(kept, 'answer')} {verb} kept from before and not asked again. A change in "
-        f"{UNNOTICED} is not noticed: --fresh asks again."
-    )
 
 
 def quiet_transformers() -> None:

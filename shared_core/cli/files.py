@@ -19,6 +19,9 @@ T = TypeVar("T")
 KEPT = "NAME.answers.jsonl in $POSRAG_PROFILES or ~/.posrag/profiles"
 """Where the answers of the model NAME are kept."""
 
+WAY_OUT = "set POSRAG_PROFILES to a folder that can be written into"
+"""What to do where files that nobody has named cannot be written."""
+
 
 def make_folder(folder: Path) -> None:
     """Make a folder, and check that files can be written there before the work begins.
@@ -68,8 +71,15 @@ def check_readable(file: Path, option: str) -> None:
         raise ValueError(f"{what} cannot be read: {os.strerror(errno.EACCES)}")
 
 
-def check_file(file: Path) -> None:
+def check_file(file: Path, *, way_out: str = "") -> None:
     """Check that a file can be written, and make its folder, before anything is asked.
+
+    Parameters
+    ----------
+    file
+        The file.
+    way_out
+        Ends the error, if what to do does not follow from the name of the file.
 
     Raises
     ------
@@ -81,7 +91,7 @@ def check_file(file: Path) -> None:
     try:
         make_folder(file.parent)
     except OSError as error:
-        raise ValueError(f"{file} cannot be written: {error.strerror}") from error
+        raise ValueError(f"{file} cannot be written: {error.strerror}{way_out}") from error
 
 
 def open_journal(model: str) -> Journal:
@@ -98,9 +108,7 @@ def open_journal(model: str) -> Journal:
         if path.exists():
             path.open("ab").close()
     except OSError as error:
-        way_out = "set POSRAG_PROFILES to a folder that can be written into"
-        if error.errno == errno.ENAMETOOLONG:
-            way_out = "give a shorter --name"
+        way_out = "give a shorter --name" if error.errno == errno.ENAMETOOLONG else WAY_OUT
         raise PosragError(
             f"answers cannot be kept in {path} ({error.strerror}); {way_out}"
         ) from error

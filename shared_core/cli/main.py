@@ -9,7 +9,7 @@ from typing import Any
 
 from shared_core import PosragError, __version__
 from shared_core.cli.console import fail
-from shared_core.cli.streams import ReaderGoneError, writing_results
+from shared_core.cli.streams import ReaderGoneError, show_unencodable, writing_results
 
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
@@ -30,6 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         or a missing part, reported in one line on stderr. 130: interrupted. The status is the same
         if stderr cannot be written.
     """
+    show_unencodable()
     try:
         return _run(argv)
     except KeyboardInterrupt as interrupt:
@@ -54,6 +55,13 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse the arguments; those that a subcommand does not know are its own error."""
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return known, unknown
+
     def _print_message(self, message: str, file: Any = None) -> None:
         # argparse prints everything by this method, and ignores errors of writing.
         if file is None or file is not sys.stdout:
@@ -66,11 +74,13 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     # Imported here, since an interrupt may come meanwhile.
     from shared_core.cli import attention, compare, demo, probe, reproduce
+    from shared_core.native import kernels
 
+    by = "compiled kernels" if kernels.built else "kernels by numpy, as none were compiled"
     parser: argparse.ArgumentParser = _Parser(
         prog="posrag", description="Where retrieved passages go in a prompt, and why."
     )
-    parser.add_argument("--version", action="version", version=f"posrag {__version__}")
+    parser.add_argument("--version", action="version", version=f"posrag {__version__} ({by})")
     subcommands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in (demo, probe, attention, compare, reproduce):
         command.add_parser(subcommands)

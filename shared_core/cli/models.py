@@ -15,11 +15,16 @@ from shared_core.cli.console import quiet_transformers
 from shared_core.cli.installed import LOCAL_MODEL, OPENAI
 from shared_core.errors import PosragError
 from shared_core.generation import Generator, HuggingFaceModel, as_generator
+from shared_core.wording import counted
 
 HELP = (
     "a folder or hub name of a Hugging Face causal language model; openai:NAME for an "
     "OpenAI-compatible endpoint; or module:attribute, which names a LangChain or LlamaIndex model, "
     "or a function from prompts to answers"
+)
+UNNOTICED = (
+    "what the model imports or asks (a helper in another module, the contents of a list, an object "
+    "or the environment, a server's new weights)"
 )
 
 
@@ -137,6 +142,15 @@ def open_local_model(
         f"{spec!r} shows no attention: that is read off a model on this machine; give the folder "
         "or hub name of a Hugging Face causal language model (posrag probe measures any model)"
     )
+
+
+def kept_line(kept: int, model: Generator) -> str:
+    """Say how many answers are not asked for again, and when to use ``--fresh``."""
+    verb = "is" if kept == 1 else "are"
+    line = f"{counted(kept, 'answer')} {verb} kept from before and not asked again"
+    if type(model) is HuggingFaceModel:  # told from another by all that it is
+        return f"{line}: --fresh asks again."
+    return f"{line}. A change in {UNNOTICED} is not noticed: --fresh asks again."
 
 
 def packages(spec: str | None) -> Mapping[str, str]:

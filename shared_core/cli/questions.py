@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shared_core.checking import check_count
+from shared_core.cli.files import check_readable
 from shared_core.cli.installed import TORCH
 from shared_core.sensitivity import (
     KEY_VALUE,
@@ -67,8 +68,9 @@ def open_questions(source: str, *, n: int | None, k: int, seed: int) -> ProbeDat
     if source == "torch":
         questions = torch_questions(n or GENERATED, k=k, seed=seed)
         return ProbeData(questions, "PyTorch API calls", None)
-    if not Path(source).is_file():
+    if not Path(source).exists():
         raise ValueError(f"--data {source} is neither kv nor torch, and there is no such file")
+    check_readable(Path(source), "--data")
     questions = read_questions(source)
     if n is not None and n > len(questions):
         raise ValueError(f"--n {n}: {source} holds {counted(len(questions), 'question')}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,13 @@ from shared_core import PosragError
 
 class ReaderGoneError(Exception):
     """Nobody reads the results any more, as in ``posrag demo | head``: no work is left."""
+
+
+def show_unencodable() -> None:
+    r"""Print characters that a stream's encoding lacks as ``\xdf``, instead of ending the work."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 @contextmanager

@@ -143,6 +143,20 @@ def test_an_interrupted_run_says_what_is_lost(curves: Path) -> None:
     assert [*curves.iterdir()] == []
 
 
+@pytest.mark.parametrize("command", ["attention", "probe"])
+def test_a_folder_that_cannot_be_written_into_is_named_with_the_way_out(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Such as where the home folder is read-only."""
+    monkeypatch.setenv("POSRAG_PROFILES", "/dev/null/profiles")
+    assert main([command, str(READERS / "uniform"), "--n", "3", "-k", "3"]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert re.match(r"posrag: /dev/null/profiles/.*uniform.json cannot be written: ", error)
+    assert error.endswith(
+        "; give --output, or set POSRAG_PROFILES to a folder that can be written into"
+    )
+
+
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [
@@ -151,6 +165,7 @@ def test_an_interrupted_run_says_what_is_lost(curves: Path) -> None:
         ("no/such/folder", [], "cannot load the language model 'no/such/folder'"),
         ("no.such.module:model", [], "no.such.module:model is not a model"),
         ("uniform", ["--data", "absent.jsonl"], "--data absent.jsonl is neither kv nor torch"),
+        ("uniform", ["--data", str(READERS)], f"--data {READERS} is a folder; give the name of a"),
         ("uniform", ["--data", QUESTIONS, "--n", "1"], "at least 2 questions, got 1"),
         ("uniform", ["--data", QUESTIONS, "--n", "201"], "questions.jsonl holds 200 questions"),
         ("uniform", ["--data", QUESTIONS, "-k", "20"], "k=20 passages take 19"),

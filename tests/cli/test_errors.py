@@ -11,6 +11,7 @@ import pytest
 from shared_core import MissingExtraError, __version__
 from shared_core.cli import console, main
 from shared_core.cli.embedding import model
+from shared_core.native import kernels
 
 from .conftest import Demo
 
@@ -55,15 +56,24 @@ def test_an_option_is_not_taken_for_one_that_it_begins(
     """Else ``reproduce caus --n 3``, which has no --n, names the model 3 and asks everything."""
     with pytest.raises(SystemExit):
         main.main([*command, "--data", "q", "--model", "m", "--output", "o", "--nam", "3"])
-    assert "unrecognized arguments: " in (err := capsys.readouterr().err)
-    assert "--nam 3" in err
+    *_, error = capsys.readouterr().err.splitlines()
+    assert error.startswith(f"posrag {' '.join(command)}: error: unrecognized arguments: ")
+    assert error.endswith("--nam 3")
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("built", "by"),
+    [(True, "compiled kernels"), (False, "kernels by numpy, as none were compiled")],
+)
+def test_version(
+    built: bool, by: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what does the searching: an installation without a compiler is slower, but silent."""
+    monkeypatch.setattr(kernels, "built", built)
     with pytest.raises(SystemExit) as stopped:
         main.main(["--version"])
     assert stopped.value.code == 0
-    assert capsys.readouterr().out == f"posrag {__version__}\n"
+    assert capsys.readouterr().out == f"posrag {__version__} ({by})\n"
 
 
 def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:

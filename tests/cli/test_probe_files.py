@@ -16,7 +16,10 @@ from rich.console import Console
 from shared_core import PositionProfile, ProfileNotFoundError
 from shared_core.cli.probe import report
 from shared_core.cli.probe.files import ProbeFiles
+from shared_core.generation import HuggingFaceModel, as_generator
 from shared_core.sensitivity import ProbePlan
+
+READERS = Path(__file__).parents[1] / "readers"
 
 ACCURACY = PositionProfile(
     model="m", identity="m 1", accuracy=(0.9, 0.5, 0.8), n=100, date="2026-01-02T03:04:05+00:00"
@@ -199,8 +202,24 @@ def test_the_cost_is_told_with_what_is_left_out() -> None:
     plan = ProbePlan(
         questions=4, slots=5, kept=0, calls=20, prompt_tokens=99, estimated=True, left_out=0
     )
-    assert len([*report.cost_lines("m", plan)]) == 1
-    text = " ".join(report.cost_lines("m", replace(plan, kept=7, left_out=3)))
+    model = as_generator(lambda prompts: [""] * len(prompts), name="m")
+    assert len([*report.cost_lines(model, plan)]) == 1
+    text = " ".join(report.cost_lines(model, replace(plan, kept=7, left_out=3)))
     assert "about 99 prompt tokens" in text
     assert "7 answers are kept" in text
     assert "3 questions are left out" in text
+
+
+def test_what_is_not_noticed_is_told_of_models_that_it_can_happen_to() -> None:
+    """A model on this machine is told from another by its weights, tokenizer and settings."""
+    plan = ProbePlan(
+        questions=4, slots=5, kept=20, calls=0, prompt_tokens=0, estimated=False, left_out=0
+    )
+    pytest.importorskip("transformers")
+    function = as_generator(lambda prompts: [""] * len(prompts), name="m")
+    local = HuggingFaceModel.from_pretrained(READERS / "uniform")
+    assert "a server's new weights) is not noticed" in [*report.cost_lines(function, plan)][-1]
+    assert [*report.cost_lines(local, plan)] == [
+        "uniform: 4 questions in 5 slots, all asked before.",
+        "20 answers are kept from before and not asked again: --fresh asks again.",
+    ]

@@ -186,7 +186,7 @@ def test_an_interrupted_run_goes_on_and_comes_to_the_same(
     model = ["--model", f"{MODULE}:interrupted", "--name", "reader"]
     command_line = ["reproduce", "caus", "--cache", str(cache), *model]
     assert main(command_line) == 130
-    assert "answers are kept in" in capsys.readouterr().err
+    assert "answers are there, and kept in" in capsys.readouterr().err
     reproduce(cache, tmp_path / "resumed.json", *model)
     prompts = len(log.read_text())
     said = " ".join(capsys.readouterr().err.split())

@@ -101,6 +101,23 @@ def test_whatever_a_local_model_raises_is_its_failure() -> None:
     assert sum(told) == 50
 
 
+def test_an_interrupt_says_how_many_of_all_answers_had_come(tmp_path: Path) -> None:
+    """Not of those alone that were being asked for when it came."""
+
+    def function(some: Sequence[int], told: Callable[[int], None]) -> list[int]:
+        if 40 in some:
+            told(6)
+            raise KeyboardInterrupt("3 of 4 answers are kept")
+        told(2 * len(some))
+        return [*some]
+
+    asker = Asker(name="m", call=lambda requests: [""], journal=Journal(tmp_path / "kept.jsonl"))
+    with pytest.raises(
+        KeyboardInterrupt, match=r"^70 of 200 answers are there, and kept in .*kept"
+    ):
+        each_answered(function, range(100), asker, weight=lambda _: 2)
+
+
 def test_a_model_that_fails_from_the_start_is_given_up_soon() -> None:
     """Such as by a wrong key: nobody waits for 5,000 refusals of 2,500 questions."""
     calls: list[int] = []

@@ -113,6 +113,18 @@ def test_a_text_of_the_parser_that_cannot_be_shown_is_an_error_too(
     assert finished.stderr == error
 
 
+def test_characters_that_a_stream_cannot_show_do_not_end_the_work(
+    comparison: list[str], tmp_path: Path
+) -> None:
+    """The log of a service, say: in ASCII, while the path of the report is not."""
+    output = tmp_path / "report für später"
+    comparison[comparison.index("--output") + 1] = str(output)
+    finished = posrag(comparison, tmp_path, PYTHONIOENCODING="ascii")
+    assert finished.returncode == 0, finished.stderr
+    assert r"report f\xfcr sp\xe4ter" in finished.stdout
+    assert {file.suffix for file in output.iterdir()} == {".json", ".md", ".html"}
+
+
 def test_results_that_nobody_reads_are_no_error(
     comparison: list[str], tmp_path: Path, gone: IO[str]
 ) -> None:

@@ -76,8 +76,8 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--k", type=_numbers, help="numbers of passages, such as 5,10 (default: 10, or all if "
-        "there are fewer)")  # fmt: skip
+    add("-k", "--k", type=_numbers, help="numbers of passages, such as 5,10 (default: 10, or all "
+        "if there are fewer)")  # fmt: skip
     add("--pipelines", type=names, help=f"some of {', '.join(PIPELINES)}, each also with +rerank "
         "and +spans "
         "(default: given if the data have documents, else hybrid)")  # fmt: skip
@@ -117,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.fresh:
         job.forget()
     plan = job.plan()
-    costs = [*report.cost_lines(job.model.name, plan)]
+    costs = [*report.cost_lines(job.model, plan)]
     if arguments.k is None:
         costs += report.default_k_lines(plan)
     for line in costs:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from shared_core.cli.compare.files import ReportFiles
-from shared_core.cli.console import empty_table, kept_line
+from shared_core.cli.console import empty_table
+from shared_core.cli.models import kept_line
 from shared_core.comparison import ComparisonPlan, ComparisonResult, SettingResult
 from shared_core.comparison.records import BASELINES
 from shared_core.comparison.report.markdown import (
@@ -20,6 +21,7 @@ from shared_core.comparison.report.markdown import (
     retrieval_line,
 )
 from shared_core.comparison.retrieval.settings import DEFAULT_K
+from shared_core.generation import Generator
 from shared_core.wording import counted
 
 if TYPE_CHECKING:
@@ -27,11 +29,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def cost_lines(model: str, plan: ComparisonPlan) -> Iterator[str]:
+def cost_lines(model: Generator, plan: ComparisonPlan) -> Iterator[str]:
     """Say what the comparison is going to cost."""
     about = "about " if plan.estimated else ""
     yield (
-        f"{model}: {counted(plan.questions, 'question')}, "
+        f"{model.name}: {counted(plan.questions, 'question')}, "
         f"{counted(plan.strategies, 'strategy', 'strategies')} in "
         f"{counted(plan.settings, 'setting')}, {counted(plan.calls, 'call')} with "
         f"{about}{counted(plan.prompt_tokens, 'prompt token')}."
@@ -44,7 +46,7 @@ def cost_lines(model: str, plan: ComparisonPlan) -> Iterator[str]:
             f"{counted(plan.to_come, 'call')} more."
         )
     if plan.kept:
-        yield kept_line(plan.kept)
+        yield kept_line(plan.kept, model)
 
 
 def default_k_lines(plan: ComparisonPlan) -> Iterator[str]:

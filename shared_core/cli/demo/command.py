@@ -33,7 +33,7 @@ def add_parser(subcommands: Subparsers) -> None:
     )
     add = parser.add_argument
     add("--query", default=DEFAULT_QUERY, help=f"the question (default: {DEFAULT_QUERY})")
-    add("--k", type=int, default=10, help="number of passages (default: 10)")
+    add("-k", "--k", type=int, default=10, help="number of passages (default: 10)")
     add("--alpha", type=_alpha, default=0.3, help="weight of the dense score, in [0, 1], or auto "
         "(default: 0.3)")  # fmt: skip
     add("--fetch-k", type=int, default=50, help="candidates that each search fetches (default: 50)")

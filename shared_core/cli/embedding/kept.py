@@ -69,7 +69,8 @@ class Embedding:
             self._model.load()
             ensure_writable(self._folder, self._cache)
             self._check_model(journal)
-            before = f", {len(kept):,} others are kept from before" if kept else ""
+            verb = "is" if len(kept) == 1 else "are"
+            before = f"; {counted(len(kept), 'other')} {verb} kept from before" if kept else ""
             self._console.say(
                 f"Embedding {counted(len(texts) - len(kept), 'text')} with {self.label}{before}"
             )

@@ -49,7 +49,7 @@ def add_parser(subcommands: Subparsers) -> None:
     add("model", metavar="MODEL", help=models.HELP)
     add("--data", default="kv", help=f"{questions.HELP} (default: kv)")
     add("--n", type=int, help="number of questions (default: 100, or all of the file)")
-    add("--k", type=int, default=10, help="number of passages in the context (default: 10)")
+    add("-k", "--k", type=int, default=10, help="number of passages in the context (default: 10)")
     add("--slots", type=_slots, help="slots to measure, counted from 1, such as 1,5,10; the first, "
         "the middle and the last must be among them (default: all)")  # fmt: skip
     add("--measure", default="accuracy", help="accuracy; logprob (the probability of the answer) "
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     files = ProbeFiles.of(model.name, output=arguments.output, figure=arguments.figure)
     if arguments.plan:
         plan = probe.plan(model, source.questions, journal=files.journal)
-        for line in report.cost_lines(model.name, plan):
+        for line in report.cost_lines(model, plan):
             console.show(line)
         return 0
     if arguments.measure == "attention":
@@ -165,7 +165,7 @@ def _measure(
     if fresh:
         probe.forget(model, source.questions, journal=files.journal)
     plan = probe.plan(model, source.questions, journal=files.journal)
-    for line in report.cost_lines(model.name, plan):
+    for line in report.cost_lines(model, plan):
         console.say(line)
     with console.progress() as bar:
         task = bar.add_task("asking", total=plan.kept + plan.calls)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shared_core.cli.files import check_file, load_former, open_journal, writing
+from shared_core.cli.files import WAY_OUT, check_file, load_former, open_journal, writing
 from shared_core.generation import Journal
 from shared_core.sensitivity import PositionProfile
 from shared_core.sensitivity.figure import check_figure
@@ -33,7 +33,7 @@ class ProbeFiles:
             If answers cannot be kept.
         """
         profile = output or path_of(model)
-        check_file(profile)
+        check_file(profile, way_out="" if output else f"; give --output, or {WAY_OUT}")
         drawn = check_figure(figure or profile.with_suffix(".png"))
         if drawn == profile:
             raise ValueError(f"the figure would overwrite the profile {profile}; give --figure")

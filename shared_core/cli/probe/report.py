@@ -7,10 +7,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from shared_core.cli.console import empty_table, kept_line
+from shared_core.cli.console import empty_table
+from shared_core.cli.models import kept_line
 from shared_core.cli.probe.files import ProbeFiles
 from shared_core.evaluation import mean_interval
 from shared_core.evaluation.sequential import MOST, bound_text
+from shared_core.generation import Generator
 from shared_core.sensitivity import PositionProfile, ProbePlan, decide
 from shared_core.sensitivity.records import path_of
 from shared_core.wording import counted
@@ -25,15 +27,15 @@ LEAST_BAR = 5
 """Columns below which a bar is left out: steps of more than 0.2 hide most differences."""
 
 
-def cost_lines(model: str, plan: ProbePlan) -> Iterator[str]:
+def cost_lines(model: Generator, plan: ProbePlan) -> Iterator[str]:
     """Say what the probe is going to cost."""
     about = "about " if plan.estimated else ""
-    yield (
-        f"{model}: {counted(plan.questions, 'question')} in {counted(plan.slots, 'slot')}, at most "
-        f"{counted(plan.calls, 'call')} with {about}{counted(plan.prompt_tokens, 'prompt token')}."
-    )
+    what = f"{counted(plan.questions, 'question')} in {counted(plan.slots, 'slot')}"
+    tokens = counted(plan.prompt_tokens, "prompt token")
+    costs = f"at most {counted(plan.calls, 'call')} with {about}{tokens}"
+    yield f"{model.name}: {what}, {costs if plan.calls else 'all asked before'}."
     if plan.kept:
-        yield kept_line(plan.kept)
+        yield kept_line(plan.kept, model)
     if plan.left_out:
         left_out, verb = counted(plan.left_out, "question"), "is" if plan.left_out == 1 else "are"
         yield f"{left_out} {verb} left out to stay within --max-calls."

@@ -59,20 +59,27 @@ def each_answered(
         except Exception as error:  # what a model on this machine raises differs with the cause
             raise GenerationError(describe(error)) from error
 
+    done, total = 0, sum(map(weight, questions))
+
+    def report(count: int) -> None:
+        nonlocal done
+        done += count
+        if on_answer is not None:
+            on_answer(count)
+
     size = max(CHUNK, 2 * asker.batch_size * asker.concurrency)
     found: list[R | Failed] = []
-    for chunk in _chunks(called, questions, size=size, weight=weight, on_answer=on_answer):
-        found += chunk
-        failed = [each for each in found if isinstance(each, Failed)]
-        if len(failed) == len(found):
-            which = (
-                f"every question that is left ({len(found)})"
-                if len(found) == len(questions)
-                else f"each of the first {len(found)} questions"
-            )
-            raise GenerationError(
-                f"the model has failed on {which}; the first failure: {failed[0].reason}"
-            )
+    try:
+        for chunk in _chunks(called, questions, size=size, weight=weight, on_answer=report):
+            found += chunk
+            _check_not_all_failed(found, len(questions))
+    except KeyboardInterrupt:  # what was interrupted knows of its chunk alone
+        if asker.journal is None:
+            raise
+        raise KeyboardInterrupt(
+            f"{done:,} of {total:,} answers are there, and kept in {asker.journal.path}: run "
+            "again to go on from there"
+        ) from None
     return found
 
 
@@ -91,6 +98,16 @@ def as_json(failures: Sequence[Failure], ids: Sequence[str]) -> list[dict[str, A
         {"question": ids[each.question], "at": each.strategy, "reason": each.reason}
         for each in failures
     ]
+
+
+def _check_not_all_failed(found: Sequence[object], asked: int) -> None:
+    failed = [each for each in found if isinstance(each, Failed)]
+    if len(failed) < len(found):
+        return
+    which = f"every question that is left ({asked})"
+    if len(found) < asked:
+        which = f"each of the first {len(found)} questions"
+    raise GenerationError(f"the model has failed on {which}; the first failure: {failed[0].reason}")
 
 
 def _chunks(
