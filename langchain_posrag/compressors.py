@@ -72,7 +72,7 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
     Raises
     ------
     ValueError
-        If an option is unknown or out of range, or there are a corpus and a tokeniser
+        If an option is unknown or out of range, or there are a corpus and a tokenizer
         (pydantic's ``ValidationError`` is one).
     """
 

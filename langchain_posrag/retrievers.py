@@ -243,7 +243,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         ------
         ValueError
             If the retriever searches a vector store, which keeps its own documents, or a
-            document's metadata is not JSON. A tokeniser in `expand` is not saved, and `load`
+            document's metadata is not JSON. A tokenizer in `expand` is not saved, and `load`
             asks for `expand` again.
         IndexFormatError
             If the folder holds anything but an index.

@@ -71,7 +71,7 @@ class Snapshot(NamedTuple):
 class SparseLeg:
     """A BM25 index and its documents, row by row. Safe to use from many threads.
 
-    No lock is held while a query runs a filter or the tokeniser, which are the user's code: they
+    No lock is held while a query runs a filter or the tokenizer, which are the user's code: they
     may take as long as they like, wait for another thread, or change the leg.
 
     Two documents are the same if their ids are equal. Where one of them has no id, they are the
@@ -93,7 +93,7 @@ class SparseLeg:
 
     def __init__(self, bm25: BM25Index, documents: Iterable[Document]) -> None:
         self._bm25 = bm25
-        # A writer takes both, in this order. Tokenisers run under the first alone, so that no query
+        # A writer takes both, in this order. Tokenizers run under the first alone, so that no query
         # waits for one.
         self._writing = forkable(threading.Lock())
         self._lock = forkable(threading.RLock())

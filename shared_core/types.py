@@ -10,7 +10,7 @@ Fusion: TypeAlias = Literal["min_max", "rrf"]
 Evidence: TypeAlias = Literal["point", "interval"]
 
 Tokenizer: TypeAlias = Callable[[str], list[str]]
-"""Text in, tokens out. Any callable of this shape serves as a tokeniser."""
+"""Text in, tokens out. Any callable of this shape serves as a tokenizer."""
 
 
 @dataclass(frozen=True, slots=True)

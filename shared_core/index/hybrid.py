@@ -24,6 +24,7 @@ from shared_core.index.searching import Search
 from shared_core.index.sparse.bm25 import BM25Options, Variant
 from shared_core.index.sparse.view import SparseView
 from shared_core.index.state import State
+from shared_core.index.tokenize import tokenize
 from shared_core.scoring.fusion import Alpha
 from shared_core.types import Fusion, Passage, Ranking, Tokenizer
 from shared_core.vectors import model_mismatch
@@ -104,6 +105,12 @@ class HybridIndex:
     def dim(self) -> int | None:
         """Dimension of the vectors; None while the index has never held any."""
         return self._state.dense.dim
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """The custom tokenizer; None: the default."""
+        tokenizer = self._state.sparse.lexicon.tokenizer
+        return None if tokenizer is tokenize else tokenizer
 
     @property
     def passages(self) -> list[Passage]:
@@ -380,7 +387,7 @@ class HybridIndex:
         path
             The folder.
         tokenizer
-            The tokeniser of an index that was built with a custom one.
+            The tokenizer of an index that was built with a custom one.
         decode_source
             The inverse of `encode_source`.
 
@@ -391,7 +398,7 @@ class HybridIndex:
         CorruptIndexError
             If a file is missing, truncated or altered.
         ValueError
-            If the index was built with a custom tokeniser and none is given, or the reverse.
+            If the index was built with a custom tokenizer and none is given, or the reverse.
         """
         loaded = load_state(Path(path), tokenizer, decode_source)
         index = cls(tokenizer=tokenizer)

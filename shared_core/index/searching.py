@@ -104,10 +104,11 @@ class Search:
             raise ValueError(f"got {len(texts)} texts and {len(vectors)} vectors; give one each")
         if len(texts) == 0 or self._nothing_there():  # an array of texts has no truth value
             return [self._nothing() for _ in texts]
+        if self.state.size < WORTH_AHEAD:
+            return [self.one(text, vector) for text, vector in zip(texts, vectors, strict=True)]
         unit = self.state.dense.unit
         queries = np.stack([unit(vector) for vector in vectors])
-        run = map if self.state.size < WORTH_AHEAD else map_ahead
-        found = run(self._legs, self._blocks(texts, queries))
+        found = map_ahead(self._legs, self._blocks(texts, queries))
         return [ranking for legs in found for ranking in map(self._ranking, *legs)]
 
     def _blocks(self, texts: Sequence[str], queries: Vectors) -> Iterator[Block]:

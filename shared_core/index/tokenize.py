@@ -1,4 +1,4 @@
-"""The default tokeniser: lower-cased words that keep identifiers whole *and* in parts."""
+"""The default tokenizer: lower-cased words that keep identifiers whole *and* in parts."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def tokenize(text: str) -> list[str]:
     ``torch.nn.Conv2d``, ``snake_case`` and ``camelCase`` yield the whole identifier and its parts,
     so that both an exact name and a description in words find it. Plain words yield themselves.
     There is no stemming and no stop-word list: both depend on the language. Scripts without spaces
-    between words need a custom tokeniser.
+    between words need a custom tokenizer.
 
     >>> tokenize("Use torch.nn.Conv2d!")
     ['use', 'torch.nn.conv2d', 'torch', 'nn', 'conv2d']

@@ -331,7 +331,7 @@ def test_scoring_no_texts_gives_no_scores() -> None:
     assert BM25Index().score_texts("a", ["a", ""]).tolist() == [0, 0]
 
 
-def test_a_tokeniser_may_return_any_iterable() -> None:
+def test_a_tokenizer_may_return_any_iterable() -> None:
     """Or the scores of texts from outside would fail where those of the index do not."""
     index = BM25Index.from_texts(["a b"], tokenizer=lambda text: iter(text.split()))  # type: ignore[arg-type, return-value]
     assert index.score_texts("a", ["a b"]) == index.scores_at("a", [0])
@@ -343,7 +343,7 @@ def test_what_cannot_tokenise_is_refused_at_once() -> None:
         BM25Index(tokenizer=3)  # type: ignore[arg-type]
 
 
-def test_a_tokeniser_that_raises_midway_adds_nothing() -> None:
+def test_a_tokenizer_that_raises_midway_adds_nothing() -> None:
     """All of the texts or none; the index goes on as before."""
 
     def fragile(text: str) -> list[str]:

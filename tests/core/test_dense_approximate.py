@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from shared_core import HybridIndex
+from shared_core.index import searching
 from shared_core.index.dense.products import best_of_all
 from shared_core.index.metadata import Where
 from shared_core.index.searching import BLOCK
@@ -194,9 +195,14 @@ def test_scores_are_exact(kind: str, indexes: dict[str, HybridIndex], queries: n
 @pytest.mark.parametrize("kind", ["flat", *KINDS])
 @pytest.mark.parametrize("where", [None, {"lang": "en"}])
 def test_a_batch_gives_the_same(
-    kind: str, where: Where, indexes: dict[str, HybridIndex], queries: np.ndarray
+    kind: str,
+    where: Where,
+    indexes: dict[str, HybridIndex],
+    queries: np.ndarray,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Bit for bit what one search at a time gives, over several blocks."""
+    monkeypatch.setattr(searching, "WORTH_AHEAD", 1)
     asked = np.concatenate([queries, queries[::-1]])[: 2 * BLOCK + 1]
     assert len(asked) == 2 * BLOCK + 1
     together = indexes[kind].search_batch([""] * len(asked), asked, where=where)

@@ -1,4 +1,4 @@
-"""The default tokeniser, and the lexicon that remembers it."""
+"""The default tokenizer, and the lexicon that remembers it."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_no_mark_and_no_symbol_can_become_a_part_of_a_word_by_itself() -> None:
         max_size=6,
     ).flatmap(lambda parts: st.tuples(st.just("".join(parts)), st.just(" ".join(parts))))
 )
-def test_the_lexicon_counts_what_the_tokeniser_says(texts: tuple[str, ...]) -> None:
+def test_the_lexicon_counts_what_the_tokenizer_says(texts: tuple[str, ...]) -> None:
     """Learning word by word, with what was expanded before remembered, changes nothing."""
     lexicon = Lexicon()
     for text in texts:
@@ -183,7 +183,7 @@ def test_looking_up_finds_what_has_been_learned_by_then(steps: list[tuple[bool, 
         assert list(lexicon.lookup(text)) == list(dict.fromkeys(known))
 
 
-def test_any_callable_serves_as_tokeniser() -> None:
+def test_any_callable_serves_as_tokenizer() -> None:
     """Character bigrams, say for a language without spaces."""
 
     def bigrams(text: str) -> list[str]:
@@ -195,7 +195,7 @@ def test_any_callable_serves_as_tokeniser() -> None:
     assert (scores > 0).all()
 
 
-def test_a_callable_object_that_is_empty_is_still_a_tokeniser() -> None:
+def test_a_callable_object_that_is_empty_is_still_a_tokenizer() -> None:
     """What counts is whether one was given, not whether it is true."""
 
     class Split(list[str]):
@@ -206,7 +206,7 @@ def test_a_callable_object_that_is_empty_is_still_a_tokeniser() -> None:
     assert index.search("a b", 5)[0].tolist() == [0]
 
 
-def test_a_tokeniser_that_returns_no_strings_is_refused() -> None:
+def test_a_tokenizer_that_returns_no_strings_is_refused() -> None:
     """Numbers would be lost on saving; the message shows what came."""
     with pytest.raises(TypeError, match="must return strings, got 7"):
         BM25Index.from_texts(["x"], tokenizer=lambda _: [7])  # type: ignore[list-item]
@@ -215,7 +215,7 @@ def test_a_tokeniser_that_returns_no_strings_is_refused() -> None:
 @pytest.mark.parametrize(
     ("tokenizer", "got"), [(str.lower, "'ab'"), ("{}".format, "'ab'"), ([].append, "None")]
 )
-def test_a_tokeniser_that_returns_a_text_or_nothing_is_refused(tokenizer: Any, got: str) -> None:
+def test_a_tokenizer_that_returns_a_text_or_nothing_is_refused(tokenizer: Any, got: str) -> None:
     """A text's letters would be the tokens; of what is indexed as of a query."""
     told = f"the tokenizer must return a list of strings, got {got}"
     with pytest.raises(TypeError, match=told):
@@ -228,7 +228,7 @@ def test_a_tokeniser_that_returns_a_text_or_nothing_is_refused(tokenizer: Any, g
 
 
 @given(st.lists(st.text(max_size=12), max_size=4), st.text("ab_.X ", max_size=20))
-def test_the_lexicon_measures_what_the_tokeniser_says(texts: list[str], text: str) -> None:
+def test_the_lexicon_measures_what_the_tokenizer_says(texts: list[str], text: str) -> None:
     """Known tokens by their number, and how many there are with the unknown ones."""
     lexicon = Lexicon()
     for learned in texts:

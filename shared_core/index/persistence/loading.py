@@ -43,7 +43,7 @@ def read_state(
     manifest
         From `read_manifest`; its list of files is that of an index.
     tokenizer
-        The tokeniser of the index, if it is a custom one.
+        The tokenizer of the index, if it is a custom one.
     decode
         The inverse of `encode` for sources; what it raises comes through.
 

@@ -79,7 +79,7 @@ class BM25Index:
         bm25
             The object; its counts, ``k1``, ``b`` and ``epsilon`` are taken over.
         tokenizer
-            The tokeniser its corpus was split with; the object does not hold it.
+            The tokenizer its corpus was split with; the object does not hold it.
 
         Raises
         ------
@@ -123,7 +123,7 @@ class BM25Index:
 
     @property
     def lexicon(self) -> Lexicon:
-        """The terms of the present snapshot, and the tokeniser."""
+        """The terms of the present snapshot, and the tokenizer."""
         return self._view.lexicon
 
     def __len__(self) -> int:

@@ -31,7 +31,7 @@ class Lexicon:
     Raises
     ------
     ValueError
-        If the tokeniser cannot be called.
+        If the tokenizer cannot be called.
     """
 
     def __init__(self, tokenizer: Tokenizer | None = None) -> None:
@@ -71,7 +71,7 @@ class Lexicon:
         ValueError
             If `text` is not a string.
         TypeError
-            If the tokeniser returns anything but strings.
+            If the tokenizer returns anything but strings.
         """
         try:
             return list(chain.from_iterable(map(self._known.__getitem__, self._split(text))))
@@ -129,8 +129,11 @@ class _Numbers(dict[str, tuple[int, ...]]):
         return numbers, unknown
 
     def __missing__(self, piece: str) -> tuple[int, ...]:
-        ids = self._ids
-        numbers = tuple([ids.setdefault(token, len(ids)) for token in self._tokens(piece)])
+        ids, tokens = self._ids, self._tokens(piece)
+        if len(tokens) == 1:  # as most are: faster than a comprehension
+            numbers: tuple[int, ...] = (ids.setdefault(tokens[0], len(ids)),)
+        else:
+            numbers = tuple([ids.setdefault(token, len(ids)) for token in tokens])
         self._remember(piece, numbers)
         return numbers
 
