@@ -7,6 +7,7 @@ ARGS ?=
 export HF_HUB_OFFLINE ?= 1
 
 $(VENV)/installed: pyproject.toml setup.py constraints.txt $(wildcard shared_core/native/*.[ch])
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"posrag needs Python 3.11 or later, and $(PYTHON) is {v[0]}.{v[1]}: make $(MAKECMDGOALS) PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all]" --group dev
