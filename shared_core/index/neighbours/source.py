@@ -14,7 +14,7 @@ from shared_core.index.metadata import Visible
 from shared_core.index.neighbours.lines import Line
 from shared_core.index.neighbours.place_table import PlaceTable
 from shared_core.index.neighbours.places import ChunkReader
-from shared_core.index.neighbours.start_line import begins
+from shared_core.index.neighbours.seams import begins
 from shared_core.types import Passage
 from shared_core.vectors import cosine_similarity, unit_rows
 

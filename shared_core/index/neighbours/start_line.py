@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import TypeAlias
 
 from shared_core.expansion import Chunk, End
-from shared_core.expansion.stitch import LONGEST_INDENT, SHORTEST_OVERLAP, overlap_length, stitch
 from shared_core.index.metadata import Visible
 from shared_core.index.neighbours.lines import Line
-
-MOST_STRIPPED = 100
-"""Most characters that a splitter is taken to have stripped between two chunks; a wider gap means
-that a chunk is missing."""
-
-MOST_STRIPPED_AMONG_LOST = LONGEST_INDENT + 2
-"""The same where a document has chunks of unknown start, one of which may lie in the gap."""
+from shared_core.index.neighbours.seams import (
+    MOST_STRIPPED,
+    MOST_STRIPPED_AMONG_LOST,
+    begins,
+    continues,
+    fills,
+    first_apart,
+)
 
 Place: TypeAlias = tuple[int, int]
 """Start and length: the longer of two chunks that start alike comes later."""
@@ -174,8 +173,7 @@ class StartLine(Line):
             gap = (self._chunks[last].start or 0) - (self._chunks[first].end or 0)
         if lost and (last is None or gap > 0):
             chunks = [self._chunks[row] for row in (first, *lost.values())]
-            apart = (b for a, b in pairwise(chunks) if not overlap_length(a.text, b.text))
-            self._doubt(next(apart, chunks[1]))
+            self._doubt(first_apart(chunks) or chunks[1])
             return ["missing"]
         over = last is not None and gap > 0 and self._passes_over(first, last, visible)
         return ["missing"] if over or gap > self._most_stripped else []
@@ -184,8 +182,8 @@ class StartLine(Line):
         """Return whether rows without a start can be all that lies between two rows with one."""
         chunks = [self._chunks[row] for row in (first, *lost)]
         if last is None:
-            return all(overlap_length(one.text, other.text) for one, other in pairwise(chunks))
-        return max(lost) < last and _fills([*chunks, self._chunks[last]])
+            return first_apart(chunks) is None
+        return max(lost) < last and fills([*chunks, self._chunks[last]])
 
     def _hides_next(self, first: int, lost: Iterable[int], last: int, visible: Visible) -> bool:
         """Return whether a row that is not visible starts where the rows without a start end."""
@@ -208,7 +206,7 @@ class StartLine(Line):
             for row in (row for row in self._at(place) if row < visible.size):
                 chunk = self._chunks[row]
                 inside = chunk.text[max(0, left - place[0]) : max(0, right - place[0])]
-                if inside.strip() and _continues(one, chunk) and _continues(chunk, other):
+                if inside.strip() and continues(one, chunk) and continues(chunk, other):
                     return True
         return False
 
@@ -259,28 +257,3 @@ class StartLine(Line):
 
 def _place(chunk: Chunk) -> Place:
     return chunk.start or 0, len(chunk.text)
-
-
-def begins(one: Chunk, other: Chunk) -> bool:
-    """Return whether one of two chunks begins the other, as a line that a splitter repeats."""
-    return one.text.startswith(other.text) or other.text.startswith(one.text)
-
-
-def _continues(one: Chunk, other: Chunk) -> bool:
-    """Return whether a chunk has the same text as one that starts earlier where they overlap."""
-    rest = one.text[(other.start or 0) - (one.start or 0) :]
-    return rest[: len(other.text)] == other.text[: len(rest)]
-
-
-def _fills(chunks: Sequence[Chunk]) -> bool:
-    """Return whether chunks are as long as the text from the start of the first to their end.
-
-    They may be shorter by the white space that splitters strip between them, and by a character
-    for each line break within one, as `CharacterTextSplitter` drops blank lines. They may be longer
-    by overlaps too short to be noticed.
-    """
-    seams = len(chunks) - 1
-    ends = [chunk.end for chunk in chunks if chunk.end is not None]
-    shorter = max(ends) - (chunks[0].start or 0) - len(stitch(chunks))
-    breaks = sum(chunk.text.count("\n") for chunk in chunks if chunk.start is None)
-    return -SHORTEST_OVERLAP * seams <= shorter <= (LONGEST_INDENT + 2) * seams + breaks
