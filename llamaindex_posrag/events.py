@@ -65,11 +65,15 @@ def retrieving(manager: CallbackManager, query: QueryBundle) -> Iterator[list[No
     """Announce a retrieval to the callback manager, and its end to the dispatcher, too.
 
     Yields an empty list for the nodes; the end events report those that it holds when the block
-    ends. After an error the dispatcher gets none, as in LlamaIndex's `BaseRetriever`.
+    ends. After an error the dispatcher gets none, as in LlamaIndex's `BaseRetriever`. A manager
+    without handlers is not told, as that takes time and nobody hears of it.
     """
     nodes: list[NodeWithScore] = []
-    payload: dict[str, Any] = {EventPayload.QUERY_STR: query.query_str}
-    with manager.event(CBEventType.RETRIEVE, payload=payload) as event:
+    if manager.handlers:
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: query.query_str}
+        with manager.event(CBEventType.RETRIEVE, payload=payload) as event:
+            yield nodes
+            event.on_end(payload={EventPayload.NODES: nodes})
+    else:
         yield nodes
-        event.on_end(payload={EventPayload.NODES: nodes})
     dispatch(dispatcher, partial(RetrievalEndEvent, str_or_query_bundle=query, nodes=nodes))

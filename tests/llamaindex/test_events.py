@@ -8,13 +8,15 @@ import pytest
 
 pytest.importorskip("llama_index.core")
 
+from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
 from llama_index.core.instrumentation.events.retrieval import RetrievalStartEvent
+from llama_index.core.schema import QueryBundle
 from llama_index_instrumentation import get_dispatcher, root_dispatcher
 from llama_index_instrumentation.base import BaseEvent
 from llama_index_instrumentation.dispatcher import Dispatcher
 from llama_index_instrumentation.event_handlers import BaseEventHandler
 
-from llamaindex_posrag.events import dispatch
+from llamaindex_posrag.events import dispatch, retrieving
 
 taken: list[BaseEvent] = []
 
@@ -62,3 +64,14 @@ def test_no_event_is_made_where_nobody_takes_it(dispatchers: dict[str, Dispatche
     inner.propagate = True
     with pytest.raises(AssertionError, match="an event was made"):
         dispatch(inner, make)
+
+
+@pytest.mark.parametrize("hears", [True, False])
+def test_a_manager_is_told_of_a_retrieval_if_it_has_handlers(hears: bool) -> None:
+    """Of its start and its end, once each; without handlers nothing is noted down."""
+    handler = LlamaDebugHandler(print_trace_on_end=False)
+    manager = CallbackManager([handler] if hears else [])
+    with retrieving(manager, QueryBundle("What sorts?")):
+        pass
+    assert len(handler.get_events()) == (2 if hears else 0)
+    assert sum(map(len, manager.trace_map.values())) == hears
