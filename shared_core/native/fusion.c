@@ -181,6 +181,8 @@ int read_fusing(PyObject *tuple, Fusing *how)
         return -1;
     if (!PyTuple_Check(alpha)) {
         how->alpha = PyFloat_AsDouble(alpha);
+        if (isnan(how->alpha)) /* which stands for a tuple */
+            PyErr_SetString(PyExc_ValueError, "the weight of the dense leg is NaN");
         return PyErr_Occurred() ? -1 : 0;
     }
     Adaptive *adaptive = &how->adaptive;

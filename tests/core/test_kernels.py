@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 import sys
@@ -397,6 +398,7 @@ def test_no_queries_find_nothing() -> None:
         (lambda: rank(R[:3].copy()), ValueError),
         (lambda: rank(k=0), ValueError),
         (lambda: rank(alpha="auto"), TypeError),
+        (lambda: rank(alpha=math.nan), ValueError),
         (lambda: rank(alpha=(20, 0.0)), TypeError),
         (lambda: rank(alpha=(0, 0.0, 1.0)), ValueError),
         (lambda: rank(alpha=(65, 0.0, 1.0)), ValueError),
