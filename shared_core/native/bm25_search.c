@@ -52,7 +52,7 @@ VECTORISED static double kth_best(const double *scores, Py_ssize_t n, Py_ssize_t
         return high;
     for (;;) {
         double middle = low + (high - low) / 2;
-        if (middle <= low || middle >= high)
+        if (!(middle > low && middle < high)) /* or NaN, which would never end */
             return low;
         Py_ssize_t found = reaching(scores, n, middle);
         if (found == k)

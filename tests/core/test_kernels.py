@@ -311,6 +311,18 @@ def answer(
 
 
 @needs_kernels
+def test_a_search_ends_even_among_scores_without_an_order() -> None:
+    """A k1 this large makes weights infinite and scores NaN: like numpy, it finds nothing."""
+    search = "from shared_core import BM25Index as Index; texts = ['z ' + 'w ' * 400] * 20; "
+    search += "index = Index(variant='okapi', k1=1.7e308, b=1.0); index.add(texts); "
+    search += "index.add(['w'] * 2000); print(index.query('z').best(3)[0].size)"
+    done = subprocess.run(
+        [sys.executable, "-c", search], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "0"
+
+
+@needs_kernels
 def test_no_queries_find_nothing() -> None:
     """As of vectors."""
     assert search_all(()) == nearest(queries=F[:0]) == []
