@@ -75,7 +75,7 @@ class SparseLeg:
     may take as long as they like, wait for another thread, or change the leg.
 
     Two documents are the same if their ids are equal. Where one of them has no id, they are the
-    same if content and metadata are.
+    same if content and metadata are, whatever stores make of None, integers, dates and UUIDs.
 
     Parameters
     ----------

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date, time
+from typing import Any
+from uuid import UUID
 
 from shared_core.types import Passage
 
@@ -14,7 +17,7 @@ class PassageRows:
     """Passages row by row, found by id or by content; for one thread at a time.
 
     Two passages are the same if their ids are equal. Where one of them has no id, which is
-    ``""``, they are the same if text and metadata are.
+    ``""``, they are the same if `content_of` both is.
 
     Parameters
     ----------
@@ -112,9 +115,28 @@ def check_distinct(passages: Sequence[Passage]) -> None:
 
 
 def content_of(passage: Passage) -> bytes:
-    """Return a digest of text and metadata, by which passages without an id are compared."""
+    """Return a digest of text and metadata, by which passages without an id are compared.
+
+    It is the same for metadata as vector stores return them: some leave out None or add it, have
+    floats in place of integers, or texts in place of dates and UUIDs.
+    """
+    metadata = _as_stored(passage.metadata)
     try:
-        dumped = json.dumps([passage.text, passage.metadata], sort_keys=True, default=repr)
+        dumped = json.dumps([passage.text, metadata], sort_keys=True, default=_text)
     except (TypeError, ValueError):  # keys that JSON refuses or cannot sort, or a cycle
-        dumped = repr((passage.text, passage.metadata))
+        dumped = repr((passage.text, metadata))
     return hashlib.sha256(dumped.encode("utf-8", "surrogatepass")).digest()
+
+
+def _as_stored(metadata: Mapping[Any, Any]) -> dict[Any, Any]:
+    return {
+        key: int(value) if type(value) is float and value.is_integer() else value
+        for key, value in metadata.items()
+        if value is not None
+    }
+
+
+def _text(value: object) -> str:
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return str(value) if isinstance(value, UUID) else repr(value)

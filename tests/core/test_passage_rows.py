@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from datetime import UTC, date, datetime
+from typing import Any
+from uuid import UUID
+
 import pytest
 
 from shared_core import Passage
@@ -53,6 +58,33 @@ def test_a_key_is_the_same_for_what_is_the_same(
     """And the passage gets the id that is known here, if it has none."""
     known, named = rows_of(NAMED, UNNAMED).identified(passage)
     assert (known, named.id, named.text) == (key, id_, passage.text)
+
+
+@pytest.mark.parametrize(
+    ("given", "returned"),
+    [
+        ({"n": 1, "none": None}, {"n": 1}),
+        ({"n": 1}, {"n": 1, "none": None}),
+        ({"n": 1}, {"n": 1.0}),
+        ({"n": 2**70}, {"n": float(2**70)}),
+        ({"on": date(2024, 2, 29)}, {"on": "2024-02-29"}),
+        ({"at": datetime(2024, 2, 29, 12, tzinfo=UTC)}, {"at": "2024-02-29T12:00:00+00:00"}),
+        ({"of": [UUID(int=1)]}, {"of": [str(UUID(int=1))]}),
+    ],
+)
+def test_it_is_the_same_as_a_store_returns_it(
+    given: dict[str, Any], returned: dict[str, Any]
+) -> None:
+    """Chroma leaves out None, Qdrant has texts for dates, others no integers."""
+    assert rows_of(Passage("", "relu", given)).row_of(Passage("x", "relu", returned)) == 0
+
+
+@pytest.mark.parametrize("other", [{"n": 2}, {"n": 1.5}, {"n": True}, {"n": "1"}, {"m": 1}, {}])
+def test_other_metadata_make_it_another(other: dict[str, Any]) -> None:
+    """Nan and infinite numbers are metadata like others."""
+    rows = rows_of(*(Passage("", "relu", {"n": n}) for n in (1, math.nan, math.inf)))
+    assert rows.row_of(Passage("x", "relu", other)) is None
+    assert rows.row_of(Passage("x", "relu", {"n": math.inf})) == 2
 
 
 def test_what_is_kept_of_a_content_is_short_whatever_its_characters() -> None:

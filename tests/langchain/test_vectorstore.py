@@ -291,6 +291,18 @@ def test_documents_the_store_named_meet_those_without_a_name(embeddings: Embeddi
     assert all(document.id for document in found)
 
 
+def test_documents_meet_those_whose_metadata_the_store_changed(embeddings: Embeddings) -> None:
+    """As it is by Chroma, which leaves out None; without this each is found twice."""
+    documents = [Document(text, metadata={"page": 1, "of": None}) for text in ("relu", "pool")]
+    stored = [Document(document.page_content, metadata={"page": 1.0}) for document in documents]
+    store = InMemoryVectorStore.from_documents(stored, embeddings)
+
+    found = CAUSRetriever.from_vectorstore(store, documents).invoke("relu")
+
+    assert sorted(document.page_content for document in found) == ["pool", "relu"]
+    assert all(document.id for document in found)
+
+
 def test_the_store_and_the_caller_keep_what_is_theirs(
     store: VectorStore, documents: list[Document]
 ) -> None:
