@@ -13,7 +13,7 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.retrievers import VectorIndexRetriever
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, QueryType
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, QueryType, TextNode
 from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_instrumentation import get_dispatcher
 
@@ -65,7 +65,9 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
     dense
         Retriever of the dense leg; it decides how many candidates it returns.
     nodes
-        The nodes that BM25 searches; ids are unique and those of the dense leg.
+        The nodes that BM25 searches; ids are unique and those of the dense leg. A `TextNode`
+        that the dense leg has under an id that is none of these, as when documents have been
+        split again, is the one here that has its text and metadata.
     higher_is_better
         False if the scores of `dense` are distances, as those of FaissVectorStore with L2.
     caus
@@ -132,6 +134,7 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
         if passes is not None:
             self._allowed = np.array([passes(filterable(node)) for node in nodes])
         self._neighbours: PassageNeighbours | None = None
+        self._alike: dict[str, BaseNode] | None = None
         self.caus = caus_of(options, caus)
         # With another manager here, that of the dense leg would keep every event.
         manager = callback_manager or getattr(dense, "callback_manager", None)
@@ -238,9 +241,10 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
     def _fuse(self, query: QueryBundle, found: Sequence[NodeWithScore]) -> list[NodeWithScore]:
         text, caus = plain_text(query), self.caus
         rows = self._statistics.search(text, caus.depth(), self._allowed)
+        hits = ((self._held(hit.node), hit.score) for hit in found)
         arrangement = fuse_foreign(
             caus,
-            ((hit.node.node_id, hit.node, hit.score) for hit in found),
+            ((node.node_id, node, score) for node, score in hits),
             ((self._nodes[row].node_id, self._nodes[row]) for row in rows),
             partial(self._statistics.scores, text),
             higher_is_better=self._higher_is_better,
@@ -249,6 +253,15 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
             reader=NodeChunks(caus.chunk_keys),
         )
         return arranged(arrangement)
+
+    def _held(self, node: BaseNode) -> BaseNode:
+        """Return the node of equal text and metadata that BM25 searches if the id is unknown."""
+        if node.node_id in self._statistics or type(node) is not TextNode:
+            return node
+        if self._alike is None:
+            texts = [each for each in self._nodes if type(each) is TextNode]
+            self._alike = {each.hash: each for each in reversed(texts)}  # the first one counts
+        return self._alike.get(node.hash, node)
 
 
 def _carried(node: BaseNode) -> Passage:

@@ -54,6 +54,9 @@ class NodeStatistics:
             [embedded_text(node) for node in nodes], variant=variant, tokenizer=tokenizer
         )
 
+    def __contains__(self, node_id: str) -> bool:
+        return node_id in self._rows
+
     def scores(self, query: str, nodes: Sequence[BaseNode]) -> Scores:
         """Return the BM25 score of each node, shape (len(nodes),), higher is better.
 

@@ -129,6 +129,26 @@ def test_a_dense_hit_that_bm25_does_not_know_is_scored_by_its_text() -> None:
     assert found[0].node.node_id == "stranger"
 
 
+def test_nodes_of_documents_that_were_split_again_are_found_once() -> None:
+    """A store that was filled before has them under other ids."""
+    nodes = [node for node in corpus() if type(node) is TextNode]
+    renamed = [node.model_copy(update={"id_": f"new {node.node_id}"}) for node in nodes]
+    index = indexed([*nodes])
+    expected = CAUSRetriever.from_index(index, nodes, higher_is_better=True, fetch_k=4)
+    again = CAUSRetriever.from_index(index, renamed, higher_is_better=True, fetch_k=4)
+    found = again.retrieve(QUERY)
+    assert ids(found) == [f"new {id_}" for id_ in ids(expected.retrieve(QUERY))]
+    assert [hit.score for hit in found] == [hit.score for hit in expected.retrieve(QUERY)]
+
+
+def test_of_equal_text_only_nodes_with_the_same_metadata_are_the_same() -> None:
+    known = TextNode(id_="known", text=QUERY, metadata={"page": 1})
+    strangers = [TextNode(id_=f"page {n}", text=QUERY, metadata={"page": n}) for n in (1, 2)]
+    dense = Fixed([NodeWithScore(node=node, score=0.5) for node in strangers])
+    found = FusingRetriever(dense, [*corpus(), known], higher_is_better=True).retrieve(QUERY)
+    assert {*ids(found)} & {"known", "page 1", "page 2"} == {"known", "page 2"}
+
+
 def test_a_dense_leg_without_scores_or_hits_leaves_it_to_bm25() -> None:
     nodes = corpus()
     none = FusingRetriever(Fixed([]), nodes, higher_is_better=True)
