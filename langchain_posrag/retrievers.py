@@ -58,9 +58,12 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     `include_scores` is False they carry the fused score, in [0, 1] and higher is better, under
     ``metadata["score"]`` (a key of that name that was there before stays) and its explanation
     under ``metadata["posrag"]``. The explanation differs by query: set `include_scores` to False
-    under LangChain's MultiQueryRetriever, which keeps equal documents once. EnsembleRetriever, as
-    anything else that fuses ranks, takes slots for ranks: give ``psi="never"`` there, and place
-    its result with a `PlacementTransformer`.
+    under LangChain's MultiQueryRetriever, which keeps equal documents once, and for a prompt that
+    prints all metadata. EnsembleRetriever, as anything else that fuses ranks, takes slots for
+    ranks: give ``psi="never"`` there, and place its result with a `PlacementTransformer`.
+
+    To tracers and ``astream_events`` each leg is a retriever run of its own, tagged ``dense`` or
+    ``sparse``: there, ``exclude_tags=["dense", "sparse"]`` leaves the documents of the result.
 
     With `expand` the k passages that were found take in their neighbours, and adjacent ones
     become one document: at most k documents come back, each with the id and metadata of its best

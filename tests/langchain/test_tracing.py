@@ -71,6 +71,16 @@ def test_legs_and_gate_are_child_runs(traced_retriever: CAUSRetriever, native: b
     }
 
 
+async def test_a_stream_of_events_can_leave_out_the_legs(traced_retriever: CAUSRetriever) -> None:
+    async def found(**options: Any) -> list[list[Document]]:
+        events = traced_retriever.astream_events("relu layer", version="v2", **options)
+        ends = [event async for event in events if event["event"] == "on_retriever_end"]
+        return [event["data"]["output"] for event in ends]
+
+    assert len(await found()) == 3
+    assert await found(exclude_tags=["dense", "sparse"]) == [traced_retriever.invoke("relu layer")]
+
+
 @pytest.mark.parametrize("native", [False, True])
 def test_an_error_ends_every_run(traced_retriever: CAUSRetriever, native: bool) -> None:
     tracer = Tracer()
