@@ -33,12 +33,30 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     partial = path.parent / f".{secrets.token_hex(8)}.partial"
     try:
         with partial.open("wb") as file:
-            yield file
+            with in_full(path):
+                yield file
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def in_full(path: Path) -> Iterator[None]:
+    """Name `path` where numpy only counts what it could not write, as on a full disk.
+
+    Raises
+    ------
+    OSError
+        In place of numpy's, which has no number, no reason and no name of a file.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise OSError(f"{path} cannot be written in full ({error}); is the disk full?") from error
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from shared_core import EmbeddingMismatchError, HybridIndex, IndexFormatError, Passage
+from shared_core import (
+    EmbeddingMismatchError,
+    HybridIndex,
+    IndexFormatError,
+    Passage,
+    PosragError,
+)
 from shared_core.arrays import Vectors
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import EmbeddingJournal, EmbeddingModel
@@ -59,7 +65,7 @@ def open_corpus(
     Raises
     ------
     PosragError
-        If the cache cannot be written or the model cannot be loaded.
+        If the cache cannot be written, or not in full, or the model cannot be loaded.
     """
     folder = cache / _key(passages, model, version)
     model.load()  # before anything is made for it
@@ -124,11 +130,23 @@ def _build(
     started = perf_counter()
     index = HybridIndex()
     index.add(passages, vectors)
-    if path.exists():  # a damaged one; saving overwrites nothing but an index
-        shutil.rmtree(path)
-    index.save(path)
+    try:
+        _save(index, path)
+    except OSError as error:
+        raise PosragError(
+            f"the index cannot be kept ({error}); make room and run again, which embeds nothing "
+            "twice, or choose another folder with --cache"
+        ) from error
     console.say(f"Indexed {counted(len(index), 'passage')} with FAISS and BM25{_seconds(started)}.")
     return index
+
+
+def _save(index: HybridIndex, path: Path) -> None:
+    try:
+        index.save(path)  # over another process's index, too
+    except IndexFormatError:  # what is there is damaged, and saving overwrites only an index
+        shutil.rmtree(path, ignore_errors=True)
+        index.save(path)
 
 
 def _seconds(started: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,46 @@ def test_a_cache_that_cannot_be_written_is_told_before_anything_is_embedded(
     assert f"posrag: cannot write to the cache folder {occupied}" in outcome.err
     assert "--cache" in outcome.err
     assert demo.model.embedded == []
+
+
+@pytest.mark.parametrize("part", ["vectors", "index"])
+def test_what_does_not_fit_on_the_disk_is_named_with_the_way_out(demo: Demo, part: str) -> None:
+    """A limit on the size of files cuts one short, as a full disk does."""
+    resource = pytest.importorskip("resource")
+    if part == "index":
+        demo()
+        shutil.rmtree(folder(demo) / "index")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    batches = (folder(demo) / "vectors").glob("*.npy") if part == "index" else ()
+    size = max((file.stat().st_size for file in batches), default=200)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        cut = demo()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    (error,) = (line for line in cut.err.splitlines() if line.startswith("posrag:"))
+    assert cut.status == 2
+    assert str(folder(demo) / part) in error
+    assert "is the disk full?" in error
+    assert "run again" in error
+    assert "--cache" in error
+    assert part == "index" or f"0 of {len(demo.passages)} texts" in error
+    assert demo().status == 0
+    assert demo.embedded_passages() == (0 if part == "index" else len(demo.passages))
+
+
+def test_the_index_of_another_process_is_replaced_and_not_removed(
+    demo: Demo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when two begin with an empty cache: the one that saved first may be reading it."""
+    demo()
+
+    def remove(folder: Path, *_: object, **__: object) -> None:
+        assert folder.name != "index"
+
+    monkeypatch.setattr(corpus, "_load", lambda *_: None)
+    monkeypatch.setattr(corpus.shutil, "rmtree", remove)
+    assert demo().status == 0
 
 
 def test_the_default_cache_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

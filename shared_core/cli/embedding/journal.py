@@ -39,6 +39,8 @@ class EmbeddingJournal:
         ------
         KeyboardInterrupt
             If interrupted, with a message that says what is kept.
+        OSError
+            If a batch cannot be written, with the same.
         """
         found = self.kept(texts)
         done = len(found)
@@ -47,7 +49,7 @@ class EmbeddingJournal:
                 task = bar.add_task("embedding", total=len({*texts}), completed=done)
                 for batch in _batches({*texts} - {*found}):
                     vectors = embed(batch)
-                    self._write(batch, vectors)
+                    self._keep(batch, vectors, f"{done:,} of {counted(len({*texts}), 'text')}")
                     found.update(zip(batch, vectors, strict=True))
                     done += len(batch)
                     bar.advance(task, len(batch))
@@ -74,6 +76,15 @@ class EmbeddingJournal:
     def clear(self) -> None:
         """Remove the folder."""
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _keep(self, texts: Sequence[str], vectors: Vectors, before: str) -> None:
+        try:
+            self._write(texts, vectors)
+        except OSError as error:
+            raise OSError(
+                f"vectors cannot be kept ({error}); {before} embedded before are: make room and "
+                "run again to go on from there, or choose another folder with --cache"
+            ) from error
 
     def _write(self, texts: Sequence[str], vectors: Vectors) -> None:
         keys = [_key(text) for text in texts]

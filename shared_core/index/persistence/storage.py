@@ -30,6 +30,7 @@ from typing import Any
 import faiss
 import numpy as np
 
+from shared_core.atomic import in_full
 from shared_core.errors import CorruptIndexError, IndexFormatError
 from shared_core.index.persistence.files import (
     Coder,
@@ -77,7 +78,8 @@ def save_state(folder: Path, state: State, encode: Coder | None, extra: dict[str
         data = folder / f"data-{secrets.token_hex(8)}"
         data.mkdir()
         try:
-            write_files(data, state, encode)
+            with in_full(folder):
+                write_files(data, state, encode)
             files = {file.name: seal(file) for file in sorted(data.iterdir())}
             about = _describe(state) | {"extra": extra}
             write_manifest(data / MANIFEST, about | {"data": data.name, "files": files})
