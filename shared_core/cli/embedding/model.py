@@ -57,17 +57,23 @@ class EmbeddingModel:
     @property
     def label(self) -> str:
         """The name without folders, for people and for file names."""
-        path = Path(self.name)
-        return Path(HUB_NAME if path.parent.name == _BUNDLE else path).name
+        return Path(self._public_name).name
 
     @property
     def fingerprint(self) -> str:
-        """What distinguishes this model: its name and, for a folder, the files in it."""
-        digest = hashlib.sha256(self.name.encode())
+        """What distinguishes this model: its name and, for a folder, the files in it.
+
+        The model of a package has the same in every environment.
+        """
+        digest = hashlib.sha256(self._public_name.encode())
         for file in sorted(Path(self.name).glob("**/*")):
             if file.is_file():
                 digest.update(f"{file.name} {file.stat().st_size}\n".encode())
         return digest.hexdigest()
+
+    @property
+    def _public_name(self) -> str:
+        return HUB_NAME if Path(self.name).parent.name == _BUNDLE else self.name
 
     def load(self) -> None:
         """Load the model now.
