@@ -11,7 +11,7 @@ import numpy as np
 
 from shared_core.gating import VectorCandidates, key_phrases
 from shared_core.gating.pseudo_queries import first_sentences
-from tests.benchmarks.labelled import lines
+from tests.benchmarks.labelled import judgements, lines
 
 SEED = 0
 MOST_NEGATIVES = 2000
@@ -89,8 +89,7 @@ def read(folder: Path, embed: Embed) -> Collection:
     documents = list(lines(folder / "corpus.jsonl"))
     row = {document["_id"]: number for number, document in enumerate(documents)}
     gold: dict[str, int] = {}
-    for line in (folder / "qrels.tsv").read_text("utf-8").splitlines()[1:]:
-        query, document, _ = line.split("\t")
+    for query, document, _ in judgements(folder):
         gold.setdefault(query, row[document])
     queries = [query for query in lines(folder / "queries.jsonl") if query["_id"] in gold]
     texts = [document["text"] for document in documents]

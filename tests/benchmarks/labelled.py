@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import pkgutil
+import platform
+import sysconfig
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -36,10 +39,13 @@ def read(source: str) -> Collection:
     Raises
     ------
     ValueError
-        If it is neither a folder with a ``corpus.jsonl`` nor an installed package.
+        If it is neither a folder with a ``corpus.jsonl`` nor an installed package, or the folder
+        does not say which passages are relevant.
     """
     if source == "torch":
         return read_torch()
+    if source == "stdlib":
+        return read_source()
     if (Path(source) / "corpus.jsonl").is_file():
         return read_folder(Path(source))
     if source.isidentifier() and importlib.util.find_spec(source) is not None:
@@ -65,12 +71,68 @@ def read_folder(folder: Path) -> Collection:
         for d in lines(folder / "corpus.jsonl")
     ]
     relevant: dict[str, dict[str, int]] = {}
-    for row in (folder / "qrels.tsv").read_text("utf-8").splitlines()[1:]:
-        query, passage, grade = row.split("\t")
-        if float(grade) > 0:
-            relevant.setdefault(query, {})[passage] = int(float(grade))
+    for query, passage, grade in judgements(folder):
+        if grade > 0:
+            relevant.setdefault(query, {})[passage] = int(grade)
     queries = {q["_id"]: q["text"] for q in lines(folder / "queries.jsonl") if q["_id"] in relevant}
     return Collection("/".join(folder.parts[-2:]), passages, queries, relevant)
+
+
+def judgements(folder: Path) -> list[tuple[str, str, float]]:
+    """Return query, passage and grade of each row of ``qrels/test.tsv``, or of ``qrels.tsv``.
+
+    Raises
+    ------
+    ValueError
+        If the folder has neither.
+    """
+    for path in (folder / "qrels" / "test.tsv", folder / "qrels.tsv"):
+        if path.is_file():
+            rows = (row.split("\t") for row in path.read_text("utf-8").splitlines()[1:])
+            return [(query, passage, float(grade)) for query, passage, grade in rows]
+    raise ValueError(f"there is neither qrels/test.tsv nor qrels.tsv in {folder}")
+
+
+def read_source() -> Collection:
+    """Return the functions of Python's standard library, asked for in words.
+
+    The first sentence of a function's docstring asks for its source without the docstring, unless
+    others have the same one.
+    """
+    functions = [*_functions(Path(sysconfig.get_path("stdlib")))]
+    shared = Counter(summary for _, summary, _ in functions)
+    queries = {
+        place: summary
+        for place, summary, _ in functions
+        if shared[summary] == 1 and len(summary.split()) >= ASKING
+    }
+    return Collection(
+        f"source of Python {platform.python_version()}",
+        [Passage(place, source) for place, _, source in functions],
+        queries,
+        {place: {place: 1} for place in queries},
+    )
+
+
+def _functions(folder: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield place, first sentence of the docstring, and source of each documented function."""
+    for path in sorted(folder.rglob("*.py")):
+        if {*path.relative_to(folder).parts} & {
+            "test",
+            "tests",
+            "idlelib",
+            "lib2to3",
+            "site-packages",
+        }:
+            continue
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and len(node.body) > 1:
+                said = ast.get_docstring(node)
+                if said:
+                    node.body = node.body[1:]
+                    sentence = " ".join(said.split()).partition(". ")[0]
+                    place = f"{path.relative_to(folder)}:{node.lineno}"
+                    yield place, sentence, ast.unparse(node)
 
 
 def read_package(name: str) -> Collection:

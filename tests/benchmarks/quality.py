@@ -2,15 +2,16 @@
 
 ::
 
-    python -m tests.benchmarks.quality --data torch scipy sklearn FOLDER ...
+    python -m tests.benchmarks.quality --data torch stdlib scipy sklearn FOLDER ...
 
 ``torch`` stands for the 52 questions of the CAUS benchmark on the API of the installed PyTorch. The
 name of any other installed package stands for its documentation: the summary of a docstring asks
-for its entry, whose name, signature and further text are the passage. A folder holds
-``corpus.jsonl`` {_id, title, text}, ``queries.jsonl`` {_id, text} and ``qrels.tsv`` (query-id,
-corpus-id, score), the layout of BEIR. Embeddings come from all-MiniLM-L6-v2 and are
-kept under ``--cache``. The measures are those of trec_eval; brackets are 95% bootstrap intervals
-over questions.
+for its entry, whose name, signature and further text are the passage. ``stdlib`` is the source of
+Python's standard library: the first sentence of a function's docstring asks for its code. A folder
+holds ``corpus.jsonl`` {_id, title, text}, ``queries.jsonl`` {_id, text} and ``qrels/test.tsv`` or
+``qrels.tsv`` (query-id, corpus-id, score), the layout of BEIR. Embeddings come from
+all-MiniLM-L6-v2 and are kept under ``--cache``. The measures are those of trec_eval; brackets are
+95% bootstrap intervals over questions.
 """
 
 from __future__ import annotations

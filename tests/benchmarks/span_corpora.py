@@ -16,6 +16,8 @@ from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
+from tests.benchmarks.labelled import judgements
+
 LONGEST = 12_000
 """Characters of a topic that are used."""
 
@@ -118,7 +120,7 @@ def beir(folder: Path, limit: int = 300) -> Collection:
     have some, else the whole passage. Passages that share a ``topic`` are one document.
     """
     queries = {query["_id"]: query for query in _lines(folder / "queries.jsonl")}
-    rows = [row.split("\t") for row in (folder / "qrels.tsv").read_text("utf-8").splitlines()[1:]]
+    rows = judgements(folder)
     rng = random.Random(0)
     rng.shuffle(rows)
     texts: dict[str, str] = {}
@@ -133,7 +135,7 @@ def beir(folder: Path, limit: int = 300) -> Collection:
         name, offset, text = places[passage_id]
         answers = queries[query].get("answers", [text])
         found = [answer for answer in answers if answer in text]
-        if float(grade) > 0 and found:
+        if grade > 0 and found:
             start = offset + text.index(found[0])
             end = start + len(found[0])
             kind = "answer" if "answers" in queries[query] else "passage"
