@@ -346,6 +346,16 @@ def test_the_interval_allows_for_the_looks() -> None:
     assert expected[1] > once.interval[1]
 
 
+def test_a_look_judges_by_an_interval_as_wide_as_the_one_reported() -> None:
+    """One of a single look would end the run here, and wrongly in too many others."""
+    looks, values = Looks(total=100, count=5), np.ones((20, 3))
+    values[:5, 1] = 0
+    statistic = index_statistic((0, 1, 2), 3)
+    assert bootstrap_interval(values, statistic, confidence=looks.confidence)[0] > 1
+    assert bootstrap_interval(values, statistic, confidence=looks.confidence_at)[0] < 1
+    assert stop_reason(values, asked=20, slots=(0, 1, 2), k=3, looks=looks, seed=0) is None
+
+
 def test_chosen_slots_stop_like_all_of_them() -> None:
     """The index's slots are found by their number, not by their place in the list."""
     chances = (1.0, 1, 1, 1, 0.6, 1, 1, 1, 1, 1.0)
