@@ -70,12 +70,13 @@ def test_a_key_is_the_same_for_what_is_the_same(
         ({"on": date(2024, 2, 29)}, {"on": "2024-02-29"}),
         ({"at": datetime(2024, 2, 29, 12, tzinfo=UTC)}, {"at": "2024-02-29T12:00:00+00:00"}),
         ({"of": [UUID(int=1)]}, {"of": [str(UUID(int=1))]}),
+        ({"n": 1, "in": {"b": 2, "a": 3}}, {"in": {"a": 3, "b": 2}, "n": 1}),
     ],
 )
 def test_it_is_the_same_as_a_store_returns_it(
     given: dict[str, Any], returned: dict[str, Any]
 ) -> None:
-    """Chroma leaves out None, Qdrant has texts for dates, others no integers."""
+    """Chroma leaves out None, Qdrant has texts for dates, others no integers or no order."""
     assert rows_of(Passage("", "relu", given)).row_of(Passage("x", "relu", returned)) == 0
 
 
@@ -117,6 +118,12 @@ def test_some_rows_may_be_kept() -> None:
     assert [before.row_of(passage) for passage in (NAMED, UNNAMED, OTHER, STRANGE)] == [
         *(0, 1, 2, None)
     ]
+    later = Passage("", "pool")
+    before.append([later], [content_of(later)])
+    assert before.row_of(later) == 3
+    assert before.row_of(STRANGE) is None
+    before.remove([3])
+    assert before.row_of(later) is None
 
 
 def test_two_of_one_id_are_refused() -> None:
