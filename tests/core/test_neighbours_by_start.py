@@ -153,6 +153,20 @@ def test_chunks_that_the_splitter_lost_lie_where_they_came(named: bool) -> None:
 
 
 @pytest.mark.filterwarnings("error")
+def test_lost_chunks_lie_where_they_came_among_several_texts_too() -> None:
+    """The starts of one name hold within a heading only, and so do chunks without one."""
+    given = [
+        replace(each, metadata={**each.metadata, "heading": "Checks"}) for each in sentences()[:-1]
+    ]
+    other = Passage("other", "Another text.", {"source": "manual", "start_index": 0})
+    source = index_of([*given, other]).neighbours()
+    for seed in given:
+        found = around(source, seed)
+        assert ids(found) == [each.id for each in given]
+        assert (found.before_end, found.after_end) == ("missing", "missing")
+
+
+@pytest.mark.filterwarnings("error")
 def test_chunks_from_which_blank_lines_were_dropped_lie_where_they_came() -> None:
     """Such a text is nowhere in its document, and is a little shorter."""
     text = "\n".join(f"Line {at} of the text.\n" for at in range(60))
@@ -218,6 +232,19 @@ def test_a_lost_chunk_whose_neighbour_is_gone_is_not_joined_to_the_next() -> Non
             warnings.simplefilter("ignore")
             found = around(index.neighbours(), given[2])
         assert stitch(found.run) in SENTENCES
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("known", [True, False])
+def test_a_document_ends_where_its_last_chunk_is_gone(known: bool) -> None:
+    """Whether its start was known or not; nothing says that it went on."""
+    given = sentences()[: -1 if known else None]
+    assert (starts(given)[-1] == -1) is not known
+    index = index_of(given)
+    index.neighbours()
+    index.delete([given[-1].id])
+    found = around(index.neighbours(), given[0])
+    assert (ids(found), found.after_end) == ([each.id for each in given[:-1]], "document")
 
 
 @pytest.mark.filterwarnings("error")
