@@ -188,6 +188,26 @@ async def test_what_a_subclass_does_synchronously_holds_when_awaited(
         await retriever.adelete(["a"])
 
 
+async def test_what_a_subclass_does_synchronously_gets_the_options_of_an_awaited_call(
+    documents: list[Document], embeddings: Embeddings
+) -> None:
+    """All that are set, a filter among them, and no others."""
+    heard: list[dict[str, Any]] = []
+
+    class Listening(CAUSRetriever):
+        def _get_relevant_documents(
+            self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
+        ) -> list[Document]:
+            heard.append(options)
+            return super()._get_relevant_documents(query, run_manager=run_manager, **options)
+
+    retriever = Listening.from_documents(documents, embeddings)
+    options = {"k": 2, "fetch_k": 3, "alpha": 0.0, "filter": {"lang": "de"}}
+    assert await retriever.ainvoke("layer", **options) == retriever.invoke("layer", **options)
+    await retriever.ainvoke("layer", alpha=0.0)
+    assert heard == [options, options, {"alpha": 0.0}]
+
+
 def test_a_subclass_that_changes_nothing_of_a_query_searches_for_all_at_once(
     documents: list[Document], embeddings: Embeddings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
