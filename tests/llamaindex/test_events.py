@@ -8,15 +8,20 @@ import pytest
 
 pytest.importorskip("llama_index.core")
 
-from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
+from llama_index.core.callbacks import (
+    CallbackManager,
+    CBEventType,
+    EventPayload,
+    LlamaDebugHandler,
+)
 from llama_index.core.instrumentation.events.retrieval import RetrievalStartEvent
-from llama_index.core.schema import QueryBundle
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index_instrumentation import get_dispatcher, root_dispatcher
 from llama_index_instrumentation.base import BaseEvent
 from llama_index_instrumentation.dispatcher import Dispatcher
 from llama_index_instrumentation.event_handlers import BaseEventHandler
 
-from llamaindex_posrag.events import dispatch, retrieving
+from llamaindex_posrag.events import dispatch, reranking, retrieving
 
 taken: list[BaseEvent] = []
 
@@ -75,3 +80,20 @@ def test_a_manager_is_told_of_a_retrieval_if_it_has_handlers(hears: bool) -> Non
         pass
     assert len(handler.get_events()) == (2 if hears else 0)
     assert sum(map(len, manager.trace_map.values())) == hears
+
+
+@pytest.mark.parametrize("query", [QueryBundle("What sorts?"), None])
+def test_a_manager_is_told_what_is_reranked_and_what_comes_of_it(query: QueryBundle | None) -> None:
+    """Under the keys of LlamaIndex's own rerankers."""
+    handler = LlamaDebugHandler(print_trace_on_end=False)
+    nodes = [NodeWithScore(node=TextNode(text=text)) for text in "abc"]
+    with reranking(CallbackManager([handler]), nodes, query, top_n=2, name="caus") as result:
+        result += nodes[1:]
+    ((start, end),) = handler.get_event_pairs(CBEventType.RERANKING)
+    assert start.payload == {
+        EventPayload.NODES: nodes,
+        EventPayload.MODEL_NAME: "caus",
+        EventPayload.QUERY_STR: query and "What sorts?",
+        EventPayload.TOP_K: 2,
+    }
+    assert end.payload == {EventPayload.NODES: nodes[1:]}

@@ -180,6 +180,8 @@ def test_options_given_when_loading_win(tmp_path: Path) -> None:
     for wrong in ({"k": 0}, {"caus": caus}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             CAUSRetriever.load(tmp_path / "index", WordEmbedding(), **wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="called k here: give k=2"):
+        CAUSRetriever.load(tmp_path / "index", WordEmbedding(), similarity_top_k=2)  # type: ignore[call-arg]
 
 
 class Mine(Sequential):
