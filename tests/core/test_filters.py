@@ -90,6 +90,7 @@ EQUAL: list[tuple[Any, Any]] = [
     (bytearray(b"a"), b"a"),
     (np.arange(2000), np.arange(2000)),
     (np.array(["a", None]), np.array(["a", None])),
+    (np.array([["a"], None], object), np.array([["a"], None], object)),
     (cyclic("a"), cyclic("a")),
 ]
 

@@ -120,6 +120,8 @@ def test_an_unknown_fusion_is_refused(fusion: object) -> None:
     """The message names it and those that exist."""
     with pytest.raises(ValueError, match=f"'min_max' or 'rrf', got {fusion!r}"):
         fuse([1.0], [1.0], fusion=fusion)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=f"'min_max' or 'rrf', got {fusion!r}"):
+        rank([1.0], [1.0], fusion=fusion)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.0, True, "3", None])
