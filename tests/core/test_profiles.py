@@ -18,6 +18,7 @@ from shared_core import (
     position_sensitivity_index,
 )
 from shared_core.sensitivity import decide, profile_folder
+from shared_core.sensitivity.records import beside
 
 FULL = PositionProfile(
     model="org/Model-7B (q4)",
@@ -103,6 +104,15 @@ def test_an_unknown_name_says_where_it_looked_and_what_is_there(profiles: Path) 
         PositionProfile.load("nope")
 
 
+@pytest.mark.parametrize("date", ["2026-01-02T03:04:05+00:00", None])
+def test_a_former_profile_is_no_name_to_load(date: str | None) -> None:
+    """It is kept beside the one that took its place."""
+    path = FULL.save()
+    FULL.save(beside(path, date))
+    with pytest.raises(ProfileNotFoundError, match=r"\(saved: org/Model-7B \(q4\)\)"):
+        PositionProfile.load("nope")
+
+
 @pytest.mark.parametrize(
     "name",
     [pytest.param("x" * 5000, id="long"), pytest.param("nul\0byte", id="nul"), "a/b/c", "..", " "],
@@ -178,6 +188,13 @@ def test_fields_of_a_later_version_are_ignored(tmp_path: Path) -> None:
         ({"n": 0}, "n must be an integer >= 1, got 0"),
         ({"distraction_n": 1.5}, "distraction_n must be an integer >= 1, got 1.5"),
         ({"slots": (0, 1), "k": math.inf}, "k must be an integer >= 0, got inf"),
+        ({"k": 5}, "2 values for k=5 slots: say which by slots="),
+        ({"slots": (0, 5), "k": 5}, r"slots must ascend within 0\.\.4, got \(0, 5\)"),
+        ({"slots": (4, 0), "k": 5}, r"slots must ascend within 0\.\.4, got \(4, 0\)"),
+        ({"slots": (0, 0), "k": 5}, r"slots must ascend within 0\.\.4, got \(0, 0\)"),
+        ({"slots": (0, 2, 4), "k": 5}, r"2 values for 3 slots \(0, 2, 4\)"),
+        ({"outcomes": ((1, 0), (1,))}, "outcomes of question 1 fill 1 of 2 slots"),
+        ({"outcomes": ((1, 2),)}, "outcomes of question 0 must .* got 2.0 in slot 1"),
     ],
 )
 def test_bad_values_are_refused(fields: dict[str, Any], message: str) -> None:

@@ -125,6 +125,7 @@ def test_a_file_is_read_with_its_optional_parts(tmp_path: Path) -> None:
         ({**WHOLE, "distractors": "d"}, "distractors must be a list of strings"),
         ({**WHOLE, "gold": 5}, "gold must be a string, got 5"),
         ({**WHOLE, "question": None}, "question must not be blank"),
+        ({**WHOLE, "hard_distractor": " "}, "the hard_distractor of question 'q' is blank"),
     ],
 )
 def test_a_bad_line_is_named(line: object, message: str, tmp_path: Path) -> None:
