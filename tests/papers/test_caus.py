@@ -143,8 +143,9 @@ def test_ties_go_by_dense_rank_then_by_position() -> None:
 
 
 def test_equation_3_by_hand() -> None:
-    """Edges 0.8 and 0.6, middle 0.5: 1.4."""
+    """Edges 0.8 and 0.6, middle 0.5: 1.4; a middle of 0 leaves the epsilon."""
     assert position_sensitivity_index([0.8, 0.5, 0.6]) == pytest.approx(1.4)
+    assert position_sensitivity_index([0.8, 0.0, 0.6]) == pytest.approx(1.4 / 1e-7)
 
 
 @pytest.mark.parametrize("k", range(1, 10))

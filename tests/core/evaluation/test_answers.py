@@ -115,6 +115,7 @@ def test_a_reference_that_normalises_to_nothing_is_refused(reference: str) -> No
         ("-3", "(dim=-3)", 1),
         ("5", "3-5", 1),
         ("-1", "10-1", 0),
+        ("$3", "US$3 million", 1),
         ("1", "all 1,234 of them", 0),
         ("234", "all 1,234 of them", 0),
         ("1,234", "all 1,234 of them", 1),

@@ -133,7 +133,7 @@ def test_one_order_against_one_is_the_sign_test() -> None:
 
 def test_small_differences_of_all_questions_are_seen_beside_none_of_a_large_scale() -> None:
     """Outcomes are rounded by the widest range there is, however narrow that is."""
-    one = np.full(12, 0.501)
+    one = np.full(12, 0.5001)
     assert permutation_p_value(one, np.full((12, 3), 0.5)) == pytest.approx(2 / 4**12)
 
 
