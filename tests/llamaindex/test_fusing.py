@@ -149,6 +149,15 @@ def test_of_equal_text_only_nodes_with_the_same_metadata_are_the_same() -> None:
     assert {*ids(found)} & {"known", "page 1", "page 2"} == {"known", "page 2"}
 
 
+def test_nodes_that_are_alike_stay_two_where_their_ids_are_known() -> None:
+    """Each with the score that the dense leg gives it."""
+    alike = [TextNode(id_=id_, text="red conv pooling") for id_ in ("one", "other")]
+    index = VectorStoreIndex([*alike, *corpus()], embed_model=WordEmbedding())
+    found = CAUSRetriever.from_index(index, higher_is_better=True, k=20).retrieve("pooling")
+    dense = {hit.node_id: hit.posrag["dense"] for hit in found if isinstance(hit, ExplainedNode)}
+    assert dense["one"] == dense["other"] > min(dense.values())
+
+
 def test_a_dense_leg_without_scores_or_hits_leaves_it_to_bm25() -> None:
     nodes = corpus()
     none = FusingRetriever(Fixed([]), nodes, higher_is_better=True)
