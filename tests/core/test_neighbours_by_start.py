@@ -20,6 +20,7 @@ from shared_core import HybridIndex, Passage
 from shared_core.expansion import Chunk, Neighbourhood
 from shared_core.expansion.stitch import stitch
 from shared_core.index import ChunkKeys
+from shared_core.index.neighbours.seams import MOST_STRIPPED
 from shared_core.index.neighbours.source import PassageNeighbours
 
 from .making import lines_run
@@ -372,6 +373,17 @@ def test_of_several_chunks_that_start_alike_the_longest_is_next_to_what_follows(
         assert ids(around(source, seed)) == [*texts, "at 19"]
     assert ids(around(source, given[3], 1)) == [texts[2], "at 19"]
     assert ids(around(source, given[2], 1)) == [*texts[1:], "at 19"]
+
+
+@pytest.mark.parametrize("gap", [MOST_STRIPPED, MOST_STRIPPED + 1])
+def test_as_much_as_a_splitter_strips_is_no_hole(gap: int) -> None:
+    """Between two chunks, and before the first one; a character more is."""
+    given = [placed(gap, "One line."), placed(gap + 9 + gap, "Another line.")]
+    found = around(index_of(given).neighbours(), given[0])
+    whole = gap == MOST_STRIPPED
+    assert len(found.run) == (2 if whole else 1)
+    assert found.before_end == ("document" if whole else "missing")
+    assert found.after_end == ("document" if whole else "missing")
 
 
 def test_of_two_lost_chunks_the_second_alone_fills_no_hole() -> None:
