@@ -261,3 +261,11 @@ def test_a_ranking_without_its_passages_is_not_expanded_to_nothing() -> None:
     with pytest.raises(ValueError, match="the ranking has 2 entries and 0 passages"):
         caus.place_expanded(ranking, source)
     assert len(caus.place_expanded(caus.rank([], []), source)) == 0
+
+
+def test_without_neighbours_a_ranking_is_placed_as_it_is() -> None:
+    """It needs no passages then."""
+    caus = CAUS(psi="always")
+    ranking = caus.rank([0.2, 0.1, 0.3], [1.0, 2.0, 0.5])
+    source = make_index(2).neighbours(caus.chunk_keys)
+    assert caus.place_expanded(ranking, source).explain() == caus.place(ranking).explain()
