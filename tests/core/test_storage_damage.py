@@ -113,6 +113,25 @@ def test_a_damaged_index_can_be_saved_over(folder: Path) -> None:
     assert HybridIndex.load(folder).ids == ["a"]
 
 
+@pytest.mark.parametrize("damage", [truncate, empty])
+def test_an_index_is_saved_over_one_whose_manifest_is_damaged(
+    damage: Callable[[Path], None], folder: Path
+) -> None:
+    """The rest shows that it was one; a damaged manifest alone may be another program's file."""
+    index = HybridIndex.load(folder)
+    data, manifest = data_of(folder), folder / "manifest.json"
+    damage(manifest)
+    with pytest.raises(CorruptIndexError, match=r"manifest\.json"):
+        HybridIndex.load(folder)
+    index.save(folder)
+    assert len(HybridIndex.load(folder)) == 201
+    assert not data.exists()
+    shutil.rmtree(data_of(folder))
+    damage(manifest)
+    with pytest.raises(IndexFormatError, match="give a new or empty folder"):
+        index.save(folder)
+
+
 @pytest.mark.parametrize("make", [Path.mkdir, lambda path: None, Path.touch])
 def test_what_is_no_index_is_not_loaded(make: Callable[[Path], None], tmp_path: Path) -> None:
     """An empty folder, no folder, a file: an IndexFormatError that names it."""
