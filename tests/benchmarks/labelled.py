@@ -10,7 +10,7 @@ import platform
 import sysconfig
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +21,9 @@ from shared_core.corpora.docstrings import is_pointer, split_docstring
 
 ASKING = 4
 """Words from which a docstring's summary is taken for a question."""
+
+_NO_SOURCE = {"idlelib", "lib2to3", "site-packages", "test", "tests"}
+"""Folders of the standard library that are not read."""
 
 
 @dataclass(frozen=True)
@@ -100,30 +103,13 @@ def read_source() -> Collection:
     others have the same one.
     """
     functions = [*_functions(Path(sysconfig.get_path("stdlib")))]
-    shared = Counter(summary for _, summary, _ in functions)
-    queries = {
-        place: summary
-        for place, summary, _ in functions
-        if shared[summary] == 1 and len(summary.split()) >= ASKING
-    }
-    return Collection(
-        f"source of Python {platform.python_version()}",
-        [Passage(place, source) for place, _, source in functions],
-        queries,
-        {place: {place: 1} for place in queries},
-    )
+    return _asked_by_summary(f"source of Python {platform.python_version()}", functions)
 
 
 def _functions(folder: Path) -> Iterator[tuple[str, str, str]]:
     """Yield place, first sentence of the docstring, and source of each documented function."""
     for path in sorted(folder.rglob("*.py")):
-        if {*path.relative_to(folder).parts} & {
-            "test",
-            "tests",
-            "idlelib",
-            "lib2to3",
-            "site-packages",
-        }:
+        if not _NO_SOURCE.isdisjoint(path.relative_to(folder).parts):
             continue
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and len(node.body) > 1:
@@ -144,18 +130,22 @@ def read_package(name: str) -> Collection:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         entries = [entry for entry in _entries(name) if not is_pointer(entry[1])]
+    return _asked_by_summary(f"{name} {importlib.import_module(name).__version__}", entries)
+
+
+def _asked_by_summary(name: str, entries: Sequence[tuple[str, str, str]]) -> Collection:
+    """Return entries of an id, a summary and a passage, asked for by what only they are about."""
     shared = Counter(summary for _, summary, _ in entries)
     queries = {
-        qualified: summary
-        for qualified, summary, _ in entries
+        id: summary
+        for id, summary, _ in entries
         if shared[summary] == 1 and len(summary.split()) >= ASKING
     }
-    passages = [Passage(qualified, passage) for qualified, _, passage in entries]
     return Collection(
-        f"{name} {importlib.import_module(name).__version__}",
-        passages,
+        name,
+        [Passage(id, passage) for id, _, passage in entries],
         queries,
-        {qualified: {qualified: 1} for qualified in queries},
+        {id: {id: 1} for id in queries},
     )
 
 
