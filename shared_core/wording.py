@@ -20,6 +20,11 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
+def is_or_are(count: int) -> str:
+    """Return the verb for `counted`."""
+    return "is" if count == 1 else "are"
+
+
 def shortened(text: str, most: int) -> str:
     """Return a text cut to at most `most` characters, ending in ... if it was longer."""
     return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -15,7 +15,7 @@ from shared_core.cli.console import quiet_transformers
 from shared_core.cli.installed import LOCAL_MODEL, OPENAI
 from shared_core.errors import PosragError
 from shared_core.generation import Generator, HuggingFaceModel, as_generator
-from shared_core.wording import counted
+from shared_core.wording import counted, is_or_are
 
 HELP = (
     "a folder or hub name of a Hugging Face causal language model; openai:NAME for an "
@@ -146,8 +146,7 @@ def open_local_model(
 
 def kept_line(kept: int, model: Generator) -> str:
     """Say how many answers are not asked for again, and when to use ``--fresh``."""
-    verb = "is" if kept == 1 else "are"
-    line = f"{counted(kept, 'answer')} {verb} kept from before and not asked again"
+    line = f"{counted(kept, 'answer')} {is_or_are(kept)} kept from before and not asked again"
     if type(model) is HuggingFaceModel:  # told from another by all that it is
         return f"{line}: --fresh asks again."
     return f"{line}. A change in {UNNOTICED} is not noticed: --fresh asks again."

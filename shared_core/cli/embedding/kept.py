@@ -15,7 +15,7 @@ from shared_core.cli.embedding.journal import EmbeddingJournal
 from shared_core.cli.embedding.model import EmbeddingModel
 from shared_core.cli.files import ensure_writable
 from shared_core.vectors import model_mismatch
-from shared_core.wording import counted
+from shared_core.wording import counted, is_or_are
 
 
 class Embedding:
@@ -69,8 +69,8 @@ class Embedding:
             self._model.load()
             ensure_writable(self._folder, self._cache)
             self._check_model(journal)
-            verb = "is" if len(kept) == 1 else "are"
-            before = f"; {counted(len(kept), 'other')} {verb} kept from before" if kept else ""
+            others = f"{counted(len(kept), 'other')} {is_or_are(len(kept))}"
+            before = f"; {others} kept from before" if kept else ""
             self._console.say(
                 f"Embedding {counted(len(texts) - len(kept), 'text')} with {self.label}{before}"
             )

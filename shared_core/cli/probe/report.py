@@ -15,7 +15,7 @@ from shared_core.evaluation.sequential import MOST, bound_text
 from shared_core.generation import Generator
 from shared_core.sensitivity import PositionProfile, ProbePlan, decide
 from shared_core.sensitivity.records import path_of
-from shared_core.wording import counted
+from shared_core.wording import counted, is_or_are
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -37,8 +37,8 @@ def cost_lines(model: Generator, plan: ProbePlan) -> Iterator[str]:
     if plan.kept:
         yield kept_line(plan.kept, model)
     if plan.left_out:
-        left_out, verb = counted(plan.left_out, "question"), "is" if plan.left_out == 1 else "are"
-        yield f"{left_out} {verb} left out to stay within --max-calls."
+        left_out = counted(plan.left_out, "question")
+        yield f"{left_out} {is_or_are(plan.left_out)} left out to stay within --max-calls."
 
 
 def parts(profile: PositionProfile, *, width: int) -> Iterator[RenderableType]:
