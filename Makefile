@@ -23,8 +23,8 @@ test: $(VENV)/installed  ## Lint, types and the whole test suite
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 bench: $(VENV)/installed  ## Speed and memory next to the frameworks' own parts, all in one run
-	$(BIN)/python -m tests.benchmarks.speed $(ARGS)
-	$(BIN)/python -m tests.benchmarks.attention
+	$(BIN)/python -m benchmarks.speed $(ARGS)
+	$(BIN)/python -m benchmarks.attention
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist posrag.egg-info

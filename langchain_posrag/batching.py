@@ -16,6 +16,7 @@ from langchain_core.runnables.utils import gather_with_concurrency
 
 from langchain_posrag.legs import CallOptions, EmbeddingLegs, Vector
 from shared_core import CAUS, Arrangement
+from shared_core.types import Query
 
 Result = Arrangement | Exception
 
@@ -195,7 +196,7 @@ def _search(
 
     def search(query: str, vector: Vector) -> Result:
         try:
-            return caus.search(legs.index, query, vector, **options)
+            return caus.search(legs.index, [Query(query, vector)], **options)[0]
         except Exception as error:
             return error
 
@@ -203,8 +204,7 @@ def _search(
     embedded = [(q, v) for q, v in pairs if v is not None and not isinstance(v, Exception)]
     found: Sequence[Result]
     try:
-        texts, matrix = [query for query, _ in embedded], [vector for _, vector in embedded]
-        found = caus.search_batch(legs.index, texts, matrix, **options)
+        found = caus.search(legs.index, [Query(*each) for each in embedded], **options)
     except Exception:  # one bad query must not fail the others
         found = [search(query, vector) for query, vector in embedded]
     results = iter(found)

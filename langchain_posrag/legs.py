@@ -18,6 +18,7 @@ from shared_core.checking import SHOWN
 from shared_core.index.hybrid import check_passages
 from shared_core.index.metadata import Where
 from shared_core.scoring.fusion import Alpha
+from shared_core.types import Query
 from shared_core.wording import shortened
 
 Vector = Sequence[float]
@@ -85,12 +86,13 @@ class EmbeddingLegs(Legs):
 
     @override
     def search(self, caus: CAUS, query: str, options: CallOptions) -> Arrangement:
-        return caus.search(self.index, query, self.embed(query), **options)
+        return caus.search(self.index, [Query(query, self.embed(query))], **options)[0]
 
     @override
     async def asearch(self, caus: CAUS, query: str, options: CallOptions) -> Arrangement:
         vector = await self.aembed(query)
-        return await run_in_executor(None, caus.search, self.index, query, vector, **options)
+        found = await caus.asearch(self.index, [Query(query, vector)], **options)
+        return found[0]
 
     @override
     def add(self, documents: Sequence[Document]) -> list[str]:

@@ -15,7 +15,6 @@ from langchain_posrag.documents import check_documents, document_of, passage_of
 from shared_core import BM25Index, Passage
 from shared_core.arrays import Scores
 from shared_core.checking import check_count
-from shared_core.forking import forkable, undone_by
 from shared_core.index import Tokenizer
 from shared_core.index.metadata import MetadataColumns, Visible, Where, predicate
 from shared_core.index.neighbours.place_table import Places
@@ -95,8 +94,8 @@ class SparseLeg:
         self._bm25 = bm25
         # A writer takes both, in this order. Tokenizers run under the first alone, so that no query
         # waits for one.
-        self._writing = forkable(threading.Lock())
-        self._lock = forkable(threading.RLock())
+        self._writing = threading.Lock()
+        self._lock = threading.RLock()
         self._columns = MetadataColumns()
         self._places = Places()
         passages = _passages(documents)
@@ -242,13 +241,13 @@ class SparseLeg:
         with self._lock:
             view, rows, size = self._bm25.view, self._rows, len(self._rows)
 
-            def undo() -> None:
+            try:
+                yield
+            except BaseException:
                 self._columns = MetadataColumns()
                 self._bm25.restore(view)
                 self._rows = rows.first(size, self._alive())
-
-            with undone_by(undo):
-                yield
+                raise
 
     def _remove(self, rows: Collection[int | None]) -> None:
         there = [row for row in rows if row is not None]

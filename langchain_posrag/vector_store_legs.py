@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from typing import Self
@@ -29,7 +28,6 @@ from shared_core import CAUS, Arrangement, Passage
 from shared_core.checking import check_bool
 from shared_core.foreign_leg import fuse_foreign
 from shared_core.index import Tokenizer
-from shared_core.index.beside import BackgroundCall
 from shared_core.index.sparse.bm25 import Variant
 
 
@@ -92,11 +90,9 @@ class VectorStoreLegs(Legs):
     @override
     def search(self, caus: CAUS, query: str, options: CallOptions) -> Arrangement:
         depth, where = caus.depth(options["k"], options["fetch_k"]), options["where"]
-        search = partial(self.sparse.search, query, depth, where)
-        # A filter may read a context variable, such as the tenant of a request.
-        sparse = BackgroundCall(partial(copy_context().run, search))
         hits = find(self.store, query, depth, where)
-        return self._fuse(caus, query, hits, sparse.result(), options)
+        sparse = self.sparse.search(query, depth, where)
+        return self._fuse(caus, query, hits, sparse, options)
 
     @override
     async def asearch(self, caus: CAUS, query: str, options: CallOptions) -> Arrangement:

@@ -43,7 +43,7 @@ from shared_core.index.hybrid import check_passages
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.options import CAUSArguments, decode_caus, encode_caus
 from shared_core.overriding import follows, inherits
-from shared_core.types import Tokenizer
+from shared_core.types import Query, Tokenizer
 from shared_core.wording import shortened
 
 dispatcher = get_dispatcher(__name__)
@@ -434,7 +434,9 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
 
     def _search(self, query: QueryBundle, vector: list[float]) -> list[NodeWithScore]:
         text, reader = plain_text(query), NodeChunks(self.caus.chunk_keys)
-        found = self.caus.search(self.index, text, vector, where=self._where, reader=reader)
+        (found,) = self.caus.search(
+            self.index, [Query(text, vector)], where=self._where, reader=reader
+        )
         return _reported(found, query)
 
     def _search_batch(
@@ -444,7 +446,9 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
             return [[] for _ in queries]
         texts = [plain_text(query) for query in queries]
         reader = NodeChunks(self.caus.chunk_keys)
-        found = self.caus.search_batch(self.index, texts, vectors, where=self._where, reader=reader)
+        found = self.caus.search(
+            self.index, [*map(Query, texts, vectors)], where=self._where, reader=reader
+        )
         return list(map(_reported, found, queries))
 
 

@@ -6,26 +6,27 @@ Technical Code Generation", Algorithm 1.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from shared_core.checking import check_choice, check_count, check_counts_of
 from shared_core.expanded import ExpandedArrangement, expand_ranking
 from shared_core.expansion import ChunkSource, NeighbourSpans
-from shared_core.index.hybrid import HybridIndex
+from shared_core.index.engine import Engine
 from shared_core.index.metadata import Where
 from shared_core.index.neighbours.places import ChunkKeys, ChunkReader
-from shared_core.lazy import cached_property
 from shared_core.placement import Placement, Sequential, resolve_placement
 from shared_core.scoring import rank
 from shared_core.scoring.fusion import Alpha, check_alpha
+from shared_core.scoring.ranking import rank_pool
 from shared_core.sensitivity import PositionProfile, Psi, decide, profile_of
-from shared_core.types import Arrangement, Evidence, Fusion, GateDecision, Ranking
+from shared_core.types import Arrangement, Evidence, Fusion, GateDecision, Pool, Query, Ranking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +115,8 @@ class CAUS:
         alpha: Alpha | None = None,
     ) -> Ranking:
         """Rank candidates by the fused score of two legs; see `shared_core.scoring.rank`."""
-        k, _, alpha = self._asked(k, None, alpha)
+        k = self.k if k is None else k
+        alpha = self.alpha if alpha is None else alpha
         return rank(dense, sparse, k=k, alpha=alpha, fusion=self.fusion)
 
     def place(self, ranking: Ranking) -> Arrangement:
@@ -173,32 +175,8 @@ class CAUS:
 
     def search(
         self,
-        index: HybridIndex,
-        text: str,
-        vector: npt.ArrayLike,
-        *,
-        k: int | None = None,
-        fetch_k: int | None = None,
-        alpha: Alpha | None = None,
-        where: Where = None,
-        reader: ChunkReader | None = None,
-    ) -> Arrangement:
-        """Search an index, expand what is found if `expand` says so, and place it.
-
-        Arguments as in `HybridIndex.search` and `HybridIndex.neighbours`; neighbours have to
-        pass the filter too.
-        """
-        k, fetch_k, alpha = self._asked(k, fetch_k, alpha)
-        ranking = index.search(
-            text, vector, k=k, fetch_k=fetch_k, alpha=alpha, fusion=self.fusion, where=where
-        )
-        return self._answers(index, [ranking], where, reader)[0]
-
-    def search_batch(
-        self,
-        index: HybridIndex,
-        texts: Sequence[str],
-        vectors: Sequence[npt.ArrayLike] | npt.NDArray[np.floating],
+        engine: Engine,
+        queries: Sequence[Query],
         *,
         k: int | None = None,
         fetch_k: int | None = None,
@@ -206,12 +184,68 @@ class CAUS:
         where: Where = None,
         reader: ChunkReader | None = None,
     ) -> list[Arrangement]:
-        """Search for many queries at once; the same results as `search` one by one."""
-        k, fetch_k, alpha = self._asked(k, fetch_k, alpha)
-        rankings = index.search_batch(
-            texts, vectors, k=k, fetch_k=fetch_k, alpha=alpha, fusion=self.fusion, where=where
-        )
-        return self._answers(index, rankings, where, reader)
+        """Search an engine for queries, expand what is found if `expand` says so, and place it.
+
+        Parameters
+        ----------
+        engine
+            What is searched; with `expand` it must have ``neighbours``, as a `HybridIndex` has.
+        queries
+            With vectors, unless the engine embeds them.
+        k, fetch_k, alpha
+            In place of the options, unless None.
+        where
+            Filter on the metadata, see `Where`; neighbours have to pass it too.
+        reader
+            Identifies the chunk of a passage; by default `chunk_keys`.
+
+        Returns
+        -------
+        list of Arrangement
+            For each query; each the same as if it were asked alone.
+
+        Raises
+        ------
+        ValueError
+            If an option is out of range, and as ``engine.pool`` and `place_expanded`.
+        """
+        depth = self.depth(k, fetch_k)
+        pools = engine.pool(queries, depth, where=where)
+        return self._placed(engine, pools, k, alpha, where, reader)
+
+    async def asearch(
+        self,
+        engine: Engine,
+        queries: Sequence[Query],
+        *,
+        k: int | None = None,
+        fetch_k: int | None = None,
+        alpha: Alpha | None = None,
+        where: Where = None,
+        reader: ChunkReader | None = None,
+    ) -> list[Arrangement]:
+        """Async version of `search`; the engine is awaited, a thread does the rest."""
+        depth = self.depth(k, fetch_k)
+        pools = await engine.apool(queries, depth, where=where)
+        return await asyncio.to_thread(self._placed, engine, pools, k, alpha, where, reader)
+
+    def _placed(
+        self,
+        engine: Engine,
+        pools: Sequence[Pool],
+        k: int | None,
+        alpha: Alpha | None,
+        where: Where,
+        reader: ChunkReader | None,
+    ) -> list[Arrangement]:
+        k = self.k if k is None else k
+        alpha = self.alpha if alpha is None else alpha
+        rankings = [rank_pool(pool, k=k, alpha=alpha, fusion=self.fusion) for pool in pools]
+        if self.expand is None:
+            return [self.place(ranking) for ranking in rankings]
+        reader = reader or self.chunk_keys
+        source = engine.neighbours(reader, where=where)
+        return [self.place_expanded(ranking, source, reader) for ranking in rankings]
 
     def depth(self, k: int | None = None, fetch_k: int | None = None) -> int:
         """Return how deep a call searches each leg; None stands for the configured value.
@@ -221,28 +255,6 @@ class CAUS:
         ValueError
             If `k` or `fetch_k` is below 1.
         """
-        k, fetch_k, _ = self._asked(k, fetch_k, None)
+        k = self.k if k is None else k
+        fetch_k = self.fetch_k if fetch_k is None else fetch_k
         return max(check_count(k, "k"), check_count(fetch_k, "fetch_k"))
-
-    def _asked(
-        self, k: int | None, fetch_k: int | None, alpha: Alpha | None
-    ) -> tuple[int, int, Alpha]:
-        """Return k, fetch_k and alpha of a call; None means the configured value."""
-        return (
-            self.k if k is None else k,
-            self.fetch_k if fetch_k is None else fetch_k,
-            self.alpha if alpha is None else alpha,
-        )
-
-    def _answers(
-        self,
-        index: HybridIndex,
-        rankings: Sequence[Ranking],
-        where: Where,
-        reader: ChunkReader | None,
-    ) -> list[Arrangement]:
-        if self.expand is None:
-            return [self.place(ranking) for ranking in rankings]
-        reader = reader or self.chunk_keys
-        source = index.neighbours(reader, where=where)
-        return [self.place_expanded(ranking, source, reader) for ranking in rankings]

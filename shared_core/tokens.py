@@ -13,7 +13,7 @@ def estimate_tokens(text: str) -> int:
 
     Bytes, because the tokenizers of today's models work on them: a character beyond Latin script
     takes two to four bytes and about as many tokens as they suggest, where a count of characters
-    falls short by a factor. ``python -m tests.benchmarks.expansion --tokens`` prints how far off
+    falls short by a factor. ``python -m benchmarks.expansion --tokens`` prints how far off
     the estimate is; a budget that must hold needs the model's own tokenizer.
 
     Examples

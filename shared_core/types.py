@@ -6,6 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+import numpy.typing as npt
+
+from shared_core.arrays import Bools, Scores
+
 Fusion: TypeAlias = Literal["min_max", "rrf"]
 Evidence: TypeAlias = Literal["point", "interval"]
 
@@ -33,6 +37,53 @@ class Passage:
     text: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
     source: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is searched for.
+
+    Attributes
+    ----------
+    text
+        Query of the sparse leg.
+    vector
+        Query of the dense leg, shape (dim,); None where the engine embeds the text itself.
+    """
+
+    text: str
+    vector: npt.ArrayLike | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What both legs found for a query, every passage scored by both, from one snapshot.
+
+    Attributes
+    ----------
+    passages
+        In insertion order, or for a store of others in the order found.
+    dense, sparse
+        Scores of the legs, shape (n,), higher is better. NaN: the leg cannot score the passage,
+        which then counts with the leg's lowest score (the floor).
+    dense_exact, sparse_exact
+        Which of the scores are what the leg's formula gives, shape (n,); None: all but NaN.
+    complete
+        Whether either leg is known to have missed none of its best `depth`.
+    nearest
+        Best cosine of the dense leg; None where its scores are no cosines, and for an empty pool.
+    query
+        Text that was searched for, stripped; None where the vector was not that of a text.
+    """
+
+    passages: Sequence[Passage]
+    dense: Scores
+    sparse: Scores
+    dense_exact: Bools | None = None
+    sparse_exact: Bools | None = None
+    complete: bool = True
+    nearest: float | None = None
+    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +122,7 @@ class Ranking:
     Attributes
     ----------
     indices
-        rank -> position of the passage among the candidates (or row of the index).
+        rank -> position of the passage in the pool, or among the candidates that were given.
     scores
         Fused score, in [0, 1].
     dense, sparse
@@ -92,6 +143,11 @@ class Ranking:
     query
         Text that was searched for, stripped, to which the cosines in `dense` and `nearest` belong;
         None where the ranking does not come from an index, or its vector was not that of a text.
+    dense_exact, sparse_exact
+        Which scores are what the leg's formula gives; the others are the leg's lowest, or
+        approximate. Empty: all.
+    complete
+        See `Pool`.
     """
 
     indices: list[int]
@@ -107,6 +163,9 @@ class Ranking:
     passages: Sequence[Passage] = ()
     nearest: float | None = None
     query: str | None = None
+    dense_exact: Sequence[bool] = ()
+    sparse_exact: Sequence[bool] = ()
+    complete: bool = True
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -158,6 +217,9 @@ class Arrangement:
         scores, dense, sparse = ranking.scores, ranking.dense, ranking.sparse
         dense_norm, sparse_norm = ranking.dense_norm, ranking.sparse_norm
         dense_rank, sparse_rank = ranking.dense_rank, ranking.sparse_rank
+        everything = [True] * len(ranking)
+        dense_exact = ranking.dense_exact or everything
+        sparse_exact = ranking.sparse_exact or everything
         if ranking.nearest is not None:
             # The query that the cosines belong to: an outer retriever may have been asked another.
             why |= {"nearest": ranking.nearest, "query": ranking.query}
@@ -170,6 +232,9 @@ class Arrangement:
                 "sparse_norm": sparse_norm[rank],
                 "dense_rank": dense_rank[rank],
                 "sparse_rank": sparse_rank[rank],
+                "dense_exact": dense_exact[rank],
+                "sparse_exact": sparse_exact[rank],
+                "complete": ranking.complete,
                 "rank": rank,
                 "slot": slot,
                 "alpha": alpha,

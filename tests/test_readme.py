@@ -54,7 +54,7 @@ def names(embeddings: FunctionEmbeddings, monkeypatch: pytest.MonkeyPatch) -> di
     store.add_documents(docs)
     embed_model = MockEmbedding(embed_dim=8)
     monkeypatch.setattr(Settings, "_llm", MockLLM())
-    readers = Path(__file__).parent / "readers"
+    readers = Path(__file__).parents[1] / "instruments"
     return {
         "local_model": HuggingFaceModel.from_pretrained(readers / "uniform", max_new_tokens=4),
         "docs": docs,
@@ -165,9 +165,7 @@ def test_what_a_command_is_said_to_print_it_prints(
 
 def _printed(command: str) -> tuple[str, str]:
     """Return a command on a reader of the tests, and the text after it."""
-    named = re.compile(
-        rf"^posrag {command} tests/readers/.*|^posrag {command} --data tests/.*", re.M
-    )
+    named = re.compile(rf"^posrag {command} instruments/.*|^posrag {command} --data tests/.*", re.M)
     (line,) = named.findall(TEXT)
     rest = TEXT.partition(line)[2].removeprefix("\n```\n\n```text\n")
     return line, rest.partition("```")[0]

@@ -19,8 +19,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from shared_core.forking import forkable
-
 Function: TypeAlias = Callable[..., Any]
 Listener: TypeAlias = Callable[[Mapping[str, Any]], None]
 Place: TypeAlias = tuple[MutableMapping[str, Any], str]
@@ -41,7 +39,7 @@ class _Wrapped:
 
 
 _wrapped: dict[tuple[int, str], _Wrapped] = {}
-_lock = forkable(threading.Lock())
+_lock = threading.Lock()
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from shared_core.arrays import Embed
@@ -34,7 +35,6 @@ from shared_core.generation.callables import as_generator
 from shared_core.generation.failures import MAX_FAILED, check_max_failed
 from shared_core.generation.journal import Journal
 from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
-from shared_core.lazy import cached_property
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
 from shared_core.sensitivity.gate import profile_of
 from shared_core.sensitivity.profile import PositionProfile
@@ -55,7 +55,7 @@ class Comparison:
         Names in `STRATEGIES`, placements, or custom `Strategy` objects. ``"sequential"`` and
         ``"shuffle"`` always take part, as they are. ``"distraction_aware"`` takes part on request:
         it shows a local model every passage alone, and does harm on the readers where it is not
-        known which passages hold the answer (``python -m tests.benchmarks.distraction``).
+        known which passages hold the answer (``python -m benchmarks.distraction``).
     shuffles
         Random orders per question; its outcome by ``"shuffle"`` is their mean.
     graders

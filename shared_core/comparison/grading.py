@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 from shared_core.comparison.questions import ComparedQuestion
@@ -18,7 +19,6 @@ from shared_core.evaluation.answers import (
 from shared_core.generation.checking import Request
 from shared_core.generation.identity import identity_of, source_of
 from shared_core.generation.journal import Journal
-from shared_core.lazy import cached_property
 
 JudgeFunction: TypeAlias = Callable[[str, Sequence[str], str], float]
 """(question, accepted answers, answer) -> score in [0, 1], higher is better."""

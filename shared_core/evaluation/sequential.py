@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from statistics import NormalDist
 from typing import Literal
 
@@ -19,7 +19,6 @@ import numpy.typing as npt
 from shared_core.arrays import Scores
 from shared_core.checking import check_count, check_counts_of, check_fractions
 from shared_core.evaluation.intervals import Statistic, bootstrap_interval
-from shared_core.lazy import cached_property
 
 FEWEST = 20
 """Fewest questions before the first look, and between two: fewer move an interval by luck alone."""

@@ -4,7 +4,7 @@ A neighbour costs as many tokens as another hit, so the two compete. A hit is wo
 chunk next to a better hit is worth a weighted mean of both scores; the weight of the hit halves
 with every `HALF` tokens of distance. So small chunks get more neighbours than large ones, and a
 hit far ahead of the next ones gets more than one among equals.
-``python -m tests.benchmarks.neighbour_spans`` compares it with fixed windows, and with as many
+``python -m benchmarks.neighbour_spans`` compares it with fixed windows, and with as many
 tokens of hits alone.
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import SupportsIndex
 
@@ -15,7 +16,6 @@ from shared_core.expansion.score import Scorer
 from shared_core.expansion.spans import Span, Stop
 from shared_core.expansion.stitch import stitch
 from shared_core.expansion.sweep import Window
-from shared_core.lazy import cached_property
 
 
 @dataclass(frozen=True, kw_only=True)

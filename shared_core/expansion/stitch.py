@@ -8,7 +8,7 @@ from shared_core.expansion.chunks import Chunk
 
 SHORTEST_OVERLAP = 5
 """Characters from which equal text at a seam counts as an overlap if offsets are unknown;
-``python -m tests.benchmarks.expansion --seams`` prints the errors of other lengths."""
+``python -m benchmarks.expansion --seams`` prints the errors of other lengths."""
 
 LONGEST_INDENT = 24
 """Columns up to which a gap between offsets is taken for line breaks and an indent."""
@@ -26,7 +26,7 @@ def stitch(chunks: Sequence[Chunk]) -> str:
     its length is unknown, it is a line break. If the length is odd, it is a line break and an
     indent; if even, a blank line and an indent, because indents are even. With an indent of more
     than 24 columns it was not white space alone, and a blank line takes its place.
-    ``python -m tests.benchmarks.expansion --seams`` prints how often the guess is right.
+    ``python -m benchmarks.expansion --seams`` prints how often the guess is right.
 
     Parameters
     ----------

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from shared_core.arrays import Embed, Scores
 from shared_core.checking import check_several
-from shared_core.forking import forkable
 from shared_core.gating.background import Background
 from shared_core.gating.decision import RetrievalDecision
 from shared_core.gating.fit_state import FitState
@@ -79,7 +78,7 @@ class VectorCandidates:
         self._fitted = fitted
         self._policy = _check_policy(policy, fitted.background)
         self._threshold = _check_finite(threshold, "threshold")
-        self._writing = forkable(threading.Lock())
+        self._writing = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for ``copy`` and ``pickle``; it is immutable, so copies share it."""

@@ -7,7 +7,6 @@ import warnings
 from collections import deque
 from typing import Any
 
-from shared_core.forking import forkable
 from shared_core.gating.candidates import VectorCandidates
 
 WINDOW = 200
@@ -56,7 +55,7 @@ class DriftMonitor:
         self.least_inside = least_inside
         self._seen: deque[float] = deque(maxlen=window)
         self._drifted = False
-        self._observing = forkable(threading.Lock())
+        self._observing = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for ``copy`` and ``pickle``; each copy observes on its own."""
@@ -67,7 +66,7 @@ class DriftMonitor:
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         vars(self).update(kept)
-        self._observing = forkable(threading.Lock())
+        self._observing = threading.Lock()
 
     def observe(self, similarity: float) -> bool:
         """Record the highest similarity of a live query; return whether the queries have drifted.

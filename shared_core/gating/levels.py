@@ -20,7 +20,7 @@ can be. People ask for one detail in other words; their questions are anywhere d
 ones. Both levels, and the edge with them, move with the corpus, its size and the embedding model.
 Foreign questions spread about two thirds as widely as people's, so the point equally unlikely for
 both is below the middle. Accuracy is flat around it, and a share chosen on other collections does
-no better: ``python -m tests.benchmarks.gating --parts fraction``.
+no better: ``python -m benchmarks.gating --parts fraction``.
 """
 
 STEEPNESS = 8.0

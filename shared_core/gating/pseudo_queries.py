@@ -1,6 +1,6 @@
 """Pseudo-queries, questions that a passage answers: from its text, a file, or a model.
 
-The accuracy with each source: ``python -m tests.benchmarks.gating``.
+The accuracy with each source: ``python -m benchmarks.gating``.
 """
 
 from __future__ import annotations

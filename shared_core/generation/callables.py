@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from importlib.metadata import entry_points
 
 from shared_core.checking import check_counts_of
 from shared_core.generation.base import Generator, ScoringModel
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.identity import identity_of, model_identity, source_of
-from shared_core.lazy import cached_property
 
 GROUP = "posrag.models"
 """Group of entry points, named after a framework's package: each loads what wraps its models."""

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,7 +19,6 @@ from shared_core.generation.loading import load_causal_model, name_of
 from shared_core.generation.local_identity import reading_of, settings_of, weights_of
 from shared_core.generation.tokens import Chat, PromptEncoder, batches, left_padded
 from shared_core.generation.unwrapping import unwrapped
-from shared_core.lazy import cached_property
 
 if TYPE_CHECKING:
     from torch import Tensor

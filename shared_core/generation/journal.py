@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from shared_core.forking import forkable
 from shared_core.generation.checking import Request, Response
 
 _RECORD = b'{"key": "'
@@ -44,7 +43,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = forkable(threading.Lock())
+        self._lock = threading.Lock()
         self._loaded: dict[str, Response] | None = None
         self._forgotten: set[str] = set()  # but still in the file
 

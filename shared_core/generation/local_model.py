@@ -9,13 +9,12 @@ from threading import Lock
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
-from shared_core.forking import forkable
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.loading import load_tokenizer
 from shared_core.generation.tokens import PromptEncoder
 
 _turns: WeakKeyDictionary[Any, Lock] = WeakKeyDictionary()
-_turns_lock = forkable(Lock())
+_turns_lock = Lock()
 
 
 class LocalModel:
@@ -46,9 +45,9 @@ class LocalModel:
             )
         self._given = given
         self._model = given if isinstance(given, HuggingFaceModel) else None
-        self._lock = forkable(Lock())
+        self._lock = Lock()
         self._encoder: PromptEncoder | None = None
-        self._encoder_lock = forkable(Lock())
+        self._encoder_lock = Lock()
 
     @classmethod
     def of(cls, given: object) -> LocalModel:
@@ -100,7 +99,7 @@ class LocalModel:
         """
         model = self.loaded
         with _turns_lock:
-            turn = _turns.setdefault(model.model, forkable(Lock()))
+            turn = _turns.setdefault(model.model, Lock())
         with turn:
             yield model
 

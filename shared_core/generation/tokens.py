@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from shared_core._extras import require
 from shared_core.generation.loading import first_line
-from shared_core.lazy import cached_property
 
 if TYPE_CHECKING:
     from torch import Tensor

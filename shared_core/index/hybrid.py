@@ -12,25 +12,27 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Vectors
-from shared_core.checking import check_choice, check_several
+from shared_core.checking import check_choice, check_count, check_several
 from shared_core.errors import EmbeddingMismatchError
-from shared_core.forking import forkable
 from shared_core.index.dense.view import Dense, DenseView, Metric
+from shared_core.index.engine import InThreads, Leg
 from shared_core.index.metadata import Visible, Where
 from shared_core.index.neighbours.places import ChunkKeys, ChunkReader
 from shared_core.index.neighbours.source import PassageNeighbours
 from shared_core.index.persistence.storage import load_state, save_state
-from shared_core.index.searching import Search
+from shared_core.index.searching import pools
 from shared_core.index.sparse.bm25 import BM25Options, Variant
+from shared_core.index.sparse.query import SparseQuery
 from shared_core.index.sparse.view import SparseView
 from shared_core.index.state import State
 from shared_core.index.tokenize import tokenize
 from shared_core.scoring.fusion import Alpha
-from shared_core.types import Fusion, Passage, Ranking, Tokenizer
+from shared_core.scoring.ranking import rank_pool
+from shared_core.types import Fusion, Passage, Pool, Query, Ranking, Tokenizer
 from shared_core.vectors import model_mismatch
 
 
-class HybridIndex:
+class HybridIndex(InThreads):
     """Passages under FAISS and BM25, searched together and fused (CAUS, Gear 1).
 
     Both legs search to depth `fetch_k`; the pool is the union of what they find, and each leg
@@ -76,7 +78,7 @@ class HybridIndex:
         check_choice(dense, "dense", Dense)
         options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon)
         self.extra: dict[str, Any] = {}
-        self._writing, self._saving = forkable(threading.Lock()), forkable(threading.Lock())
+        self._writing, self._saving = threading.Lock(), threading.Lock()
         self._state = State(DenseView(metric, dense), SparseView.empty(options, tokenizer))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -86,7 +88,12 @@ class HybridIndex:
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.extra, self._state = kept["extra"], kept["state"]
-        self._writing, self._saving = forkable(threading.Lock()), forkable(threading.Lock())
+        self._writing, self._saving = threading.Lock(), threading.Lock()
+
+    @property
+    def embeds(self) -> bool:
+        """False: `add` and `pool` take vectors."""
+        return False
 
     def __len__(self) -> int:
         return self._state.sparse.alive_count
@@ -142,7 +149,7 @@ class HybridIndex:
         rows = map(state.row, ids)
         return [state.passages[row] for row in rows if row is not None]
 
-    def add(self, passages: Sequence[Passage], vectors: npt.ArrayLike) -> list[str]:
+    def add(self, passages: Sequence[Passage], vectors: npt.ArrayLike | None = None) -> list[str]:
         """Add passages, or replace those whose id is there already; all of them or none.
 
         Parameters
@@ -169,6 +176,8 @@ class HybridIndex:
         check_passages(passages)
         if not passages:
             return []
+        if vectors is None:
+            raise ValueError("the index does not embed texts: give the vectors of the passages")
         with self._writing:
             state = self._state
             matrix = state.dense.checked(vectors, [f"passage {id!r}" for id in ids])
@@ -245,8 +254,10 @@ class HybridIndex:
         ValueError
             If an argument is out of range, `text` is not a string, or the vector does not fit.
         """
-        options = k, fetch_k, alpha, fusion, where
-        return Search.checked(self._state, *options).one(text, vector)
+        (ranking,) = self.search_batch(
+            [text], [vector], k=k, fetch_k=fetch_k, alpha=alpha, fusion=fusion, where=where
+        )
+        return ranking
 
     def search_batch(
         self,
@@ -276,8 +287,53 @@ class HybridIndex:
             As `search`, and if `texts` is a single string or the number of vectors differs.
         """
         check_several(texts, "texts")
-        options = k, fetch_k, alpha, fusion, where
-        return Search.checked(self._state, *options).many(texts, vectors)
+        if len(texts) != len(vectors):
+            raise ValueError(f"got {len(texts)} texts and {len(vectors)} vectors; give one each")
+        depth = max(check_count(k, "k"), check_count(fetch_k, "fetch_k"))
+        pools = self.pool([*map(Query, texts, vectors)], depth, where=where)
+        return [rank_pool(pool, k=k, alpha=alpha, fusion=fusion) for pool in pools]
+
+    def pool(self, queries: Sequence[Query], depth: int, *, where: Where = None) -> list[Pool]:
+        """Return, for each query, the best `depth` passages of either leg, scored by both.
+
+        Every score is exact, and every pool complete unless the dense leg is ``"ivf"`` or
+        ``"hnsw"``. All come from one snapshot.
+
+        Raises
+        ------
+        ValueError
+            If `depth` is below 1, a text is not a string, or a vector is missing or does not fit.
+        """
+        state = self._state
+        return [*pools(state, queries, check_count(depth, "depth"), state.allowed(where))]
+
+    def search_leg(
+        self, leg: Leg, query: Query, k: int, *, where: Where = None
+    ) -> list[tuple[Passage, float]]:
+        """Return the best `k` passages of one leg with its scores, best first.
+
+        Raises
+        ------
+        ValueError
+            As `pool`, and if there is no such leg.
+        """
+        check_choice(leg, "leg", Leg)
+        k, state = check_count(k, "k"), self._state
+        allowed = state.allowed(where)
+        if leg == "dense":
+            ((rows, scores),) = state.dense.best(state.dense.unit(query.vector)[None], k, allowed)
+        else:
+            lexicon = state.sparse.lexicon
+            rows, scores = SparseQuery(state.sparse, lexicon.lookup(query.text)).best(k, allowed)
+        best = np.lexsort((rows, -scores))
+        return [(state.passages[rows[at]], float(scores[at])) for at in best]
+
+    def count(self) -> int:
+        """Return the number of passages."""
+        return len(self)
+
+    def close(self) -> None:
+        """Do nothing: all is in memory."""
 
     def neighbours(
         self, reader: ChunkReader | None = None, *, where: Where = None

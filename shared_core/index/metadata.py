@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from shared_core.arrays import Bools, Rows
-from shared_core.forking import forkable
 from shared_core.types import Passage
 
 Where: TypeAlias = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool] | None
@@ -49,7 +48,7 @@ class MetadataColumns:
     """
 
     def __init__(self) -> None:
-        self._lock = forkable(threading.Lock())
+        self._lock = threading.Lock()
         self._columns: dict[str, _Column] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:

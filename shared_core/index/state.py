@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from shared_core.arrays import Bools
 from shared_core.index.dense.view import DenseView
 from shared_core.index.metadata import MetadataColumns, Where
 from shared_core.index.neighbours.place_table import Places
 from shared_core.index.sparse.view import SparseView
-from shared_core.lazy import cached_property
 from shared_core.types import Passage
 
 

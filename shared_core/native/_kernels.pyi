@@ -1,7 +1,7 @@
 # The compiled module; see kernels.py, which gives its functions arrays to return.
 
-from shared_core.arrays import Bools, Found, Ints, Rows, Scores, Vectors
-from shared_core.native.kernels import Columns, Fusing, Norm, Postings, Scan
+from shared_core.arrays import Bools, Ints, Rows, Vectors
+from shared_core.native.kernels import Norm, Postings, Scan
 
 INTERFACE: int
 
@@ -31,18 +31,3 @@ def postings_at(
     rows: Rows,
     /,
 ) -> bytearray: ...
-def answer(
-    scan: Scan,
-    query: Vectors,
-    segments: tuple[Postings, ...],
-    terms: list[int],
-    weights: list[float],
-    norm: Norm,
-    near: Found | None,
-    matching: Found | None,
-    depth: int,
-    allowed: Bools | None,
-    how: Fusing,
-    /,
-) -> tuple[Columns, float]: ...
-def rank(dense: Scores, sparse: Scores, rows: Rows, how: Fusing, /) -> Columns: ...

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#define INTERFACE 8 /* as in kernels.py; goes up when a signature or a result changes */
+#define INTERFACE 9 /* as in kernels.py; goes up when a signature or a result changes */
 
 _Static_assert(sizeof(Py_ssize_t) == 8, "rows are 64 bits wide");
 
@@ -185,32 +185,6 @@ int search_open(Search *search, PyObject *segments, PyObject *terms, PyObject *w
 void search_all(Search *searches, Py_ssize_t m);
 void search_close(Search *search);
 
-/* ---------------------------------------------------------------------------------- adaptive.c */
-
-/* How the weight of the dense leg is computed from a pool; see adaptive.py. */
-typedef struct {
-    Py_ssize_t best; /* up to BLOCK */
-    double constant, odds;
-} Adaptive;
-
-double adaptive_weight(const double *dense, const double *sparse, Py_ssize_t n, Adaptive how);
-
-/* ------------------------------------------------------------------------------------ fusion.c */
-
-/* How a pool is fused; see `Fusing` in kernels.py. */
-typedef struct {
-    Py_ssize_t k;
-    double alpha; /* NaN: computed from the pool */
-    Adaptive adaptive;
-    double eps, rrf_k;
-} Fusing;
-
-int read_fusing(PyObject *tuple, Fusing *how);
-
-/* The best k of a pool, as the columns of a `Ranking`. */
-PyObject *ranked(const double *dense, const double *sparse, const Py_ssize_t *rows, Py_ssize_t n,
-                 Fusing how);
-
 /* ----------------------------------------------------------------------- what Python can call */
 
 PyObject *unit_vector(PyObject *module, PyObject *args);
@@ -219,7 +193,5 @@ PyObject *vectors_at(PyObject *module, PyObject *args);
 PyObject *best_postings(PyObject *module, PyObject *args);
 PyObject *postings_at(PyObject *module, PyObject *args);
 PyObject *count_postings(PyObject *module, PyObject *args);
-PyObject *answer(PyObject *module, PyObject *args);
-PyObject *rank(PyObject *module, PyObject *args);
 
 #endif

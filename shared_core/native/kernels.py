@@ -1,7 +1,7 @@
 """The inner loops of building an index and of a search in C, where they were built.
 
 Elsewhere numpy does their work: each caller checks `built` first, and has a numpy version next to
-it. Both agree bit for bit on BM25 and fused scores; products of float vectors differ in the last
+it. Both agree bit for bit on BM25 scores; products of float vectors differ in the last
 bits, since numpy leaves the order of summation to the machine.
 """
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Found, Ints, Rows, Scores, Vectors
 
-INTERFACE = 8
+INTERFACE = 9
 """Goes up when a signature or a result changes: a module of an older build is not used."""
 
 try:
@@ -34,27 +34,6 @@ Postings: TypeAlias = tuple[Ints, npt.NDArray[np.int64], Ints, Narrow, Narrow, I
 
 Norm: TypeAlias = tuple[float, float]
 """Slope and base of a length normalisation; see `shared_core.index.sparse.bm25.BM25Options`."""
-
-Columns: TypeAlias = tuple[
-    list[int],
-    list[float],
-    list[float],
-    list[float],
-    list[float],
-    list[float],
-    list[int],
-    list[int],
-    float,
-]
-"""The columns of a `Ranking`, and the weight of its dense leg."""
-
-Adaptive: TypeAlias = tuple[int, float, float]
-"""How a pool determines the weight of its dense leg: ``BEST``, ``CONSTANT`` and ``PRIOR_ODDS`` of
-`shared_core.scoring.adaptive`."""
-
-Fusing: TypeAlias = tuple[int, float | Adaptive, float, float]
-"""How a pool is fused: the best k, at least 1; the weight of the dense leg; eps of min-max
-normalisation; and the rank constant for ``"rrf"``, 0 for ``"min_max"``."""
 
 WIDEST = 1 << 16
 """Dimensions of 8-bit vectors whose products fit into 32 bits."""
@@ -219,59 +198,3 @@ def postings_at(
     """
     scores = _kernels.postings_at(segments, terms, weights, norm, size, rows)
     return np.frombuffer(scores, np.float64)
-
-
-def answer(
-    scan: Scan,
-    query: Vectors,
-    segments: tuple[Postings, ...],
-    terms: list[int],
-    weights: list[float],
-    norm: Norm,
-    near: Found | None,
-    matching: Found | None,
-    depth: int,
-    allowed: Bools | None,
-    how: Fusing,
-) -> tuple[Columns, float]:
-    """Fuse what both legs find; return the columns of a `Ranking`, and the best dense score.
-
-    This equals giving `rank` the pool (the rows that either leg found) in ascending order, with the
-    scores of `vectors_at` and `postings_at`.
-
-    Parameters
-    ----------
-    scan, query
-        See `Scan`, and shape (dim,).
-    segments, terms, weights, norm
-        As in `postings_at`.
-    near, matching
-        From `best_vectors` and `best_postings`; None: search for it here.
-    depth, allowed
-        As `k` and `allowed` there.
-    how
-        See `Fusing`.
-
-    Raises
-    ------
-    IndexError
-        If a row does not exist.
-    """
-    return _kernels.answer(
-        scan, query, segments, terms, weights, norm, near, matching, depth, allowed, how
-    )
-
-
-def rank(dense: Scores, sparse: Scores, rows: Rows, how: Fusing) -> Columns:
-    """Fuse two legs as `fuse` does, and return the best k as the columns of a `Ranking`.
-
-    Parameters
-    ----------
-    dense, sparse
-        Finite, shape (n,), n >= 1.
-    rows
-        The row number of each position, shape (n,).
-    how
-        See `Fusing`.
-    """
-    return _kernels.rank(dense, sparse, rows, how)

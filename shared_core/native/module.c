@@ -9,8 +9,6 @@ static PyMethodDef functions[] = {
     {"best_postings", best_postings, METH_VARARGS, NULL},
     {"postings_at", postings_at, METH_VARARGS, NULL},
     {"count_postings", count_postings, METH_VARARGS, NULL},
-    {"answer", answer, METH_VARARGS, NULL},
-    {"rank", rank, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
-from shared_core.native.kernels import Adaptive
 from shared_core.scoring.legs import check_legs
 
 BEST = 20
@@ -19,9 +18,6 @@ CONSTANT = 1e-6
 
 PRIOR_ODDS = math.e
 """Odds of dense to sparse if both best scores stand out equally: a weight of 0.731."""
-
-ADAPTIVE: Adaptive = (BEST, CONSTANT, PRIOR_ODDS)
-"""These, for the kernels."""
 
 
 def auto_alpha(dense: npt.ArrayLike, sparse: npt.ArrayLike) -> float:
@@ -73,7 +69,7 @@ def _stands_out(scores: Scores) -> float:
     spread = best - worst
     if not spread > CONSTANT * max(abs(best), abs(worst)):
         return 0.0
-    # Summed in descending order, like in the kernel, so that the result does not depend on order.
+    # Summed in descending order, so that the result does not depend on that of the passages.
     descending = -np.sort(-scores)[:BEST]
     mean = float(np.add.accumulate(descending)[-1]) / descending.size
     return (best - mean) / spread

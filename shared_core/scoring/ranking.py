@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Rows, Scores
+from shared_core.arrays import Bools, Scores
 from shared_core.checking import check_choice, check_count
-from shared_core.native import kernels
-from shared_core.scoring.adaptive import ADAPTIVE
-from shared_core.scoring.fusion import RRF_K, Alpha, Fused, check_alpha, fuse_pool
+from shared_core.scoring.fusion import Alpha, check_alpha, fuse_pool
 from shared_core.scoring.legs import check_legs
-from shared_core.scoring.normalization import EPS
-from shared_core.types import Fusion, Passage, Ranking
+from shared_core.types import Fusion, Pool, Ranking
 
 
 def rank(
@@ -44,65 +39,19 @@ def rank(
     ValueError
         If `k` is below 1, and wherever `fuse` does.
     """
-    legs = check_legs(dense, sparse, gaps=True)
+    scores = np.array(dense, np.float64), np.array(sparse, np.float64)
+    return rank_pool(Pool((), *scores), k=k, alpha=alpha, fusion=fusion)
+
+
+def rank_pool(pool: Pool, *, k: int, alpha: Alpha, fusion: Fusion) -> Ranking:
+    """Rank a pool by the fused score of its two legs and keep the best `k`; see `rank`."""
     check_choice(fusion, "fusion", Fusion)
-    return rank_pool(*legs, k=check_count(k, "k"), alpha=check_alpha(alpha), fusion=fusion)
-
-
-def rank_pool(
-    dense: Scores,
-    sparse: Scores,
-    *,
-    k: int,
-    alpha: Alpha,
-    fusion: Fusion,
-    rows: Rows | None = None,
-    passages: Sequence[Passage] = (),
-    nearest: float | None = None,
-    query: str | None = None,
-) -> Ranking:
-    """Rank a pool of two legs whose scores are known to be finite and aligned; see `rank`.
-
-    Parameters
-    ----------
-    dense, sparse, k, alpha, fusion
-        As in `rank`.
-    rows
-        Index row of each pool member, shape (n,), where the pool comes from an index.
-    passages
-        The index's passages by row.
-    nearest, query
-        As in `Ranking`.
-    """
-    rows = np.arange(dense.size) if rows is None else rows
-    if kernels.built and rows.size:
-        columns = kernels.rank(dense, sparse, rows, fusing_options(k, alpha, fusion))
-    else:
-        columns = _columns(fuse_pool(dense, sparse, alpha=alpha, fusion=fusion), rows, k)
-    return ranking_of(columns, fusion, passages, nearest, query)
-
-
-def fusing_options(k: int, alpha: Alpha, fusion: Fusion) -> kernels.Fusing:
-    """Return the options of a fusion as the kernels take them."""
-    return k, ADAPTIVE if alpha == "auto" else alpha, EPS, RRF_K if fusion == "rrf" else 0
-
-
-def ranking_of(
-    columns: kernels.Columns,
-    fusion: Fusion,
-    passages: Sequence[Passage],
-    nearest: float | None,
-    query: str | None,
-) -> Ranking:
-    """Return a ranking made of its columns; other arguments as in `rank_pool`."""
-    found = [passages[row] for row in columns[0]] if passages else ()
-    return Ranking(*columns, fusion, found, nearest, query)
-
-
-def _columns(fused: Fused, rows: Rows, k: int) -> kernels.Columns:
-    best = fused.order[:k]
-    return (
-        rows[best].tolist(),
+    dense, sparse = check_legs(pool.dense, pool.sparse, gaps=True)
+    fused = fuse_pool(dense, sparse, alpha=check_alpha(alpha), fusion=fusion)
+    best = fused.order[: check_count(k, "k")]
+    indices = best.tolist()
+    return Ranking(
+        indices,
         fused.scores[best].tolist(),
         fused.dense[best].tolist(),
         fused.sparse[best].tolist(),
@@ -111,4 +60,16 @@ def _columns(fused: Fused, rows: Rows, k: int) -> kernels.Columns:
         fused.dense_rank[best].tolist(),
         fused.sparse_rank[best].tolist(),
         fused.alpha,
+        fusion,
+        [pool.passages[at] for at in indices] if pool.passages else (),
+        pool.nearest,
+        pool.query,
+        _exact(pool.dense, pool.dense_exact)[best].tolist(),
+        _exact(pool.sparse, pool.sparse_exact)[best].tolist(),
+        pool.complete,
     )
+
+
+def _exact(scores: Scores, exact: Bools | None) -> Bools:
+    known = ~np.isnan(scores)
+    return known if exact is None else known & exact

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -12,7 +13,6 @@ import numpy as np
 
 from shared_core.checking import check_count, check_counts_of, check_fractions
 from shared_core.errors import ProfileNotFoundError
-from shared_core.lazy import cached_property
 from shared_core.sensitivity.position_sensitivity import check_shares, position_sensitivity_index
 from shared_core.sensitivity.published import published_fields, published_names
 from shared_core.sensitivity.records import (

@@ -20,6 +20,7 @@ from shared_core.cli.demo import command, frameworks
 from shared_core.corpora import torch_api_passages
 from shared_core.demo import DemoTask, FrameworkOrder
 from shared_core.index.tokenize import tokenize
+from shared_core.types import Query
 
 
 @dataclass
@@ -93,7 +94,7 @@ def core_order(task: DemoTask) -> list[str]:
     """Return the order of the core, by way of the task that a framework gets."""
     index = HybridIndex()
     index.add(task.passages, task.embed([passage.text for passage in task.passages]))
-    arrangement = task.caus.search(index, task.query, task.embed([task.query])[0])
+    arrangement = task.caus.search(index, [Query(task.query, task.embed([task.query])[0])])[0]
     return [passage.id for passage in arrangement.passages]
 
 

@@ -19,6 +19,6 @@ def _interrupt(*_: object) -> None:
 
 
 model = HuggingFaceModel.from_pretrained(
-    Path(__file__).parents[1] / "readers" / "uniform", max_new_tokens=4, batch_size=8
+    Path(__file__).parents[2] / "instruments" / "uniform", max_new_tokens=4, batch_size=8
 )
 model.model.register_forward_pre_hook(_interrupt)

@@ -25,7 +25,7 @@ from shared_core.cli.main import main
 from shared_core.sensitivity.curve import PositionalCurve
 
 ROOT = Path(__file__).parents[2]
-READERS = ROOT / "tests" / "readers"
+READERS = ROOT / "instruments"
 QUESTIONS = str(READERS / "questions.jsonl")
 
 

@@ -365,7 +365,7 @@ def test_the_prompt_that_gives_leave_to_abstain_is_a_file_of_the_users(tmp_path:
     pytest.importorskip("transformers")
     from tests.core.attention.readers import reader
 
-    readers = Path(__file__).parents[1] / "readers"
+    readers = Path(__file__).parents[2] / "instruments"
     model, data = readers / "biased", readers / "questions.jsonl"
     profile = PositionProfile(model="mine", accuracy=(0.9, 0.1, 0.5)).save(tmp_path / "profile")
     options = ["--pipelines", "sparse", "--strategies", "distraction_aware", "--n", "12"]
@@ -398,7 +398,7 @@ def test_the_prompt_that_gives_leave_to_abstain_is_a_file_of_the_users(tmp_path:
 def test_a_local_model_under_another_name_is_still_one(questions: Path, tmp_path: Path) -> None:
     """Its attention can be read, and its answers are those of the model."""
     pytest.importorskip("transformers")
-    reader = str(Path(__file__).parents[1] / "readers" / "biased")
+    reader = str(Path(__file__).parents[2] / "instruments" / "biased")
     output = ["--output", str(tmp_path / "report"), "--strategies", "two_round", "--n", "2"]
     options = ["--k", "4", "--max-new-tokens", "4", "--name", "mine", "--shuffles", "1"]
     assert main(["compare", "--data", str(questions), "--model", reader, *output, *options]) == 0

@@ -205,7 +205,7 @@ def test_attention_is_measured_of_a_model_under_another_name(
 ) -> None:
     """The profile has the name, and says the same as under the model's own."""
     pytest.importorskip("transformers")
-    reader = str(Path(__file__).parents[1] / "readers" / "biased")
+    reader = str(Path(__file__).parents[2] / "instruments" / "biased")
     questions = str(Path(reader).parent / "questions.jsonl")
     options = ["--measure", "attention", "--data", questions, "--n", "4", "--k", "3"]
     options += ["--max-new-tokens", "4"]

@@ -19,7 +19,7 @@ from shared_core.cli.probe.files import ProbeFiles
 from shared_core.generation import HuggingFaceModel, as_generator
 from shared_core.sensitivity import ProbePlan
 
-READERS = Path(__file__).parents[1] / "readers"
+READERS = Path(__file__).parents[2] / "instruments"
 
 ACCURACY = PositionProfile(
     model="m", identity="m 1", accuracy=(0.9, 0.5, 0.8), n=100, date="2026-01-02T03:04:05+00:00"

@@ -19,6 +19,7 @@ pytest.importorskip("torch")
 pytest.importorskip("rich")
 pytest.importorskip("ir_measures")
 
+from instruments.corpus import held_out_questions
 from shared_core.attention import (
     Case,
     OneRound,
@@ -32,9 +33,8 @@ from shared_core.evaluation import GRADERS, JudgedRanking, distracting_effect, g
 from shared_core.generation import HuggingFaceModel, Journal, as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity import ProbeQuestion
-from tests.readers.corpus import held_out_questions
 
-READERS = Path(__file__).parents[1] / "readers"
+READERS = Path(__file__).parents[2] / "instruments"
 BIASED = str(READERS / "biased")
 QUESTIONS = READERS / "questions.jsonl"
 ASKING = ["--model", BIASED, "--max-new-tokens", "4"]

@@ -141,6 +141,9 @@ def content(ranking: Ranking) -> list[object]:
         ranking.fusion,
         ranking.nearest,
         ranking.query,
+        ranking.dense_exact,
+        ranking.sparse_exact,
+        ranking.complete,
     ]
 
 

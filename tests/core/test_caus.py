@@ -18,6 +18,7 @@ from shared_core import (
 )
 from shared_core.placement import Shuffle, UShape
 from shared_core.sensitivity import Psi
+from shared_core.types import Query
 
 from .making import make_index, random_vectors
 
@@ -157,7 +158,7 @@ def test_search_places_what_the_index_finds(
     """The ranking is the index's own; the gate decides on the slots."""
     index = make_index(30)
     caus = CAUS(k=5, alpha=0.4, fetch_k=7, fusion="rrf", **options)  # type: ignore[arg-type]
-    arrangement = caus.search(index, "w1 w5", QUERY, where={"lang": ["en", "de"]})
+    arrangement = caus.search(index, [Query("w1 w5", QUERY)], where={"lang": ["en", "de"]})[0]
     ranking = index.search(
         "w1 w5", QUERY, k=5, alpha=0.4, fetch_k=7, fusion="rrf", where={"lang": ["en", "de"]}
     )
@@ -172,22 +173,22 @@ def test_search_places_what_the_index_finds(
 def test_options_of_one_call_stand_in_for_its_own() -> None:
     """k, fetch_k and alpha by query; a bad one is refused as ever."""
     index, caus = make_index(30), CAUS(k=5, psi="always")
-    arrangement = caus.search(index, "w1 w5", QUERY, k=3, fetch_k=4, alpha=0.9)
+    arrangement = caus.search(index, [Query("w1 w5", QUERY)], k=3, fetch_k=4, alpha=0.9)[0]
     assert arrangement.ranking == index.search("w1 w5", QUERY, k=3, fetch_k=4, alpha=0.9)
     assert arrangement.slots == (0, 2, 1)
-    assert caus.search(index, "w1", QUERY, alpha=0.0).ranking.alpha == 0
+    assert caus.search(index, [Query("w1", QUERY)], alpha=0.0)[0].ranking.alpha == 0
     for options in ({"k": 0}, {"fetch_k": 0}, {"alpha": 2.0}):
         with pytest.raises(ValueError, match=next(iter(options))):
-            caus.search(index, "w1", QUERY, **options)  # type: ignore[arg-type]
+            caus.search(index, [Query("w1", QUERY)], **options)  # type: ignore[arg-type]
 
 
 def test_a_batch_is_what_single_searches_give() -> None:
     """Rankings and slots."""
     index, caus = make_index(100), CAUS(k=4, psi="always", alpha="auto")
     texts, vectors = ["w1", "", "w4 w5"], random_vectors(3, seed=3)
-    together = caus.search_batch(index, texts, vectors, where={"lang": "en"})
+    together = caus.search(index, [*map(Query, texts, vectors)], where={"lang": "en"})
     assert together == [
-        caus.search(index, text, vector, where={"lang": "en"})
+        caus.search(index, [Query(text, vector)], where={"lang": "en"})[0]
         for text, vector in zip(texts, vectors, strict=True)
     ]
 
@@ -195,7 +196,7 @@ def test_a_batch_is_what_single_searches_give() -> None:
 @pytest.mark.parametrize("psi", ["always", "never", None, 1.3, PROFILE])
 def test_an_empty_index_gives_an_empty_arrangement(psi: object) -> None:
     """For every state of the gate."""
-    arrangement = CAUS(psi=psi).search(HybridIndex(), "x", [1.0])  # type: ignore[arg-type]
+    arrangement = CAUS(psi=psi).search(HybridIndex(), [Query("x", [1.0])])[0]  # type: ignore[arg-type]
     assert len(arrangement) == 0
     assert arrangement.passages == arrangement.explain() == []
 
@@ -203,7 +204,7 @@ def test_an_empty_index_gives_an_empty_arrangement(psi: object) -> None:
 def test_every_passage_explains_its_slot() -> None:
     """Scores, parts, ranks, gate: JSON-able, by slot, and adding up."""
     index = make_index(40)
-    arrangement = CAUS(k=5, alpha=0.4, psi=1.3).search(index, "w1 w5", QUERY)
+    arrangement = CAUS(k=5, alpha=0.4, psi=1.3).search(index, [Query("w1 w5", QUERY)])[0]
     explained = arrangement.explain()
     assert json.loads(json.dumps(explained)) == explained
     for slot, why in enumerate(explained):
@@ -227,7 +228,7 @@ def test_every_passage_explains_its_slot() -> None:
 def test_a_decision_is_explained_as_in_what_explains_a_passage(psi: Psi, state: str) -> None:
     """The same three facts, of an arrangement and of slots without one."""
     caus = CAUS(k=3, psi=psi)
-    arrangement = caus.search(make_index(40), "w1 w5", QUERY)
+    arrangement = caus.search(make_index(40), [Query("w1 w5", QUERY)])[0]
     told = arrangement.gate.explain()
     assert told == {"psi": caus.gate.psi, "gate": state, "reason": caus.gate.reason}
     for why in (*arrangement.explain(), *caus.explain(3)):

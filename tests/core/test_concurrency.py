@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 from shared_core import BM25Index, HybridIndex, Passage
-from shared_core.index import searching
 from shared_core.index.dense.view import DenseView
 from shared_core.index.sparse import view as sparse_view
 
@@ -46,12 +45,8 @@ def run_while(work: Callable[[], None], seconds: float, *writers: Callable[[], N
             done.result()
 
 
-@pytest.mark.parametrize("worth_a_thread", [1, 50_000])
-def test_sixteen_threads_get_what_one_gets(
-    worth_a_thread: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every number of every ranking, with legs side by side and one after the other."""
-    monkeypatch.setattr(searching, "WORTH_A_THREAD", worth_a_thread)
+def test_sixteen_threads_get_what_one_gets() -> None:
+    """Every number of every ranking."""
     index = make_index(300)
     queries = [*zip(zipf_texts(60, seed=5, longest=6), random_vectors(60, seed=6), strict=True)] * 4
     serial = [index.search(text, vector, where={"lang": "en"}) for text, vector in queries]
@@ -113,7 +108,6 @@ def test_searches_stay_consistent_while_passages_come_and_go(
 ) -> None:
     """Scores belong to the passages they stand with, through growth and compactions."""
     monkeypatch.setattr(sparse_view, "COMPACT", 50)
-    monkeypatch.setattr(searching, "WORTH_A_THREAD", 1)
     index = make_index(40)
     vectors = {f"p{n}": vector for n, vector in enumerate(random_vectors(40))}
     comers = random_vectors(30, seed=2)
@@ -257,9 +251,7 @@ FORK = """
 import os, signal
 import numpy as np
 from shared_core import HybridIndex, Passage
-from shared_core.index import searching
 
-searching.WORTH_A_THREAD = 1
 index = HybridIndex()
 index.add([Passage("a", "x"), Passage("b", "y")], np.eye(2))
 expected = index.search("x", [0.0, 1.0])
@@ -279,64 +271,3 @@ def test_a_forked_process_can_search() -> None:
         [sys.executable, "-W", "ignore", "-c", FORK], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
-
-
-FORK_AND_ADD = """
-import os, signal
-import numpy as np
-from shared_core import HybridIndex, Passage
-
-vectors = np.random.default_rng(0).standard_normal((6000, 64))
-index = HybridIndex(dense=KIND)
-index.add([Passage(f"p{n}", "x") for n in range(5000)], vectors[:5000])
-child = os.fork()
-if child == 0:
-    signal.alarm(20)
-    index.add([Passage(f"n{n}", "x") for n in range(1000)], vectors[5000:])
-    os._exit(index.search("", vectors[5500], k=1).passages[0].id != "n500")
-_, status = os.waitpid(child, 0)
-raise SystemExit(f"child ended with status {status}" if status else 0)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("kind", ["flat", "hnsw"])
-def test_a_forked_process_can_add(kind: str) -> None:
-    """FAISS's threads do not survive a fork either; it would wait for them forever."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORK_AND_ADD.replace("KIND", repr(kind))],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "OMP_NUM_THREADS": "2"},
-    )
-    assert done.returncode == 0, done.stderr
-
-
-AFTER_THE_MAIN_THREAD = """
-import threading
-import numpy as np
-from shared_core import HybridIndex, Passage
-from shared_core.index import searching
-
-searching.WORTH_A_THREAD = searching.WORTH_AHEAD = 1
-index = HybridIndex()
-index.add([Passage("a", "x"), Passage("b", "y")], np.eye(2))
-
-def late():
-    main.join()
-    found = index.search("x", [0.0, 1.0]).indices
-    again = index.search_batch(["x"] * 40, [[0.0, 1.0]] * 40)
-    print(found, all(each.indices == found for each in again))
-
-main = threading.main_thread()
-threading.Thread(target=late).start()
-"""
-
-
-def test_a_thread_that_outlives_the_main_one_can_search() -> None:
-    """No other thread can be started any more."""
-    done = subprocess.run(
-        [sys.executable, "-c", AFTER_THE_MAIN_THREAD], capture_output=True, text=True, timeout=60
-    )
-    assert done.stdout == "[0, 1] True\n", done.stderr

@@ -142,9 +142,9 @@ def test_a_filter_holds_in_both_legs(n: int, modulus: int, monkeypatch: pytest.M
 def test_a_filter_acts_before_the_search_and_not_after() -> None:
     """The best allowed passage is found even where it is nobody's best."""
     index = make_index(300)
-    last = index.search("w1 w2", QUERY, k=300).indices[-1]
-    ranking = index.search("w1 w2", QUERY, k=3, fetch_k=3, where={"n": last})
-    assert ranking.indices == [last]
+    last = index.search("w1 w2", QUERY, k=300).passages[-1]
+    where = {"n": last.metadata["n"]}
+    assert index.search("w1 w2", QUERY, k=3, fetch_k=3, where=where).passages == [last]
 
 
 def test_filter_columns_follow_changes(index: HybridIndex) -> None:

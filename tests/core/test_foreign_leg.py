@@ -14,6 +14,7 @@ from shared_core.expansion import NeighbourSpans
 from shared_core.foreign_leg import fuse_foreign
 from shared_core.index import ChunkKeys
 from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.types import Query
 
 TEXTS = ["relu layer", "conv layer", "pool layer relu", "norm of a layer", "drop", "relu relu"]
 PASSAGES = [Passage(f"p{n}", text, {"doc_id": "d", "chunk_id": n}) for n, text in enumerate(TEXTS)]
@@ -61,7 +62,7 @@ def test_legs_that_find_everything_give_the_answer_of_an_index(alpha: Any, fusio
     dense = [(row, float(vectors[row] @ vector)) for row in range(len(TEXTS))]
 
     ours = fused(dense, range(len(TEXTS)), caus)
-    assert ids(ours) == ids(caus.search(index, QUERY, vector))
+    assert ids(ours) == ids(caus.search(index, [Query(QUERY, vector)])[0])
     turned = fused([(row, -value) for row, value in dense], (), caus, higher_is_better=False)
     assert turned == ours
 

@@ -22,6 +22,7 @@ from shared_core.index.neighbours.source import PassageNeighbours
 from shared_core.index.sparse import view as sparse_view
 from shared_core.options import decode_expand, encode_expand
 from shared_core.placement import UShape
+from shared_core.types import Query
 
 KEYS = ChunkKeys()
 SPANS = NeighbourSpans(window=1, token_budget=None)
@@ -58,7 +59,7 @@ def ids(found: Neighbourhood) -> list[str]:
 
 
 def search(index: HybridIndex, caus: CAUS, query: str, where: Any = None) -> ExpandedArrangement:
-    found = caus.search(index, query, np.ones(8), where=where)
+    found = caus.search(index, [Query(query, np.ones(8))], where=where)[0]
     assert isinstance(found, ExpandedArrangement)
     return found
 
@@ -410,7 +411,7 @@ def test_k_passages_become_at_most_k_spans_that_explain_themselves() -> None:
     """Gate and placement see spans; the fused score lives on as the similarity."""
     index = index_of(passages())
     found = search(index, CAUS(k=3, psi="always", expand=SPANS), "b2 b3 c0")
-    plain = CAUS(k=3).search(index, "b2 b3 c0", np.ones(8))
+    plain = CAUS(k=3).search(index, [Query("b2 b3 c0", np.ones(8))])[0]
     assert found.seeds == plain.ranking
     assert found.slots == UShape()(len(found.spans))
     assert [p.text for p in found.passages] == [span.text for span in found.spans]
@@ -426,8 +427,11 @@ def test_many_queries_at_once_give_what_one_gives() -> None:
     """The batch shares a source of neighbours."""
     index, caus = index_of(passages()), CAUS(k=4, expand=SPANS)
     queries, matrix = ["b2 c0", "a5", "nothing"], vectors(3)
-    together = caus.search_batch(index, queries, matrix)
-    alone = [caus.search(index, query, row) for query, row in zip(queries, matrix, strict=True)]
+    together = caus.search(index, [*map(Query, queries, matrix)])
+    alone = [
+        caus.search(index, [Query(query, row)])[0]
+        for query, row in zip(queries, matrix, strict=True)
+    ]
     assert [each.explain() for each in together] == [each.explain() for each in alone]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 import subprocess
 import sys
@@ -16,15 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core import BM25Index
 from shared_core.index.dense.approximate import Approximate
 from shared_core.index.sparse.postings import Segment
 from shared_core.native import kernels
-from shared_core.scoring.fusion import fuse_pool
-from shared_core.scoring.ranking import fusing_options, rank_pool
-from shared_core.types import Fusion
 
-from .making import preselect_from, runs_beside, zipf_texts
+from .making import preselect_from, runs_beside
 
 needs_kernels = pytest.mark.skipif(not kernels.built, reason="the kernels are not built here")
 HEADER = Path(sysconfig.get_path("include")) / "Python.h"
@@ -49,38 +44,6 @@ def test_a_module_from_an_older_build_is_not_used() -> None:
 def scores(rng: np.random.Generator, n: int, values: int) -> np.ndarray:
     """Few values tie often; zeros come with either sign."""
     return rng.integers(-values, values, n) / rng.choice([-1.0, 1.0, 3.0], n)
-
-
-@needs_kernels
-@given(
-    seed=st.integers(0, 10_000),
-    n=st.integers(1, 200),
-    k=st.integers(1, 220),
-    values=st.sampled_from([1, 3, 10**6]),
-    alpha=st.sampled_from([0.0, 0.3, 0.7, 1.0, "auto"]),
-    fusion=st.sampled_from(["min_max", "rrf"]),
-)
-def test_fusing_gives_the_bits_that_numpy_gives(
-    seed: int, n: int, k: int, values: int, alpha: Any, fusion: Fusion
-) -> None:
-    """Every column of the ranking, whatever ties."""
-    rng = np.random.default_rng(seed)
-    dense, sparse, rows = (
-        scores(rng, n, values),
-        scores(rng, n, values),
-        rng.permutation(10 * n)[:n],
-    )
-    found = rank_pool(dense, sparse, k=k, alpha=alpha, fusion=fusion, rows=rows)
-    fused = fuse_pool(dense, sparse, alpha=alpha, fusion=fusion)
-    best = fused.order[:k]
-    assert found.indices == rows[best].tolist()
-    assert (found.alpha, found.fusion) == (fused.alpha, fusion)
-    for name in ("scores", "dense", "sparse", "dense_norm", "sparse_norm"):
-        assert np.array(getattr(found, name)).tobytes() == getattr(fused, name)[best].tobytes(), (
-            name
-        )
-    assert found.dense_rank == fused.dense_rank[best].tolist()
-    assert found.sparse_rank == fused.sparse_rank[best].tolist()
 
 
 @needs_kernels
@@ -121,55 +84,6 @@ def test_the_best_vectors_are_those_of_a_full_sort(
         assert scores.tolist() == products[rows].tolist()
         ((alone, same),) = kernels.best_vectors(scan, query[None], k, allowed)
         assert (alone.tolist(), same.tolist()) == (rows.tolist(), scores.tolist())
-
-
-@needs_kernels
-@given(
-    seed=st.integers(0, 10_000),
-    near=st.one_of(st.none(), st.sets(st.integers(0, 199), min_size=1)),
-    matching=st.one_of(st.none(), st.sets(st.integers(0, 199))),
-    parts=st.integers(1, 3),
-    keep=st.sampled_from([None, 0.5]),
-    alpha=st.sampled_from([0.3, "auto"]),
-    fusion=st.sampled_from(["min_max", "rrf"]),
-)
-def test_an_answer_is_what_either_leg_found_scored_by_both_and_ranked(
-    seed: int,
-    near: set[int] | None,
-    matching: set[int] | None,
-    parts: int,
-    keep: float | None,
-    alpha: Any,
-    fusion: Fusion,
-) -> None:
-    """With the bits that each step gives by itself; either leg is searched here, or given."""
-    rng = np.random.default_rng(seed)
-    vectors = rng.standard_normal((200, 21)).astype(np.float32)
-    query = rng.standard_normal(21).astype(np.float32)
-    index, texts = BM25Index(), zipf_texts(200, seed=seed)
-    for part in range(parts):
-        index.add(texts[200 * part // parts : 200 * (part + 1) // parts])
-    words = index.query("w0 w3 w17 w40")
-    scan = kernels.Scan(vectors)
-    allowed = None if keep is None else rng.random(200) < keep
-    if near is None:
-        near_given, (found,) = None, kernels.best_vectors(scan, query[None], 30, allowed)
-    else:
-        by_meaning = np.array(sorted(near), np.intp)
-        near_given = found = by_meaning, kernels.vectors_at(vectors, query, by_meaning)
-    if matching is None:
-        given, matched = None, words.best(30, allowed)
-    else:
-        by_words = np.array(sorted(matching), np.intp)
-        given = matched = by_words, words.at(by_words)
-    how = fusing_options(7, alpha, fusion)
-    columns, nearest = kernels.answer(
-        scan, query, *words.postings, near_given, given, 30, allowed, how
-    )
-    rows = np.union1d(found[0], matched[0])
-    dense, sparse = kernels.vectors_at(vectors, query, rows), words.at(rows)
-    assert columns == kernels.rank(dense, sparse, rows, how)
-    assert nearest == dense.max()
 
 
 @needs_kernels
@@ -286,28 +200,10 @@ def at(rows: np.ndarray) -> Any:
     return kernels.postings_at(postings(), [0], [1.0], NORM, 4, rows)
 
 
-def rank(rows: np.ndarray = R, k: int = 1, alpha: Any = 0.3) -> Any:
-    return kernels.rank(D, D, rows, (k, alpha, 0.0, 0.0))
-
-
 def nearest(
     vectors: np.ndarray = F, queries: np.ndarray = F, k: int = 1, allowed: Any = None, **scan: Any
 ) -> Any:
     return kernels.best_vectors(kernels.Scan(vectors, **scan), queries, k, allowed)
-
-
-def answer(
-    query: np.ndarray = F[0],
-    near: Any = (R, D),
-    matching: Any = (R, D),
-    depth: int = 1,
-    allowed: Any = None,
-    how: Any = (1, 0.3, 0.0, 0.0),
-    scan: Any = kernels.Scan(F),  # noqa: B008 - it is never changed
-) -> Any:
-    return kernels.answer(
-        scan, query, postings(), [0], [1.0], NORM, near, matching, depth, allowed, how
-    )
 
 
 @needs_kernels
@@ -351,26 +247,6 @@ def test_no_queries_find_nothing() -> None:
         (lambda: kernels.vectors_at(F, F[0], R.astype(np.int32)), TypeError),
         (lambda: at(R + 1), IndexError),
         (lambda: at(R - 1), IndexError),
-        (lambda: answer(near=(R + 1, D)), IndexError),
-        (lambda: answer(matching=(R - 1, D)), IndexError),
-        (lambda: answer(near=(R.astype(np.int32), D)), TypeError),
-        (lambda: answer(near=(R, D[:3])), ValueError),
-        (lambda: answer(near=R), TypeError),
-        (lambda: answer(matching=(R, D[:3])), ValueError),
-        (lambda: answer(matching=(R, D.astype(np.float32))), TypeError),
-        (lambda: answer(near=(R[:0], D[:0]), matching=(R[:0], D[:0])), ValueError),
-        (lambda: answer(query=F[0, :2].copy()), ValueError),
-        (lambda: answer(near=None, query=F[0, :2].copy()), ValueError),
-        (lambda: answer(near=None, matching=None, depth=0), ValueError),
-        (lambda: answer(near=None, allowed=np.ones(3, bool)), ValueError),
-        (lambda: answer(scan=[F, None, 1.0, 0.0, 1.0, 0.0]), TypeError),
-        (lambda: answer(scan=(F, None)), TypeError),
-        (lambda: answer(scan=kernels.Scan(D)), TypeError),
-        (lambda: answer(matching=None, depth=0), ValueError),
-        (lambda: answer(matching=None, allowed=np.ones(3, bool)), ValueError),
-        (lambda: answer(matching=None, allowed=np.ones(4)), TypeError),
-        (lambda: answer(how=[1, 0.3, 0.0, 0.0]), TypeError),
-        (lambda: answer(how=(0, 0.3, 0.0, 0.0)), ValueError),
         (lambda: count([-1]), IndexError),
         (lambda: count([0], lengths=[2]), ValueError),
         (lambda: count([0], lengths=[2, -1]), ValueError),
@@ -405,15 +281,6 @@ def test_no_queries_find_nothing() -> None:
         (lambda: search(postings(counts=np.ones(2, int), lengths=np.ones(2, int))), ValueError),
         (lambda: search(postings(extremes=np.ones((2, 2), np.int32))), ValueError),
         (lambda: search(postings(extremes=np.ones((1, 2), "H"))), TypeError),
-        (lambda: kernels.rank(D, D[:3].copy(), R, (1, 0.3, 0.0, 0.0)), ValueError),
-        (lambda: kernels.rank(D[:0], D[:0], R[:0], (1, 0.3, 0.0, 0.0)), ValueError),
-        (lambda: rank(R[:3].copy()), ValueError),
-        (lambda: rank(k=0), ValueError),
-        (lambda: rank(alpha="auto"), TypeError),
-        (lambda: rank(alpha=math.nan), ValueError),
-        (lambda: rank(alpha=(20, 0.0)), TypeError),
-        (lambda: rank(alpha=(0, 0.0, 1.0)), ValueError),
-        (lambda: rank(alpha=(65, 0.0, 1.0)), ValueError),
     ],
 )
 def test_what_does_not_fit_is_refused(call: Callable[[], object], error: type[Exception]) -> None:

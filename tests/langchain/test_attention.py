@@ -24,6 +24,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
 
+from instruments.corpus import held_out_questions
 from langchain_posrag import CAUSRetriever, PlacementTransformer
 from langchain_posrag.attention import AttentionPlacement
 from langchain_posrag.two_round import TwoRoundChain
@@ -35,9 +36,8 @@ from shared_core.generation.local_model import LocalModel
 from shared_core.generation.templates import PromptTemplate
 from shared_core.placement.attention import ATTENTION_PLACEMENTS, attention_placement
 from shared_core.sensitivity.curve import PositionalCurve
-from tests.readers.corpus import held_out_questions
 
-FOLDER = Path(__file__).parents[1] / "readers"
+FOLDER = Path(__file__).parents[2] / "instruments"
 PLACEMENTS = (*ATTENTION_PLACEMENTS, "relevant_last")
 # a curve whose left end is the better one
 CURVE = PositionalCurve(model="some", scores=(3.0, 1.0, 0.5, 1.0, 2.0), n=7)

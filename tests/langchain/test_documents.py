@@ -22,7 +22,7 @@ from langchain_posrag import (
 from langchain_posrag.documents import new_document
 from shared_core.sensitivity.curve import PositionalCurve
 
-READER = Path(__file__).parents[1] / "readers" / "biased"
+READER = Path(__file__).parents[2] / "instruments" / "biased"
 CURVE = PositionalCurve(model="some", scores=(3.0, 1.0, 0.5, 1.0, 2.0), n=7)
 EMBEDDINGS = DeterministicFakeEmbedding(size=16)
 

@@ -25,7 +25,7 @@ from shared_core.sensitivity.curve import PositionalCurve
 from tests.core.gating.words import INSIDE, PASSAGES
 from tests.langchain.test_gating import Words
 
-READER = Path(__file__).parents[1] / "readers" / "biased"
+READER = Path(__file__).parents[2] / "instruments" / "biased"
 WORDS = Words()
 DOCUMENTS = [
     Document(text, id=str(number), metadata={"doc_id": "a", "chunk_id": number})

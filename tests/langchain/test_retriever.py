@@ -16,6 +16,7 @@ from langchain_core.runnables import ConfigurableField, RunnableLambda, Runnable
 from langchain_posrag import CAUSRetriever, PlacementTransformer
 from shared_core import PLACEMENTS, Passage, PositionProfile
 from shared_core.placement import UShape
+from shared_core.types import Query
 
 QUERY = "the relu layer"
 PROFILE = PositionProfile(model="m", accuracy=(0.9, 0.2, 0.8), distraction=(0.1, 0.9, 0.3))
@@ -28,7 +29,7 @@ def ids(documents: list[Document]) -> list[str | None]:
 def test_documents_are_those_of_the_core_by_slot(
     retriever: CAUSRetriever, embeddings: Embeddings
 ) -> None:
-    core = retriever.caus.search(retriever.index, QUERY, embeddings.embed_query(QUERY))
+    core = retriever.caus.search(retriever.index, [Query(QUERY, embeddings.embed_query(QUERY))])[0]
 
     found = retriever.invoke(QUERY)
 

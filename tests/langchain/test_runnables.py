@@ -16,7 +16,7 @@ from langchain_posrag import (
     TwoRoundChain,
 )
 
-READER = Path(__file__).parents[1] / "readers" / "biased"
+READER = Path(__file__).parents[2] / "instruments" / "biased"
 QUESTION = {"question": "What is the code?", "documents": [Document("a"), Document("b")]}
 
 

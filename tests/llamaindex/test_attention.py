@@ -27,6 +27,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import QueryEngineTool
 
+from instruments.corpus import held_out_questions
 from llamaindex_posrag import PlacementPostprocessor
 from llamaindex_posrag.attention import AttentionPlacementPostprocessor
 from llamaindex_posrag.two_round import TwoRoundQueryEngine
@@ -37,13 +38,12 @@ from shared_core.attention.two_round import Case, TwoRound
 from shared_core.generation.local_model import LocalModel
 from shared_core.placement.attention import ATTENTION_PLACEMENTS
 from shared_core.sensitivity.curve import PositionalCurve
-from tests.readers.corpus import held_out_questions
 
 from .checks import BrokenNode, check_same_nodes, check_scores, facts, ids
 from .contract import PostprocessorContract
 from .doubles import QUERY, CallbackLog, scored, traced
 
-FOLDER = Path(__file__).parents[1] / "readers"
+FOLDER = Path(__file__).parents[2] / "instruments"
 PLACEMENTS = (*ATTENTION_PLACEMENTS, "relevant_last")
 CURVE = PositionalCurve(model="some", scores=(3.0, 1.0, 0.5, 1.0, 2.0), n=7)
 

@@ -45,6 +45,7 @@ from llamaindex_posrag import CAUSRetriever
 from llamaindex_posrag.nodes import ExplainedNode
 from shared_core import CAUS, PLACEMENTS, HybridIndex, Passage, u_shape_order
 from shared_core.placement import UShape
+from shared_core.types import Query
 
 from .checks import facts, ids
 from .doubles import QUERY, TEXTS, CallbackLog, WordEmbedding, corpus, traced
@@ -114,7 +115,7 @@ def test_it_gives_the_cores_own_order_and_explanation() -> None:
     for placement in ("sequential", "inverse", "u_shape"):
         for k in range(1, 13):
             caus = CAUS(k=k, alpha=0.4, placement=placement, psi="always")
-            expected = caus.search(index, QUERY, model.get_query_embedding(QUERY))
+            expected = caus.search(index, [Query(QUERY, model.get_query_embedding(QUERY))])[0]
             found = CAUSRetriever.from_nodes(
                 nodes, model, k=k, alpha=0.4, placement=placement, psi="always"
             ).retrieve(QUERY)

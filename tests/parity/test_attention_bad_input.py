@@ -27,7 +27,7 @@ from shared_core.attention import Case, SelfElicit, TwoRound
 from shared_core.generation.local_model import LocalModel
 from shared_core.sensitivity.curve import PositionalCurve
 
-READER = Path(__file__).parents[1] / "readers" / "biased"
+READER = Path(__file__).parents[2] / "instruments" / "biased"
 QUESTION = "Which code has amber falcon?"
 TEXTS = [
     "The code of dark beaver is chalk.",

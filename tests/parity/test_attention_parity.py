@@ -17,6 +17,7 @@ from langchain_core.documents import Document
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
+from instruments.corpus import held_out_questions
 from langchain_posrag import PlacementTransformer
 from langchain_posrag.attention import AttentionPlacement
 from langchain_posrag.two_round import TwoRoundChain
@@ -30,7 +31,6 @@ from shared_core.attention.two_round import Case, TwoRound
 from shared_core.placement.attention import ATTENTION_PLACEMENTS
 from shared_core.sensitivity import ANSWER
 from shared_core.sensitivity.curve import PositionalCurve
-from tests.readers.corpus import held_out_questions
 
 ROOT = Path(__file__).parents[2]
 PLACEMENTS = (*ATTENTION_PLACEMENTS, "relevant_last")
@@ -43,7 +43,7 @@ CURVES = {
 
 @cache
 def reader(name: str) -> HuggingFaceModel:
-    return HuggingFaceModel.from_pretrained(ROOT / "tests/readers" / name, max_new_tokens=4)
+    return HuggingFaceModel.from_pretrained(ROOT / "instruments" / name, max_new_tokens=4)
 
 
 @cache

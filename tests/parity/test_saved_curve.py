@@ -17,7 +17,7 @@ from llamaindex_posrag import AttentionPlacementPostprocessor
 from shared_core import HuggingFaceModel, ProfileNotFoundError
 from shared_core.sensitivity.curve import PositionalCurve
 
-READER = Path(__file__).parents[1] / "readers" / "uniform"
+READER = Path(__file__).parents[2] / "instruments" / "uniform"
 TEXTS = [f"The code of amber falcon is {word}." for word in ("violet", "pickle", "cargo", "lamp")]
 CURVE = PositionalCurve(model="some/model", scores=(3.0, 1.0, 0.5, 1.0, 2.0), n=7)
 

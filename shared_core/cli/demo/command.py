@@ -17,6 +17,7 @@ from shared_core.cli.options import CACHE_DEFAULT, EMBEDDING_HELP, Subparsers, a
 from shared_core.corpora import torch_api_passages
 from shared_core.demo import DemoTask
 from shared_core.sensitivity import Psi, profile_of
+from shared_core.types import Query
 
 # Dense search alone ranks the right API, torch.nn.functional.interpolate, sixth.
 DEFAULT_QUERY = 'How do I resize an image tensor with mode="bicubic"?'
@@ -91,7 +92,7 @@ def _answer(
     console: Console, corpus: Corpus, model: EmbeddingModel, query: str, caus: CAUS
 ) -> Arrangement:
     vector = model.embed([query])[0]
-    arrangement = caus.search(corpus.index, query, vector)
+    (arrangement,) = caus.search(corpus.index, [Query(query, vector)])
     by_meaning = corpus.index.search(query, vector, k=1, alpha=1.0)
     console.show(f"\nQuery: {query}")
     console.show(report.table(arrangement))

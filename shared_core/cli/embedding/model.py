@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import warnings
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -16,7 +17,6 @@ from shared_core._extras import require
 from shared_core.arrays import Vectors
 from shared_core.cli.console import quiet_transformers
 from shared_core.generation.loading import first_line, is_missing_folder
-from shared_core.lazy import cached_property
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from shared_core.corpora import TorchQuery
 from shared_core.corpora.docstrings import whole_words
 from shared_core.evaluation import GRADERS, grade, retrieval_measures
 from shared_core.generation.templates import PromptTemplate
-from shared_core.lazy import cached_property
 from shared_core.sensitivity import Psi
 
 LONGEST_PASSAGE = 1200

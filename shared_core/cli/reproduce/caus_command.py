@@ -29,6 +29,7 @@ from shared_core.generation.asking import Request, Response
 from shared_core.generation.failures import Failed
 from shared_core.sensitivity import Psi
 from shared_core.tokens import estimate_tokens
+from shared_core.types import Query
 from shared_core.wording import counted
 
 Answers: TypeAlias = Sequence[Response]
@@ -95,7 +96,8 @@ def _retrieved(
     texts = [query.query for query in queries]
     vectors = embedding.embed(texts)
     return [
-        Measured(row, queries, row.caus.search_batch(corpus.index, texts, vectors)) for row in rows
+        Measured(row, queries, row.caus.search(corpus.index, [*map(Query, texts, vectors)]))
+        for row in rows
     ]
 
 

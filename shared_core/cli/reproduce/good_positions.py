@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from shared_core.cli.reproduce.published import METHODS, NUMBERS, PLACED
 from shared_core.comparison import Failure
 from shared_core.evaluation import GRADERS, grade
 from shared_core.generation import HuggingFaceModel, Journal
-from shared_core.lazy import cached_property
 from shared_core.sensitivity.questions import check_context, check_questions
 
 GRADER = "subspan"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeAlias
 
 from shared_core.attention import (
@@ -26,7 +26,6 @@ from shared_core.cli.reproduce.tables import watched
 from shared_core.comparison import Failure
 from shared_core.errors import GenerationError
 from shared_core.generation import Asker, HuggingFaceModel, Journal
-from shared_core.lazy import cached_property
 from shared_core.sensitivity.curve import PositionalCurve
 
 FEWEST = 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -22,7 +23,6 @@ from shared_core.comparison.retrieval.spans import as_spans, neighbours_of
 from shared_core.index.hybrid import HybridIndex
 from shared_core.index.neighbours.source import PassageNeighbours
 from shared_core.index.sparse.index import BM25Index
-from shared_core.lazy import cached_property
 from shared_core.scoring.fusion import Alpha
 from shared_core.types import Passage
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from shared_core.checking import check_distinct
 from shared_core.comparison.questions import ComparedQuestion
 from shared_core.comparison.retrieval.pipelines import GIVEN, Pipeline, RankedPassages
 from shared_core.comparison.retrieval.ranking import Retrieval
 from shared_core.comparison.strategies.base import RankedCase
-from shared_core.lazy import cached_property
 from shared_core.sensitivity.questions import check_repeats
 from shared_core.types import Passage
 from shared_core.wording import counted

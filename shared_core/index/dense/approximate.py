@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import faiss
@@ -15,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Rows, Scores, Vectors
-from shared_core.forking import delaying_forks, in_child
 from shared_core.index.dense.faiss_memory import memory
-from shared_core.lazy import cached_property
 from shared_core.native import kernels
 
 Kind = Literal["sq8", "ivf", "hnsw"]
@@ -197,7 +196,7 @@ class Approximate:
         for start in range(0, len(vectors), CHUNK):
             scaled = vectors[start : start + CHUNK] * np.float32(self.scale)
             rounded = self._rounded(scaled)
-            with _adding, _threads(self.kind):
+            with _threads(self.kind):
                 self.index.add(rounded)
             scaled -= rounded
             margin = max(margin, float(np.vecdot(scaled, scaled).max()) ** 0.5 / self.scale)
@@ -207,25 +206,9 @@ class Approximate:
         return np.asarray(np.rint(scaled.clip(-127, 127)))
 
 
-_adding = delaying_forks()
-"""Held while FAISS adds rows: it has a lock for the whole process, which a process forked meanwhile
-would find locked forever."""
-
-_forked = False
-
-
-@in_child
-def _note_fork() -> None:
-    global _forked
-    _forked = True
-
-
 def _threads(kind: Kind) -> AbstractContextManager[None]:
-    """Let FAISS build with all its threads, where they exist and make it faster.
-
-    In a forked process the parent's threads do not exist, and FAISS would wait for them forever.
-    """
-    return _one_thread() if kind == "sq8" or _forked else nullcontext()
+    """Let FAISS build with all its threads, where they make it faster."""
+    return _one_thread() if kind == "sq8" else nullcontext()
 
 
 @contextmanager

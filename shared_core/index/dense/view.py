@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import faiss
@@ -15,7 +16,6 @@ from shared_core.index.dense.approximate import Approximate
 from shared_core.index.dense.faiss_memory import memory
 from shared_core.index.dense.products import best_of_all, products
 from shared_core.index.select import best_of, kth_best
-from shared_core.lazy import cached_property
 from shared_core.native import kernels
 from shared_core.vectors import l2_normalized
 
@@ -115,14 +115,16 @@ class DenseView:
             raise ValueError(f"the embedding of {names[at]} holds NaN, infinite or huge values")
         return l2_normalized(matrix) if self.metric == "cosine" else matrix.copy()
 
-    def unit(self, vector: npt.ArrayLike) -> Vectors:
+    def unit(self, vector: npt.ArrayLike | None) -> Vectors:
         """Return a query vector as float32, scaled for the metric, shape (dim,).
 
         Raises
         ------
         ValueError
-            As `checked`.
+            As `checked`, and if there is no vector.
         """
+        if vector is None:
+            raise ValueError("the query has no vector: embed its text")
         unit = self._scaled(vector) if kernels.built else None
         if unit is None:
             query = _as_floats(vector, "the embedding of the query is")

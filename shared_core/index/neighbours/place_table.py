@@ -10,7 +10,6 @@ from typing import Any
 
 from shared_core.arrays import Bools
 from shared_core.expansion import Chunk
-from shared_core.forking import forkable
 from shared_core.index.metadata import Visible
 from shared_core.index.neighbours.lines import Line, NumberLine
 from shared_core.index.neighbours.links import LinkTable
@@ -188,7 +187,7 @@ class Places:
     """The place tables of an index, which is changed and searched from many threads."""
 
     def __init__(self) -> None:
-        self._lock = forkable(threading.Lock())
+        self._lock = threading.Lock()
         self._passages: Sequence[Passage] = ()
         self._tables: list[PlaceTable] = []
 

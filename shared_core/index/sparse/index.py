@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Rows, Scores
 from shared_core.checking import check_count, check_several
-from shared_core.forking import forkable
 from shared_core.index.sparse.bm25 import BM25Options, Variant
 from shared_core.index.sparse.lexicon import Lexicon
 from shared_core.index.sparse.query import SparseQuery
@@ -51,7 +50,7 @@ class BM25Index:
         tokenizer: Tokenizer | None = None,
     ) -> None:
         self.options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon)
-        self._writing = forkable(threading.Lock())
+        self._writing = threading.Lock()
         self._view = SparseView.empty(self.options, tokenizer)
 
     @classmethod
@@ -114,7 +113,7 @@ class BM25Index:
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self._view = kept["view"]
         self.options = self._view.options
-        self._writing = forkable(threading.Lock())
+        self._writing = threading.Lock()
 
     @property
     def view(self) -> SparseView:

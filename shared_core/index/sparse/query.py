@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from operator import itemgetter
 
 import numpy as np
@@ -12,7 +13,6 @@ from shared_core.arrays import Bools, Found, Rows, Scores
 from shared_core.index.select import best_of
 from shared_core.index.sparse.postings import Segment
 from shared_core.index.sparse.view import SparseView
-from shared_core.lazy import cached_property
 from shared_core.native import kernels
 from shared_core.native.kernels import Norm
 

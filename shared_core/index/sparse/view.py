@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,6 @@ from shared_core.arrays import Bools, Ints, Rows
 from shared_core.index.sparse.bm25 import BM25Options
 from shared_core.index.sparse.lexicon import Lexicon
 from shared_core.index.sparse.postings import Segment
-from shared_core.lazy import cached_property
 from shared_core.native.kernels import Norm
 from shared_core.types import Tokenizer
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shared_core import HuggingFaceModel
 
-READERS = Path(__file__).parents[2] / "readers"
+READERS = Path(__file__).parents[3] / "instruments"
 
 
 @cache

@@ -15,7 +15,7 @@ from shared_core.attention import attention_profile
 from shared_core.cli.main import main
 from shared_core.sensitivity import ProbeQuestion, read_questions
 
-READERS = Path(__file__).parents[2] / "readers"
+READERS = Path(__file__).parents[3] / "instruments"
 
 
 def reader(name: str) -> HuggingFaceModel:

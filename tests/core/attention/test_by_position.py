@@ -29,7 +29,7 @@ from shared_core.attention.by_position import _arranged
 from shared_core.sensitivity import ANSWER, ProbeQuestion, PromptTemplate, read_questions
 from shared_core.sensitivity.region import relative_scores
 
-READERS = Path(__file__).parents[2] / "readers"
+READERS = Path(__file__).parents[3] / "instruments"
 
 
 @cache

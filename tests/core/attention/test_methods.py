@@ -9,10 +9,10 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from instruments.cases import shuffled_cases
 from shared_core.attention import AnsweringMethod, Case, OneRound, RankGPT, SelfElicit, TwoRound
 from shared_core.sensitivity import ANSWER
 from tests.core.attention.readers import reader
-from tests.readers.cases import shuffled_cases
 
 METHODS: dict[str, AnsweringMethod] = {
     "vanilla": OneRound(),

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from instruments.cases import shuffled_cases
 from shared_core import GenerationError, PositionProfile
 from shared_core.attention import Case, OneRound, RankGPT, render_prompt
 from shared_core.placement import PLACEMENTS, Placement, Shuffle, resolve_placement
@@ -17,7 +18,6 @@ from shared_core.placement.attention import ATTENTION_PLACEMENTS
 from shared_core.sensitivity import ANSWER
 from shared_core.sensitivity.curve import PositionalCurve
 from tests.core.attention.readers import reader
-from tests.readers.cases import shuffled_cases
 
 CURVE = PositionalCurve(model="some", scores=(3.0, 1.0, 0.5, 1.0, 2.0), n=7)
 CASES, _, _ = shuffled_cases(5, k=6, seed=2)

@@ -7,13 +7,13 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from instruments.cases import shuffled_cases
 from shared_core.attention import Case, SelfElicit
 from shared_core.attention.reading import answer_with_attention
 from shared_core.attention.rendering import render_prompt
 from shared_core.attention.sentences import sentence_spans
 from shared_core.sensitivity import ANSWER, PromptTemplate
 from tests.core.attention.readers import reader
-from tests.readers.cases import shuffled_cases
 
 SCORES = [9.0, 1.0, 2.0, 3.0, 4.0, 9.0, 0.5, 1.5]
 SPANS = [(1, 2), (2, 5), (6, 8)]

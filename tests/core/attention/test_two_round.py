@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from instruments.cases import shuffled_cases
 from shared_core.attention import ESTIMATORS, Case, TwoRound
 from shared_core.attention.method import AttentionMethod
 from shared_core.attention.reading import answer_with_attention
@@ -22,7 +23,6 @@ from shared_core.placement.attention import ATTENTION_PLACEMENTS
 from shared_core.sensitivity import ANSWER
 from tests.core.attention.models import tiny
 from tests.core.attention.readers import reader
-from tests.readers.cases import shuffled_cases
 
 
 def cases(n: int, k: int = 10) -> tuple[list[Case], list[list[str]], list[int]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from instruments.corpus import held_out_questions
 from shared_core import Passage
 from shared_core.comparison import ComparedQuestion, ComparisonData
-from tests.readers.corpus import held_out_questions
 
 Function = Callable[[Sequence[str]], list[str]]
 

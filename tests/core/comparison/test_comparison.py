@@ -36,6 +36,7 @@ from shared_core.placement import (
 )
 from shared_core.sensitivity.curve import PositionalCurve
 from shared_core.tokens import estimate_tokens
+from shared_core.types import Query
 from tests.core.comparison.making import (
     Counting,
     Function,
@@ -47,7 +48,7 @@ from tests.core.comparison.making import (
 )
 
 RIGHT_BY_SLOT = (0.998, 0.595, 0.645, 0.833, 0.995)
-"""Of the biased reader, k=5, over 400 questions in every slot (tests/readers/README.md)."""
+"""Of the biased reader, k=5, over 400 questions in every slot (instruments/README.md)."""
 
 
 @dataclass(frozen=True)
@@ -558,7 +559,9 @@ def test_pipelines_are_those_of_the_package() -> None:
             assert len(ids) == setting.k
             if setting.pipeline in alphas:
                 caus = CAUS(k=setting.k, alpha=alphas[setting.pipeline])  # type: ignore[arg-type]
-                found = caus.search(index, question.question, embed([question.question])[0])
+                found = caus.search(
+                    index, [Query(question.question, embed([question.question])[0])]
+                )[0]
                 assert ids == tuple(passage.id for passage in found.ranking.passages)
             else:
                 number = question.question.split()[-1][:-1]

@@ -210,8 +210,8 @@ def test_a_model_that_only_answers_and_a_missing_profile_are_refused_by_the_job(
 def test_a_real_model_is_read_by_its_own_prompt() -> None:
     """The reader abstains in the prompt it was trained on; planted hard distractors stand out."""
     pytest.importorskip("transformers")
+    from instruments.planted import planted_rankings
     from tests.core.attention.readers import reader
-    from tests.readers.planted import planted_rankings
 
     rankings = planted_rankings(6, hard=1, weak=2, seed=3)
     passages, questions = [], []

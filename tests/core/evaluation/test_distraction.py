@@ -17,7 +17,7 @@ from shared_core.evaluation import (
 from shared_core.generation import HuggingFaceModel, Journal
 from shared_core.sensitivity import ANSWER
 
-READERS = Path(__file__).parents[2] / "readers"
+READERS = Path(__file__).parents[3] / "instruments"
 
 
 class Abstainer:
@@ -113,7 +113,7 @@ def test_an_interrupted_measurement_goes_on_with_every_sample_kept(tmp_path: Pat
 def test_a_trained_reader_is_distracted_by_a_document_about_a_similar_key() -> None:
     """Real model, planted truth: the noun of the key tempts it, the adjective alone does not."""
     pytest.importorskip("torch")
-    from tests.readers.words import ADJECTIVES, NOUNS
+    from instruments.words import ADJECTIVES, NOUNS
 
     reader = HuggingFaceModel.from_pretrained(READERS / "biased", device="cpu")
     document = "The code of {} {} is violet. It opened in winter."

@@ -1,0 +1,175 @@
+"""Attention-guided placement and its baselines on the two readers: what each of them gains.
+
+::
+
+    python -m benchmarks.attention_reading
+
+The documents of each held-out question come shuffled, and Vanilla answers over them as they come:
+the shuffle that every method is compared with, on the same questions, by the paired difference
+and its 95% interval. ``gold first`` is how often a method finds the gold document the most
+relevant. The methods named after BM25 get its ranking of the same documents, as the paper's
+ordered input has that of a retriever; those on a curve get the reader's positional curve, which
+is measured on other questions.
+
+The readers know one prompt and nothing else. A request for a ranking is foreign to them, and so
+are SelfElicit's marks: what these two show here is how they fare with a model that does not
+understand them. How many rankings could not be used is printed below. Both prompts are longer than
+the 512 tokens that the readers claim to read, so that they are let read more.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from instruments.cases import probe_questions, shuffled_cases
+from shared_core import BM25Index
+from shared_core.attention import (
+    AnsweringMethod,
+    Case,
+    OneRound,
+    PlacedAnswer,
+    RankedAnswer,
+    RankGPT,
+    SelfElicit,
+    TwoRound,
+    attention_by_position,
+    ranking_of,
+)
+from shared_core.evaluation import GRADERS, paired_difference_interval
+from shared_core.generation import HuggingFaceModel
+from shared_core.sensitivity.curve import PositionalCurve
+
+READERS = Path(__file__).parents[1] / "instruments"
+SHUFFLE = "Vanilla, shuffled"
+K = 10
+CONTEXT = 1024
+NEW = 48
+"""Tokens of an answer: room for a ranking of ten."""
+
+Values = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Cases, the answers that count as right, and where the gold document stands in each."""
+
+    cases: list[Case]
+    answers: list[list[str]]
+    gold: list[int]
+
+    def graded(self, texts: Sequence[str]) -> Values:
+        """Return the exact match of an answer to each."""
+        grade = GRADERS["exact"]
+        return np.array([grade(t, a) for t, a in zip(texts, self.answers, strict=True)])
+
+    def ranked(self) -> Questions:
+        """Return the same questions with their documents ranked by BM25, best first."""
+        cases, gold = [], []
+        for case, at in zip(self.cases, self.gold, strict=True):
+            scores = BM25Index.from_texts(case.documents).scores(case.question)
+            ranking = ranking_of(scores)
+            cases.append(replace(case, documents=[case.documents[each] for each in ranking]))
+            gold.append(ranking.index(at))
+        return replace(self, cases=cases, gold=gold)
+
+
+def methods(curve: PositionalCurve) -> dict[str, tuple[bool, AnsweringMethod]]:
+    """Return each method by name, and whether it is given BM25's ranking."""
+
+    def on_curve(placement: str) -> OneRound:
+        return OneRound(placement=placement, curve=curve)
+
+    return {
+        SHUFFLE: (False, OneRound()),
+        "BM25, relevant last (Default)": (True, OneRound(placement="back_first")),
+        "BM25, relevant first (its reverse)": (True, OneRound(placement="front_first")),
+        "BM25, U-shaped on the curve": (True, on_curve("attention_u_shape")),
+        "BM25, reversed U-shaped on the curve": (True, on_curve("attention_u_shape_reversed")),
+        "BM25, Direct-U on the curve": (True, on_curve("direct_u")),
+        "BM25, U-shape of CAUS": (True, OneRound(placement="u_shape")),
+        "two rounds, U-shaped": (False, TwoRound()),
+        "two rounds, by the producing tokens": (False, TwoRound(estimator="producer")),
+        "two rounds, reversed": (False, TwoRound(placement="attention_u_shape_reversed")),
+        "two rounds, Direct-U": (False, TwoRound(placement="direct_u")),
+        "Attention Sorting": (
+            False,
+            TwoRound(estimator="attention_sorting", placement="relevant_last"),
+        ),
+        "ICR": (False, TwoRound(estimator="icr", placement="relevant_last")),
+        "ICR, U-shaped": (False, TwoRound(estimator="icr")),
+        "SelfElicit": (False, SelfElicit()),
+        "RankGPT": (False, RankGPT()),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--n", type=int, default=300, help="questions")
+    parser.add_argument("--seed", type=int, default=5)
+    options = parser.parse_args()
+    shuffled = Questions(*shuffled_cases(options.n, k=K, seed=options.seed))
+    others = probe_questions(options.n, k=K, seed=options.seed + 1)
+    for name in ("biased", "uniform"):
+        model = HuggingFaceModel.from_pretrained(READERS / name, max_new_tokens=NEW, batch_size=32)
+        model.model.config.max_position_embeddings = CONTEXT
+        print(f"\n{name}, {options.n} questions over {K} documents")
+        curve = attention_by_position(model, others, k=K).curve
+        report_curve(curve)
+        report(model, shuffled, curve)
+
+
+def report_curve(curve: PositionalCurve) -> None:
+    """Print what each tenth of the region is attended to, and what its ends get over the middle."""
+    tenths = np.array(curve.scores).reshape(K, -1).mean(axis=1)
+    print("positional curve by tenth", " ".join(f"{value:.2f}" for value in tenths))
+    for part in ("start", "end", "edges"):
+        lower, upper = curve.intervals[part]
+        print(f"{part} over the middle {getattr(curve, part):.2f} [{lower:.2f}, {upper:.2f}]")
+
+
+def report(model: HuggingFaceModel, shuffled: Questions, curve: PositionalCurve) -> None:
+    """Print one line a method."""
+    print(f"{'method':38}{'gold first':>11}{'rounds':>8}{'EM':>7}   less shuffle [95%]")
+    ranked = shuffled.ranked()
+    before = np.array([])
+    for name, (by_bm25, method) in methods(curve).items():
+        questions = ranked if by_bm25 else shuffled
+        found = method.run(model, questions.cases)
+        exact = questions.graded([each.answer for each in found])
+        before = exact if name == SHUFFLE else before
+        print(
+            f"{name:38}{gold_first(found, questions):11.3f}"
+            f"{np.mean([each.rounds for each in found]):8.2f}{exact.mean():7.3f}   "
+            f"{'' if name == SHUFFLE else difference(exact, before)}",
+            flush=True,
+        )
+    report_rankings([each for each in found if isinstance(each, RankedAnswer)])
+
+
+def gold_first(found: Sequence[PlacedAnswer], questions: Questions) -> float:
+    """Return how often the gold document is the most relevant one."""
+    pairs = zip(found, questions.gold, strict=True)
+    return float(np.mean([ranking_of(each.scores)[0] == at for each, at in pairs]))
+
+
+def difference(after: Values, before: Values) -> str:
+    """Return the mean paired difference and its interval."""
+    lower, upper = paired_difference_interval(after, before)
+    return f"{np.mean(after - before):+.3f} [{lower:+.3f}, {upper:+.3f}]"
+
+
+def report_rankings(found: Sequence[RankedAnswer]) -> None:
+    """Print how many of RankGPT's rankings could be used."""
+    none = np.mean([not each.named for each in found])
+    part = np.mean([0 < len(each.named) < len(each.order) for each in found])
+    print(f"RankGPT: {none:.1%} of the rankings name no document, {part:.1%} only some")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Ranking quality: dense, BM25, RRF, fixed weights and ``alpha="auto"`` on labelled collections.
+
+::
+
+    python -m benchmarks.quality --data torch stdlib scipy sklearn FOLDER ...
+
+``torch`` stands for the 52 questions of the CAUS benchmark on the API of the installed PyTorch. The
+name of any other installed package stands for its documentation: the summary of a docstring asks
+for its entry, whose name, signature and further text are the passage. ``stdlib`` is the source of
+Python's standard library: the first sentence of a function's docstring asks for its code. A folder
+holds ``corpus.jsonl`` {_id, title, text}, ``queries.jsonl`` {_id, text} and ``qrels/test.tsv`` or
+``qrels.tsv`` (query-id, corpus-id, score), the layout of BEIR. Embeddings come from
+all-MiniLM-L6-v2 and are kept under ``--cache``. The measures are those of trec_eval; brackets are
+95% bootstrap intervals over questions.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.labelled import Collection, read
+from shared_core import HybridIndex
+from shared_core.arrays import Scores
+from shared_core.cli.console import Console
+from shared_core.cli.embedding import Embedding, default_model
+from shared_core.evaluation import (
+    bootstrap_interval,
+    paired_difference_interval,
+    retrieval_measures,
+)
+
+GRID = [round(step / 10, 1) for step in range(11)]
+MEASURES = ("nDCG@10", "hit@1", "hit@10")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", nargs="+", required=True)
+    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "posrag" / "quality")
+    parser.add_argument("--fetch-k", type=int, default=50)
+    parser.add_argument("--variant", choices=["lucene", "okapi"], default="lucene")
+    parser.add_argument("--k1", type=float)
+    options = parser.parse_args()
+    try:
+        collections = [read(source) for source in options.data]
+    except ValueError as error:
+        parser.error(f"--data: {error}")
+    print(f"fetch_k={options.fetch_k}, BM25 {options.variant}")
+    for collection in collections:
+        report(collection, options)
+
+
+def report(collection: Collection, options: argparse.Namespace) -> None:
+    index = HybridIndex(variant=options.variant, k1=options.k1)
+    index.add(collection.passages, embed([p.text for p in collection.passages], options.cache))
+    texts = list(collection.queries.values())
+    vectors = embed(texts, options.cache)
+
+    def measure(**how: object) -> dict[str, Scores]:
+        found = index.search_batch(texts, vectors, k=10, fetch_k=options.fetch_k, **how)
+        rankings = {
+            query: [passage.id for passage in ranking.passages]
+            for query, ranking in zip(collection.queries, found, strict=True)
+        }
+        return retrieval_measures(rankings, collection.relevant, MEASURES)
+
+    fixed = {alpha: measure(alpha=alpha) for alpha in GRID}
+    best = max(GRID, key=lambda alpha: fixed[alpha]["nDCG@10"].mean())
+    auto = measure(alpha="auto")
+    systems = {
+        "dense": fixed[1.0],
+        "BM25": fixed[0.0],
+        "RRF": measure(alpha=0.5, fusion="rrf"),
+        "alpha 0.3": fixed[0.3],
+        f"best alpha, {best}": fixed[best],
+        "auto": auto,
+    }
+    print(f"\n{collection.name}, {len(texts):,} queries, {len(collection.passages):,} passages")
+    print(f"{'':16}" + "".join(f"{name:>24}" for name in MEASURES))
+    for system, values in systems.items():
+        print(f"{system:16}" + "".join(f"{shown(values[name]):>24}" for name in MEASURES))
+    lower, upper = paired_difference_interval(auto["nDCG@10"], fixed[best]["nDCG@10"])
+    difference = (auto["nDCG@10"] - fixed[best]["nDCG@10"]).mean()
+    print(f"auto less best alpha, nDCG@10: {difference:+.4f} [{lower:+.4f}, {upper:+.4f}]")
+
+
+def shown(values: Scores) -> str:
+    lower, upper = bootstrap_interval(values[:, None], lambda means: means[:, 0])
+    return f"{values.mean():.3f} [{lower:.3f}, {upper:.3f}]"
+
+
+def embed(texts: list[str], cache: Path) -> np.ndarray:
+    """Embed with all-MiniLM-L6-v2, or take from `cache` what an earlier run left there."""
+    return Embedding(default_model(), cache, Console())(texts)
+
+
+if __name__ == "__main__":
+    main()

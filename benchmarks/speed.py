@@ -1,0 +1,255 @@
+"""Speed against the frameworks' own hybrid retrievers, all in one run.
+
+::
+
+    python -m benchmarks.speed [--sizes 1000 10000 100000] [--scan 1000000]
+
+Every system answers the same queries over the same passages and precomputed vectors, in turns, so
+that a busy machine slows all of them. Times are medians; only the ratios carry over to another
+machine. "Beyond the dense scan" is the core's search with the scans done before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from llama_index.core.schema import QueryBundle
+
+from benchmarks import systems
+from benchmarks.corpus import DIM, clustered, make
+from benchmarks.footprint import SYSTEMS
+from shared_core import CAUS, HybridIndex, Passage
+from shared_core.index.dense.view import DenseView
+from shared_core.native import kernels
+from shared_core.types import Query
+
+BATCH = 64
+ROUNDS = 7
+TARGETS = {1_000: (12, 5), 10_000: (80, 6), 100_000: (50, 2.5)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--scan", type=int, nargs="*", default=[1_000_000])
+    options = parser.parse_args()
+    print(f"Kernels: {'compiled' if kernels.built else 'numpy'}")
+    overhead()
+    for size in options.sizes:
+        queries(size)
+    for size in options.sizes:
+        footprints(size)
+    for size in options.scan:
+        scan(size)
+
+
+def overhead() -> None:
+    """What an adapter takes around the core's search, beside a retriever that returns nothing.
+
+    The core's search hands out one ready result, so that it takes no time itself and leaves the
+    processor's caches as they are; a scan empties them for whatever comes after it.
+    """
+    corpus = make(1_000, 1)
+    lang = systems.langchain_posrag(corpus, systems.documents(corpus))
+    llama = systems.llamaindex_posrag(corpus, systems.nodes(corpus))
+    empty_lang, empty_llama = systems.empty_langchain(), systems.empty_llamaindex()
+    query, vector = corpus.queries[0], corpus.query_vectors[0]
+    bundle = QueryBundle(query, embedding=vector.tolist())
+    caus = CAUS(**systems.OPTIONS)
+    ready = {id(r.index): caus.search(r.index, [Query(query, vector)])[0] for r in (lang, llama)}
+    with patch.object(CAUS, "search", lambda _, index, *__, **___: ready[id(index)]):
+        ms = in_turns(
+            {
+                "langchain": lambda _: lang.invoke(query),
+                "empty langchain": lambda _: empty_lang.invoke(query),
+                "llamaindex": lambda _: llama.retrieve(bundle),
+                "empty llamaindex": lambda _: empty_llama.retrieve(bundle),
+            },
+            200,
+            rounds=3 * ROUNDS,
+        )
+    print("Adapter around the core's search, k=10, beside an empty retriever (<= 2x)")
+    for name in ("langchain", "llamaindex"):
+        own, empty = ms[name], ms[f"empty {name}"]
+        print(f"  {name:12}{own:8.4f} ms, empty {empty:.4f} ms: {own / empty:.2f}x")
+
+
+def queries(size: int) -> None:
+    """One query at a time, and batches, through the adapters and the peers."""
+    many = {1_000: 100, 10_000: 60}.get(size, 16)
+    for stop_words in (False, True):
+        corpus = make(size, max(many, BATCH), stop_words=stop_words)
+        docs, these = systems.documents(corpus), systems.nodes(corpus)
+        lang, llama = (
+            systems.langchain_posrag(corpus, docs),
+            systems.llamaindex_posrag(corpus, these),
+        )
+        ensemble = systems.langchain_ensemble(corpus, docs)
+        fusion = systems.llamaindex_fusion(corpus, these)
+        ask, core = corpus.queries, CAUS(**systems.OPTIONS)
+        arrays = [np.array(vector) for vector in corpus.query_vectors]
+        dense = lang.index._state.dense
+        scanned = {
+            vector.tobytes(): dense.best(dense.unit(vector)[None], systems.FETCH_K)
+            for vector in corpus.query_vectors
+        }
+        ms = in_turns(
+            {
+                "langchain": lambda q: lang.invoke(ask[q]),
+                "llamaindex": lambda q: llama.retrieve(ask[q]),
+                "ensemble": lambda q: ensemble.invoke(ask[q]),
+                "fusion": lambda q: fusion.retrieve(ask[q]),
+                "core": lambda q: core.search(lang.index, ask[q], arrays[q]),
+                "numpy": lambda q: by_numpy(core.search, lang.index, ask[q], arrays[q]),
+            },
+            many,
+        )
+        with (
+            patch.object(DenseView, "unit", lambda _, vector: vector),
+            patch.object(DenseView, "scanned", lambda *_: False),  # not by the kernels alone
+            patch.object(DenseView, "best", lambda _, vector, *__: scanned[vector.tobytes()]),
+        ):
+            beyond = in_turns(
+                {"beyond": lambda q: core.search(lang.index, ask[q], arrays[q])}, many
+            )
+        batch = ask[:BATCH]
+        batched = in_turns(
+            {
+                "fusion": lambda _: [fusion.retrieve(query) for query in batch],
+                "langchain": lambda _: lang.batch(batch),
+                "llamaindex": lambda _: llama.retrieve_batch(batch),
+            },
+            1,
+            rounds=3 * ROUNDS,
+        )
+        show(size, stop_words, ms | beyond, {name: t / BATCH for name, t in batched.items()})
+    print(f"  dense leg like a full product: {exact(dense, corpus.query_vectors):.1%} of queries")
+
+
+def by_numpy(search: Callable[..., Any], *arguments: Any) -> Any:
+    """Search without the compiled kernels."""
+    built, kernels.built = kernels.built, False
+    try:
+        return search(*arguments)
+    finally:
+        kernels.built = built
+
+
+def exact(dense: DenseView, vectors: np.ndarray) -> float:
+    """Return the share of queries whose best rows are those of a matrix product."""
+    same = []
+    for vector in vectors:
+        ((found, _),) = dense.best(dense.unit(vector)[None], systems.FETCH_K)
+        scores = dense.vectors @ vector
+        best = scores.argsort()[-systems.FETCH_K :]
+        # Rows that differ in the last bit may change places.
+        same.append(np.allclose(np.sort(scores[found]), scores[best], rtol=1e-5))
+    return float(np.mean(same))
+
+
+def show(size: int, stop_words: bool, ms: dict[str, float], batched: dict[str, float]) -> None:
+    first, second = TARGETS.get(size, (0, 0))
+    with_or_without = "with" if stop_words else "without"
+    print(f"\n{size:,} passages, queries {with_or_without} stop words, ms a query")
+    print(f"  EnsembleRetriever {ms['ensemble']:.3f}   QueryFusionRetriever {ms['fusion']:.3f}")
+    for name in ("langchain", "llamaindex"):
+        print(
+            f"  posrag, {name:10} {ms[name]:8.3f}: {ms['ensemble'] / ms[name]:6.1f}x (>= {first}) "
+            f"the first, {ms['fusion'] / ms[name]:5.1f}x (>= {second}) the second"
+        )
+    fusion = batched["fusion"]  # one query after the other, as it knows no batches
+    for name in ("langchain", "llamaindex"):
+        each = batched[name]
+        print(
+            f"  in batches of {BATCH}, {name:10} {each:8.3f}: {fusion / each:6.1f}x (>= 10) "
+            f"the second's {fusion:.3f}"
+        )
+    print(f"  core {ms['core']:.3f}, of it beyond the dense scan {ms['beyond']:.3f} (<= 0.06)")
+    print(f"  core by numpy alone {ms['numpy']:.3f}: {ms['numpy'] / ms['core']:.1f}x as long")
+
+
+def in_turns(
+    systems: dict[str, Callable[[int], Any]], count: int, rounds: int = ROUNDS
+) -> dict[str, float]:
+    """Median milliseconds of each system over `count` queries, all of them in every round."""
+    times: dict[str, list[float]] = {name: [] for name in systems}
+    for round_ in range(rounds + 1):
+        for name, search in systems.items():
+            for query in range(count):
+                start = time.perf_counter()
+                search(query)
+                if round_:
+                    times[name].append(time.perf_counter() - start)
+    return {name: 1e3 * float(np.median(taken)) for name, taken in times.items()}
+
+
+def footprints(size: int) -> None:
+    """Build time and memory of each system, each in a process of its own."""
+    print(f"\nBuilding over {size:,} passages, embedding excluded")
+    for name in SYSTEMS:
+        command = [sys.executable, "-m", "benchmarks.footprint", name, str(size)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found = json.loads(done.stdout.splitlines()[-1])
+        print(
+            f"  {name:22}{found['seconds']:8.2f} s {found['kept']:8.0f} MB kept"
+            f"{found['peak']:8.0f} MB at the peak"
+        )
+
+
+def scan(size: int) -> None:
+    """The dense leg alone: the 8-bit scan against the flat one and FAISS's own."""
+    queries = 40
+    vectors, near = clustered(size, queries)
+    passages = [Passage(str(at), "") for at in range(size)]
+    kinds = ("flat", "sq8")
+    indexes = {}
+    for kind in kinds:
+        indexes[kind] = HybridIndex(dense=kind)
+        start = time.perf_counter()
+        indexes[kind].add(passages, vectors)
+        print(
+            f"\n{kind}: {size:,} passages of {DIM} dimensions added in "
+            f"{time.perf_counter() - start:.1f} s",
+            end="",
+        )
+    del vectors
+    store = indexes["flat"]._state.dense.store
+    ms = in_turns(
+        {
+            **{
+                kind: lambda q, kind=kind: indexes[kind].search("", near[q], fetch_k=10)
+                for kind in kinds
+            },
+            "FAISS flat": lambda q: store.search(near[q : q + 1], 10),
+        },
+        queries,
+        rounds=3,
+    )
+    _, best = store.search(near, 10)
+    recall = {
+        kind: np.mean(
+            [
+                len({*indexes[kind].search("", query).indices} & {*rows}) / 10
+                for query, rows in zip(near, best.tolist(), strict=True)
+            ]
+        )
+        for kind in kinds
+    }
+    print(f"\n{size:,} passages, dense leg: " + ", ".join(f"{n} {t:.1f} ms" for n, t in ms.items()))
+    print(
+        f"  8-bit scan with re-scoring: {ms['sq8'] / ms['FAISS flat']:.2f}x FAISS flat (<= 0.35), "
+        f"{ms['sq8'] / ms['flat']:.2f}x our flat, recall@10 {recall['sq8']:.4f} (>= 0.999), "
+        f"of our flat {recall['flat']:.4f}"
+    )
+
+
+if __name__ == "__main__":
+    main()

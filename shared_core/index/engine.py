@@ -1,0 +1,126 @@
+"""What holds the passages and searches them: in this process, in a store of others, in a database.
+
+One query takes one way: ``embed -> engine.pool -> fusion.rank -> place``. An engine does the second
+step: it searches both legs and returns the union of what they find, each passage with both scores.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy.typing as npt
+
+from shared_core.expansion import ChunkSource
+from shared_core.index.metadata import Where
+from shared_core.index.neighbours.places import ChunkReader
+from shared_core.types import Passage, Pool, Query
+
+Leg = Literal["dense", "sparse"]
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Holds passages and searches them by meaning (dense) and by words (sparse).
+
+    Every method has an awaited version that gives the same; `InThreads` makes them of the others.
+    """
+
+    @property
+    def embeds(self) -> bool:
+        """Whether it embeds texts itself, so that a `Query` or `add` needs no vectors."""
+
+    def pool(self, queries: Sequence[Query], depth: int, *, where: Where = None) -> list[Pool]:
+        """Return, for each query, the best `depth` passages of either leg, scored by both.
+
+        All pools come from one snapshot of the passages.
+        """
+
+    async def apool(
+        self, queries: Sequence[Query], depth: int, *, where: Where = None
+    ) -> list[Pool]:
+        """Await `pool`."""
+
+    def search_leg(
+        self, leg: Leg, query: Query, k: int, *, where: Where = None
+    ) -> list[tuple[Passage, float]]:
+        """Return the best `k` passages of one leg with its scores, best first."""
+
+    async def asearch_leg(
+        self, leg: Leg, query: Query, k: int, *, where: Where = None
+    ) -> list[tuple[Passage, float]]:
+        """Await `search_leg`."""
+
+    def neighbours(self, reader: ChunkReader | None = None, *, where: Where = None) -> ChunkSource:
+        """Return the passages as a source of neighbours, as they are now."""
+
+    def add(self, passages: Sequence[Passage], vectors: npt.ArrayLike | None = None) -> list[str]:
+        """Add passages, or replace those whose id is there; return the ids."""
+
+    async def aadd(
+        self, passages: Sequence[Passage], vectors: npt.ArrayLike | None = None
+    ) -> list[str]:
+        """Await `add`."""
+
+    def delete(self, ids: Iterable[str]) -> list[str]:
+        """Delete passages; return the ids that were there."""
+
+    async def adelete(self, ids: Iterable[str]) -> list[str]:
+        """Await `delete`."""
+
+    def get(self, ids: Iterable[str]) -> list[Passage]:
+        """Return the passages of `ids` that are there, in that order."""
+
+    async def aget(self, ids: Iterable[str]) -> list[Passage]:
+        """Await `get`."""
+
+    def count(self) -> int:
+        """Return the number of passages."""
+
+    async def acount(self) -> int:
+        """Await `count`."""
+
+    def close(self) -> None:
+        """Release connections and files; a second call does nothing."""
+
+    async def aclose(self) -> None:
+        """Await `close`."""
+
+
+class InThreads:
+    """Awaited versions of an engine's methods, each run in a thread."""
+
+    async def apool(
+        self: Engine, queries: Sequence[Query], depth: int, *, where: Where = None
+    ) -> list[Pool]:
+        """Await `pool`."""
+        return await asyncio.to_thread(self.pool, queries, depth, where=where)
+
+    async def asearch_leg(
+        self: Engine, leg: Leg, query: Query, k: int, *, where: Where = None
+    ) -> list[tuple[Passage, float]]:
+        """Await `search_leg`."""
+        return await asyncio.to_thread(self.search_leg, leg, query, k, where=where)
+
+    async def aadd(
+        self: Engine, passages: Sequence[Passage], vectors: npt.ArrayLike | None = None
+    ) -> list[str]:
+        """Await `add`."""
+        return await asyncio.to_thread(self.add, passages, vectors)
+
+    async def adelete(self: Engine, ids: Iterable[str]) -> list[str]:
+        """Await `delete`."""
+        return await asyncio.to_thread(self.delete, ids)
+
+    async def aget(self: Engine, ids: Iterable[str]) -> list[Passage]:
+        """Await `get`."""
+        return await asyncio.to_thread(self.get, ids)
+
+    async def acount(self: Engine) -> int:
+        """Await `count`."""
+        return await asyncio.to_thread(self.count)
+
+    async def aclose(self: Engine) -> None:
+        """Await `close`."""
+        await asyncio.to_thread(self.close)
