@@ -165,7 +165,7 @@ def test_what_a_command_is_said_to_print_it_prints(
 
 def _printed(command: str) -> tuple[str, str]:
     """Return a command on a reader of the tests, and the text after it."""
-    named = re.compile(rf"^posrag {command} instruments/.*|^posrag {command} --data tests/.*", re.M)
+    named = re.compile(rf"^posrag {command} (?:--data )?instruments/.*", re.M)
     (line,) = named.findall(TEXT)
     rest = TEXT.partition(line)[2].removeprefix("\n```\n\n```text\n")
     return line, rest.partition("```")[0]

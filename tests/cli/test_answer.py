@@ -10,6 +10,7 @@ import pytest
 
 from shared_core import CAUS, HybridIndex, MissingExtraError
 from shared_core.demo import DemoTask
+from shared_core.types import Query
 
 from .conftest import Demo, core_order
 
@@ -27,7 +28,7 @@ def expected(demo: Demo, **options: Any) -> Iterator[tuple[str, ...]]:
     index = HybridIndex()
     index.add(demo.passages, demo.model.embed([passage.text for passage in demo.passages]))
     vector = demo.model.embed([QUERY])[0]
-    arrangement = CAUS(**options).search(index, QUERY, vector)
+    (arrangement,) = CAUS(**options).search(index, [Query(QUERY, vector)])
     for why, passage in zip(arrangement.explain(), arrangement.passages, strict=True):
         yield (
             str(why["slot"] + 1),

@@ -308,7 +308,7 @@ def test_interrupted_good_positions_say_where_and_what_is_kept(profiles: Path) -
         capture_output=True,
         text=True,
         check=False,
-        cwd=READERS.parents[1],
+        cwd=Path(__file__).parents[2],
     )
     assert stopped.returncode == 130, stopped.stderr
     course = [line for line in stopped.stderr.splitlines() if " of 34: " in line]

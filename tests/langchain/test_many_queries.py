@@ -124,13 +124,13 @@ def test_batch_is_invoke(
     retriever: CAUSRetriever, serial: dict[str, list[Document]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches = []
-    search_batch = HybridIndex.search_batch
+    pool = HybridIndex.pool
 
-    def counting(index, texts, *args, **kwargs):
-        batches.append(len(texts))
-        return search_batch(index, texts, *args, **kwargs)
+    def counting(index, queries, *args, **kwargs):
+        batches.append(len(queries))
+        return pool(index, queries, *args, **kwargs)
 
-    monkeypatch.setattr(HybridIndex, "search_batch", counting)
+    monkeypatch.setattr(HybridIndex, "pool", counting)
 
     assert retriever.batch(QUERIES) == [serial[query] for query in QUERIES]
     assert batches == [len(QUERIES)]
@@ -215,14 +215,14 @@ def test_a_subclass_that_changes_nothing_of_a_query_searches_for_all_at_once(
         def label(self) -> str:
             return "named"
 
-    retriever, batches = Named.from_documents(documents, embeddings), []
-    search_batch = HybridIndex.search_batch
+    retriever, batches, pool = Named.from_documents(documents, embeddings), [], HybridIndex.pool
+    expected = [retriever.invoke(query) for query in QUERIES[:3]]
     monkeypatch.setattr(
         HybridIndex,
-        "search_batch",
-        lambda *given, **options: batches.append(given) or search_batch(*given, **options),
+        "pool",
+        lambda *given, **options: batches.append(given) or pool(*given, **options),
     )
-    assert retriever.batch(QUERIES[:3]) == [retriever.invoke(query) for query in QUERIES[:3]]
+    assert retriever.batch(QUERIES[:3]) == expected
     assert len(batches) == 1
 
 

@@ -74,29 +74,6 @@ def test_a_filter_sees_the_context_of_the_request(
     assert {*seen} == {"acme"}
 
 
-def test_the_sparse_leg_sees_the_context_in_its_thread(embeddings: Embeddings) -> None:
-    """The store waits until another thread has begun with the filter."""
-
-    class Waiting(InMemoryVectorStore):
-        def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
-            assert begun.wait(60)
-            return super().similarity_search_with_score(*args, **kwargs)
-
-    def mine(metadata: Mapping[str, Any]) -> bool:
-        begun.set()
-        return tenant.get() in ("nobody", metadata["tenant"])
-
-    begun = threading.Event()
-    store = Waiting.from_documents(TENANTS, embeddings)
-    retriever = CAUSRetriever.from_vectorstore(store, TENANTS, k=20)
-    token = tenant.set("acme")
-    try:
-        found = retriever.invoke("mark", filter=mine)
-    finally:
-        tenant.reset(token)
-    assert {document.metadata["tenant"] for document in found} == {"acme"}
-
-
 def test_a_filter_may_wait_for_a_writer() -> None:
     """As one does that takes the application's lock, which the writer holds."""
     leg = SparseLeg.from_documents(versions(0))

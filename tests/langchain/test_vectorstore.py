@@ -796,29 +796,6 @@ def test_a_store_that_refuses_to_delete_keeps_both_legs(
     assert retriever.delete(["unknown"])["num_deleted"] == 0
 
 
-def test_the_legs_run_side_by_side(documents: list[Document], embeddings: Embeddings) -> None:
-    meeting = threading.Barrier(2, timeout=60)
-
-    class Meeting(InMemoryVectorStore):
-        def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
-            meeting.wait()
-            return super().similarity_search_with_score(*args, **kwargs)
-
-        async def asimilarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
-            await asyncio.to_thread(meeting.wait)
-            return await super().asimilarity_search_with_score(*args, **kwargs)
-
-    class MeetingLeg(SparseLeg):
-        def search(self, *args: Any) -> Any:
-            meeting.wait()
-            return super().search(*args)
-
-    store = Meeting.from_documents(documents, embeddings)
-    retriever = CAUSRetriever.from_vectorstore(store, MeetingLeg.from_documents(documents))
-
-    assert retriever.invoke(QUERY) == asyncio.run(retriever.ainvoke(QUERY))
-
-
 def test_readers_and_a_writer(documents: list[Document], embeddings: Embeddings) -> None:
     store = InMemoryVectorStore.from_documents(documents, embeddings)
     retriever = CAUSRetriever.from_vectorstore(store, documents, k=5, alpha=0.0)

@@ -250,9 +250,9 @@ def test_missing_scores_are_computed_exactly() -> None:
     assert bm25[2] > bm25[1] > 0
 
     found_by_dense = index.search("gamma", [1.0], k=1, fetch_k=1, alpha=1.0)
-    assert found_by_dense.indices == [1]
+    assert found_by_dense.passages == index.get(["1"])
     assert found_by_dense.sparse == pytest.approx([bm25[1]])
 
     found_by_sparse = index.search("gamma", [1.0], k=1, fetch_k=1, alpha=0.0)
-    assert found_by_sparse.indices == [2]
+    assert found_by_sparse.passages == index.get(["2"])
     assert found_by_sparse.dense == pytest.approx([0.5])

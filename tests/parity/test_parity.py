@@ -17,6 +17,7 @@ import langchain_posrag as on_langchain
 import llamaindex_posrag as on_llamaindex
 from shared_core import CAUS, PLACEMENTS, Arrangement, BM25Index, HybridIndex, PositionProfile
 from shared_core.placement import Shuffle, UShape
+from shared_core.types import Query
 
 from .both_sides import LangChainEmbedding, LlamaIndexEmbedding, corpus, embed
 
@@ -182,7 +183,7 @@ def test_the_gate_is_the_same_on_both_sides(psi: Any, evidence: Any) -> None:
 def test_retrievers_give_the_cores_order(name: str, k: int, index: HybridIndex) -> None:
     """Every placement, every k from 1: ids, scores and explanations."""
     options: dict[str, Any] = {"k": k, "placement": name, "psi": PROFILE}
-    core = CAUS(**options).search(index, QUERIES[0], embed(QUERIES[0]))
+    (core,) = CAUS(**options).search(index, [Query(QUERIES[0], embed(QUERIES[0]))])
     assert len(core) == k
     assert_all_the_same(
         core,
@@ -215,7 +216,7 @@ async def test_retrievers_give_the_cores_results_for_every_option(
     one, other = langchain_retriever(**options), llamaindex_retriever(**options)
     batches = one.batch([*QUERIES]), other.retrieve_batch(QUERIES)
     for query, documents, nodes in zip(QUERIES, *batches, strict=True):
-        expected = core.search(index, query, embed(query))
+        (expected,) = core.search(index, [Query(query, embed(query))])
         ids = [passage.id for passage in expected.passages]
         assert_all_the_same(expected, documents, nodes, ids)
         assert_all_the_same(expected, one.invoke(query), other.retrieve(query), ids)
@@ -228,7 +229,7 @@ def test_retrievers_hand_index_options_through(options: dict[str, Any]) -> None:
     index = HybridIndex(**options)
     index.add(CORPUS.passages, CORPUS.vectors)
     for query in QUERIES:
-        core = CAUS(psi="always").search(index, query, embed(query))
+        (core,) = CAUS(psi="always").search(index, [Query(query, embed(query))])
         assert_all_the_same(
             core,
             langchain_retriever(psi="always", **options).invoke(query),
@@ -248,7 +249,7 @@ def test_filters_mean_the_same(index: HybridIndex) -> None:
     ]
     for where, filters in cases:
         for query in QUERIES:
-            core = CAUS().search(index, query, embed(query), where=where)
+            (core,) = CAUS().search(index, [Query(query, embed(query))], where=where)
             assert_all_the_same(
                 core,
                 langchain_retriever().invoke(query, filter=where),
@@ -271,7 +272,7 @@ def test_retrievers_stay_the_same_through_changes() -> None:
     one.delete(ids=gone)
     other.delete_nodes(gone)
     for query in QUERIES:
-        core = CAUS(psi="always").search(index, query, embed(query))
+        (core,) = CAUS(psi="always").search(index, [Query(query, embed(query))])
         ids = [passage.id for passage in core.passages]
         assert_all_the_same(core, one.invoke(query), other.retrieve(query), ids)
 
@@ -435,7 +436,7 @@ async def test_an_empty_index_answers_nothing_on_both_sides() -> None:
 @pytest.mark.parametrize("query", ["", "   ", "\n"])
 def test_a_blank_query_is_the_same_on_both_sides(query: str, index: HybridIndex) -> None:
     """The dense leg answers it."""
-    core = CAUS().search(index, query, embed(query))
+    (core,) = CAUS().search(index, [Query(query, embed(query))])
     assert_all_the_same(
         core,
         langchain_retriever().invoke(query),

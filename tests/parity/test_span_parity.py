@@ -19,6 +19,7 @@ from shared_core import CAUS, HybridIndex, Passage, PositionProfile
 from shared_core.expanded import ExpandedArrangement
 from shared_core.expansion import NeighbourSpans
 from shared_core.placement import UShape
+from shared_core.types import Query
 
 from .both_sides import TOPICS, Corpus, LangChainEmbedding, LlamaIndexEmbedding, embed
 
@@ -118,7 +119,7 @@ async def test_retrievers_give_the_cores_spans(spans: NeighbourSpans, linked: bo
     batches = one.batch([*QUERIES]), other.retrieve_batch(QUERIES)
     merged = 0
     for query, documents, found in zip(QUERIES, *batches, strict=True):
-        core = CAUS(**options).search(index, query, embed(query))
+        (core,) = CAUS(**options).search(index, [Query(query, embed(query))])
         assert isinstance(core, ExpandedArrangement)
         merged += sum(len(span.chunks) > 1 for span in core.spans)
         assert_same_spans(documents, found, core)
