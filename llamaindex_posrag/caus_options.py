@@ -8,8 +8,8 @@ from typing import Any, Generic, Self, TypeVar, overload
 
 from shared_core import CAUS, Placement
 from shared_core.checking import SHOWN
-from shared_core.expansion import NeighbourSpans
 from shared_core.index import ChunkKeys
+from shared_core.neighbour_spans import NeighbourSpans
 from shared_core.options import CAUSArguments
 from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity import Psi

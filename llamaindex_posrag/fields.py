@@ -10,8 +10,8 @@ from pydantic import BeforeValidator, PlainValidator
 
 from shared_core import Placement
 from shared_core.checking import check_count
-from shared_core.expansion import ChunkSource, NeighbourSpans
 from shared_core.index import ChunkKeys
+from shared_core.neighbour_spans import ChunkSource, NeighbourSpans
 from shared_core.options import (
     decode_chunk_keys,
     decode_expand,

@@ -28,8 +28,8 @@ from llamaindex_posrag.statistics import NodeStatistics
 from shared_core import CAUS, Passage
 from shared_core.checking import SHOWN, check_bool, check_each
 from shared_core.foreign_leg import fuse_foreign
-from shared_core.index.neighbours.source import PassageNeighbours
 from shared_core.index.sparse.bm25 import Variant
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
 from shared_core.options import CAUSArguments
 from shared_core.overriding import follows
 from shared_core.types import Tokenizer

@@ -21,11 +21,11 @@ from llamaindex_posrag.linked_nodes import LinkedNodes
 from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import ExplainedNode, explanation, spanned, to_passage
 from shared_core.checking import check_each
-from shared_core.expanded import expand_passages, explain_expansion, similarities
-from shared_core.expansion import ChunkSource, NeighbourSpans, Span
 from shared_core.explanations import merge_explanation
 from shared_core.index import ChunkKeys
-from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.neighbour_spans import ChunkSource, NeighbourSpans, Span
+from shared_core.neighbour_spans.expanded import expand_passages, explain_expansion, similarities
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
 
 
 class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
@@ -59,7 +59,7 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
         index: they are negated first.
     chunks
         Source of neighbours instead of a docstore: that of `from_nodes`, or a custom
-        `shared_core.expansion.ChunkSource`. Not part of `to_dict`.
+        `shared_core.neighbour_spans.ChunkSource`. Not part of `to_dict`.
 
     Raises
     ------

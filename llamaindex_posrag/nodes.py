@@ -22,9 +22,9 @@ from llamaindex_posrag.embedding import embedded_text
 from llamaindex_posrag.filters import filterable
 from shared_core import CAUS, Arrangement, Passage
 from shared_core.copying import copier
-from shared_core.expanded import ExpandedArrangement
-from shared_core.expansion import Span
 from shared_core.explanations import merge_explanation, recover_ranking
+from shared_core.neighbour_spans import Span
+from shared_core.neighbour_spans.expanded import ExpandedArrangement
 from shared_core.unvalidated import maker
 
 _unvalidated = maker(BaseModel)
@@ -59,7 +59,7 @@ class ExplainedNode(NodeWithScore):
         span, which is not bounded.
     posrag
         JSON-able; the keys are those of `shared_core.Arrangement.explain`, and for a span those
-        of `shared_core.expansion.Span.explain` as well.
+        of `shared_core.neighbour_spans.Span.explain` as well.
     """
 
     posrag: SkipValidation[dict[str, Any]] = Field(default_factory=dict)

@@ -16,9 +16,7 @@ from shared_core.checking import check_choice, check_count, check_several
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.index.dense.view import Dense, DenseView, Metric
 from shared_core.index.engine import InThreads, Leg
-from shared_core.index.metadata import Visible, Where
-from shared_core.index.neighbours.places import ChunkKeys, ChunkReader
-from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.index.metadata import Where
 from shared_core.index.persistence.storage import load_state, save_state
 from shared_core.index.searching import pools
 from shared_core.index.sparse.bm25 import BM25Options, Variant
@@ -26,6 +24,9 @@ from shared_core.index.sparse.query import SparseQuery
 from shared_core.index.sparse.view import SparseView
 from shared_core.index.state import State
 from shared_core.index.tokenize import tokenize
+from shared_core.neighbour_spans.lines import Visible
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
+from shared_core.neighbour_spans.places import ChunkKeys, ChunkReader
 from shared_core.scoring.fusion import Alpha
 from shared_core.scoring.ranking import rank_pool
 from shared_core.types import Fusion, Passage, Pool, Query, Ranking, Tokenizer

@@ -9,8 +9,8 @@ from functools import cached_property
 from shared_core.arrays import Bools
 from shared_core.index.dense.view import DenseView
 from shared_core.index.metadata import MetadataColumns, Where
-from shared_core.index.neighbours.place_table import Places
 from shared_core.index.sparse.view import SparseView
+from shared_core.neighbour_spans.place_table import Places
 from shared_core.types import Passage
 
 

@@ -20,7 +20,7 @@ from langchain_posrag import (
     TwoRoundChain,
 )
 from shared_core import HybridIndex, ProfileNotFoundError
-from shared_core.expansion import NeighbourSpans
+from shared_core.neighbour_spans import NeighbourSpans
 
 OPTIONS = [
     ({"k": 0}, "0"),

@@ -14,8 +14,8 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from llamaindex_posrag import CAUSRetriever, FusingRetriever
 from shared_core import CAUS, HybridIndex
-from shared_core.expansion import NeighbourSpans
 from shared_core.index import ChunkKeys
+from shared_core.neighbour_spans import NeighbourSpans
 
 from .checks import facts, ids
 from .doubles import QUERY, WordEmbedding, corpus

@@ -33,8 +33,8 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from llamaindex_posrag import CAUSRetriever, NeighbourSpanPostprocessor, PlacementPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode, explanation
 from shared_core import CAUS
-from shared_core.expansion import Chunk, Neighbourhood, NeighbourSpans
 from shared_core.index import ChunkKeys
+from shared_core.neighbour_spans import Chunk, Neighbourhood, NeighbourSpans
 
 from .doubles import WordEmbedding
 

@@ -19,7 +19,7 @@ from llamaindex_posrag import (
     GatedQueryEngine,
     NeighbourSpanPostprocessor,
 )
-from shared_core.expansion import NeighbourSpans
+from shared_core.neighbour_spans import NeighbourSpans
 from tests.core.gating.words import IDS, INSIDE, PASSAGES
 
 from .doubles import WordEmbedding
