@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +17,8 @@ from shared_core.checking import check_bool, check_choice, check_count, check_se
 from shared_core.expansion import ChunkSource
 from shared_core.index.engine import InThreads, Leg
 from shared_core.index.neighbours.places import ChunkReader
+from shared_core.index.passages import PassageIndex
 from shared_core.types import Passage, Pool, Query
-
-if TYPE_CHECKING:
-    from shared_core.index.passage_index import PassageIndex
 
 T = TypeVar("T")
 
@@ -128,6 +127,16 @@ class StoreEngine(InThreads):
         self.store, self.sparse = store, sparse
         self.higher_is_better = check_bool(higher_is_better, "higher_is_better")
         self.cosines, self.drop_deleted = cosines, drop_deleted
+        self.__setstate__({})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for ``copy`` and ``pickle``."""
+        return {key: value for key, value in vars(self).items() if key not in ("_texts", "_reading")}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        vars(self).update(kept)
+        self._texts: dict[str, dict[str, None]] | None = None
+        self._reading = threading.Lock()
 
     @property
     def embeds(self) -> bool:
@@ -217,7 +226,7 @@ class StoreEngine(InThreads):
             (-_agreement(hit, twin), at, twin)
             for at, hit in enumerate(hits)
             if hit.id not in by_id
-            for twin in self.sparse.with_text(hit.text)
+            for twin in self._with_text(hit.text)
             if twin.id not in by_id
         ]
         taken: set[str] = set()
@@ -226,6 +235,20 @@ class StoreEngine(InThreads):
                 taken.add(twin.id)
                 known[at] = twin
         return known
+
+    def _with_text(self, text: str) -> list[Passage]:
+        """Return the passages of that text on the BM25 side, of which all are read only once."""
+        with self._reading:
+            if self._texts is None:
+                self._texts = {}
+                self._read(self.sparse.passages)
+            ids = [*self._texts.get(text, ())]
+        return [passage for passage in self.sparse.get(ids) if passage.text == text]
+
+    def _read(self, passages: Iterable[Passage]) -> None:
+        if self._texts is not None:
+            for passage in passages:
+                self._texts.setdefault(passage.text, {})[passage.id] = None
 
     def _unscored(self, found: _Found) -> list[int]:
         """Return the positions to score again: all, if the others are no cosines."""
@@ -313,7 +336,7 @@ class StoreEngine(InThreads):
                 raise
             return await asyncio.to_thread(self._renamed, passages, [*ids])
 
-        return await _finished(write())
+        return await shielded(write())
 
     def _add_to_sparse(
         self, passages: Sequence[Passage], former: Sequence[Passage]
@@ -321,12 +344,12 @@ class StoreEngine(InThreads):
         """Add to the BM25 side, which may hold replaced passages under other ids; return undo."""
         ids = [passage.id for passage in passages]
         former = [*self.sparse.get(ids), *(each for each in former if each.id not in ids)]
-        self.sparse.add(passages)
+        self._put(passages)
         self.sparse.delete([passage.id for passage in former if passage.id not in ids])
 
         def undo() -> None:
             self.sparse.delete(ids)
-            self.sparse.add(former)
+            self._put(former)
 
         return undo
 
@@ -334,8 +357,13 @@ class StoreEngine(InThreads):
         """Give the BM25 side the ids that the store chose."""
         if [passage.id for passage in passages] != ids:
             self.sparse.delete([passage.id for passage in passages])
-            self.sparse.add([replace(p, id=id) for p, id in zip(passages, ids, strict=True)])
+            self._put([replace(p, id=id) for p, id in zip(passages, ids, strict=True)])
         return [*ids]
+
+    def _put(self, passages: Sequence[Passage]) -> None:
+        self.sparse.add(passages)
+        with self._reading:
+            self._read(passages)
 
     def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete passages from both sides; return the ids that either had.
@@ -362,7 +390,7 @@ class StoreEngine(InThreads):
                 await _called(self.store.adelete, self.store.delete, there)
             return await asyncio.to_thread(self._delete_from_sparse, ids, stored)
 
-        return await _finished(write())
+        return await shielded(write())
 
     def _delete_from_sparse(self, ids: Sequence[str], stored: Sequence[Passage]) -> list[str]:
         here = {*self.sparse.delete([*ids, *(passage.id for passage in self._same(stored))])}
@@ -444,7 +472,7 @@ def _plain(passage: Passage) -> Iterable[tuple[str, str]]:
 _unfinished: set[asyncio.Task[Any]] = set()
 
 
-async def _finished(work: Coroutine[Any, Any, T]) -> T:
+async def shielded(work: Coroutine[Any, Any, T]) -> T:
     """Await work that goes on even if the caller is cancelled."""
     task = asyncio.ensure_future(work)
     _unfinished.add(task)  # the event loop holds it only weakly

@@ -15,10 +15,9 @@ from shared_core.engines import Engine
 from shared_core.engines.store import Hits, Store, StoreEngine
 from shared_core.expansion import NeighbourSpans
 from shared_core.index.metadata import predicate
+from shared_core.index.passages import PassageIndex
 from shared_core.types import Query
 from shared_core.vectors import cosine_similarity
-
-PassageIndex = pytest.importorskip("shared_core.index.passage_index").PassageIndex
 
 TEXTS = ["relu layer", "pool layer", "gru cell", "lstm cell", "conv layer", "relu relu"]
 PASSAGES = [
@@ -69,7 +68,7 @@ class Shop:
         return Store(**{**calls, **others})
 
 
-def bm25_of(passages: Sequence[Passage] = PASSAGES) -> Any:
+def bm25_of(passages: Sequence[Passage] = PASSAGES) -> PassageIndex:
     index = PassageIndex()
     index.add(passages)
     return index
