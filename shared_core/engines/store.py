@@ -131,7 +131,9 @@ class StoreEngine(InThreads):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for ``copy`` and ``pickle``."""
-        return {key: value for key, value in vars(self).items() if key not in ("_texts", "_reading")}
+        return {
+            key: value for key, value in vars(self).items() if key not in ("_texts", "_reading")
+        }
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         vars(self).update(kept)
