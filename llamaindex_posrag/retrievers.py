@@ -30,7 +30,7 @@ from shared_core import CAUS, HybridIndex, Passage
 from shared_core.checking import SHOWN, check_each
 from shared_core.errors import IndexFormatError
 from shared_core.index.dense.view import Dense, Metric
-from shared_core.index.hybrid import check_passages
+from shared_core.index.passages import check_passages
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.options import CAUSArguments, decode_caus, encode_caus
 from shared_core.types import Query, Tokenizer
