@@ -17,13 +17,13 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, QueryT
 from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_instrumentation import get_dispatcher
 
-from llamaindex_posrag.caus_options import CAUSOptions, caus_of
 from llamaindex_posrag.embedding import as_bundles, plain_text
 from llamaindex_posrag.filters import filterable, predicate
 from llamaindex_posrag.index_leg import IndexLeg, held_nodes
 from llamaindex_posrag.index_objects import ObjectRetriever
 from llamaindex_posrag.node_chunks import NodeChunks
-from llamaindex_posrag.nodes import arranged, isolated, to_passage
+from llamaindex_posrag.nodes import isolated, nodes_of, to_passage
+from llamaindex_posrag.options import CAUSOptions, caus_of
 from llamaindex_posrag.statistics import NodeStatistics
 from shared_core import CAUS, Passage
 from shared_core.checking import SHOWN, check_bool, check_each
@@ -252,7 +252,7 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
             source=self._neighbours,
             reader=NodeChunks(caus.chunk_keys),
         )
-        return arranged(arrangement)
+        return nodes_of(arrangement, query)
 
     def _held(self, node: BaseNode) -> BaseNode:
         """Return the node of equal text and metadata that BM25 searches if the id is unknown."""

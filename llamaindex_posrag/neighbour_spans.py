@@ -1,6 +1,6 @@
 """The postprocessor that expands nodes by the nodes next to them.
 
-`llamaindex_posrag.placement_postprocessor` says when the order of the spans reaches the prompt.
+`llamaindex_posrag.postprocessors` says when the order of the spans reaches the prompt.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore.types import BaseDocumentStore
 
 from llamaindex_posrag.embedding import embed_nodes
-from llamaindex_posrag.fields import ChunkKeysField, ChunksField, ExpandField
-from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
 from llamaindex_posrag.linked_nodes import LinkedNodes
 from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import ExplainedNode, explanation, spanned, to_passage
+from llamaindex_posrag.options import ChunkKeysField, ChunksField, ExpandField
+from llamaindex_posrag.postprocessors import FixedOptionsPostprocessor
 from shared_core.checking import check_each
 from shared_core.explanations import merge_explanation
 from shared_core.index import ChunkKeys

@@ -1,29 +1,72 @@
-"""The postprocessor that scores nodes by both legs, keeps the best and places them.
+"""The postprocessors: one scores nodes by both legs and places the best, the other only places.
 
-Where the placed order reaches the prompt: see `llamaindex_posrag.placement_postprocessor`.
+Nothing in LlamaIndex sorts after a postprocessor, so the placed order reaches the prompt in the
+response modes ``compact``, ``tree_summarize`` and ``simple_summarize`` while the context fits
+one window. ``refine`` and ``accumulate`` call the model once per node: there the order of the
+nodes means nothing. A postprocessor does not know the response mode.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 
 from llamaindex_posrag.embedding import embedded_text, plain_text
-from llamaindex_posrag.fields import AlphaField, KField, PlacementField, PsiField
-from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
-from llamaindex_posrag.nodes import explained
+from llamaindex_posrag.events import reranking
+from llamaindex_posrag.nodes import explained, placed
+from llamaindex_posrag.options import AlphaField, KField, PlacementField, PsiField
 from llamaindex_posrag.statistics import NodeStatistics
 from shared_core import CAUS, BM25Index, Placement
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity import Psi
 from shared_core.types import Evidence, Fusion, Tokenizer
+
+
+class FixedOptionsPostprocessor(BaseNodePostprocessor):
+    """A postprocessor whose options are read from its fields once, at construction."""
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Name under which LlamaIndex serialises the class."""
+        return cls.__name__
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        size, name = self._announced_size(nodes), self.class_name()
+        with reranking(self.callback_manager, nodes, query_bundle, top_n=size, name=name) as result:
+            result.extend(self._processed(nodes, query_bundle))
+        return result
+
+    def _processed(
+        self, nodes: Sequence[NodeWithScore], query: QueryBundle | None
+    ) -> list[NodeWithScore]:
+        raise NotImplementedError  # not abstract: LlamaIndex would trace it as a span of its own
+
+    def _announced_size(self, nodes: Sequence[NodeWithScore]) -> int:
+        return len(nodes)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy, with the options in `update` replaced.
+
+        Pydantic's version sets them unchecked, and keeps attributes derived from the earlier ones.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an option is out of range or unknown, as in the constructor.
+        """
+        copied = super().model_copy(deep=deep)
+        return type(self)(**{**dict(copied), **update}) if update else copied
 
 
 class CAUSPostprocessor(FixedOptionsPostprocessor):
@@ -179,3 +222,63 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
         texts = [embedded_text(node) for node in nodes]
         statistics = BM25Index.from_texts(texts, variant=self.variant, tokenizer=self.tokenizer)
         return statistics.scores(query)
+
+
+class PlacementPostprocessor(FixedOptionsPostprocessor):
+    """Place nodes; their scores are ignored, and left as they are.
+
+    The order in which the nodes come is their ranking, best first, so missing, NaN, negative and
+    tied scores need no rule. Nodes that an earlier step has placed are placed by the ranks they
+    carry. Every node comes back, as an `ExplainedNode`.
+
+    Parameters
+    ----------
+    placement
+        Name in `shared_core.PLACEMENTS`, or a placement.
+    psi
+        Position sensitivity of the model: a number, a profile, its path or name, ``"always"`` or
+        ``"never"``. ``"always"`` by default, since naming a placement asks for it. None keeps the
+        given order; each node's ``posrag`` says why.
+    evidence
+        ``"point"`` or ``"interval"``; see `shared_core.decide`.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range.
+    TypeError
+        If an option is unknown.
+    ProfileNotFoundError
+        If `psi` names a profile that does not exist.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    placement: PlacementField = Field(default="u_shape", frozen=True)
+    psi: PsiField = Field(default="always", frozen=True)
+    evidence: Evidence = Field(default="point", frozen=True)
+    _caus: CAUS = PrivateAttr()
+
+    def __init__(
+        self,
+        placement: str | Placement = "u_shape",
+        *,
+        psi: Psi = "always",
+        evidence: Evidence = "point",
+        callback_manager: CallbackManager | None = None,
+    ) -> None:
+        super().__init__(
+            placement=placement,
+            psi=psi,
+            evidence=evidence,
+            callback_manager=callback_manager or CallbackManager(),
+        )
+
+    def model_post_init(self, context: Any) -> None:
+        """Check the options and settle the gate."""
+        self._caus = CAUS(placement=self.placement, psi=self.psi, evidence=self.evidence)
+
+    def _processed(
+        self, nodes: Sequence[NodeWithScore], query: QueryBundle | None
+    ) -> list[NodeWithScore]:
+        return placed(nodes, self._caus)

@@ -1,17 +1,31 @@
-"""The options of a retriever's `CAUS` as settable attributes of the retriever."""
+"""Options: those of a retriever as attributes, those of a postprocessor as checked fields."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Generic, Self, TypeVar, overload
+from functools import partial
+from typing import Annotated, Any, Generic, Self, TypeAlias, TypeVar, overload
 
-from shared_core import CAUS, Placement
-from shared_core.checking import SHOWN
+from llama_index.core.bridge.pydantic import PlainSerializer
+from pydantic import BeforeValidator, PlainValidator
+
+from shared_core import CAUS, NeighbourSpans, Placement
+from shared_core.checking import SHOWN, check_count
 from shared_core.index import ChunkKeys
-from shared_core.neighbour_spans import NeighbourSpans
-from shared_core.options import CAUSArguments
-from shared_core.scoring.fusion import Alpha
+from shared_core.neighbour_spans import ChunkSource
+from shared_core.options import (
+    CAUSArguments,
+    decode_chunk_keys,
+    decode_expand,
+    decode_placement,
+    decode_psi,
+    encode_chunk_keys,
+    encode_expand,
+    encode_placement,
+    encode_psi,
+)
+from shared_core.scoring.fusion import Alpha, check_alpha
 from shared_core.sensitivity import Psi
 from shared_core.types import Evidence, Fusion
 from shared_core.wording import shortened
@@ -122,3 +136,48 @@ class CAUSOptions:
     @similarity_top_k.setter
     def similarity_top_k(self, value: int) -> None:
         raise AttributeError(f"similarity_top_k is called k here: set k = {value!r}")
+
+
+def _decoded(name: str, decode: Callable[[Any], Any], *kinds: type) -> PlainValidator:
+    """Return a check that takes an option, or what it was encoded as."""
+
+    def check(value: Any) -> Any:
+        decoded = decode(value)
+        if not isinstance(decoded, kinds):
+            named = " or ".join(kind.__name__ for kind in kinds)
+            raise ValueError(f"{name} must be a {named}, got {value!r}")
+        return decoded
+
+    return PlainValidator(check)
+
+
+# Checked before pydantic, which takes True for 1 and "3" for 3; pydantic makes NumPy's numbers
+# Python's.
+KField: TypeAlias = Annotated[int, BeforeValidator(partial(check_count, name="k"))]
+AlphaField: TypeAlias = Annotated[Alpha, BeforeValidator(check_alpha)]
+PlacementField: TypeAlias = Annotated[
+    str | Placement,
+    _decoded("placement", decode_placement, str, Placement),
+    PlainSerializer(encode_placement),
+]
+PsiField: TypeAlias = Annotated[Psi, PlainValidator(decode_psi), PlainSerializer(encode_psi)]
+ExpandField: TypeAlias = Annotated[
+    NeighbourSpans,
+    _decoded("expand", decode_expand, NeighbourSpans),
+    PlainSerializer(encode_expand),
+]
+ChunkKeysField: TypeAlias = Annotated[
+    ChunkKeys,
+    _decoded("chunk_keys", decode_chunk_keys, ChunkKeys),
+    PlainSerializer(encode_chunk_keys),
+]
+
+
+def _chunks(value: Any) -> ChunkSource | None:
+    if value is not None and not hasattr(value, "around"):
+        raise ValueError(f"chunks must be a ChunkSource, got {value!r}")
+    source: ChunkSource | None = value
+    return source
+
+
+ChunksField: TypeAlias = Annotated[ChunkSource | None, PlainValidator(_chunks)]
