@@ -178,66 +178,6 @@ def test_the_gate_is_the_same_on_both_sides(psi: Any, evidence: Any) -> None:
         assert why["slot"] == slot
 
 
-@pytest.mark.parametrize("k", range(1, 13))
-@pytest.mark.parametrize("name", PLACEMENTS)
-def test_retrievers_give_the_cores_order(name: str, k: int, index: HybridIndex) -> None:
-    """Every placement, every k from 1: ids, scores and explanations."""
-    options: dict[str, Any] = {"k": k, "placement": name, "psi": PROFILE}
-    (core,) = CAUS(**options).search(index, [Query(QUERIES[0], embed(QUERIES[0]))])
-    assert len(core) == k
-    assert_all_the_same(
-        core,
-        langchain_retriever(**options).invoke(QUERIES[0]),
-        llamaindex_retriever(**options).retrieve(QUERIES[0]),
-        [passage.id for passage in core.passages],
-    )
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"alpha": 0.0},
-        {"alpha": 1.0},
-        {"alpha": "auto"},
-        {"fusion": "rrf"},
-        {"fetch_k": 1, "k": 3},
-        {"k": 1000},
-        {"psi": 1.3},
-        {"psi": "never"},
-    ],
-    ids=repr,
-)
-async def test_retrievers_give_the_cores_results_for_every_option(
-    options: dict[str, Any], index: HybridIndex
-) -> None:
-    """Sync, async and in batches, with queries that match much, little and nothing."""
-    core = CAUS(**options)
-    one, other = langchain_retriever(**options), llamaindex_retriever(**options)
-    batches = one.batch([*QUERIES]), other.retrieve_batch(QUERIES)
-    for query, documents, nodes in zip(QUERIES, *batches, strict=True):
-        (expected,) = core.search(index, [Query(query, embed(query))])
-        ids = [passage.id for passage in expected.passages]
-        assert_all_the_same(expected, documents, nodes, ids)
-        assert_all_the_same(expected, one.invoke(query), other.retrieve(query), ids)
-        assert_all_the_same(expected, await one.ainvoke(query), await other.aretrieve(query), ids)
-
-
-@pytest.mark.parametrize("options", [{"variant": "okapi"}, {"metric": "inner_product"}], ids=repr)
-def test_retrievers_hand_index_options_through(options: dict[str, Any]) -> None:
-    """The index they build is the core's own."""
-    index = HybridIndex(**options)
-    index.add(CORPUS.passages, CORPUS.vectors)
-    for query in QUERIES:
-        (core,) = CAUS(psi="always").search(index, [Query(query, embed(query))])
-        assert_all_the_same(
-            core,
-            langchain_retriever(psi="always", **options).invoke(query),
-            llamaindex_retriever(psi="always", **options).retrieve(query),
-            [passage.id for passage in core.passages],
-        )
-
-
 def test_filters_mean_the_same(index: HybridIndex) -> None:
     """Equal, and any of: each side in its own form."""
     any_of = MetadataFilter(key="number", value=[3, 14, 15], operator=FilterOperator.IN)
@@ -256,25 +196,6 @@ def test_filters_mean_the_same(index: HybridIndex) -> None:
                 llamaindex_retriever(filters=filters).retrieve(query),
                 [passage.id for passage in core.passages],
             )
-
-
-def test_retrievers_stay_the_same_through_changes() -> None:
-    """Adding, replacing and deleting on both sides."""
-    changed = corpus(80)
-    index = HybridIndex()
-    index.add(CORPUS.passages, CORPUS.vectors)
-    one, other = langchain_retriever(psi="always"), llamaindex_retriever(psi="always")
-    index.add(changed.passages[50:], changed.vectors[50:])
-    one.add_documents(changed.documents[50:])
-    other.add_nodes(changed.nodes[50:])
-    gone = [f"p{number}" for number in range(0, 80, 3)]
-    index.delete(gone)
-    one.delete(ids=gone)
-    other.delete_nodes(gone)
-    for query in QUERIES:
-        (core,) = CAUS(psi="always").search(index, [Query(query, embed(query))])
-        ids = [passage.id for passage in core.passages]
-        assert_all_the_same(core, one.invoke(query), other.retrieve(query), ids)
 
 
 @pytest.mark.parametrize("n", range(13))
@@ -422,27 +343,6 @@ def test_retrievers_over_the_same_hits_agree(fetch_k: int, fusion: Any) -> None:
             node.posrag  # type: ignore[attr-defined]
             for node in nodes
         ]
-
-
-async def test_an_empty_index_answers_nothing_on_both_sides() -> None:
-    """Sync and async; and what follows in the pipe takes the empty list."""
-    one = on_langchain.CAUSRetriever.from_documents([], LangChainEmbedding())
-    other = on_llamaindex.CAUSRetriever.from_nodes([], LlamaIndexEmbedding())
-    assert one.invoke("x") == await one.ainvoke("x") == []
-    assert other.retrieve("x") == await other.aretrieve("x") == []
-    assert (one | on_langchain.PlacementTransformer("u_shape")).invoke("x") == []
-
-
-@pytest.mark.parametrize("query", ["", "   ", "\n"])
-def test_a_blank_query_is_the_same_on_both_sides(query: str, index: HybridIndex) -> None:
-    """The dense leg answers it."""
-    (core,) = CAUS().search(index, [Query(query, embed(query))])
-    assert_all_the_same(
-        core,
-        langchain_retriever().invoke(query),
-        llamaindex_retriever().retrieve(query),
-        [passage.id for passage in core.passages],
-    )
 
 
 @pytest.mark.parametrize(
