@@ -136,6 +136,7 @@ class LangChain:
     retriever = langchain_posrag.CAUSRetriever
     rescorer = langchain_posrag.HybridScoreCompressor
     placer = langchain_posrag.PlacementTransformer
+    call = "invoke"
     one = "Document"
     many = "documents"
     model = LangChainModel
@@ -232,6 +233,7 @@ class LlamaIndex:
     retriever = llamaindex_posrag.CAUSRetriever
     rescorer = llamaindex_posrag.CAUSPostprocessor
     placer = llamaindex_posrag.PlacementPostprocessor
+    call = "retrieve"
     one = "BaseNode"
     many = "nodes"
 

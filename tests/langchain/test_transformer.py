@@ -2,8 +2,7 @@
 
 import asyncio
 import copy
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 from langchain_classic.retrievers import ContextualCompressionRetriever
@@ -12,9 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 
 from langchain_posrag import CAUSRetriever, HybridScoreCompressor, PlacementTransformer
-from shared_core import PLACEMENTS, PositionProfile
 
-PROFILE = PositionProfile(model="m", accuracy=(0.9, 0.2, 0.8), distraction=(0.1, 0.9, 0.3))
 Way = Callable[[PlacementTransformer, list[Document]], list[Document]]
 WAYS: dict[str, Way] = {
     "invoke": lambda transformer, documents: transformer.invoke(documents),
@@ -36,30 +33,6 @@ def ranked(k: int) -> list[Document]:
     return [Document(f"text {i}", id=f"d{i}", metadata={"n": [i]}) for i in range(k)]
 
 
-@pytest.mark.parametrize("placement", PLACEMENTS)
-@pytest.mark.parametrize("k", range(13))
-def test_documents_stand_in_the_order_of_the_placement(placement: str, k: int) -> None:
-    expected = PLACEMENTS[placement]()(k, PROFILE)
-
-    placed = PlacementTransformer(placement, psi=PROFILE).invoke(ranked(k))
-
-    assert [document.id for document in placed] == [f"d{rank}" for rank in expected]
-
-
-def test_awaited_placing_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes microseconds, a thread more."""
-    threads = []
-    method = PlacementTransformer._processed
-
-    def noted(self: PlacementTransformer, documents: Sequence[Document]) -> list[Document]:
-        threads.append(threading.current_thread())
-        return method(self, documents)
-
-    monkeypatch.setattr(PlacementTransformer, "_processed", noted)
-    asyncio.run(PlacementTransformer().ainvoke(ranked(3)))
-    assert threads == [threading.main_thread()]
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_to_use_it_is_the_same(way: str) -> None:
     documents = ranked(5)
@@ -72,36 +45,6 @@ def test_every_way_to_use_it_is_the_same(way: str) -> None:
     assert documents == before
     placed[0].metadata["n"].append("changed")
     assert documents == before
-
-
-def test_the_detail_joins_what_is_there(retriever: CAUSRetriever) -> None:
-    ranked_only = retriever.model_copy(update={"psi": "never"})
-    chain = ranked_only | PlacementTransformer("inverse", psi=1.5)
-
-    before, placed = ranked_only.invoke("relu"), chain.invoke("relu")
-
-    assert [document.id for document in placed] == [document.id for document in before[::-1]]
-    for slot, document in enumerate(placed):
-        detail = document.metadata["posrag"]
-        assert detail["score"] == document.metadata["score"]
-        assert (detail["slot"], detail["rank"]) == (slot, 4 - slot)
-        assert (detail["gate"], detail["psi"], detail["placement"]) == ("open", 1.5, "inverse")
-
-
-def test_the_gate_may_stay_shut() -> None:
-    placed = PlacementTransformer("inverse", psi=0.9).invoke(ranked(3))
-
-    assert [document.id for document in placed] == ["d0", "d1", "d2"]
-    assert {document.metadata["posrag"]["gate"] for document in placed} == {"shut"}
-    assert "does not exceed" in placed[0].metadata["posrag"]["reason"]
-
-
-def test_documents_may_stay_as_they_are() -> None:
-    documents = ranked(3)
-
-    placed = PlacementTransformer("u_shape", include_scores=False).invoke(documents)
-
-    assert placed == [documents[0], documents[2], documents[1]]
 
 
 def test_without_scores_a_later_step_ranks_by_the_order(
