@@ -136,7 +136,6 @@ class LangChain:
     retriever = langchain_posrag.CAUSRetriever
     rescorer = langchain_posrag.HybridScoreCompressor
     placer = langchain_posrag.PlacementTransformer
-    call = "invoke"
     one = "Document"
     many = "documents"
     model = LangChainModel
@@ -167,15 +166,21 @@ class LangChain:
         self, passages: Sequence[Passage] = (), model: Embeddings | None = None, **options: Any
     ) -> Any:
         """Return a retriever over an index of its own."""
-        return self.retriever.from_documents(
-            self.items(passages), model or LangChainModel(), **options
-        )
+        return self.built(self.items(passages), model or LangChainModel(), **options)
+
+    def built(self, items: Any, model: Any, **options: Any) -> Any:
+        """Return one of documents."""
+        return self.retriever.from_documents(items, model, **options)
 
     def over_store(self, passages: Sequence[Passage], **options: Any) -> Any:
         """Return a retriever over the framework's own vector store."""
         store = InMemoryVectorStore(LangChainModel())
         store.add_documents(self.items(passages))
         return self.retriever.from_vectorstore(store, self.items(passages), **options)
+
+    def retrieve(self, retriever: Any, query: str) -> list[Document]:
+        """Retrieve."""
+        return retriever.invoke(query)
 
     def ask(self, retriever: Any, query: str, where: Mapping[str, Any] | None = None) -> list[Hit]:
         """Retrieve, with a filter if given."""
@@ -221,9 +226,9 @@ class LangChain:
         """Give candidates to a `HybridScoreCompressor`."""
         return [*step.compress_documents(items, query)]
 
-    def rescorer_of(self, passages: Sequence[Passage], **options: Any) -> Any:
+    def rescorer_of(self, items: Any, **options: Any) -> Any:
         """Return one with the statistics of a corpus."""
-        return self.rescorer.from_documents(self.items(passages), **options)
+        return self.rescorer.from_documents(items, **options)
 
 
 class LlamaIndex:
@@ -233,7 +238,6 @@ class LlamaIndex:
     retriever = llamaindex_posrag.CAUSRetriever
     rescorer = llamaindex_posrag.CAUSPostprocessor
     placer = llamaindex_posrag.PlacementPostprocessor
-    call = "retrieve"
     one = "BaseNode"
     many = "nodes"
 
@@ -268,12 +272,20 @@ class LlamaIndex:
         self, passages: Sequence[Passage] = (), model: BaseEmbedding | None = None, **options: Any
     ) -> Any:
         """Return a retriever over an index of its own."""
-        return self.retriever.from_nodes(self.items(passages), model or self.model(), **options)
+        return self.built(self.items(passages), model or self.model(), **options)
+
+    def built(self, items: Any, model: Any, **options: Any) -> Any:
+        """Return one of nodes."""
+        return self.retriever.from_nodes(items, model, **options)
 
     def over_store(self, passages: Sequence[Passage], **options: Any) -> Any:
         """Return a retriever over the framework's own vector store."""
         index = VectorStoreIndex(self.items(passages), embed_model=self.model())
         return self.retriever.from_index(index, higher_is_better=True, **options)
+
+    def retrieve(self, retriever: Any, query: str) -> list[NodeWithScore]:
+        """Retrieve."""
+        return retriever.retrieve(query)
 
     def ask(self, retriever: Any, query: str, where: Mapping[str, Any] | None = None) -> list[Hit]:
         """Retrieve, with a filter if given."""
@@ -334,9 +346,9 @@ class LlamaIndex:
         """Give candidates to a `CAUSPostprocessor`."""
         return step.postprocess_nodes(items, query_str=query)
 
-    def rescorer_of(self, passages: Sequence[Passage], **options: Any) -> Any:
+    def rescorer_of(self, items: Any, **options: Any) -> Any:
         """Return one with the statistics of a corpus."""
-        return self.rescorer.from_nodes(self.items(passages), **options)
+        return self.rescorer.from_nodes(items, **options)
 
 
 Adapter = LangChain | LlamaIndex

@@ -62,7 +62,7 @@ def test_scores_are_the_cores(
 def test_a_corpus_gives_its_statistics(adapter: Adapter) -> None:
     """To candidates of its own, bit for bit or to rounding, and to others by their text."""
     bm25 = BM25Index.from_texts([passage.text for passage in CORPUS[1:]])
-    step = adapter.rescorer_of(CORPUS[1:], k=12)
+    step = adapter.rescorer_of(adapter.items(CORPUS[1:]), k=12)
     candidates = adapter.items(CORPUS[:12], SCORES)
     found = {hit.id: hit for hit in adapter.hits(adapter.rescore(step, candidates, QUERY))}
     sparse = bm25.score_texts(QUERY, [passage.text for passage in CORPUS[:12]])
@@ -82,7 +82,7 @@ def test_a_tokenizer_of_the_callers_own(adapter: Adapter) -> None:
     sparse = BM25Index.from_texts(texts, tokenizer=list).scores("x")
     for step in (
         adapter.rescorer(tokenizer=list, alpha=0.0, k=12),
-        adapter.rescorer_of(CORPUS[:12], tokenizer=list, alpha=0.0, k=12),
+        adapter.rescorer_of(adapter.items(CORPUS[:12]), tokenizer=list, alpha=0.0, k=12),
     ):
         found = {hit.id: hit for hit in adapter.hits(adapter.rescore(step, given, "x"))}
         assert [found[f"p{at}"].why["sparse"] for at in range(12)] == pytest.approx([*sparse])
@@ -95,7 +95,7 @@ def test_an_infinite_score_is_refused(adapter: Adapter) -> None:
 
 def test_behind_a_search_the_new_score_counts(adapter: Adapter) -> None:
     """The one it was made from stays in the explanation; and placing comes after."""
-    ranked = getattr(adapter.build(CORPUS, k=12), adapter.call)(QUERY)
+    ranked = adapter.retrieve(adapter.build(CORPUS, k=12), QUERY)
     before = {hit.id: hit.score for hit in adapter.hits(ranked)}
     found = adapter.rescore(adapter.rescorer(k=5, alpha=0.5), ranked, QUERY)
     for hit in adapter.hits(found):

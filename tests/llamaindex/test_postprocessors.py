@@ -7,7 +7,6 @@ import pickle
 from copy import deepcopy
 from typing import Any
 
-import numpy as np
 import pytest
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
@@ -18,7 +17,7 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, Te
 from llamaindex_posrag import CAUSPostprocessor, PlacementPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode
 from llamaindex_posrag.statistics import NodeStatistics
-from shared_core import BM25Index, PositionProfile, ProfileNotFoundError
+from shared_core import BM25Index, PositionProfile
 from shared_core.placement import Placement, Shuffle, UShape
 
 from .checks import facts, ids
@@ -176,48 +175,6 @@ def test_nothing_of_the_explanation_reaches_the_prompt() -> None:
     assert "dense" not in prompts[0]
     assert "posrag" not in prompts[0]
     assert "posrag" in out[0].model_dump_json()
-
-
-@pytest.mark.parametrize(
-    ("options", "value"),
-    [
-        ({"k": 0}, "0"),
-        ({"k": -1}, "-1"),
-        ({"k": "many"}, "many"),
-        ({"k": True}, "k must be an integer >= 1, got True"),
-        ({"k": "3"}, "k must be an integer >= 1, got '3'"),
-        ({"k": 3.0}, "k must be an integer >= 1, got 3.0"),
-        ({"alpha": 1.5}, "1.5"),
-        ({"alpha": True}, "alpha must be a number in .* got True"),
-        ({"alpha": "0.5"}, "alpha must be a number in .* got '0.5'"),
-        ({"alpha": "some"}, "some"),
-        ({"placement": "v_shape"}, "v_shape"),
-        ({"placement": 3}, "3"),
-        ({"psi": -0.5}, "-0.5"),
-        ({"fusion": "max"}, "max"),
-        ({"evidence": "none"}, "none"),
-        ({"variant": "plus"}, "plus"),
-        ({"tokenizer": "words"}, "words"),
-        ({"corpus": []}, r"\[\]"),
-        ({"kk": 9}, "kk"),
-    ],
-)
-def test_bad_options_are_named(options: dict[str, Any], value: str) -> None:
-    with pytest.raises(ValueError, match=value):
-        CAUSPostprocessor(**options)
-
-
-def test_numbers_of_numpy_are_python_s() -> None:
-    made = CAUSPostprocessor(k=np.int64(3), alpha=np.float32(0.5), psi=np.float32(1.5))
-    assert (made.k, made.alpha) == (3, 0.5)
-    again = CAUSPostprocessor.from_json(made.to_json())
-    assert again.psi == 1.5
-    assert again.to_dict() == made.to_dict()
-
-
-def test_a_profile_that_is_not_there_is_named() -> None:
-    with pytest.raises(ProfileNotFoundError, match="no-such-model"):
-        CAUSPostprocessor(psi="no-such-model")
 
 
 def test_options_are_fixed_but_the_callback_manager_is_not() -> None:

@@ -38,7 +38,7 @@ from llama_index.core.tools import RetrieverTool
 import llamaindex_posrag
 from llamaindex_posrag import CAUSRetriever
 from llamaindex_posrag.nodes import ExplainedNode
-from shared_core import CAUS, PLACEMENTS
+from shared_core import CAUS
 
 from .checks import facts, ids
 from .doubles import QUERY, TEXTS, CallbackLog, WordEmbedding, corpus, traced
@@ -292,41 +292,6 @@ def test_it_answers_end_to_end_without_empty_response(retriever: CAUSRetriever) 
 
 
 @pytest.mark.parametrize(
-    ("options", "value"),
-    [
-        ({"k": 0}, "0"),
-        ({"k": -3}, "-3"),
-        ({"fetch_k": 0}, "0"),
-        ({"alpha": 1.5}, "1.5"),
-        ({"alpha": math.nan}, "nan"),
-        ({"placement": "v_shape"}, "v_shape"),
-        ({"placement": "v_shape", "psi": "always"}, "v_shape"),
-        ({"psi": -1.0}, "-1.0"),
-        ({"fusion": "max"}, "max"),
-        ({"evidence": "none"}, "none"),
-        ({"dense": "annoy"}, "annoy"),
-        ({"metric": "l1"}, "l1"),
-        ({"variant": "plus"}, "plus"),
-    ],
-)
-def test_bad_options_are_named(options: dict[str, Any], value: str) -> None:
-    with pytest.raises(ValueError, match=value):
-        CAUSRetriever.from_nodes(corpus(), WordEmbedding(), **options)
-
-
-def test_an_unknown_option_is_refused() -> None:
-    options: dict[str, Any] = {"kk": 9}
-    with pytest.raises(TypeError, match="kk"):
-        CAUSRetriever.from_nodes(corpus(), WordEmbedding(), **options)
-
-
-def test_an_unknown_placement_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError) as error:
-        CAUSRetriever.from_nodes([], WordEmbedding(), placement="v_shape", psi="always")
-    assert all(name in str(error.value) for name in PLACEMENTS)
-
-
-@pytest.mark.parametrize(
     "embedding",
     [[math.nan] * 64, [math.inf] + [0.0] * 63, [1.0] * 63, []],
     ids=["nan", "inf", "dimension", "empty"],
@@ -343,13 +308,6 @@ def test_bad_embeddings_leave_nothing_half_added(
     assert facts(retriever.retrieve(QUERY)) == before
 
 
-def test_two_nodes_of_one_id_are_refused(retriever: CAUSRetriever) -> None:
-    twins = [TextNode(id_="twin", text=text) for text in ("one", "other")]
-    with pytest.raises(ValueError, match="twin"):
-        retriever.add_nodes(twins)
-    assert "twin" not in retriever.index
-
-
 def test_a_model_that_loses_a_text_is_refused() -> None:
     class Losing(WordEmbedding):
         def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
@@ -357,38 +315,6 @@ def test_a_model_that_loses_a_text_is_refused() -> None:
 
     with pytest.raises(ValueError, match="11 vectors of 12 texts"):
         CAUSRetriever.from_nodes(corpus(), Losing(embed_batch_size=100))
-
-
-@pytest.mark.parametrize("nodes", ["abc", TextNode(text="abc")])
-def test_one_node_is_no_list_of_nodes(retriever: CAUSRetriever, nodes: Any) -> None:
-    """Its fields would be nodes."""
-    with pytest.raises(ValueError, match="nodes must be a list, got the "):
-        retriever.add_nodes(nodes)
-
-
-def test_nodes_may_come_one_by_one(retriever: CAUSRetriever) -> None:
-    """A generator is read once, and nothing of it is lost."""
-    assert retriever.add_nodes(TextNode(id_=id, text="x") for id in "yz") == ["y", "z"]
-    assert len(CAUSRetriever.from_nodes(iter(corpus()), WordEmbedding()).index) == len(corpus())
-
-
-@pytest.mark.parametrize(
-    ("nodes", "message"),
-    [
-        (["relu"], r"nodes\[0\] must be a BaseNode, got 'relu'"),
-        ([NodeWithScore(node=TextNode(text="x"))], r"must be a BaseNode, got NodeWithScore\("),
-        ([TextNode(id_="x", text="a"), TextNode(id_="x", text="b")], "id 'x' occurs twice"),
-    ],
-)
-def test_what_cannot_be_added_is_refused_before_it_is_embedded(nodes: Any, message: str) -> None:
-    """Embedding takes long, and often costs."""
-
-    class Unasked(WordEmbedding):
-        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-            raise AssertionError(f"asked to embed {texts}")
-
-    with pytest.raises(ValueError, match=message):
-        CAUSRetriever.from_nodes(nodes, Unasked())
 
 
 @pytest.mark.parametrize("asked", ["retriever", "from_index", "engine"])
@@ -410,14 +336,3 @@ def test_the_events_of_past_queries_are_not_kept(asked: str) -> None:
         Context().run(retrieve, QUERY)  # in this one an earlier test may have left a trace open
         kept.append(sum(map(len, manager.trace_map.values())))
     assert kept == kept[:1] * 5
-
-
-@pytest.mark.parametrize("model", ["local", None])
-def test_what_is_no_embedding_model_is_named(
-    model: Any, retriever: CAUSRetriever, tmp_path: Path
-) -> None:
-    with pytest.raises(ValueError, match=f"embed_model must be .* got {model!r}"):
-        CAUSRetriever.from_nodes([], model)
-    retriever.save(tmp_path / "index")
-    with pytest.raises(ValueError, match=f"embed_model must be .* got {model!r}"):
-        CAUSRetriever.load(tmp_path / "index", model)
