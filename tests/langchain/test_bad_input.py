@@ -90,7 +90,6 @@ def test_configurable_options_are_in_the_schema(retriever: CAUSRetriever) -> Non
         ({"fetch_k": 0}, "fetch_k must be an integer >= 1, got 0"),
         ({"alpha": 1.5}, "1.5"),
         ({"filter": {"page": {"$gt": 3}}}, "page"),
-        ({"filter": "lang"}, "lang"),
         ({"kk": 9}, "kk"),
     ],
 )

@@ -74,6 +74,11 @@ async def test_options_of_a_call_hold_for_that_call(
     assert len(retriever.invoke(QUERY)) == 5
 
 
+def test_a_filter_that_is_none_is_named(retriever: CAUSRetriever) -> None:
+    with pytest.raises(ValueError, match="lang"):
+        retriever.invoke(QUERY, filter="lang")
+
+
 def test_configurable_fields_share_the_index(retriever: CAUSRetriever) -> None:
     configurable = retriever.configurable_fields(
         k=ConfigurableField(id="k"), psi=ConfigurableField(id="psi")
