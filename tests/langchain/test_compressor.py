@@ -1,6 +1,7 @@
-"""CAUS over the candidates of any retriever."""
+"""The compressor over LangChain's candidates: scores out of metadata, or of an embedding model."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,6 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 
 from langchain_posrag import HybridScoreCompressor
-from shared_core import BM25Index
 
 from .conftest import corpus
 
@@ -23,7 +23,7 @@ def candidates() -> list[Document]:
     return documents
 
 
-def ids(documents: list[Document]) -> list[str | None]:
+def ids(documents: Any) -> list[str | None]:
     return [document.id for document in documents]
 
 
@@ -32,24 +32,31 @@ def test_embeddings_compute_the_dense_score(
 ) -> None:
     compressor = HybridScoreCompressor(embeddings=embeddings, alpha=1.0)
     query = np.array(embeddings.embed_query(QUERY))
-
     found = compressor.compress_documents(candidates, QUERY)
-
+    dense = [document.metadata["posrag"]["dense"] for document in found]
+    assert dense == sorted(dense, reverse=True)
     for document in found:
         vector = np.array(embeddings.embed_documents([document.page_content])[0])
         cosine = query @ vector / np.linalg.norm(query) / np.linalg.norm(vector)
         assert document.metadata["posrag"]["dense"] == pytest.approx(cosine)
-    dense = [document.metadata["posrag"]["dense"] for document in found]
-    assert dense == sorted(dense, reverse=True)
-    given = {document.id: document.metadata["score"] for document in candidates}
-    assert {document.id: document.metadata["score"] for document in found} == given
 
 
 async def test_async_is_sync(candidates: list[Document], embeddings: Embeddings) -> None:
-    for options in ({}, {"embeddings": embeddings}):
-        compressor = HybridScoreCompressor(psi="always", **options)
-        expected = compressor.compress_documents(candidates, QUERY)
+    """And awaits the model."""
 
+    class Awaited(DeterministicFakeEmbedding):
+        def embed_query(self, text: str) -> list[float]:
+            raise AssertionError("not awaited")
+
+        async def aembed_query(self, text: str) -> list[float]:
+            return super().embed_query(text)
+
+        async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+            return self.embed_documents(texts)
+
+    for model, awaited in ((None, None), (embeddings, Awaited(size=16))):
+        expected = HybridScoreCompressor(embeddings=model).compress_documents(candidates, QUERY)
+        compressor = HybridScoreCompressor(embeddings=awaited)
         assert await compressor.acompress_documents(candidates, QUERY) == expected
         assert await compressor.acompress_documents([], QUERY) == []
 
@@ -57,13 +64,8 @@ async def test_async_is_sync(candidates: list[Document], embeddings: Embeddings)
 def test_a_score_under_another_key(candidates: list[Document]) -> None:
     for document in candidates:
         document.metadata["relevance"] = np.float32(document.metadata.pop("score"))
-        document.metadata["score"] = "the user's own"
     compressor = HybridScoreCompressor(alpha=1.0, score_key="relevance")
-
-    found = compressor.compress_documents(candidates, QUERY)
-
-    assert ids(found) == ids(candidates)
-    assert {document.metadata["score"] for document in found} == {"the user's own"}
+    assert ids(compressor.compress_documents(candidates, QUERY)) == ids(candidates)
 
 
 def test_equal_documents_stay_in_order() -> None:
@@ -76,65 +78,32 @@ def test_equal_documents_stay_in_order() -> None:
     assert {document.metadata["posrag"]["dense_norm"] for document in found} == {0.0}
 
 
-def test_no_candidate_has_a_score(candidates: list[Document]) -> None:
-    with pytest.raises(ValueError, match=r"metadata\['rank'\].*score_key=.*embeddings="):
-        HybridScoreCompressor(score_key="rank").compress_documents(candidates, QUERY)
+def test_a_score_that_is_no_number_is_named(candidates: list[Document]) -> None:
+    for score, shown in (("high", "'high'"), ([1.0], r"\[1.0\]")):
+        candidates[2].metadata["score"] = score
+        named = rf"metadata\['score'\] must be a number, got {shown}: .*score_key="
+        with pytest.raises(ValueError, match=named):
+            HybridScoreCompressor().compress_documents(candidates, QUERY)
 
 
-@pytest.mark.parametrize(
-    ("score", "message"),
-    [
-        ("high", r"metadata\['score'\] must be a number, got 'high': .*score_key="),
-        ([1.0], r"metadata\['score'\] must be a number, got \[1.0\]: .*score_key="),
-        (math.inf, "inf"),
-    ],
-)
-def test_a_score_that_is_no_finite_number(
-    candidates: list[Document], score: object, message: str
-) -> None:
-    candidates[2].metadata["score"] = score
+def test_vectors_that_do_not_fit_are_named(candidates: list[Document]) -> None:
+    """By both dimensions or both numbers, not by the operands of a product."""
 
-    with pytest.raises(ValueError, match=message):
-        HybridScoreCompressor().compress_documents(candidates, QUERY)
-
-
-def test_embeddings_that_are_nan(candidates: list[Document]) -> None:
     class Broken(DeterministicFakeEmbedding):
+        query: Any = None
+        lost: int = 0
+
         def embed_query(self, text: str) -> list[float]:
-            return [math.nan] * 16
+            return self.query or super().embed_query(text)
 
-    with pytest.raises(ValueError, match=r"the query: vector 0 .* not finite"):
-        HybridScoreCompressor(embeddings=Broken(size=16)).compress_documents(candidates, QUERY)
-
-
-def test_embeddings_that_do_not_fit_each_other(candidates: list[Document]) -> None:
-    """Both dimensions are named, or both numbers, not the operands of a product."""
-
-    class Longer(DeterministicFakeEmbedding):
-        def embed_query(self, text: str) -> list[float]:
-            return [1.0] * 17
-
-    class Fewer(DeterministicFakeEmbedding):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            return super().embed_documents(texts[1:])
+            return super().embed_documents(texts[self.lost :])
 
-    for broken, message in (
-        (Longer, "dimension 17, got dimension 16"),
-        (Fewer, r"expected 8.*\(7, 16\)"),
+    for options, message in (
+        ({"query": [math.nan] * 16}, r"the query: vector 0 .* not finite"),
+        ({"query": [1.0] * 17}, "dimension 17, got dimension 16"),
+        ({"lost": 1}, r"expected 8.*\(7, 16\)"),
     ):
+        compressor = HybridScoreCompressor(embeddings=Broken(size=16, **options))
         with pytest.raises(ValueError, match=message):
-            HybridScoreCompressor(embeddings=broken(size=16)).compress_documents(candidates, QUERY)
-
-
-def test_scores_can_be_left_out(candidates: list[Document]) -> None:
-    found = HybridScoreCompressor(alpha=1.0, include_scores=False).compress_documents(
-        candidates, QUERY
-    )
-
-    assert found == candidates
-
-
-def test_a_corpus_has_its_own_tokenizer() -> None:
-    """A second one would be of no effect."""
-    with pytest.raises(ValueError, match="leave tokenizer= out"):
-        HybridScoreCompressor(corpus=BM25Index.from_texts(["a b"]), tokenizer=str.split)
+            compressor.compress_documents(candidates, QUERY)
