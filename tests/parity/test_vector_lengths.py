@@ -18,9 +18,9 @@ from llama_index.core.schema import QueryBundle
 from langchain_posrag import HybridScoreCompressor
 from llamaindex_posrag import CAUSPostprocessor
 from shared_core import HybridIndex, Passage
-from shared_core.gating.fitting import as_queries, fit_gate
-from shared_core.gating.found_cosines import cosines
+from shared_core.gating.fit import as_queries, fit_gate
 from shared_core.gating.gate import ContextGate
+from shared_core.vectors import query_similarities
 
 from .both_sides import Corpus, corpus, embed
 
@@ -103,7 +103,7 @@ def from_postprocessor(size: float) -> list[str]:
 def from_gate(size: float) -> list[str]:
     model = Scaled(size)
     vectors = model.embed_documents([passage.text for passage in CORPUS.passages])
-    found = cosines(model.embed_query(QUERY), vectors, K)
+    found = query_similarities(model.embed_query(QUERY), vectors, K)
     return [CORPUS.passages[row].id for row in np.argsort(-np.array(found))]
 
 
@@ -138,6 +138,8 @@ def test_a_fit_does_not_see_lengths(size: float) -> None:
     np.testing.assert_allclose(
         gate.candidates.similarities, usual.candidates.similarities, atol=1e-6
     )
-    np.testing.assert_allclose(gate.candidates.background, usual.candidates.background, atol=1e-6)
+    np.testing.assert_allclose(
+        gate.candidates.foreign_similarities, usual.candidates.foreign_similarities, atol=1e-6
+    )
     again = Scaled(1.0)
     gate.candidates.verify_embeddings(as_queries(again.embed_query, again.embed_documents))
