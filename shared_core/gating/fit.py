@@ -1,4 +1,4 @@
-"""Fitting a gate in one step, from a retriever's passages and its embedding model."""
+"""Fitting a retrieval gate in one step, from a retriever's passages and its embedding model."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import numpy.typing as npt
 
 from shared_core.arrays import Embed, Vectors
 from shared_core.checking import check_several
-from shared_core.gating.candidates import VectorCandidates
-from shared_core.gating.coverage import WordCoverage, plain_words
+from shared_core.gating.candidates import EVERYDAY_QUESTIONS, VectorCandidates
+from shared_core.gating.decision import Policy
 from shared_core.gating.gate import ContextGate
-from shared_core.gating.policies import Policy
-from shared_core.gating.pseudo_queries import key_phrases
-from shared_core.gating.transforms import Transform
+from shared_core.gating.prompts import Transform
+from shared_core.gating.words import WordCoverage, key_phrases, plain_words
 from shared_core.types import Passage, Tokenizer
 
 ALIKE = 0.9999
@@ -58,15 +57,15 @@ def fit_gate(
         Embeds queries, see `as_queries`.
     pseudo_queries
         Pairs of a passage's id and a question it answers, as returned by `read_pseudo_queries`;
-        by default the `key_phrases` of each passage.
+        by default the `key_phrases` of each passage. A passage may have none.
     negatives
         Questions that the passages do not answer, instead of `EVERYDAY_QUESTIONS`.
     policy, threshold
         As in `VectorCandidates`.
     transform
-        As in `ContextGate`. The fit does not use it: key phrases, everyday questions, and those
-        that are given are embedded as they are. Give transformed `pseudo_queries` and `negatives`
-        where it changes how similar a query is, as `hyde` does.
+        As in `ContextGate`. Pseudo-queries and negatives go through it, too, one after another:
+        HyDE, for one, makes every query similar to passages. Where it asks a model, give
+        `pseudo_queries` of some hundred passages, as only their median counts.
     coverage
         Whether the query's words count in addition to its similarity; see `WordCoverage`.
     tokenizer
@@ -88,11 +87,16 @@ def fit_gate(
     tokenizer = plain_words if tokenizer is None else tokenizer
     if pseudo_queries is None:
         pseudo_queries = [*zip(ids, key_phrases(texts, tokenizer=tokenizer), strict=True)]
+    questions = [text for _, text in pseudo_queries]
+    if transform is not None:
+        questions = [transform(text) for text in questions]
+        foreign = EVERYDAY_QUESTIONS if negatives is None else negatives
+        negatives = [transform(text) for text in foreign]
     candidates = VectorCandidates.fit(
         ids,
         vectors,
         [owner for owner, _ in pseudo_queries],
-        embed([text for _, text in pseudo_queries]) if pseudo_queries else [],
+        embed(questions) if questions else [],
         policy=policy,
         threshold=threshold,
         embed=embed,

@@ -10,14 +10,14 @@ import numpy.typing as npt
 from shared_core.arrays import Bools, Scores
 from shared_core.checking import check_count
 from shared_core.gating.candidates import VectorCandidates
-from shared_core.gating.policies import STATISTICS, Policy
+from shared_core.gating.decision import STATISTICS, Policy
 
 LEAST_LABELLED = 5
 """Fewest queries on each side: one for each of the default folds."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class PolicyChoice:
     """A policy with its threshold, and its accuracy on queries it was not chosen by.
 
     Attributes
@@ -36,14 +36,14 @@ class Choice:
     uncorrected: float
 
 
-def choose(
+def choose_policy(
     candidates: VectorCandidates,
     positives: npt.ArrayLike,
     negatives: npt.ArrayLike,
     *,
     folds: int = 5,
     seed: int = 0,
-) -> Choice:
+) -> PolicyChoice:
     """Choose a policy and threshold by the similarities of labelled queries.
 
     The best balanced accuracy is reached at one similarity, which every policy can be moved to by
@@ -79,7 +79,7 @@ def choose(
         held_out[~rest] = scores[~rest] >= edges[policy] + threshold
     policy, threshold = _best_policy(scores, labels, edges)
     now = scores >= candidates.levels.edge + candidates.threshold
-    return Choice(
+    return PolicyChoice(
         policy=policy,
         threshold=threshold,
         balanced_accuracy=_balanced_accuracy(held_out, labels),

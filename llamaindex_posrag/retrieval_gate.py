@@ -1,4 +1,4 @@
-"""Between LlamaIndex's nodes and the gate: the query searched, the nodes found, the decision."""
+"""The retrieval gate over LlamaIndex's nodes: the query searched, the decision, fit and load."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from llamaindex_posrag.retrievers import CAUSRetriever
 from shared_core.arrays import Embed
 from shared_core.checking import check_each
 from shared_core.gating import ContextGate, RetrievalDecision, Transform, unwrapped
-from shared_core.gating.fitting import FitArguments, as_queries, fit_gate, fit_index
-from shared_core.gating.found_cosines import Embedded, FoundCosines, afound_cosines, found_cosines
+from shared_core.gating.fit import FitArguments, as_queries, fit_gate, fit_index
 from shared_core.types import Tokenizer
 
 dispatcher = get_dispatcher(__name__)
@@ -62,8 +61,13 @@ class Gated(NamedTuple):
     nodes: list[NodeWithScore]
 
 
-class NodeGate(NamedTuple):
-    """The gate, and the model that computes the cosines of nodes that come without."""
+class RetrievalGate(NamedTuple):
+    """The gate, and the model that computes the cosines of nodes that come without.
+
+    The cosines in the nodes are used if every node has one, of the query that was searched.
+    Otherwise, as under a retriever that rewrites the query, the texts of the query and the nodes
+    are embedded; vectors that they carry are ignored, for they may be of another model.
+    """
 
     gate: ContextGate
     embed_model: BaseEmbedding | None
@@ -88,46 +92,44 @@ class NodeGate(NamedTuple):
 
     def decide(
         self, query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithScore]
-    ) -> RetrievalDecision:
+    ) -> Gated:
         """Decide by the nodes that were found, and notify the dispatcher.
-
-        The cosines in the nodes are used if every node has one, of the query that was searched.
-        Otherwise, as under a retriever that rewrites the query, the texts of the query and the
-        nodes are embedded; vectors that they carry are ignored, for they may be of another model.
 
         Raises
         ------
         ValueError
             If a similarity is not a finite number, or cosines are missing and there is no model.
         """
-        details, texts = _read(nodes)
-        text, embedded = searched.query_str, embedded_query(searched)
-        found = found_cosines(embedded, details, texts, lambda: self._vectors(text, texts))
-        return self._announce(query, found)
+        texts = [embedded_text(each.node) for each in nodes]
+        decision = self._by_explanations(query, searched, nodes, texts)
+        if decision is None:
+            vector = self._model.get_query_embedding(searched.query_str)
+            vectors = self._model.get_text_embedding_batch(texts)
+            decision = self.gate.decide_by_vectors(query.query_str, vector, vectors, texts)
+        return _announced(query, decision, nodes)
 
     async def adecide(
         self, query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithScore]
-    ) -> RetrievalDecision:
+    ) -> Gated:
         """Async version of `decide`."""
-        details, texts = _read(nodes)
-        text, embedded = searched.query_str, embedded_query(searched)
-        found = await afound_cosines(embedded, details, texts, lambda: self._avectors(text, texts))
-        return self._announce(query, found)
+        texts = [embedded_text(each.node) for each in nodes]
+        decision = self._by_explanations(query, searched, nodes, texts)
+        if decision is None:
+            vector = await self._model.aget_query_embedding(searched.query_str)
+            vectors = await self._model.aget_text_embedding_batch(texts)
+            decision = self.gate.decide_by_vectors(query.query_str, vector, vectors, texts)
+        return _announced(query, decision, nodes)
 
-    def _announce(self, query: QueryBundle, found: FoundCosines) -> RetrievalDecision:
-        decision = self.gate.decide(query.query_str, *found)
-        asked = unwrapped(query.query_str)
-        dispatcher.event(RetrievalDecisionEvent(query=asked, decision=decision.explain()))
-        return decision
-
-    def _vectors(self, query: str, texts: list[str]) -> Embedded:
-        model = self._model
-        return model.get_query_embedding(query), model.get_text_embedding_batch(texts)
-
-    async def _avectors(self, query: str, texts: list[str]) -> Embedded:
-        model = self._model
-        query_vector = await model.aget_query_embedding(query)
-        return query_vector, await model.aget_text_embedding_batch(texts)
+    def _by_explanations(
+        self,
+        query: QueryBundle,
+        searched: QueryBundle,
+        nodes: Sequence[NodeWithScore],
+        texts: Sequence[str],
+    ) -> RetrievalDecision | None:
+        details = [explanation(each) for each in nodes]
+        text = embedded_query(searched)
+        return self.gate.decide_by_explanations(query.query_str, text, details, texts)
 
     @property
     def _model(self) -> BaseEmbedding:
@@ -139,26 +141,19 @@ class NodeGate(NamedTuple):
         return self.embed_model
 
 
-def _read(nodes: Sequence[NodeWithScore]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the explanations and the texts of nodes."""
-    return [explanation(each) for each in nodes], [embedded_text(each.node) for each in nodes]
-
-
-def let_through(decision: RetrievalDecision, nodes: Sequence[NodeWithScore]) -> Gated:
-    """Return the nodes with the decision in each, or none if it is not to retrieve."""
+def _announced(
+    query: QueryBundle, decision: RetrievalDecision, nodes: Sequence[NodeWithScore]
+) -> Gated:
+    """Dispatch a decision, and put it into each node if they are let through."""
+    told = decision.explain()
+    dispatcher.event(RetrievalDecisionEvent(query=unwrapped(query.query_str), decision=told))
     if not decision.retrieve:
         return Gated(decision, [])
-    return Gated(
-        decision,
-        [
-            ExplainedNode(
-                node=node.node,
-                score=node.score,
-                posrag={**explanation(node), "retrieval": decision.explain()},
-            )
-            for node in nodes
-        ],
-    )
+    passed: list[NodeWithScore] = []
+    for each in nodes:
+        posrag = {**explanation(each), "retrieval": decision.explain()}
+        passed.append(ExplainedNode(node=each.node, score=each.score, posrag=posrag))
+    return Gated(decision, passed)
 
 
 def fit_for(
@@ -166,29 +161,8 @@ def fit_for(
     nodes: Iterable[BaseNode] | None,
     embed_model: BaseEmbedding | None,
     **fit: Unpack[FitArguments],
-) -> NodeGate:
-    """Fit a gate on the nodes that a retriever searches.
-
-    Parameters
-    ----------
-    retriever
-        The retriever.
-    nodes
-        The nodes it searches; by default those in the index of a `CAUSRetriever`, whose vectors
-        are then used as they are, or those of a `FusingRetriever`.
-    embed_model
-        The model behind it; by default that of a `CAUSRetriever`.
-    **fit
-        As in `shared_core.gating.fitting.fit_gate`.
-
-    Raises
-    ------
-    ValueError
-        If `nodes` or `embed_model` are missing, one is not a node, `nodes` is one node instead of
-        several, or the gate cannot be fitted on them.
-    EmbeddingMismatchError
-        If `embed_model` is not the model of the index.
-    """
+) -> RetrievalGate:
+    """Fit a gate on the nodes that a retriever searches; see `GatedQueryEngine.from_retriever`."""
     own = retriever if isinstance(retriever, CAUSRetriever) else None
     if nodes is None and isinstance(retriever, FusingRetriever):
         nodes = retriever.nodes
@@ -204,7 +178,7 @@ def fit_for(
         gate = fit_index(own.index, _embed(model), verify=verify, **fit)
     else:
         raise ValueError(f"{type(retriever).__name__} does not expose its nodes: give nodes=")
-    return NodeGate(gate, model)
+    return RetrievalGate(gate, model)
 
 
 def load_gate(

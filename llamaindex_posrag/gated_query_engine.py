@@ -1,4 +1,4 @@
-"""A query engine behind the Context Awareness Gate."""
+"""Query engines of the Context Awareness Gate: with a decision before, and without context."""
 
 from __future__ import annotations
 
@@ -9,20 +9,87 @@ from typing import Any, Self, Unpack
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.base.response.schema import RESPONSE_TYPE
+from llama_index.core.base.response.schema import (
+    RESPONSE_TYPE,
+    AsyncStreamingResponse,
+    Response,
+    StreamingResponse,
+)
 from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
 from llama_index.core.llms import LLM
+from llama_index.core.prompts import PromptTemplate
 from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.settings import Settings
 
-from llamaindex_posrag.direct_query_engine import DirectQueryEngine
-from llamaindex_posrag.gate_decision import Gated, NodeGate, fit_for, let_through
+from llamaindex_posrag.retrieval_gate import Gated, RetrievalGate, fit_for
 from shared_core.checking import SHOWN
 from shared_core.gating import ContextGate, GatedPrompts, RetrievalDecision, unwrapped
-from shared_core.gating.fitting import FitArguments
+from shared_core.gating.fit import FitArguments
 from shared_core.wording import shortened
+
+_ALL_OF_IT = PromptTemplate("{asked}")
+
+
+class DirectQueryEngine(BaseQueryEngine):
+    """Ask the model alone: the alternative to retrieval.
+
+    Parameters
+    ----------
+    llm
+        The model.
+    prompts
+        Its ``direct`` is used: chain of thought by default.
+    streaming
+        Whether the answer comes as a stream.
+    callback_manager
+        Notified of each query.
+    """
+
+    def __init__(
+        self,
+        llm: LLM,
+        *,
+        prompts: GatedPrompts | None = None,
+        streaming: bool = False,
+        callback_manager: CallbackManager | None = None,
+    ) -> None:
+        super().__init__(callback_manager=callback_manager or Settings.callback_manager)
+        self._llm = llm
+        self._prompts = prompts or GatedPrompts()
+        self._streaming = streaming
+
+    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
+        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
+            prompt = self._prompt(query_bundle)
+            response: RESPONSE_TYPE
+            if self._streaming:
+                response = StreamingResponse(self._llm.stream(_ALL_OF_IT, asked=prompt))
+            else:
+                response = Response(self._llm.predict(_ALL_OF_IT, asked=prompt))
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        return response
+
+    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
+        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
+            prompt = self._prompt(query_bundle)
+            response: RESPONSE_TYPE
+            if self._streaming:
+                tokens = await self._llm.astream(_ALL_OF_IT, asked=prompt)
+                response = AsyncStreamingResponse(tokens)
+            else:
+                response = Response(await self._llm.apredict(_ALL_OF_IT, asked=prompt))
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        return response
+
+    def _prompt(self, query: QueryBundle) -> str:
+        return self._prompts.render(unwrapped(query.query_str), None)
+
+    def _get_prompt_modules(self) -> PromptMixinType:
+        return {}
 
 
 class GatedQueryEngine(BaseQueryEngine):
@@ -81,7 +148,7 @@ class GatedQueryEngine(BaseQueryEngine):
             )
         super().__init__(callback_manager=callback_manager or Settings.callback_manager)
         self._engine = query_engine
-        self._gate = NodeGate(gate, embed_model)
+        self._gate = RetrievalGate(gate, embed_model)
         self._direct = DirectQueryEngine(
             llm, prompts=prompts, streaming=streaming, callback_manager=callback_manager
         )
@@ -118,7 +185,7 @@ class GatedQueryEngine(BaseQueryEngine):
             Whether the answers come as streams.
         **fit
             ``pseudo_queries``, ``negatives``, ``policy``, ``threshold``, ``transform``,
-            ``coverage`` and ``tokenizer``, see `shared_core.gating.fitting.fit_gate`.
+            ``coverage`` and ``tokenizer``, see `shared_core.gating.fit.fit_gate`.
 
         Raises
         ------
@@ -149,8 +216,7 @@ class GatedQueryEngine(BaseQueryEngine):
     def decide(self, query_bundle: QueryBundle) -> Gated:
         """Search, and decide by the nodes found: the first half of a query."""
         searched = self._gate.prepare(query_bundle)
-        nodes = self._engine.retrieve(searched)
-        return let_through(self._gate.decide(query_bundle, searched, nodes), nodes)
+        return self._gate.decide(query_bundle, searched, self._engine.retrieve(searched))
 
     async def adecide(self, query_bundle: QueryBundle) -> Gated:
         """Async version of `decide`; a transform, and a sync ``retrieve``, in a thread."""
@@ -160,7 +226,7 @@ class GatedQueryEngine(BaseQueryEngine):
             nodes = await asyncio.to_thread(self._engine.retrieve, searched)
         else:
             nodes = await aretrieve(searched)
-        return let_through(await self._gate.adecide(query_bundle, searched, nodes), nodes)
+        return await self._gate.adecide(query_bundle, searched, nodes)
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """Return the nodes that the gate lets through; none for a query without context."""

@@ -1,4 +1,4 @@
-"""How many of a query's words a passage contains: lexical evidence next to the similarity."""
+"""Words of queries and passages: how many are shared, and which tell a passage from others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
+from shared_core.checking import check_count
 from shared_core.types import Tokenizer
+
+PHRASES = 5
+"""Words per passage: with more, they come as close to it as whole sentences."""
 
 _WORD = re.compile(r"\w+")
 
@@ -100,3 +104,59 @@ class WordCoverage:
         held = (weights.keys() & {*self.tokenizer(passage)} for passage in passages)
         best = max((math.fsum(weights[word] for word in words) for words in held), default=0.0)
         return min(1.0, best / total)
+
+
+def key_phrases(
+    texts: Sequence[str], *, count: int = PHRASES, tokenizer: Tokenizer = plain_words
+) -> list[str]:
+    """Return the words that distinguish each passage from the others, in their order.
+
+    The best pseudo-queries without a model: a few such words are about as similar to their passage
+    as a person's question is, while whole sentences are much more similar. The accuracy with each
+    source: ``python -m benchmarks.gating``.
+
+    Parameters
+    ----------
+    texts
+        The passages of the corpus. A word weighs more the fewer of them it occurs in.
+    count
+        Words per passage, >= 1.
+    tokenizer
+        Text to words. The default takes runs of word characters, of three or more, which in a
+        language without spaces between words are whole sentences.
+
+    Raises
+    ------
+    ValueError
+        If `count` is below 1.
+    """
+    words = WordCoverage(tokenizer)
+    words.add(texts)
+    return [telling_words(text, words, count=count) for text in texts]
+
+
+def telling_words(text: str, words: WordCoverage, *, count: int = PHRASES) -> str:
+    """Return the words of a text that weigh most, in their order; the text if it has no words.
+
+    Of `plain_words` those of one or two characters are left out, as they seldom tell anything.
+
+    Parameters
+    ----------
+    text
+        A passage or a query.
+    words
+        Word counts of the corpus.
+    count
+        How many words, >= 1.
+
+    Raises
+    ------
+    ValueError
+        If `count` is below 1.
+    """
+    check_count(count, "count")
+    shortest = 3 if words.tokenizer is plain_words else 1
+    found = Counter(word for word in words.tokenizer(text) if len(word) >= shortest)
+    weights = {word: words.weight(word) * (1 + math.log(n)) for word, n in found.items()}
+    best = {*sorted(weights, key=lambda word: -weights[word])[:count]}
+    return " ".join(word for word in found if word in best) or text
