@@ -10,7 +10,7 @@ _require("llama_index.core", extra="llamaindex")
 
 from llamaindex_posrag.attention import AttentionPlacementPostprocessor
 from llamaindex_posrag.direct_query_engine import DirectQueryEngine
-from llamaindex_posrag.fusing import FusingRetriever
+from llamaindex_posrag.fusion import FusingRetriever
 from llamaindex_posrag.gate_decision import RetrievalDecisionEvent, load_gate
 from llamaindex_posrag.gate_selector import ContextAwarenessSelector
 from llamaindex_posrag.gate_workflow import GatedWorkflow
