@@ -9,7 +9,7 @@ from shared_core._extras import require as _require
 _require("llama_index.core", extra="llamaindex")
 
 from llamaindex_posrag.attention import AttentionPlacementPostprocessor
-from llamaindex_posrag.fusing import FusingRetriever
+from llamaindex_posrag.fusion import FusingRetriever
 from llamaindex_posrag.gated_query_engine import DirectQueryEngine, GatedQueryEngine
 from llamaindex_posrag.generation import LlamaIndexModel
 from llamaindex_posrag.neighbour_spans import NeighbourSpanPostprocessor

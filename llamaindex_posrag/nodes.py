@@ -23,6 +23,7 @@ from llamaindex_posrag.filters import filterable
 from shared_core import CAUS, Arrangement, Passage
 from shared_core.copying import copier
 from shared_core.explanations import merge_explanation, recover_ranking
+from shared_core.index.passages import check_passages
 from shared_core.neighbour_spans import Span
 from shared_core.neighbour_spans.expanded import ExpandedArrangement
 
@@ -181,3 +182,16 @@ def to_passage(node: BaseNode) -> Passage:
     return Passage(
         id=node.node_id, text=embedded_text(node), metadata=filterable(source), source=source
     )
+
+
+def passages_of(nodes: Sequence[BaseNode]) -> list[Passage]:
+    """Return the passages of nodes, for an index.
+
+    Raises
+    ------
+    ValueError
+        If two share an id, or metadata cannot be copied.
+    """
+    passages = [to_passage(node) for node in nodes]
+    check_passages(passages)
+    return passages

@@ -122,11 +122,7 @@ class CAUSOptions:
             raise ValueError(
                 f"caus must be a CAUS, as CAUS(k=3), got {shortened(repr(caus), SHOWN)}"
             )
-        self._prepare(caus)
         self._caus = caus
-
-    def _prepare(self, caus: CAUS) -> None:
-        """Prepare for options that are about to be set; a hook for subclasses."""
 
     @property
     def similarity_top_k(self) -> int:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
-import numpy.typing as npt
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -23,9 +22,10 @@ from llamaindex_posrag.embedding import embedded_text, plain_text
 from llamaindex_posrag.events import reranking
 from llamaindex_posrag.nodes import explained, placed
 from llamaindex_posrag.options import AlphaField, KField, PlacementField, PsiField
-from llamaindex_posrag.statistics import NodeStatistics
-from shared_core import CAUS, BM25Index, Placement
-from shared_core.index.sparse.bm25 import Variant
+from shared_core import CAUS, BM25Index, Passage, Placement
+from shared_core.arrays import Scores
+from shared_core.checking import check_each
+from shared_core.index import PassageIndex, Variant
 from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity import Psi
 from shared_core.types import Evidence, Fusion, Tokenizer
@@ -69,6 +69,20 @@ class FixedOptionsPostprocessor(BaseNodePostprocessor):
         return type(self)(**{**dict(copied), **update}) if update else copied
 
 
+class CAUSPostprocessorArguments(TypedDict, total=False):
+    """Keyword arguments of `CAUSPostprocessor.from_nodes`."""
+
+    k: int
+    alpha: Alpha
+    placement: str | Placement
+    psi: Psi
+    evidence: Evidence
+    fusion: Fusion
+    higher_is_better: bool
+    variant: Variant
+    tokenizer: Tokenizer | None
+
+
 class CAUSPostprocessor(FixedOptionsPostprocessor):
     """Fuse the nodes' scores with BM25, keep the best k, and place them if the gate opens.
 
@@ -98,13 +112,12 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
     tokenizer
         Text to tokens, for BM25; `shared_core.tokenize` by default. Not part of `to_dict`.
     corpus
-        Statistics made by `from_nodes`. Not part of `to_dict`.
+        Statistics made by `from_nodes`, with its own variant and tokenizer. Not part of `to_dict`.
 
     Raises
     ------
     ValueError
-        If an option is unknown or out of range, or a corpus was made with another variant or
-        tokenizer.
+        If an option is unknown or out of range.
     ProfileNotFoundError
         If `psi` names a profile that does not exist.
 
@@ -131,23 +144,12 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
     variant: Variant = Field(default="lucene", frozen=True)
     # Fields, not private attributes: BaseComponent pickles fields only.
     tokenizer: Tokenizer | None = Field(default=None, frozen=True, exclude=True, repr=False)
-    corpus: NodeStatistics | None = Field(default=None, frozen=True, exclude=True, repr=False)
+    corpus: PassageIndex | None = Field(default=None, frozen=True, exclude=True, repr=False)
     _caus: CAUS = PrivateAttr()
 
     @classmethod
     def from_nodes(
-        cls,
-        nodes: Iterable[BaseNode],
-        *,
-        k: int = 10,
-        alpha: Alpha = 0.3,
-        placement: str | Placement = "u_shape",
-        psi: Psi = None,
-        evidence: Evidence = "point",
-        fusion: Fusion = "min_max",
-        higher_is_better: bool = True,
-        variant: Variant = "lucene",
-        tokenizer: Tokenizer | None = None,
+        cls, nodes: Iterable[BaseNode], **options: Unpack[CAUSPostprocessorArguments]
     ) -> Self:
         """Build a postprocessor with the BM25 statistics of a whole corpus.
 
@@ -155,38 +157,22 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
         ----------
         nodes
             The corpus; ids are unique. A node that is not in it is scored by its text.
+        **options
+            Attributes of the class.
 
         Raises
         ------
         ValueError
             If two nodes share an id, one is not a node, `nodes` is one node instead of several, or
-            an option is out of range.
+            an option is unknown or out of range.
         """
-        return cls(
-            k=k,
-            alpha=alpha,
-            placement=placement,
-            psi=psi,
-            evidence=evidence,
-            fusion=fusion,
-            higher_is_better=higher_is_better,
-            variant=variant,
-            tokenizer=tokenizer,
-            corpus=NodeStatistics(nodes, variant=variant, tokenizer=tokenizer),
-        )
+        made = cls(**options)
+        corpus = PassageIndex(variant=made.variant, tokenizer=made.tokenizer)
+        corpus.add(_texts(check_each(nodes, "nodes", BaseNode)))
+        return made.model_copy(update={"corpus": corpus})
 
     def model_post_init(self, context: Any) -> None:
         """Check the options and settle the gate."""
-        corpus = self.corpus
-        if corpus is not None and (self.variant, self.tokenizer) != (
-            corpus.variant,
-            corpus.tokenizer,
-        ):
-            raise ValueError(
-                f"corpus= was made with variant={corpus.variant!r} and tokenizer="
-                f"{corpus.tokenizer!r}, got {self.variant!r} and {self.tokenizer!r}: give the "
-                "same, or use from_nodes"
-            )
         self._caus = CAUS(
             k=self.k,
             alpha=self.alpha,
@@ -204,24 +190,29 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
     ) -> list[NodeWithScore]:
         text = plain_text(query) if query else ""
         dense = np.array([math.nan if node.score is None else node.score for node in nodes])
-        candidates = [node.node for node in nodes]
+        passages = _texts(node.node for node in nodes)
         alpha: float | None = None
         if not text:
             sparse, alpha = np.zeros(len(nodes)), 1.0
         else:
-            sparse = self._sparse(text, candidates)
+            sparse = self._sparse(text, passages)
             if np.isnan(dense).all():
                 alpha = 0.0
         ranking = self._caus.rank(dense if self.higher_is_better else -dense, sparse, alpha=alpha)
         arrangement = self._caus.place(ranking)
-        return explained([candidates[at] for at in arrangement.indices], arrangement)
+        return explained([nodes[at].node for at in arrangement.indices], arrangement)
 
-    def _sparse(self, query: str, nodes: Sequence[BaseNode]) -> npt.NDArray[np.float64]:
+    def _sparse(self, query: str, passages: Sequence[Passage]) -> Scores:
         if self.corpus is not None:
-            return self.corpus.scores(query, nodes)
-        texts = [embedded_text(node) for node in nodes]
-        statistics = BM25Index.from_texts(texts, variant=self.variant, tokenizer=self.tokenizer)
-        return statistics.scores(query)
+            return self.corpus.scores(query, passages)
+        texts = [passage.text for passage in passages]
+        return BM25Index.from_texts(texts, variant=self.variant, tokenizer=self.tokenizer).scores(
+            query
+        )
+
+
+def _texts(nodes: Iterable[BaseNode]) -> list[Passage]:
+    return [Passage(node.node_id, embedded_text(node)) for node in nodes]
 
 
 class PlacementPostprocessor(FixedOptionsPostprocessor):

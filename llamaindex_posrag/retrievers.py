@@ -21,16 +21,15 @@ from llamaindex_posrag.embedding import (
     embed_nodes,
     plain_text,
 )
-from llamaindex_posrag.fusing import FusingArguments, FusingRetriever
-from llamaindex_posrag.nodes import to_passage
+from llamaindex_posrag.fusion import FusingArguments, FusingRetriever
+from llamaindex_posrag.nodes import passages_of
 from llamaindex_posrag.options import caus_of, refuse_similarity_top_k
 from llamaindex_posrag.persistence import complete, decode_node, encode_node
 from llamaindex_posrag.retrieval import EngineRetriever
-from shared_core import CAUS, HybridIndex, Passage
+from shared_core import CAUS, HybridIndex
 from shared_core.checking import SHOWN, check_each
 from shared_core.errors import IndexFormatError
 from shared_core.index.dense.view import Dense, Metric
-from shared_core.index.passages import check_passages
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.options import CAUSArguments, decode_caus, encode_caus
 from shared_core.types import Query, Tokenizer
@@ -195,7 +194,7 @@ class CAUSRetriever(EngineRetriever):
         index: VectorStoreIndex,
         nodes: Iterable[BaseNode] | None = None,
         *,
-        higher_is_better: bool,
+        higher_is_better: bool | None = None,
         **options: Unpack[FusingArguments],
     ) -> FusingRetriever:
         """Return a `FusingRetriever` over a vector index of LlamaIndex, also from a subclass.
@@ -221,7 +220,7 @@ class CAUSRetriever(EngineRetriever):
             cannot be copied, or an embedding is NaN, infinite or of another dimension.
         """
         nodes = check_each(nodes, "nodes", BaseNode)
-        passages = _passages_of(nodes)
+        passages = passages_of(nodes)
         vectors = embed_nodes(self.embed_model, nodes, show_progress=show_progress)
         return self.index.add(passages, vectors)
 
@@ -233,7 +232,7 @@ class CAUSRetriever(EngineRetriever):
         If it is cancelled, either all nodes are added or none.
         """
         nodes = check_each(nodes, "nodes", BaseNode)
-        passages = await asyncio.to_thread(_passages_of, nodes)
+        passages = await asyncio.to_thread(passages_of, nodes)
         vectors = await aembed_nodes(self.embed_model, nodes, show_progress=show_progress)
         return await asyncio.to_thread(self.index.add, passages, vectors)
 
@@ -377,9 +376,3 @@ def _traced_by(manager: CallbackManager, embed_model: BaseEmbedding) -> BaseEmbe
     copied = embed_model.model_copy()
     copied.callback_manager = manager
     return copied
-
-
-def _passages_of(nodes: Sequence[BaseNode]) -> list[Passage]:
-    passages = [to_passage(node) for node in nodes]
-    check_passages(passages)
-    return passages

@@ -16,7 +16,6 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, Te
 
 from llamaindex_posrag import CAUSPostprocessor, PlacementPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode
-from llamaindex_posrag.statistics import NodeStatistics
 from shared_core import BM25Index, PositionProfile
 from shared_core.placement import Placement, Shuffle, UShape
 
@@ -228,16 +227,6 @@ def test_a_tokenizer_is_used_and_survives_a_copy() -> None:
     assert facts(wide.postprocess_nodes(scored(), query_str="zzz a")) == expected
 
 
-def test_a_corpus_made_with_other_options_is_refused() -> None:
-    """The options would be reported, and those of the corpus used."""
-    statistics = NodeStatistics(corpus(), variant="okapi")
-    with pytest.raises(ValueError, match=r"corpus= was made with variant='okapi'.*got 'lucene'"):
-        CAUSPostprocessor(corpus=statistics)
-    with pytest.raises(ValueError, match=r"tokenizer=None, got 'okapi' and <function letters"):
-        CAUSPostprocessor(corpus=statistics, variant="okapi", tokenizer=letters)
-    assert CAUSPostprocessor(corpus=statistics, variant="okapi").to_dict()["variant"] == "okapi"
-
-
 # Copies with another option.
 
 
@@ -270,7 +259,6 @@ def test_a_copy_with_another_option_does_what_it_shows(
     [
         (CAUSPostprocessor(), {"k": -2}, "-2"),
         (CAUSPostprocessor(), {"kk": 2}, "kk"),
-        (CAUSPostprocessor.from_nodes(corpus()), {"variant": "okapi"}, "corpus= was made with"),
         (PlacementPostprocessor(), {"placement": "v_shape"}, "v_shape"),
         (PlacementPostprocessor(), {"order": "u_shape"}, "order"),
     ],

@@ -313,7 +313,7 @@ def test_a_model_that_loses_a_text_is_refused() -> None:
         def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
             return super()._get_text_embeddings(texts)[1:]
 
-    with pytest.raises(ValueError, match="11 vectors of 12 texts"):
+    with pytest.raises(ValueError, match="too few vectors"):
         CAUSRetriever.from_nodes(corpus(), Losing(embed_batch_size=100))
 
 
