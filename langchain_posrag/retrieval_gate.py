@@ -25,7 +25,6 @@ from langchain_posrag.documents import (
     detail_of,
     id_of,
 )
-from langchain_posrag.finishing import finish
 from langchain_posrag.retrievers import CAUSRetriever
 from shared_core import HybridIndex
 from shared_core.arrays import Embed
@@ -177,7 +176,7 @@ class RetrievalGate(CheckedOptions):
     ) -> Gated:
         """Async version of `_find`; the retriever, the embeddings and the handlers are awaited.
 
-        A task that is cancelled meanwhile leaves no run open.
+        A task that is cancelled meanwhile leaves no run open, as LangChain shields their ends.
         """
         run = await callbacks.on_chain_start(None, {"query": query}, name=RUN)
         try:
@@ -192,9 +191,9 @@ class RetrievalGate(CheckedOptions):
                 vectors = await model.aembed_documents(texts)
                 decision = self.gate.decide_by_vectors(query, vector, vectors, texts)
         except BaseException as error:
-            await finish(run.on_chain_error(error))
+            await run.on_chain_error(error)
             raise
-        await finish(run.on_chain_end(decision.explain()))
+        await run.on_chain_end(decision.explain())
         return self._let_through(decision, documents)
 
     def _let_through(self, decision: RetrievalDecision, documents: Sequence[Document]) -> Gated:

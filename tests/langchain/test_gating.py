@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import math
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -12,25 +11,42 @@ from typing import Any
 
 import numpy as np
 import pytest
+from langchain_classic.retrievers import EnsembleRetriever, MultiQueryRetriever
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import FakeListChatModel
+from langchain_core.language_models import FakeListChatModel, FakeListLLM
 from langchain_core.load import dumpd
 from langchain_core.output_parsers import StrOutputParser
-from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnablePassthrough
+from langchain_core.retrievers import BaseRetriever, RetrieverLike
+from langchain_core.runnables import (
+    ConfigurableField,
+    Runnable,
+    RunnableConfig,
+    RunnableLambda,
+    RunnablePassthrough,
+)
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_openai import ChatOpenAI
 from langchain_tests.integration_tests import RetrieversIntegrationTests
+from pydantic import ValidationError
 
-from langchain_posrag import CAUSRetriever, ContextAwarenessGate, GatedRetriever
+from langchain_posrag import (
+    CAUSRetriever,
+    ContextAwarenessGate,
+    GatedRetriever,
+    PlacementTransformer,
+)
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.gating import GatedPrompts
 from tests.core.gating.words import IDS, INSIDE, OUTSIDE, PASSAGES, embed
 from tests.langchain.openai_server import OpenAIServer, Request
-from tests.langchain.test_tracing import Tracer
+from tests.langchain.test_tracing import Open, Tracer
 
-Ask = Callable[[Runnable[str, Any], str], Any]
+Ask = Callable[..., Any]
+Host = type[ContextAwarenessGate] | type[GatedRetriever]
+Wrap = Callable[[CAUSRetriever], RetrieverLike]
+
+BOTH: list[Host] = [ContextAwarenessGate, GatedRetriever]
 
 
 class Words(Embeddings):
@@ -75,39 +91,33 @@ def gate(retriever: CAUSRetriever) -> ContextAwarenessGate:
     return ContextAwarenessGate.from_retriever(retriever)
 
 
-def invoked(asked: Runnable[str, Any], question: str) -> Any:
-    return asked.invoke(question)
+def invoked(asked: Runnable[str, Any], question: str, config: Any = None) -> Any:
+    return asked.invoke(question, config)
 
 
-def awaited(asked: Runnable[str, Any], question: str) -> Any:
-    return asyncio.run(asked.ainvoke(question))
+def awaited(asked: Runnable[str, Any], question: str, config: Any = None) -> Any:
+    return asyncio.run(asked.ainvoke(question, config))
 
 
-def batched(asked: Runnable[str, Any], question: str) -> Any:
-    return asked.batch(["dough", question])[1]
+def batched(asked: Runnable[str, Any], question: str, config: Any = None) -> Any:
+    return asked.batch([OUTSIDE, question], config)[1]
 
 
 def streamed(asked: Runnable[str, Any], question: str) -> Any:
-    first, *rest = asked.stream(question)
-    for part in rest:
-        first += part
-    return first
+    (answer,) = asked.stream(question)
+    return answer
 
 
-def streamed_asynchronously(asked: Runnable[str, Any], question: str) -> Any:
-    async def collect() -> list[Any]:
-        return [part async for part in asked.astream(question)]
-
-    first, *rest = asyncio.run(collect())
-    for part in rest:
-        first += part
-    return first
+WAYS = [invoked, awaited]
 
 
-WAYS = [invoked, awaited, batched, streamed, streamed_asynchronously]
+def found(answer: Any) -> list[Document]:
+    """Return the documents of either host."""
+    documents: list[Document] = answer if isinstance(answer, list) else answer.documents
+    return documents
 
 
-@pytest.mark.parametrize("ask", WAYS)
+@pytest.mark.parametrize("ask", [*WAYS, batched, streamed])
 def test_a_question_inside_is_asked_with_context_and_one_outside_without(
     gate: ContextAwarenessGate, ask: Ask
 ) -> None:
@@ -125,27 +135,16 @@ def test_a_question_inside_is_asked_with_context_and_one_outside_without(
     assert "answer without context" in outside.decision["reason"]
 
 
-@pytest.mark.parametrize("ask", WAYS)
-def test_a_model_behind_the_gate_answers_both(gate: ContextAwarenessGate, ask: Ask) -> None:
-    """And the decision passes through the chain beside the answer."""
-    model = FakeListChatModel(responses=["an answer"])
-    chain = gate | {"answer": model | StrOutputParser(), "prompt": RunnablePassthrough()}
-    for question in (INSIDE, OUTSIDE):
-        assert str(ask(gate | model, question).content) == "an answer"
-    if ask in (invoked, awaited):
-        assert ask(chain, OUTSIDE)["prompt"].decision["retrieve"] is False
-
-
-def test_a_chain_streams_word_by_word(gate: ContextAwarenessGate) -> None:
+def test_a_chain_streams_word_by_word_and_hands_on_the_decision(gate: ContextAwarenessGate) -> None:
     """The gate does not hold the model's tokens back."""
-    chain = gate | FakeListChatModel(responses=["abc"])
-    assert [part.content for part in chain.stream(OUTSIDE)][:3] == ["a", "b", "c"]
+    model = FakeListChatModel(responses=["abc"])
+    assert [part.content for part in (gate | model).stream(OUTSIDE)][:3] == ["a", "b", "c"]
+    chain = gate | {"answer": model | StrOutputParser(), "prompt": RunnablePassthrough()}
+    told = chain.invoke(OUTSIDE)
+    assert (told["answer"], told["prompt"].decision["retrieve"]) == ("abc", False)
 
 
-@pytest.mark.parametrize("ask", WAYS)
-def test_a_server_answers_both(
-    gate: ContextAwarenessGate, ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_answers_both(gate: ContextAwarenessGate, monkeypatch: pytest.MonkeyPatch) -> None:
     """Over OpenAI's protocol, on a real connection."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
@@ -155,93 +154,198 @@ def test_a_server_answers_both(
     for question, expected in ((INSIDE, "from the context"), (OUTSIDE, "from what it knows")):
         with OpenAIServer(answer) as server:
             model = ChatOpenAI(model="tiny", base_url=server.url, api_key="none", max_retries=0)
-            assert ask(gate | model, question).content == expected
+            assert (gate | model).invoke(question).content == expected
 
 
-@pytest.mark.parametrize("ask", [invoked, awaited])
-def test_a_trace_shows_the_decision(gate: ContextAwarenessGate, ask: Ask) -> None:
-    """Below the gate's run, and the retriever's own run below the decision."""
-    for question, retrieve in ((INSIDE, True), (OUTSIDE, False)):
-        tracer = Tracer()
-        prompt = ask(gate.with_config(callbacks=[tracer]), question)
-        (root,) = tracer.roots
-        (run,) = root.child_runs
-        assert run.name == "retrieve_or_not"
-        assert run.outputs == prompt.decision
-        assert run.outputs["retrieve"] is retrieve
-        assert [child.run_type for child in run.child_runs] == ["retriever"]
+@pytest.mark.parametrize("ask", WAYS)
+@pytest.mark.parametrize("host", BOTH)
+def test_a_trace_shows_the_decision(retriever: CAUSRetriever, host: Host, ask: Ask) -> None:
+    """Also where no document carries it. Tags and metadata are inherited, a name is not."""
+    gate, tracer = host.from_retriever(retriever), Tracer()
+    config = {"callbacks": [tracer], "run_name": "mine", "tags": ["a"], "metadata": {"b": 1}}
+    for question in (INSIDE, OUTSIDE):
+        ask(gate, question, config)
+    for root, retrieve in zip(tracer.roots, (True, False), strict=True):
+        (decision,) = root.child_runs
+        (below,) = decision.child_runs
+        assert [each.name for each in (root, decision, below)] == [
+            *("mine", "retrieve_or_not", "CAUSRetriever")
+        ]
+        assert decision.outputs is not None
+        assert decision.outputs["retrieve"] is retrieve
+        for run in (root, decision, below):
+            assert run.tags == ["a"]
+            assert (run.extra or {})["metadata"]["b"] == 1
 
 
-@pytest.mark.parametrize("ask", [invoked, awaited])
-def test_a_trace_of_the_retriever_shows_the_decision(gate: ContextAwarenessGate, ask: Ask) -> None:
-    """Where there is no document to carry it, that is where it is."""
-    tracer = Tracer()
-    gated = GatedRetriever(retriever=gate.retriever, gate=gate.gate)
-    assert ask(gated.with_config(callbacks=[tracer]), OUTSIDE) == []
-    (root,) = tracer.roots
-    assert root.run_type == "retriever"
-    assert root.child_runs[0].outputs == gate.invoke(OUTSIDE).decision
-
-
-@pytest.mark.parametrize("ask", [invoked, awaited])
+@pytest.mark.parametrize("ask", WAYS)
 def test_an_error_ends_every_run(gate: ContextAwarenessGate, ask: Ask) -> None:
     """No run stays open."""
     tracer = Tracer()
     with pytest.raises(ValueError, match="the query is blank"):
-        ask(gate.with_config(callbacks=[tracer]), " ")
+        ask(gate, " ", {"callbacks": [tracer]})
     (root,) = tracer.roots
     assert all("blank" in (run.error or "") for run in (root, *root.child_runs))
 
 
-@pytest.mark.parametrize("ask", WAYS[:4])
+class OpenRuns(Open):
+    """Names of the runs of a gate that have not ended."""
+
+    async def on_chain_error(self, *args: Any, run_id: Any, **kwargs: Any) -> None:
+        await self._end(run_id)
+
+
+@pytest.mark.parametrize("host", BOTH)
+async def test_cancelled_twice_no_run_stays_open(retriever: CAUSRetriever, host: Host) -> None:
+    """While it embeds, and again while the run is ended in that error."""
+
+    class Hanging(Words):
+        async def aembed_query(self, text: str) -> list[float]:
+            asked.set()
+            await asyncio.Event().wait()
+            return []
+
+    asked, handler = asyncio.Event(), OpenRuns(cancelled_at=0)
+    silent = retriever.model_copy(update={"include_scores": False})
+    gate = host(retriever=silent, gate=host.from_retriever(retriever).gate, embeddings=Hanging())
+    handler.task = asyncio.create_task(gate.ainvoke(INSIDE, {"callbacks": [handler]}))
+    await asked.wait()
+    handler.cancelled_at = handler.step + 1
+    handler.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await handler.task
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert handler.step >= handler.cancelled_at
+    assert "retrieve_or_not" in handler.seen
+    assert "retrieve_or_not" not in handler.names.values()
+
+
+@pytest.mark.parametrize("ask", [*WAYS, batched])
 def test_the_retriever_finds_what_the_one_behind_it_finds_or_nothing(
     retriever: CAUSRetriever, ask: Ask
 ) -> None:
     """Copies of it, with the decision; the explanation so far stays."""
     gated = GatedRetriever.from_retriever(retriever)
-    plain, found = retriever.invoke(INSIDE), ask(gated, INSIDE)
-    assert [each.id for each in found] == [each.id for each in plain]
-    why = found[0].metadata["posrag"].pop("retrieval")
+    plain, through = retriever.invoke(INSIDE), ask(gated, INSIDE)
+    assert [each.id for each in through] == [each.id for each in plain]
+    why = through[0].metadata["posrag"].pop("retrieval")
     assert why["retrieve"] is True
-    assert found[0] == plain[0]
+    assert through[0] == plain[0]
     assert ask(gated, OUTSIDE) == []
 
 
-def test_a_call_sets_k_and_filter(retriever: CAUSRetriever) -> None:
-    """For the retriever behind the gate; what it does not know is refused."""
-    gated = GatedRetriever.from_retriever(retriever)
-    assert len(gated.invoke(INSIDE, k=1)) == 1
-    assert all(each.metadata["even"] for each in gated.invoke(INSIDE, filter={"even": True}))
-    assert gated.invoke(INSIDE, filter={"even": None}) == [], "nothing passes: nothing to retrieve"
-    gate = ContextAwarenessGate(retriever=retriever, gate=gated.gate)
-    assert len(gate.invoke(INSIDE, k=1).documents) == 1
-    with pytest.raises(TypeError, match="kk"):
+@pytest.mark.parametrize("host", BOTH)
+async def test_a_call_sets_whatever_the_retriever_takes(
+    retriever: CAUSRetriever, words: Words, host: Host
+) -> None:
+    """Options of ours, and of anybody else's; what it does not know is refused."""
+
+    class Limited(BaseRetriever):
+        def _get_relevant_documents(
+            self, query: str, *, run_manager: Any, language: str, limit: int | None = 3
+        ) -> list[Document]:
+            return [Document(text, metadata={"lang": language}) for text in PASSAGES[4:][:limit]]
+
+    gated = host.from_retriever(retriever)
+    assert len(found(gated.invoke(INSIDE, k=1))) == 1
+    assert len(found(await gated.ainvoke(INSIDE, k=1))) == 1
+    even = found(gated.invoke(INSIDE, filter={"even": True}))
+    assert even
+    assert all(each.metadata["even"] for each in even)
+    assert found(gated.invoke(INSIDE, filter={"even": None})) == [], "nothing to retrieve"
+    with pytest.raises(TypeError, match="unexpected keyword argument 'kk'"):
         gated.invoke(INSIDE, kk=1)
+    other = host(retriever=Limited(), gate=gated.gate, embeddings=words)
+    through = found(other.invoke(INSIDE, language="en", limit=2))
+    assert [each.metadata["lang"] for each in through] == ["en", "en"]
 
 
-def test_the_nearest_passage_counts_though_it_is_not_among_the_best(words: Words) -> None:
-    """The words alone rank here, and the one passage they find is not the nearest."""
-    query = "a starter for honey: honey, honey and flour"
-    retriever = CAUSRetriever.from_documents(documents(), words, k=1, alpha=0.0)
-    cosines = np.array(words.embed_documents(PASSAGES)) @ embed(query)
-    gate = ContextAwarenessGate.from_retriever(retriever, policy="minimum", threshold=-1.0)
-    prompt = gate.invoke(query)
-    assert prompt.documents[0].id != IDS[int(cosines.argmax())], "or this test shows nothing"
-    assert prompt.decision["similarity"] == pytest.approx(cosines.max())
+@pytest.mark.parametrize("ask", WAYS)
+@pytest.mark.parametrize("host", BOTH)
+def test_a_retriever_without_scores_may_stand_behind_the_gate(
+    retriever: CAUSRetriever, host: Host, ask: Ask
+) -> None:
+    """What it finds is embedded, by its own model, and decided about as with scores."""
+    silent = retriever.model_copy(update={"include_scores": False})
+    fitted = host.from_retriever(retriever)
+    for gated in (host.from_retriever(silent), host(retriever=silent, gate=fitted.gate)):
+        assert found(ask(gated, OUTSIDE)) == []
+        through, plain = found(ask(gated, INSIDE)), found(ask(fitted, INSIDE))
+        assert [each.id for each in through] == [each.id for each in plain]
+        assert {*through[0].metadata["posrag"]} == {"retrieval"}
+        told = [each[0].metadata["posrag"]["retrieval"]["similarity"] for each in (through, plain)]
+        assert told[0] == pytest.approx(told[1], abs=1e-6)
 
 
-def test_nothing_is_embedded_twice(retriever: CAUSRetriever, words: Words) -> None:
-    """The index tells the cosines; and fitting takes its vectors as they are."""
-    indexed = words.passages
-    gate = ContextAwarenessGate.from_retriever(retriever)
-    fitted = words.passages
-    assert fitted - indexed < len(PASSAGES) + 100, "key phrases and everyday questions alone"
+def rewritten(retriever: RetrieverLike, text: str) -> RetrieverLike:
+    """Return a chain that searches for a text, whatever it is asked."""
+
+    def rewrite(question: str) -> str:
+        return text
+
+    return RunnableLambda(rewrite) | retriever
+
+
+def many_queries(retriever: RetrieverLike, *queries: str) -> MultiQueryRetriever:
+    """Return LangChain's MultiQueryRetriever with a model that answers with given queries."""
+    assert isinstance(retriever, BaseRetriever)
+    return MultiQueryRetriever.from_llm(retriever, FakeListLLM(responses=["\n".join(queries)]))
+
+
+RETRIEVERS: dict[str, Wrap] = {
+    "with_config": lambda retriever: retriever.with_config(tags=["mine"]),
+    "retry": lambda retriever: retriever.with_retry(),
+    "pipe": lambda retriever: retriever | PlacementTransformer("sequential"),
+    "fallbacks": lambda retriever: retriever.with_fallbacks([retriever]),
+    "configurable": lambda retriever: retriever.configurable_fields(k=ConfigurableField("k")),
+    "ensemble": lambda retriever: EnsembleRetriever(retrievers=[retriever], weights=[1.0]),
+}
+
+
+@pytest.mark.parametrize("wrap", RETRIEVERS.values(), ids=RETRIEVERS)
+@pytest.mark.parametrize("ask", [*WAYS, batched])
+def test_whatever_retrieves_may_stand_behind_the_gate(
+    retriever: CAUSRetriever, words: Words, wrap: Wrap, ask: Ask
+) -> None:
+    """It is decided as about the bare one, and nothing is embedded twice."""
+    gate = ContextAwarenessGate.from_retriever(retriever, words, documents())
+    gated = ContextAwarenessGate.from_retriever(wrap(retriever), words, documents())
+    one, passages = ask(gate, INSIDE), words.passages
     words.queries.clear()
-    gate.invoke(INSIDE)
-    assert (words.queries, words.passages) == ([INSIDE], fitted)
+    other = ask(gated, INSIDE)
+    assert sorted(words.queries) == sorted({INSIDE, *([OUTSIDE] if ask is batched else [])})
+    assert words.passages == passages
+    assert [each.id for each in other.documents] == [each.id for each in one.documents]
+    assert other.decision == one.decision
+    assert ask(gated, OUTSIDE).documents == []
 
 
-@pytest.mark.parametrize("ask", [invoked, awaited])
+REWRITING: dict[str, Wrap] = {
+    "hyde": lambda retriever: rewritten(retriever, PASSAGES[4]),
+    "many queries": lambda retriever: many_queries(retriever, INSIDE, PASSAGES[4]),
+    "mixed": lambda retriever: EnsembleRetriever(
+        retrievers=[retriever, rewritten(retriever, INSIDE)], weights=[0.5, 0.5]
+    ),
+}
+
+
+@pytest.mark.parametrize("wrap", REWRITING.values(), ids=REWRITING)
+@pytest.mark.parametrize("ask", WAYS)
+def test_the_question_is_judged_not_what_it_was_rewritten_to(
+    retriever: CAUSRetriever, words: Words, wrap: Wrap, ask: Ask
+) -> None:
+    """The cosines that documents tell are of the text that was searched."""
+    rewriting = wrap(retriever)
+    texts = [document.page_content for document in rewriting.invoke(OUTSIDE)]
+    own = max(float(np.dot(embed(text), embed(OUTSIDE))) for text in texts)
+    gate = ContextAwarenessGate.from_retriever(rewriting, words, documents())
+    decision = ask(gate, OUTSIDE).decision
+    assert decision["similarity"] == pytest.approx(own, abs=1e-6)
+    assert not decision["retrieve"]
+
+
+@pytest.mark.parametrize("ask", WAYS)
 def test_any_other_retriever_has_its_finds_embedded(
     gate: ContextAwarenessGate, words: Words, ask: Ask
 ) -> None:
@@ -253,16 +357,15 @@ def test_any_other_retriever_has_its_finds_embedded(
         one, two = ask(gate, question).decision, ask(gated, question).decision
         assert two["retrieve"] == one["retrieve"]
         assert two["similarity"] == pytest.approx(one["similarity"], abs=1e-6)
-    document = ask(gated, INSIDE).documents[0]
-    assert document.metadata["posrag"]["retrieval"]["retrieve"] is True
-    with pytest.raises(
-        ValueError, match="VectorStoreRetriever has no embeddings: give embeddings="
-    ):
+    with pytest.raises(ValueError, match="VectorStoreRetriever has no embeddings: give embedd"):
         ask(ContextAwarenessGate(retriever=other, gate=gate.gate), INSIDE)
     with pytest.raises(ValueError, match=r"has no embeddings: give embeddings="):
         ContextAwarenessGate.from_retriever(other)
     with pytest.raises(ValueError, match=r"does not expose its documents: give contexts="):
         ContextAwarenessGate.from_retriever(other, words)
+    raw: Any = lambda query: []  # noqa: E731
+    with pytest.raises(ValidationError, match="instance of Runnable"):
+        GatedRetriever(retriever=raw, gate=gate.gate)
 
 
 def test_a_vector_store_behind_the_retriever_of_ours(words: Words) -> None:
@@ -275,24 +378,91 @@ def test_a_vector_store_behind_the_retriever_of_ours(words: Words) -> None:
     assert words.passages == before + 5
 
 
-def test_the_users_documents_stay_as_they_were(words: Words) -> None:
-    """A store hands out its own; so the decision goes into copies, down to the user's lists."""
-    mine = [
-        Document(each.page_content, id=each.id, metadata={"tags": ["own"], "posrag": {"mine": 1}})
-        for each in documents()
+def test_a_fit_takes_the_vectors_of_the_index_also_below_settings(
+    retriever: CAUSRetriever, words: Words
+) -> None:
+    """Only key phrases and everyday questions are embedded, by the retriever's own model."""
+    bound, before = retriever.with_config(tags=["mine"]).bind(k=1), words.passages
+    gated = GatedRetriever.from_retriever(bound)
+    assert gated.embeddings is words
+    assert words.passages - before < len(PASSAGES) + 100
+    assert len(gated.invoke(INSIDE)) == 1
+
+
+@pytest.mark.parametrize("host", BOTH)
+@pytest.mark.parametrize("ask", [*WAYS, batched])
+def test_a_call_configures_the_retriever(
+    retriever: CAUSRetriever, words: Words, host: Host, ask: Ask
+) -> None:
+    """As it does without the gate; and a chain around the gate hands the setting on."""
+    configurable = retriever.configurable_fields(k=ConfigurableField(id="k"))
+    gated = host.from_retriever(configurable, words, documents())
+    assert [each.id for each in gated.config_specs] == ["k"]
+    config: RunnableConfig = {"configurable": {"k": 1}}
+    for asked in (gated, RunnableLambda(str) | gated, gated.with_config(configurable={"k": 2})):
+        assert len(found(ask(asked, INSIDE, config))) == 1
+    assert len(found(ask(gated, INSIDE))) == 3
+
+
+def test_many_queries_find_a_passage_once(retriever: CAUSRetriever) -> None:
+    """Under LangChain's MultiQueryRetriever, which drops what is equal, metadata and all."""
+    gated = GatedRetriever.from_retriever(retriever, include_scores=False)
+    asked = [INSIDE, PASSAGES[4], "bees and honey in the hive"]
+    each = [document.id for query in asked for document in gated.invoke(query)]
+    assert len(each) > len({*each}), "or this test shows nothing"
+    together = many_queries(gated, *asked).invoke(INSIDE)
+    assert sorted(str(document.id) for document in together) == sorted({str(id) for id in each})
+
+
+class Scanned(Document):
+    """A document of the user's own class."""
+
+    page: int = 0
+
+
+@pytest.mark.parametrize("include_scores", [True, False])
+def test_documents_stay_the_users(words: Words, include_scores: bool) -> None:
+    """Copies, of their class, with their own keys of our names; those of the user are untouched."""
+    own = {"score": 7, "posrag": {"mine": [1]}}
+    mine: list[Document] = [
+        Scanned(page_content=text, page=5, metadata=copy.deepcopy(own)) for text in PASSAGES
     ]
 
-    class Own(BaseRetriever):
-        def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
-            return mine
+    def hand_out(question: str) -> list[Document]:
+        return mine
 
     before = copy.deepcopy(mine)
-    found = GatedRetriever.from_retriever(Own(), words, mine).invoke(INSIDE)
-    assert found[0].metadata["posrag"]["retrieval"]["retrieve"] is True
-    assert found[0].metadata["posrag"]["mine"] == 1
-    found[0].metadata["tags"].append("changed")
-    found[0].metadata["posrag"]["mine"] = 2
+    gated = GatedRetriever.from_retriever(
+        RunnableLambda(hand_out), words, mine, include_scores=include_scores
+    )
+    through = gated.invoke(INSIDE)
+    assert all(isinstance(each, Scanned) and each.page == 5 for each in through)
+    for each in through:
+        told = each.metadata["posrag"].pop("retrieval", None)
+        assert (told is not None) is include_scores
+    assert through == mine
+    through[0].metadata["posrag"]["mine"] = 2
+    through[0].metadata["score"] = 8
     assert mine == before
+
+
+def test_without_scores_nothing_of_ours_stays(retriever: CAUSRetriever, tmp_path: Path) -> None:
+    """Neither a score of the search nor that of a slot; it is no part of what is saved."""
+    GatedRetriever.from_retriever(retriever).gate.save(tmp_path / "gate")
+    for behind in (retriever, retriever | PlacementTransformer("sequential")):
+        gated = GatedRetriever.load(tmp_path / "gate", behind, Words(), include_scores=False)
+        assert {*gated.invoke(INSIDE)[0].metadata} == {"even"}
+
+
+def test_the_nearest_passage_counts_though_it_is_not_among_the_best(words: Words) -> None:
+    """The words alone rank here, and the one passage they find is not the nearest."""
+    query = "a starter for honey: honey, honey and flour"
+    retriever = CAUSRetriever.from_documents(documents(), words, k=1, alpha=0.0)
+    cosines = np.array(words.embed_documents(PASSAGES)) @ embed(query)
+    gate = ContextAwarenessGate.from_retriever(retriever, policy="minimum", threshold=-1.0)
+    prompt = gate.invoke(query)
+    assert prompt.documents[0].id != IDS[int(cosines.argmax())], "or this test shows nothing"
+    assert prompt.decision["similarity"] == pytest.approx(cosines.max())
 
 
 def test_a_transform_changes_what_is_searched_and_not_what_is_asked(
@@ -307,8 +477,10 @@ def test_a_transform_changes_what_is_searched_and_not_what_is_asked(
     assert (prompt.question, INSIDE in prompt.text) == ("what about it?", False)
 
 
-def test_prompts_pseudo_queries_and_words_are_the_callers(retriever: CAUSRetriever) -> None:
-    """Each reaches what it is for."""
+def test_prompts_pseudo_queries_and_words_are_the_callers(
+    retriever: CAUSRetriever, tmp_path: Path
+) -> None:
+    """Each reaches what it is for; prompts are not saved."""
     prompts = GatedPrompts(direct="Just say: {question}")
     pairs = [(id, text.split(",")[0]) for id, text in zip(IDS, PASSAGES, strict=True)]
     gate = ContextAwarenessGate.from_retriever(
@@ -317,11 +489,13 @@ def test_prompts_pseudo_queries_and_words_are_the_callers(retriever: CAUSRetriev
     assert gate.invoke(OUTSIDE).text == f"Just say: {OUTSIDE}"
     assert "of its words there" in gate.invoke(INSIDE).decision["reason"]
     assert gate.gate.candidates.similarities.size == len(pairs)
-
-
-def test_llama_index_wrapping_is_taken_off(gate: ContextAwarenessGate) -> None:
-    """A tool of the other framework may be what asks."""
-    assert gate.invoke(f"\ninput is {INSIDE}\n").text == gate.invoke(INSIDE).text
+    gate.gate.save(tmp_path / "gate")
+    again = ContextAwarenessGate.load(tmp_path / "gate", retriever, prompts=prompts)
+    assert again.invoke(OUTSIDE) == gate.invoke(OUTSIDE)
+    assert ContextAwarenessGate.load(tmp_path / "gate", retriever).prompts == GatedPrompts()
+    given: Any = "x"
+    with pytest.raises(ValueError, match="prompts"):
+        ContextAwarenessGate.from_retriever(retriever, prompts=given)
 
 
 def test_a_prompt_serialises_under_its_own_name(gate: ContextAwarenessGate) -> None:
@@ -341,124 +515,44 @@ def test_an_empty_index_is_answered_without_context(
         ContextAwarenessGate.from_retriever(empty)
 
 
-def test_another_embedding_model_is_refused(
-    gate: ContextAwarenessGate, retriever: CAUSRetriever, tmp_path: Path
-) -> None:
-    """By the fit's own fingerprint; the model of the fit is taken."""
-    gate.gate.save(tmp_path / "gate")
-    again = ContextAwarenessGate.load(tmp_path / "gate", retriever)
-    assert again.invoke(INSIDE).decision == gate.invoke(INSIDE).decision
-    other = CAUSRetriever.from_documents(documents(), Words(salt="x"))
-    with pytest.raises(EmbeddingMismatchError, match="not the one the gate was fitted with"):
-        GatedRetriever.load(tmp_path / "gate", other)
-    bare = InMemoryVectorStore(Words()).as_retriever()
-    with pytest.raises(ValueError, match="has no embeddings: give embeddings="):
-        GatedRetriever.load(tmp_path / "gate", bare)
-    with pytest.raises(EmbeddingMismatchError, match="not the one the index was built with"):
-        ContextAwarenessGate.from_retriever(retriever, Words(salt="x"))
-    assert ContextAwarenessGate.from_retriever(retriever, Words()).gate.candidates.levels == (
-        gate.gate.candidates.levels
-    )
-
-
-@pytest.mark.parametrize(
-    "fit", [{"coverage": True}, {"negatives": [OUTSIDE, "tides"] * 5}], ids=str
-)
+@pytest.mark.parametrize("host", BOTH)
 def test_a_gate_decides_after_loading_as_before(
-    retriever: CAUSRetriever, fit: dict[str, Any], tmp_path: Path
+    retriever: CAUSRetriever, host: Host, tmp_path: Path
 ) -> None:
-    """With the words that were counted, and negatives of one's own."""
-    gate = ContextAwarenessGate.from_retriever(retriever, **fit)
+    """Functions are given again; another embedding model is refused."""
+    own: Any = {"transform": str.lower, "tokenizer": str.split}
+    gate = host.from_retriever(retriever, coverage=True, **own)
     gate.gate.save(tmp_path / "gate")
-    again = ContextAwarenessGate.load(tmp_path / "gate", retriever)
+    again = host.load(tmp_path / "gate", retriever, **own)
     for question in (INSIDE, OUTSIDE, *PASSAGES):
-        assert again.invoke(question).decision == gate.invoke(question).decision
-    with pytest.raises(EmbeddingMismatchError, match="not the one the gate was fitted with"):
-        GatedRetriever.load(tmp_path / "gate", retriever, Words(salt="x"))
-
-
-@pytest.mark.parametrize("host", [ContextAwarenessGate, GatedRetriever])
-def test_functions_that_are_not_saved_are_given_again(
-    retriever: CAUSRetriever, host: type[ContextAwarenessGate | GatedRetriever], tmp_path: Path
-) -> None:
-    """The error names them, and they are taken."""
-    made = host.from_retriever(retriever, transform=str.lower, coverage=True, tokenizer=str.split)
-    made.gate.save(tmp_path / "gate")
+        assert again.invoke(question) == gate.invoke(question)
     with pytest.raises(ValueError, match="give transform="):
         host.load(tmp_path / "gate", retriever, tokenizer=str.split)
-    with pytest.raises(ValueError, match="give it as tokenizer="):
-        host.load(tmp_path / "gate", retriever, transform=str.lower)
-    again = host.load(tmp_path / "gate", retriever, transform=str.lower, tokenizer=str.split)
-    assert again.gate.transform is str.lower
-    assert again.gate.coverage is not None
-    assert again.gate.coverage.tokenizer is str.split
+    with pytest.raises(EmbeddingMismatchError, match="not the one the gate was fitted with"):
+        host.load(tmp_path / "gate", retriever, Words(salt="x"), **own)
+    with pytest.raises(ValueError, match="has no embeddings: give embeddings="):
+        host.load(tmp_path / "gate", InMemoryVectorStore(Words()).as_retriever(), **own)
+    with pytest.raises(EmbeddingMismatchError, match="not the one the index was built with"):
+        host.from_retriever(retriever, Words(salt="x"))
 
 
-COPIES: dict[str, Callable[[Any], Any]] = {
-    "copy": copy.copy,
-    "deepcopy": copy.deepcopy,
-    "model_copy": lambda host: host.model_copy(deep=True),
-    "pickle": lambda host: pickle.loads(pickle.dumps(host)),
-}
-
-
-@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
-@pytest.mark.parametrize("host", [ContextAwarenessGate, GatedRetriever])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda host: pickle.loads(pickle.dumps(host))])
 def test_a_copy_of_a_host_answers_as_it_does(
-    retriever: CAUSRetriever, host: Any, copied: Callable[[Any], Any]
+    gate: ContextAwarenessGate, copied: Callable[[Any], Any]
 ) -> None:
-    made = host.from_retriever(retriever, coverage=True)
-    again = copied(made)
+    again = copied(gate)
     for question in (INSIDE, OUTSIDE):
-        assert again.invoke(question) == made.invoke(question)
+        assert again.invoke(question) == gate.invoke(question)
 
 
-def test_prompts_of_one_s_own_are_taken_and_checked(
-    gate: ContextAwarenessGate, retriever: CAUSRetriever, tmp_path: Path
-) -> None:
-    """When a gate is fitted, and when one is loaded."""
-    gate.gate.save(tmp_path / "gate")
-    prompts = GatedPrompts(direct="Plainly: {question}")
-    given: Any = "x"
-    again = ContextAwarenessGate.load(tmp_path / "gate", retriever, prompts=prompts)
-    assert again.invoke(OUTSIDE).text == f"Plainly: {OUTSIDE}"
-    assert ContextAwarenessGate.load(tmp_path / "gate", retriever).prompts == GatedPrompts()
-    with pytest.raises(ValueError, match="prompts"):
-        ContextAwarenessGate.load(tmp_path / "gate", retriever, prompts=given)
-    with pytest.raises(ValueError, match="prompts"):
-        ContextAwarenessGate.from_retriever(retriever, prompts=given)
-
-
-def test_a_similarity_that_is_not_a_number_is_refused(
-    gate: ContextAwarenessGate, words: Words
-) -> None:
-    """Rather than read as "outside"."""
-
-    class Broken(Words):
-        def embed_query(self, text: str) -> list[float]:
-            return [math.nan] * len(embed(text))
-
-    store = InMemoryVectorStore.from_documents(documents(), words)
-    broken = ContextAwarenessGate(
-        retriever=store.as_retriever(), gate=gate.gate, embeddings=Broken()
-    )
-    with pytest.raises(ValueError, match="the query: vector 0 holds a value that is not finite"):
-        broken.invoke(INSIDE)
-
-
-@pytest.mark.parametrize("question", [None, 7, {"question": INSIDE}])
-def test_a_question_is_a_text(gate: ContextAwarenessGate, question: Any) -> None:
+def test_a_question_is_a_text_and_an_option_known(gate: ContextAwarenessGate) -> None:
     """A dict belongs behind an itemgetter."""
-    gated = GatedRetriever(retriever=gate.retriever, gate=gate.gate)
-    for host in (gate, gated):
-        with pytest.raises(ValueError, match="the question must be a string, got"):
+    question: Any = {"question": INSIDE}
+    for host in (gate, GatedRetriever(retriever=gate.retriever, gate=gate.gate)):
+        with pytest.raises(ValueError, match="the question must be a string, got dict"):
             host.invoke(question)
-
-
-def test_options_are_checked(gate: ContextAwarenessGate, retriever: CAUSRetriever) -> None:
-    """As pydantic checks them."""
     with pytest.raises(ValueError, match="kk"):
-        GatedRetriever(retriever=retriever, gate=gate.gate, kk=1)
+        GatedRetriever(retriever=gate.retriever, gate=gate.gate, kk=1)
 
 
 class TestStandard(RetrieversIntegrationTests):
@@ -466,7 +560,7 @@ class TestStandard(RetrieversIntegrationTests):
 
     @property
     def retriever_constructor(self) -> type[GatedRetriever]:
-        return Open
+        return AlwaysOpen
 
     @property
     def retriever_constructor_params(self) -> dict[str, Any]:
@@ -477,7 +571,7 @@ class TestStandard(RetrieversIntegrationTests):
         return INSIDE
 
 
-class Open(GatedRetriever):
+class AlwaysOpen(GatedRetriever):
     """Over our own retriever, with `k` as the suite gives it."""
 
     def __init__(self, **options: Any) -> None:
