@@ -29,7 +29,7 @@ from shared_core import CAUS, Passage
 from shared_core.checking import SHOWN, check_bool, check_each
 from shared_core.foreign_leg import fuse_foreign
 from shared_core.index.sparse.bm25 import Variant
-from shared_core.neighbour_spans.neighbours import PassageNeighbours
+from shared_core.neighbour_spans import PassageNeighbours
 from shared_core.options import CAUSArguments
 from shared_core.overriding import follows
 from shared_core.types import Tokenizer
@@ -134,6 +134,7 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
         if passes is not None:
             self._allowed = np.array([passes(filterable(node)) for node in nodes])
         self._neighbours: PassageNeighbours | None = None
+        self._reader: NodeChunks | None = None
         self._alike: dict[str, BaseNode] | None = None
         self.caus = caus_of(options, caus)
         # With another manager here, that of the dense leg would keep every event.
@@ -219,8 +220,9 @@ class FusingRetriever(CAUSOptions, ObjectRetriever):
     def _prepare(self, caus: CAUS) -> None:
         if caus.expand is not None:
             reader = NodeChunks(caus.chunk_keys)
-            if self._neighbours is None or self._neighbours.reader != reader:
+            if self._neighbours is None or self._reader != reader:
                 self._neighbours = PassageNeighbours.of(self._visible(), reader)
+                self._reader = reader
         if isinstance(self._dense, IndexLeg):
             self._dense.search_to(caus.depth())
 

@@ -10,7 +10,7 @@ from shared_core.arrays import Bools
 from shared_core.index.dense.view import DenseView
 from shared_core.index.metadata import MetadataColumns, Where
 from shared_core.index.sparse.view import SparseView
-from shared_core.neighbour_spans.place_table import Places
+from shared_core.neighbour_spans import ChunkTables
 from shared_core.types import Passage
 
 
@@ -40,7 +40,7 @@ class State:
     passages: list[Passage] = field(default_factory=list)
     rows: dict[str, tuple[int, ...]] = field(default_factory=dict)
     columns: MetadataColumns = field(default_factory=MetadataColumns)
-    places: Places = field(default_factory=Places)
+    places: ChunkTables = field(default_factory=ChunkTables)
 
     @classmethod
     def of(cls, dense: DenseView, sparse: SparseView, passages: Sequence[Passage]) -> State:

@@ -27,7 +27,7 @@ from langchain_posrag.vector_stores import direction_of_scores
 from shared_core import BM25Index, tokenize
 from shared_core.index.passage_rows import PassageRows
 from shared_core.index.sparse.view import COMPACT
-from shared_core.neighbour_spans.places import ChunkKeys
+from shared_core.neighbour_spans import ChunkKeys
 
 from .conftest import WORDS
 
