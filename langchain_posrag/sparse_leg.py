@@ -22,10 +22,7 @@ from shared_core.index.sparse.bm25 import Variant
 from shared_core.index.sparse.lexicon import Lexicon
 from shared_core.index.sparse.query import SparseQuery
 from shared_core.index.sparse.view import SparseView
-from shared_core.neighbour_spans.lines import Visible
-from shared_core.neighbour_spans.neighbours import PassageNeighbours
-from shared_core.neighbour_spans.place_table import Places
-from shared_core.neighbour_spans.places import ChunkReader
+from shared_core.neighbour_spans import ChunkReader, ChunkTables, PassageNeighbours, Visible
 
 
 class Checked(NamedTuple):
@@ -98,7 +95,7 @@ class SparseLeg:
         self._writing = threading.Lock()
         self._lock = threading.RLock()
         self._columns = MetadataColumns()
-        self._places = Places()
+        self._places = ChunkTables()
         passages = _passages(documents)
         if len(bm25) != bm25.view.size:
             deleted = bm25.view.size - len(bm25)
@@ -262,7 +259,7 @@ class SparseLeg:
         rows = self._alive()
         self._bm25.compact()
         self._rows, self._columns = self._rows.only(rows), MetadataColumns()
-        self._places = Places()  # the former one holds the deleted passages
+        self._places = ChunkTables()  # the former one holds the deleted passages
 
 
 def as_sparse_leg(given: object, *, variant: Variant, tokenizer: Tokenizer | None) -> SparseLeg:

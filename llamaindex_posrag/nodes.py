@@ -24,8 +24,7 @@ from shared_core import CAUS, Arrangement, Passage
 from shared_core.copying import copier
 from shared_core.explanations import merge_explanation, recover_ranking
 from shared_core.index.passages import check_passages
-from shared_core.neighbour_spans import Span
-from shared_core.neighbour_spans.expanded import ExpandedArrangement
+from shared_core.neighbour_spans import ExpandedArrangement, Span
 
 
 def _name(node: BaseNode) -> str:
@@ -53,8 +52,7 @@ class ExplainedNode(NodeWithScore):
         The node; its id, text, metadata and hash are those of the one that came in. A span of
         several nodes has the id and metadata of its best one.
     score
-        Fused score in [0, 1], higher is better, a Python float; with neighbours, the score of the
-        span, which is not bounded.
+        Fused score in [0, 1], higher is better, a Python float; of a span, that of its best node.
     posrag
         JSON-able; the keys are those of `shared_core.Arrangement.explain`, and for a span those
         of `shared_core.neighbour_spans.Span.explain` as well.

@@ -16,8 +16,7 @@ from shared_core.arrays import Scores
 from shared_core.checking import check_bool, check_choice, check_count, check_several
 from shared_core.index.engine import InThreads, Leg
 from shared_core.index.passages import PassageIndex
-from shared_core.neighbour_spans import ChunkSource
-from shared_core.neighbour_spans.places import ChunkReader
+from shared_core.neighbour_spans import ChunkReader, ChunkSource
 from shared_core.types import Passage, Pool, Query
 
 T = TypeVar("T")

@@ -15,9 +15,7 @@ from shared_core.index.sparse.query import SparseQuery
 from shared_core.index.sparse.view import SparseView
 from shared_core.index.state import PassageState
 from shared_core.index.tokenize import tokenize
-from shared_core.neighbour_spans.lines import Visible
-from shared_core.neighbour_spans.neighbours import PassageNeighbours
-from shared_core.neighbour_spans.places import ChunkKeys, ChunkReader
+from shared_core.neighbour_spans import ChunkKeys, ChunkReader, PassageNeighbours, Visible
 from shared_core.types import Passage, Tokenizer
 
 

@@ -13,7 +13,7 @@ from shared_core.arrays import Bools, Vectors
 from shared_core.index.dense.view import DenseView
 from shared_core.index.metadata import MetadataColumns, Where
 from shared_core.index.sparse.view import SparseView
-from shared_core.neighbour_spans.place_table import Places
+from shared_core.neighbour_spans import ChunkTables
 from shared_core.types import Passage
 
 
@@ -42,7 +42,7 @@ class PassageState:
     passages: list[Passage] = field(default_factory=list)
     rows: dict[str, tuple[int, ...]] = field(default_factory=dict)
     columns: MetadataColumns = field(default_factory=MetadataColumns)
-    places: Places = field(default_factory=Places)
+    places: ChunkTables = field(default_factory=ChunkTables)
 
     def holding(self, sparse: SparseView, passages: Sequence[Passage]) -> Self:
         """Return a state of these passages, which shares nothing with others."""
@@ -53,7 +53,7 @@ class PassageState:
             passages=list(passages),
             rows=rows,
             columns=MetadataColumns(),
-            places=Places(),
+            places=ChunkTables(),
         )
 
     def apart(self) -> Self:

@@ -7,22 +7,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shared_core.neighbour_spans.chunk_source import ChunkSource
-from shared_core.neighbour_spans.chunks import Seed
+from shared_core.neighbour_spans.budget import Expansion, Span
+from shared_core.neighbour_spans.chunks import ChunkSource, Seed
 from shared_core.neighbour_spans.method import NeighbourSpans
 from shared_core.neighbour_spans.neighbours import PassageNeighbours
 from shared_core.neighbour_spans.places import ChunkReader
-from shared_core.neighbour_spans.spans import Expansion, Span
 from shared_core.types import Arrangement, Passage, Ranking
+
+_BY_RANK = (
+    *("indices", "scores", "dense", "sparse", "dense_norm", "sparse_norm"),
+    *("dense_rank", "sparse_rank", "dense_exact", "sparse_exact"),
+)
+"""Lists of a `Ranking` besides its passages."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpandedArrangement(Arrangement):
     """Spans put into slots.
 
-    Like `Arrangement`, with spans for passages. `ranking` has one entry per span, best first: the
-    leg scores of its best seed, the score of the span (not bounded by 1), and a passage with the
-    id, metadata and source of the best seed and the text of the span.
+    Like `Arrangement`, with spans for passages. `ranking` has one entry per span, the best span
+    first: the scores of its best seed, and a passage with the id, metadata and source of the best
+    seed and the text of the span.
 
     Attributes
     ----------
@@ -43,7 +48,7 @@ class ExpandedArrangement(Arrangement):
     def explain(self) -> list[dict[str, Any]]:
         """Return, slot by slot, what led to the seed, overlaid by what led to the span.
 
-        ``score`` is the span's; ``similarity`` is the fused score of the best seed.
+        ``score`` is the fused score of the best seed, ``span_score`` what the spans are ranked by.
         """
         seeds = super(ExpandedArrangement, self).explain()
         spans = map(self.expansion.explain, self.slots)
@@ -73,25 +78,17 @@ def expand_ranking(
             "expansion needs one for each entry, as in a ranking from an index"
         )
     expansion, best = expand_passages(ranking.passages, ranking.scores, spans, reader, source)
-    passages = [
-        _spanned(ranking.passages[rank], span)
-        for rank, span in zip(best, expansion.spans, strict=True)
+    seeds = [ranking.passages[at] for at in best]
+    spanned = [
+        seed if len(span.chunks) == 1 else replace(seed, text=span.text)
+        for seed, span in zip(seeds, expansion.spans, strict=True)
     ]
-    return (
-        replace(
-            ranking,
-            indices=[ranking.indices[rank] for rank in best],
-            scores=[span.score.total for span in expansion.spans],
-            dense=[ranking.dense[rank] for rank in best],
-            sparse=[ranking.sparse[rank] for rank in best],
-            dense_norm=[ranking.dense_norm[rank] for rank in best],
-            sparse_norm=[ranking.sparse_norm[rank] for rank in best],
-            dense_rank=[ranking.dense_rank[rank] for rank in best],
-            sparse_rank=[ranking.sparse_rank[rank] for rank in best],
-            passages=passages,
-        ),
-        expansion,
-    )
+    picked: dict[str, Any] = {
+        name: [given[at] for at in best]
+        for name in _BY_RANK
+        if len(given := getattr(ranking, name))
+    }
+    return replace(ranking, **picked, passages=spanned), expansion
 
 
 def expand_passages(
@@ -141,10 +138,6 @@ def explain_expansion(expansion: Expansion, spans: NeighbourSpans) -> list[dict[
         {**expansion.explain(rank), "rank": rank, "slot": slot, "placement": placement}
         for slot, rank in enumerate(expansion.slots)
     ]
-
-
-def _spanned(passage: Passage, span: Span) -> Passage:
-    return passage if len(span.chunks) == 1 else replace(passage, text=span.text)
 
 
 def similarities(scores: Sequence[float | None], *, higher_is_better: bool = True) -> list[float]:

@@ -11,13 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from shared_core.checking import check_count, check_counts_of
-from shared_core.neighbour_spans import auto
-from shared_core.neighbour_spans.chunk_source import ChunkSource
-from shared_core.neighbour_spans.chunks import Chunk, Neighbourhood, Seed
+from shared_core.neighbour_spans.budget import Expansion, SpanBuilder
+from shared_core.neighbour_spans.chunks import Chunk, ChunkSource, Neighbourhood, Seed, Stop
 from shared_core.neighbour_spans.score import Scorer, Weights
-from shared_core.neighbour_spans.span_builder import SpanBuilder
-from shared_core.neighbour_spans.spans import Expansion, Stop
-from shared_core.neighbour_spans.sweep import Continuity, Window, sweep
+from shared_core.neighbour_spans.sweep import WIDEST, Continuity, Window, by_worth, related, sweep
 from shared_core.placement import Placement, resolve_without_profile
 from shared_core.tokens import estimate_tokens
 
@@ -37,7 +34,7 @@ class NeighbourSpans:
     window
         Neighbours on each side of a seed, at least 0; ``"auto"``: up to 4, fewer for larger
         chunks. If the seeds alone exceed the budget, neighbours then compete with worse seeds by
-        their worth (`shared_core.neighbour_spans.auto`): give more seeds than the budget holds.
+        their worth (`shared_core.neighbour_spans.sweep`): give more seeds than the budget holds.
     token_budget
         Most tokens of all spans together, at least 1; None: no limit. Every seed comes before any
         neighbour, except with ``"auto"``. The best span gets its neighbours first, nearest first.
@@ -91,7 +88,7 @@ class NeighbourSpans:
 
         The extra one shows where a side stopped, and whether the next window touches.
         """
-        return (auto.WIDEST if self.window == "auto" else self.window) + 1
+        return (WIDEST if self.window == "auto" else self.window) + 1
 
     def expand(self, seeds: Sequence[Seed], source: ChunkSource) -> Expansion:
         """Return the spans around `seeds`.
@@ -121,7 +118,7 @@ class NeighbourSpans:
             score=Scorer.of(windows, self.weights, self.decay, continuity),
             count_tokens=self.count_tokens or estimate_tokens,
             budget=self.token_budget,
-            by_worth=auto.by_worth if self.window == "auto" else None,
+            by_worth=by_worth if self.window == "auto" else None,
         ).spans()
         kept = {seed.chunk.id for span in spans for seed in span.seeds}
         dropped = tuple(seed for seed, _ in hits if seed.chunk.id not in kept)
@@ -130,7 +127,7 @@ class NeighbourSpans:
     def _window(self, seed: Seed, around: Neighbourhood, continuity: Continuity | None) -> Window:
         limit: Stop = "window"
         if self.window == "auto":
-            reach, limit = auto.reach(around), "auto"
+            reach, limit = related(around), "auto"
         else:
             reach = self.window, self.window
         return sweep(seed, around, reach, limit, continuity or _unknown, self.min_continuity)

@@ -8,22 +8,47 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from shared_core.neighbour_spans.chunks import Chunk
-from shared_core.neighbour_spans.links import Links
+from shared_core.neighbour_spans.chunks import Chunk, End
 from shared_core.types import Passage
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The neighbours that a passage names.
+
+    Attributes
+    ----------
+    before, after
+        Ids of the passages before and after it; None where it names none.
+    edge
+        What lies on a side where no passage is known: ``"document"``, the edge of the document,
+        or ``"missing"`` if it is not known where the document ends.
+    """
+
+    before: str | None = None
+    after: str | None = None
+    edge: End = "document"
+
+    @property
+    def any(self) -> bool:
+        """Whether it names a neighbour."""
+        return self.before is not None or self.after is not None
+
+    def id(self, step: int) -> str | None:
+        """Return the id of the passage after it (`step` 1) or before it (-1)."""
+        return self.after if step > 0 else self.before
+
+
 class ChunkReader(Protocol):
-    """Reads passages as chunks of documents."""
+    """Reads passages as chunks of documents; hashable, and equal where it reads alike."""
 
     def chunk(self, passage: Passage) -> Chunk:
         """Return the passage as a chunk, with the passage as its source.
 
         It has a number, or at least a start, if the place of the passage is known. With a document
-        alone it lies after the passage that came before it, if the texts bear that out; otherwise
-        it is a document on its own.
+        alone it follows the passage that came before it, if it overlaps that one.
         """
         ...
 
@@ -41,8 +66,8 @@ class ChunkKeys:
 
     A chunk is placed by its document and number. Without a number that is an integer, it is placed
     by its start in the text that was split, which LangChain's splitters write with
-    ``add_start_index=True``. They lose track of some chunks: those lie after the chunk that came
-    before them, if the texts bear that out.
+    ``add_start_index=True``. They lose track of some chunks: those follow the chunk that came
+    before them, if they overlap it.
 
     Attributes
     ----------
@@ -77,7 +102,7 @@ class ChunkKeys:
         object.__setattr__(self, "heading", tuple(self.heading))
 
     def chunk(self, passage: Passage) -> Chunk:
-        """Return the passage as a chunk; without an id it is named by its place.
+        """Return the passage as a chunk; without an id it is named by its place and text.
 
         Raises
         ------
@@ -85,22 +110,21 @@ class ChunkKeys:
             If the number is not an integer and there is no start, or the start is not an integer.
         """
         metadata = passage.metadata
-        start, heading = _read_start(metadata, self.start, passage), self.heading_of(metadata)
-        placed = self.numbered(passage, otherwise=start is not None)
-        document = self._document(metadata)
-        if placed is not None:
+        start, heading = self._start(passage), self.heading_of(metadata)
+        document, number = self._document(metadata), None
+        if placed := self.numbered(passage, otherwise=start is not None):
             document, number = placed
             place = f"{document}:{number}"
         elif document is not None and metadata.get(self.start) is not None:
-            number, page = None, metadata.get(self.page)
-            document = document if page is None else f"{document}#{page}"
+            if (page := metadata.get(self.page)) is not None:
+                document = f"{document}#{page}"
             # If a splitter works on sections, each of them has a chunk that starts at 0.
-            section = " > ".join((document, *(heading or ())))
-            end = _digest(passage.text) if start is None else start + len(passage.text)
-            place = f"{section}@{'?' if start is None else start}-{end}"
+            place = f"{' > '.join((document, *(heading or ())))}@{'?' if start is None else start}"
         else:
-            return _standalone_chunk(passage)
-        return Chunk(passage.id or place, passage.text, document, number, start, heading, passage)
+            name = passage.id or "#" + _digest(repr((passage.text, dict(metadata))))
+            return Chunk(name, passage.text, name, source=passage)
+        id = passage.id or f"{place}#{_digest(passage.text)}"
+        return Chunk(id, passage.text, document, number, start, heading, passage)
 
     def numbered(self, passage: Passage, *, otherwise: bool) -> tuple[str, int] | None:
         """Return the document and the number in the metadata; None if one is missing.
@@ -117,12 +141,10 @@ class ChunkKeys:
         ValueError
             If the number is not an integer, and its place is not known otherwise.
         """
-        given = passage.metadata.get(self.number)
-        if given is None:
+        given, document = passage.metadata.get(self.number), self._document(passage.metadata)
+        if given is None or document is None:
             return None
-        number, document = _parse_integer(given), self._document(passage.metadata)
-        if document is None:
-            return None
+        number = _parse_integer(given)
         if number is None and not otherwise:
             raise ValueError(
                 f"metadata[{self.number!r}] of {_describe(passage)} must be an integer, got "
@@ -138,19 +160,21 @@ class ChunkKeys:
         """Return the headings in the metadata; None if there are none."""
         return tuple([str(metadata[key]) for key in self.heading if key in metadata]) or None
 
+    def _start(self, passage: Passage) -> int | None:
+        given = passage.metadata.get(self.start)
+        start = _parse_integer(given)
+        if start is None and given is not None:
+            raise ValueError(
+                f"metadata[{self.start!r}] of {_describe(passage)} must be an integer, got "
+                f"{given!r}: name the key of the offset with ChunkKeys(start=...)"
+            )
+        return None if start is None or start < 0 else start
+
     def _document(self, metadata: Mapping[str, Any]) -> str | None:
         document = metadata.get(self.document)
         if document is None:
             document = metadata.get(self.source)
         return None if document is None else str(document)
-
-
-def _standalone_chunk(passage: Passage) -> Chunk:
-    """Return a passage without a place as a chunk that is a whole document."""
-    name = passage.id
-    if not name:
-        name = "#" + _digest(repr((passage.text, dict(passage.metadata))))
-    return Chunk(name, passage.text, name, source=passage)
 
 
 def _digest(text: str) -> str:
@@ -159,19 +183,6 @@ def _digest(text: str) -> str:
 
 def _describe(passage: Passage) -> str:
     return repr(passage.id or passage.text[:40])
-
-
-def _read_start(metadata: Mapping[str, Any], key: str, passage: Passage) -> int | None:
-    given = metadata.get(key)
-    if given is None:
-        return None
-    start = _parse_integer(given)
-    if start is None:
-        raise ValueError(
-            f"metadata[{key!r}] of {_describe(passage)} must be an integer, got "
-            f"{given!r}: name the key of the offset with ChunkKeys(start=...)"
-        )
-    return start if start >= 0 else None
 
 
 def _parse_integer(value: object) -> int | None:

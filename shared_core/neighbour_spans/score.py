@@ -11,10 +11,39 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from shared_core.neighbour_spans.chunks import Chunk, Seed
-from shared_core.neighbour_spans.spans import SpanScore
 from shared_core.neighbour_spans.sweep import Continuity, Window, headings_differ, section_openings
 
 Weights = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class SpanScore:
+    """The score of a span and its four parts, before weighting.
+
+    Attributes
+    ----------
+    total
+        Weighted sum of the parts.
+    similarity
+        Score of the best seed, on the scale of the seeds.
+    adjacency
+        How close its seeds are to each other: mean over the seeds of the sum over the seeds of
+        ``exp(-decay * distance)``. 1 for one seed.
+    continuity
+        Mean cosine of adjacent chunks, in [-1, 1]; 1 for one chunk; 0 if unknown.
+    parent
+        Share of the best seed's section that is present, in [0, 1]; 1 if its first chunk is.
+    continuity_from, parent_from
+        Basis of the part, for people.
+    """
+
+    total: float
+    similarity: float
+    adjacency: float
+    continuity: float
+    parent: float
+    continuity_from: str
+    parent_from: str
 
 
 def adjacency(places: Sequence[int], decay: float) -> float:

@@ -11,9 +11,7 @@ import pytest
 from shared_core import CAUS, Arrangement, BM25Index, HybridIndex, Passage
 from shared_core.foreign_leg import fuse_foreign
 from shared_core.index import ChunkKeys
-from shared_core.neighbour_spans import NeighbourSpans
-from shared_core.neighbour_spans.expanded import ExpandedArrangement
-from shared_core.neighbour_spans.neighbours import PassageNeighbours
+from shared_core.neighbour_spans import ExpandedArrangement, NeighbourSpans, PassageNeighbours
 from shared_core.types import Query
 
 TEXTS = ["relu layer", "conv layer", "pool layer relu", "norm of a layer", "drop", "relu relu"]

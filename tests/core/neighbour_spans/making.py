@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy.typing as npt
 
 from shared_core import Passage
-from shared_core.neighbour_spans import Chunk, Expansion, Seed, Span
-from shared_core.neighbour_spans.neighbours import PassageNeighbours
+from shared_core.neighbour_spans import Chunk, Expansion, PassageNeighbours, Seed, Span
 
 
 class ChunkGiven:

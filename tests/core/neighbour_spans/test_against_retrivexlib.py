@@ -1,8 +1,4 @@
-"""Against the published package, on the same chunks.
-
-Where its documentation and its code agree, ours agrees. Where they do not, or the code does what
-nobody can want, a test shows the case, what the package makes of it, and what we do.
-"""
+"""Against the published package, on the same chunks, where its documentation and code agree."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.neighbour_spans import Chunk, NeighbourSpans, Seed, Span
-from tests.core.neighbour_spans.making import distinct, ids, neighbours_of, prose, row, split, words
+from tests.core.neighbour_spans.making import neighbours_of, prose, split
 
 Vectors = list[tuple[float, float]] | np.ndarray | None
 Hits = dict[int, float]
@@ -59,9 +55,6 @@ def numbers(span: Span) -> list[int | None]:
 
 
 places = st.dictionaries(st.integers(0, 29), st.floats(0, 1), min_size=1, max_size=6)
-
-
-# ---- where they agree
 
 
 def test_the_defaults_are_the_same() -> None:
@@ -137,127 +130,3 @@ def test_orders_are_the_same(order: str, count: int) -> None:
         span.chunk_ids for span in theirs(chunks, hits, window=0, ordering_strategy=strategy)
     ]
     assert [numbers(span) for span in ours(chunks, hits, window=0, order=order)] == expected
-
-
-def test_headings_stop_and_continuity_opens_them_the_same() -> None:
-    """At the first chunk beyond, where both look at the same pair."""
-    chunks = split(prose(100), headings=[("A",)] * 4 + [("B",)] * 5)
-    for beyond in ((1.0, 0.1), (0.1, 1.0)):
-        vectors = [(1.0, 0.0)] * 4 + [beyond] * 5
-        (span,) = ours(chunks, {3: 0.5}, vectors, window=1)
-        (expected,) = theirs(chunks, {3: 0.5}, vectors, window=1)
-        assert numbers(span) == expected.chunk_ids
-
-
-# ---- where they differ
-
-
-def test_the_parent_bonus_is_real() -> None:
-    """Documented as a part of the score; there it is 0 whatever the span holds."""
-    chunks = split(prose(100), headings=[("A",)] * 4 + [("B",)] * 5)
-    (expected,) = theirs(chunks, {5: 0.5})
-    (span,) = ours(chunks, {5: 0.5})
-    assert (expected.parent_bonus, span.score.parent) == (0.0, 1.0)
-
-
-def test_a_span_does_not_win_by_its_length() -> None:
-    """A clearly better hit in a short document loses there to a long span; and less so alone."""
-    short, long = row("the answer", document="s"), row(*["filler"] * 9, document="l")
-    hits = {0: 0.9, 5: 0.5}
-    assert theirs([*short, *long], hits)[0].doc_id == "l"
-    assert ours([*short, *long], hits)[0].document == "s"
-    assert theirs([*short, *long], hits, window=0)[0].doc_id == "s"
-
-
-def test_a_window_that_grows_leaves_the_ranks_as_they_are() -> None:
-    """There each step adds to the score of whoever has room for it."""
-    chunks = split(prose(100))
-    for window in (0, 1, 2, 3):
-        (span,) = ours(chunks, {4: 0.5}, window=window)
-        (expected,) = theirs(chunks, {4: 0.5}, window=window)
-        assert span.score.adjacency == 1
-        assert expected.adjacency_score == pytest.approx(
-            1 + 2 * sum(math.exp(-0.7 * step) for step in range(1, window + 1))
-        )
-
-
-def test_tokens_are_counted() -> None:
-    """There they are characters over four: a text of short words costs twice what it says."""
-    chunks = row(*["a b c d e f g h " * 10] * 5)
-    (expected,) = theirs(chunks, {2: 0.5})
-    (span,) = ours(chunks, {2: 0.5}, count_tokens=words)
-    assert expected.token_count == 200
-    assert len(expected.text.split()) == 400
-    assert span.tokens == len(span.text.split())
-
-
-def test_the_budget_holds_for_the_first_span_too() -> None:
-    """There the best span comes whole, however long: "trimmed if needed" is not written."""
-    chunks = distinct(9, 40)
-    (expected,) = theirs(chunks, {4: 0.5}, token_budget=60)
-    (span,) = ours(chunks, {4: 0.5}, token_budget=60, count_tokens=words)
-    assert len(expected.text.split()) == 200
-    assert span.tokens == 40
-
-
-def test_a_span_that_does_not_fit_is_trimmed_and_no_hit_is_lost() -> None:
-    """There it is dropped, seed and all."""
-    chunks = distinct(30, 40)
-    hits = {5: 0.9, 15: 0.8, 25: 0.7}
-    assert len(theirs(chunks, hits, token_budget=300)) == 1
-    placed = ours(chunks, hits, token_budget=300, count_tokens=words)
-    assert sorted(seed.chunk.id for span in placed for seed in span.seeds) == ["d15", "d25", "d5"]
-    assert sum(span.tokens for span in placed) == 280
-
-
-def test_negative_cosines_are_scores() -> None:
-    """A cosine of embeddings may be below 0, and BM25's scores above 1; there both are refused."""
-    chunks = split(prose(100))
-    for score in (-0.2, 12.5):
-        with pytest.raises(ValueError, match="similarity_score"):
-            theirs(chunks, {4: score})
-        assert ours(chunks, {4: score})[0].score.similarity == score
-
-
-def test_text_that_overlaps_is_not_repeated() -> None:
-    """There chunks are joined by a space, and what they share stands there twice."""
-    text = prose(60)
-    chunks = split(text, overlap=30)
-    (expected,) = theirs(chunks, {2: 0.5})
-    (span,) = ours(chunks, {2: 0.5})
-    assert expected.chunk_ids == numbers(span)
-    assert expected.text not in text
-    assert span.text in text
-
-
-def test_what_is_blocked_is_not_skipped() -> None:
-    """There each neighbour is compared with the seed alone, so a span has a hole and a rest."""
-    headings = [("A",), ("A",), ("B",), ("A",), ("A",)]
-    chunks, vectors = split(prose(50), headings=headings), np.eye(5)
-    assert [span.chunk_ids for span in theirs(chunks, {1: 0.5}, vectors)] in (
-        [[0, 1], [3]],
-        [[3], [0, 1]],
-    )
-    assert [numbers(span) for span in ours(chunks, {1: 0.5}, vectors)] == [[0, 1]]
-
-
-def test_without_embeddings_headings_do_stop() -> None:
-    """There an unknown continuity is 0.5, which the default threshold of 0.5 lets through."""
-    chunks = split(prose(50), headings=[("A",), ("A",), ("B",), ("B",), ("B",)])
-    assert theirs(chunks, {1: 0.5})[0].chunk_ids == [0, 1, 2, 3]
-    assert [numbers(span) for span in ours(chunks, {1: 0.5})] == [[0, 1]]
-
-
-def test_a_hole_in_the_numbers_is_not_reached_across() -> None:
-    """There the chunk behind it becomes a span of its own that holds no hit."""
-    chunks = [chunk for chunk in split(prose(100)) if chunk.number != 5]
-    assert sorted(span.chunk_ids for span in theirs(chunks, {4: 0.5})) == [[2, 3, 4], [6]]
-    assert [ids(span) for span in ours(chunks, {4: 0.5})] == [["d2", "d3", "d4"]]
-
-
-def test_empty_texts_are_chunks() -> None:
-    """An index may hold one; there it cannot be made."""
-    chunks = row("one", "", "two")
-    with pytest.raises(ValueError, match="empty"):
-        theirs(chunks, {0: 0.5})
-    assert ours(chunks, {0: 0.5})[0].text == "one\ntwo"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shared_core.neighbour_spans import Chunk, Expansion, NeighbourSpans, Seed
-from shared_core.neighbour_spans.auto import FAR, HALF, WIDEST
-from tests.core.neighbour_spans.making import all_ids, distinct, ids, neighbours_of, row, seeds
+from shared_core.neighbour_spans.sweep import FAR, HALF, WIDEST
+from tests.core.neighbour_spans.making import all_ids, distinct, ids, neighbours_of, seeds
 
 BYTES = 3.5
 """A token of the estimate."""
@@ -43,12 +43,6 @@ def test_the_smaller_the_chunks_the_more_neighbours(tokens: int, each_side: int)
     assert ids(span) == [f"d{at}" for at in range(9 - each_side, 10 + each_side)]
 
 
-def test_a_large_chunk_stays_alone_and_its_span_says_that_auto_decided_so() -> None:
-    """It holds what it is about, and its neighbours cost as much."""
-    (span,) = expand(sized(9, FAR + 1), {4: 0.5}).spans
-    assert (ids(span), span.before, span.after) == (["d4"], "auto", "auto")
-
-
 def test_a_span_that_had_no_more_to_take_says_so_and_blames_not_auto() -> None:
     """An empty document store must not look like a decision."""
     whole = sized(6, 10)
@@ -81,17 +75,6 @@ def test_the_scale_of_the_scores_does_not_matter(shift: float, stretch: float) -
     assert all_ids(expand(chunks, moved, budget=40)) == all_ids(expand(chunks, hits, budget=40))
 
 
-def test_seeds_that_the_budget_holds_all_stay() -> None:
-    """Neighbours get what is left, those of the best seed first."""
-    hits = {10: 1.0, 20: 0.6, 30: 0.1}
-    assert all_ids(expand(sized(60, HALF), hits, budget=30)) == [["d10"], ["d20"], ["d30"]]
-    assert all_ids(expand(sized(60, HALF), hits, budget=50)) == [
-        ["d9", "d10", "d11"],
-        ["d20"],
-        ["d30"],
-    ]
-
-
 def test_a_chunk_between_two_hits_is_worth_what_the_better_one_makes_it() -> None:
     """So a hit beside a better one rises above hits elsewhere."""
     hits = {10: 1.0, 11: 0.2, 20: 0.6, 30: 0.1}
@@ -110,12 +93,3 @@ def test_a_neighbour_is_not_taken_without_the_one_before_it() -> None:
     (span,) = spans.expand([Seed(chunks[4], 1.0)], neighbours_of(chunks)).spans
     assert ids(span) == ["d0", "d1", "d2", "d3", "d4"]
     assert (span.trimmed[-1].id, span.after) == ("d8", "budget")
-
-
-def test_a_heading_stops_auto_too() -> None:
-    """The sweep has the last word."""
-    chunks = row("it goes on", "and on", "and on")
-    chunks[2] = Chunk("d2", "and on", "d", 2, heading=("B",))
-    chunks[1] = Chunk("d1", "and on", "d", 1, heading=("A",))
-    (span,) = expand(chunks, {1: 0.9}).spans
-    assert (ids(span), span.after) == (["d0", "d1"], "heading")

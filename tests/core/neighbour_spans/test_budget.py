@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from shared_core.neighbour_spans import Chunk, Expansion, NeighbourSpans, estimate_tokens
+from shared_core.neighbour_spans import Chunk, Expansion, NeighbourSpans
+from shared_core.tokens import estimate_tokens
 from tests.core.neighbour_spans.making import (
     all_ids,
     distinct,
@@ -57,12 +58,6 @@ def test_seeds_come_first_then_the_best_span_grows_from_its_seed(
     assert expansion.tokens == budget // 10 * 10
 
 
-def test_the_best_span_is_not_always_that_of_the_best_seed() -> None:
-    """Two hits beside each other outweigh a slightly better one alone, for neighbours too."""
-    expansion = fit(50, {5: 0.9, 15: 0.89, 16: 0.88})
-    assert all_ids(expansion) == [["d14", "d15", "d16", "d17"], ["d5"]]
-
-
 def test_a_trimmed_span_says_so() -> None:
     """What was left out, and that the budget stopped the side."""
     (span,) = fit(30, {5: 0.9}).spans
@@ -104,16 +99,6 @@ def test_a_budget_smaller_than_the_best_chunk_is_an_error_with_both_numbers() ->
         fit(9, {15: 0.5, 5: 0.9})
 
 
-def test_overlap_is_paid_for_once() -> None:
-    """The tokens are those of the text that is given back."""
-    text = " ".join(f"word{number:04}" for number in range(30))
-    chunks = [Chunk(f"d{n}", text[n * 72 : n * 72 + 107], "d", n, n * 72) for n in range(3)]
-    assert [words(chunk.text) for chunk in chunks] == [12, 12, 12]
-    (span,) = fit(28, {1: 0.9}, chunks).spans
-    assert (ids(span), span.tokens) == (["d0", "d1", "d2"], 28)
-    assert span.text == text[:251]
-
-
 def test_seeds_next_to_each_other_are_paid_for_as_one_text() -> None:
     """Else a seed would be lost though the budget holds it."""
     text = " ".join(f"word{number:04}" for number in range(30))
@@ -122,13 +107,6 @@ def test_seeds_next_to_each_other_are_paid_for_as_one_text() -> None:
     expansion = fit(27, {0: 0.1, 2: 0.2, 1: 0.9}, chunks, window=0)
     assert all_ids(expansion) == [["d1", "d2"]]
     assert [seed.score for seed in expansion.dropped] == [0.1]
-
-
-def test_without_a_tokenizer_tokens_are_estimated() -> None:
-    """By the documented estimate, of the text that is given back."""
-    chunks = distinct(30, 10)
-    (span,) = NeighbourSpans().expand(seeds(chunks, {5: 0.5}), neighbours_of(chunks)).spans
-    assert span.tokens == estimate_tokens(span.text)
 
 
 @pytest.mark.parametrize(
@@ -175,10 +153,3 @@ def test_the_number_of_tokens_is_an_int_of_python() -> None:
     """Whatever the tokenizer counts in: a span's explanation goes into JSON."""
     (span,) = fit(100, {5: 1.0}, count_tokens=lambda text: np.int64(len(text.split()))).spans  # type: ignore[arg-type,return-value]
     assert type(span.explain()["tokens"]) is int
-
-
-def test_no_budget_asks_for_the_number_of_tokens_alone() -> None:
-    """A span tells its tokens all the same."""
-    count = Counting()
-    assert fit(None, {5: 0.9, 15: 0.8}, count_tokens=count).tokens == 100
-    assert count.calls == 2

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core import HybridIndex
-from shared_core.neighbour_spans import Chunk, Neighbourhood
-from shared_core.neighbour_spans.neighbours import PassageNeighbours
+from shared_core.neighbour_spans import Chunk, Neighbourhood, PassageNeighbours
 from tests.core.neighbour_spans.making import GIVEN, neighbours_of, passages_of, prose, split
 
 CHUNKS = split(prose(100))
@@ -57,12 +56,6 @@ def test_a_seed_is_known_by_its_place_where_its_id_is_not() -> None:
     assert neighbours_of(CHUNKS).around([stranger], 1) == [Neighbourhood(stranger)]
 
 
-def index_of(chunks: Sequence[Chunk], vectors: object = None) -> HybridIndex:
-    index = HybridIndex()
-    add(index, chunks, vectors)
-    return index
-
-
 def add(index: HybridIndex, chunks: Sequence[Chunk], vectors: object = None) -> None:
     given = np.ones((len(chunks), 4)) if vectors is None else vectors
     index.add(passages_of(chunks), given)  # type: ignore[arg-type]
@@ -95,43 +88,6 @@ def test_adding_and_deleting_leaves_what_was_put_in_last(steps: list[tuple[bool,
         rows = sorted(there)
         afresh = neighbours_of([chunks[at] for at in rows], vectors[rows])
         assert told(index.neighbours(GIVEN), chunks) == told(afresh, chunks)
-
-
-def test_an_id_that_is_there_already_is_replaced() -> None:
-    """Text, place and all."""
-    index = index_of(CHUNKS)
-    index.neighbours(GIVEN)
-    add(index, [replace(CHUNKS[3], text="new", number=40)])
-    moved, before = index.neighbours(GIVEN).around([CHUNKS[3], CHUNKS[2]], 1)
-    assert (moved.seed.text, moved.run, moved.before_end) == ("new", (moved.seed,), "missing")
-    assert before.after_end == "missing"
-
-
-def test_two_chunks_may_change_places() -> None:
-    """Within one call, since both are replaced."""
-    index = index_of(CHUNKS)
-    index.neighbours(GIVEN)
-    add(index, [replace(CHUNKS[0], number=1), replace(CHUNKS[1], number=0)])
-    (found,) = index.neighbours(GIVEN).around([CHUNKS[0]], 1)
-    assert [chunk.id for chunk in found.run] == ["d1", "d0", "d2"]
-
-
-def test_the_callers_vectors_are_copied() -> None:
-    """What happens to them afterwards does not matter."""
-    vectors = np.eye(2, dtype=np.float32)
-    source = neighbours_of(CHUNKS[:2], vectors)
-    vectors[:] = 1
-    assert told(source, CHUNKS[:1])[1] == {("d0", "d1"): 0}
-
-
-def test_a_cosine_is_at_most_one() -> None:
-    """Also where float32 rounds the product of a unit vector with itself up."""
-    chunks = split(prose(1200))
-    vectors = np.random.default_rng(0).normal(size=(len(chunks), 8))
-    source = neighbours_of(chunks, vectors)
-    source.around(chunks, 1)
-    found = source.continuity([(chunk, chunk) for chunk in chunks])
-    assert all(cosine is not None and 0.99999 < cosine <= 1 for cosine in found)
 
 
 @pytest.mark.parametrize("size", [1e-23, 1.0, 1e15, 1e25])

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core.neighbour_spans import Expansion, NeighbourSpans, Seed, estimate_tokens
-from shared_core.neighbour_spans.auto import WIDEST
-from shared_core.neighbour_spans.neighbours import PassageNeighbours
+from shared_core.neighbour_spans import Expansion, NeighbourSpans, PassageNeighbours, Seed
+from shared_core.neighbour_spans.sweep import WIDEST
+from shared_core.tokens import estimate_tokens
 from tests.core.neighbour_spans.making import ids, neighbours_of, prose, split, words
 
 HEADINGS = (("A",), ("A", "1"), ("B",))
@@ -175,17 +174,3 @@ def test_a_wider_window_covers_all_of_a_narrower_one(case: Case) -> None:
     assert covered[0] <= covered[1] <= covered[2] <= covered[WIDEST]
     assert covered[0] <= covered["auto"] <= covered[WIDEST]
     assert covered[0] == {seed.chunk.id for seed in case.seeds}
-
-
-@pytest.mark.parametrize("count_tokens", [words, len])
-def test_the_parts_of_a_score_stay_in_their_ranges(count_tokens: Callable[[str], int]) -> None:
-    """Over many random cases: continuity in [-1, 1], the parent in [0, 1], adjacency from 1."""
-    rng = np.random.default_rng(0)
-    chunks = split(prose(600), headings=[HEADINGS[at // 20] for at in range(54)])
-    source = neighbours_of(chunks, rng.normal(size=(54, 4)))
-    for _ in range(50):
-        seeds = [Seed(chunks[at], float(rng.normal())) for at in rng.choice(54, 8, replace=False)]
-        for span in NeighbourSpans(count_tokens=count_tokens).expand(seeds, source).spans:
-            assert -1 <= span.score.continuity <= 1
-            assert 0 <= span.score.parent <= 1
-            assert 1 <= span.score.adjacency < 1 / np.tanh(0.35)

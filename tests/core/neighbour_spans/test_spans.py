@@ -8,14 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from shared_core.neighbour_spans import (
-    Chunk,
-    ChunkSource,
-    Expansion,
-    NeighbourSpans,
-    Seed,
-)
-from shared_core.placement import PLACEMENTS, Shuffle
+from shared_core.neighbour_spans import Chunk, ChunkSource, Expansion, NeighbourSpans, Seed
+from shared_core.placement import Shuffle
 from tests.core.neighbour_spans.making import all_ids, ids, neighbours_of, prose, seeds, split
 
 A, B = ("A",), ("B",)
@@ -40,23 +34,6 @@ def test_a_window_takes_so_many_neighbours_on_each_side(window: int, covered: st
     assert (span.before, span.after) == ("window", "window")
 
 
-def test_a_document_ends_a_side() -> None:
-    """Also where the window would have ended there anyway: a wider one would not reach further."""
-    chunks = split(prose(200))[:4]
-    (span,) = expand(chunks, {1: 0.9}).spans
-    assert ids(span) == ["d0", "d1", "d2", "d3"]
-    assert (span.before, span.after) == ("document", "document")
-
-
-def test_a_missing_chunk_ends_a_side_and_is_never_skipped() -> None:
-    """Two pieces of text with a hole between them are no text."""
-    chunks = split(prose(200))
-    source = neighbours_of([chunk for chunk in chunks if chunk.id != "d6"])
-    (span,) = expand(chunks, {5: 0.9}, source).spans
-    assert ids(span) == ["d3", "d4", "d5"]
-    assert (span.before, span.after) == ("window", "missing")
-
-
 def test_a_heading_stops_a_side_where_continuity_is_unknown() -> None:
     """Headings alone decide, and the span says that continuity is unknown and counts nothing."""
     chunks = split(prose(80), headings=[A, A, A, B, B, B, B, B])
@@ -76,20 +53,6 @@ def test_continuity_opens_a_heading(beyond: tuple[float, float], last: str, why:
     source = neighbours_of(chunks, [SAME] * 3 + [beyond] * 5)
     (span,) = expand(chunks, {2: 0.9}, source).spans
     assert (ids(span)[-1], span.after) == (last, why)
-
-
-def test_a_threshold_is_met_by_its_own_value() -> None:
-    """At least, not more than."""
-    chunks = split(prose(80), headings=[A, A, A, B, B, B, B, B])
-    source = neighbours_of(chunks, [SAME] * 3 + [(0.0, 1.0)] * 5)
-    assert ids(expand(chunks, {2: 0.9}, source, min_continuity=0.0).spans[0])[-1] == "d4"
-    assert ids(expand(chunks, {2: 0.9}, source, min_continuity=0.1).spans[0])[-1] == "d2"
-
-
-def test_without_a_threshold_headings_do_not_count() -> None:
-    """The plain window, for comparison."""
-    chunks = split(prose(80), headings=[A, A, A, B, B, B, B, B])
-    assert ids(expand(chunks, {2: 0.9}, min_continuity=None).spans[0])[-1] == "d4"
 
 
 def test_a_blocked_chunk_blocks_what_lies_behind_it() -> None:
@@ -123,14 +86,6 @@ def test_windows_that_overlap_or_touch_are_one_span(
     assert [seed.score for span in expansion.spans for seed in span.seeds] == [0.9, 0.8]
 
 
-def test_documents_never_merge() -> None:
-    """Whatever their numbers."""
-    one, two = split(prose(40), document="a"), split(prose(40), document="b")
-    hits = [Seed(one[1], 0.9), Seed(two[2], 0.8)]
-    expansion = NeighbourSpans().expand(hits, neighbours_of([*one, *two]))
-    assert [span.document for span in expansion.spans] == ["a", "b"]
-
-
 def test_a_chunk_that_was_found_twice_is_one_seed_with_its_better_score() -> None:
     """As retrievers that ask several queries give it."""
     chunks = split(prose(100))
@@ -140,15 +95,6 @@ def test_a_chunk_that_was_found_twice_is_one_seed_with_its_better_score() -> Non
         .spans
     )
     assert [seed.score for seed in span.seeds] == [0.7]
-
-
-def test_a_seed_that_the_source_does_not_know_stands_alone() -> None:
-    """Deleted since it was indexed, say: it was retrieved all the same."""
-    chunks = split(prose(100))
-    source = neighbours_of([chunk for chunk in chunks if chunk.id != "d3"])
-    expansion = expand(chunks, {3: 0.9, 4: 0.5}, source, window=1)
-    assert all_ids(expansion) == [["d3"], ["d4", "d5"]]
-    assert expansion.spans[0].before == expansion.spans[0].after == "missing"
 
 
 def test_a_seed_under_an_id_of_its_own_is_there_all_the_same() -> None:
@@ -209,16 +155,6 @@ def test_a_span_tells_how_it_came_about() -> None:
     assert (told["before"], told["after"], told["trimmed"]) == ("document", "document", [])
 
 
-def test_what_the_caller_gave_comes_back_as_it_was() -> None:
-    """Seeds are the caller's own, chunks the source's: each with its own object."""
-    chunks = split(prose(100))
-    stored = [replace(chunk, source=f"stored {chunk.id}") for chunk in chunks]
-    seed = Seed(replace(chunks[3], source="retrieved"), 0.5)
-    (span,) = NeighbourSpans(window=1).expand([seed], neighbours_of(stored)).spans
-    assert span.seeds[0] is seed
-    assert [chunk.source for chunk in span.chunks] == ["stored d2", "stored d3", "stored d4"]
-
-
 @pytest.mark.parametrize(
     ("option", "value"),
     [
@@ -250,9 +186,3 @@ def test_options_out_of_range_are_refused_by_name(option: str, value: object) ->
     match = orders.get(str(value), f"^{option}.* got {re.escape(repr(value))}$")
     with pytest.raises(ValueError, match=match):
         NeighbourSpans(**{option: value})  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("order", sorted(PLACEMENTS.keys() - {"max_relevance", "min_distraction"}))
-def test_every_placement_without_a_profile_is_an_order(order: str) -> None:
-    """By its name."""
-    assert len(expand(split(prose(600)), {5: 0.5, 15: 0.9, 25: 0.7}, order=order).slots) == 3

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core.neighbour_spans import Chunk
-from shared_core.neighbour_spans.stitch import LONGEST_INDENT, SHORTEST_OVERLAP, stitch
+from shared_core.neighbour_spans import Chunk, stitch
+from shared_core.neighbour_spans.chunks import LONGEST_INDENT
 from tests.core.neighbour_spans.making import prose, row, split
 
 
@@ -18,14 +18,6 @@ def test_offsets_stitch_exactly(overlap: int) -> None:
     """Whatever the overlap; with 60 of 100 a chunk reaches into the one after the next."""
     text = prose(60)
     assert stitch(split(text, overlap=overlap)) == text
-
-
-def test_a_chunk_within_another_adds_nothing() -> None:
-    """And the next one is joined to the end of the longer of the two."""
-    text = prose(20)
-    cuts = ((0, 100), (20, 50), (50, 150))
-    chunks = [Chunk(str(n), text[a:b], "d", n, a) for n, (a, b) in enumerate(cuts)]
-    assert stitch(chunks) == text[:150]
 
 
 @given(
@@ -42,20 +34,6 @@ def test_offsets_stitch_any_pieces_that_leave_no_gap(
         pieces.append(Chunk(str(len(pieces)), text[start : start + length], "d", start=start))
         end = max(end, min(len(text), start + length))
     assert stitch(pieces) == text[min(piece.start or 0 for piece in pieces) : end]
-
-
-@pytest.mark.parametrize("overlap", [SHORTEST_OVERLAP, 30, 60])
-def test_without_offsets_an_exact_overlap_is_found(overlap: int) -> None:
-    """As text splitters leave it."""
-    text = prose(60)
-    assert stitch(split(text, overlap=overlap, offsets=False)) == text
-
-
-def test_the_longest_overlap_counts() -> None:
-    """In a text that repeats itself a shorter one fits as well, and would repeat the rest."""
-    assert stitch(row("one " + "ping pong " * 4, "ping pong " * 4 + "two")) == (
-        "one " + "ping pong " * 4 + "two"
-    )
 
 
 def test_without_offsets_chance_is_no_overlap() -> None:
