@@ -38,7 +38,7 @@ from llamaindex_posrag.persistence import complete, decode_node, encode_node
 from shared_core import CAUS, Arrangement, HybridIndex, Passage
 from shared_core.checking import SHOWN, check_each
 from shared_core.errors import IndexFormatError
-from shared_core.index.dense.view import Dense, Metric
+from shared_core.index.dense import Dense, Metric
 from shared_core.index.hybrid import check_passages
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.options import CAUSArguments, decode_caus, encode_caus

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from shared_core.arrays import Bools
-from shared_core.index.dense.view import DenseView
+from shared_core.index.dense import DenseSnapshot
 from shared_core.index.metadata import MetadataColumns, Where
 from shared_core.index.neighbours.place_table import Places
 from shared_core.index.sparse.view import SparseView
@@ -35,7 +35,7 @@ class State:
         Where the passages are in their documents. Shared.
     """
 
-    dense: DenseView
+    dense: DenseSnapshot
     sparse: SparseView
     passages: list[Passage] = field(default_factory=list)
     rows: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class State:
     places: Places = field(default_factory=Places)
 
     @classmethod
-    def of(cls, dense: DenseView, sparse: SparseView, passages: Sequence[Passage]) -> State:
+    def of(cls, dense: DenseSnapshot, sparse: SparseView, passages: Sequence[Passage]) -> State:
         """Return a state that shares nothing with others."""
         rows: dict[str, tuple[int, ...]] = {p.id: (row,) for row, p in enumerate(passages)}
         return cls(dense, sparse, list(passages), rows)
@@ -65,7 +65,9 @@ class State:
                 return row if alive is None or alive[row] else None
         return None
 
-    def extended(self, dense: DenseView, sparse: SparseView, passages: Sequence[Passage]) -> State:
+    def extended(
+        self, dense: DenseSnapshot, sparse: SparseView, passages: Sequence[Passage]
+    ) -> State:
         """Return a state with `passages` in new rows, given its legs."""
         del self.passages[self.size :]  # left by an interrupted attempt
         self.passages.extend(passages)
