@@ -36,7 +36,7 @@ from langchain_posrag.tracing import atraced, traced
 from langchain_posrag.vector_store_legs import VectorStoreLegs
 from shared_core import HybridIndex
 from shared_core.index import ChunkKeys, Tokenizer
-from shared_core.index.dense.view import Dense, Metric
+from shared_core.index.dense import Dense, Metric
 from shared_core.index.metadata import Where
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.options import decode_options, encode_caus

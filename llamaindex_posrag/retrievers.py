@@ -29,7 +29,7 @@ from llamaindex_posrag.retrieval import EngineRetriever
 from shared_core import CAUS, HybridIndex
 from shared_core.checking import SHOWN, check_each
 from shared_core.errors import IndexFormatError
-from shared_core.index.dense.view import Dense, Metric
+from shared_core.index.dense import Dense, Metric
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.options import CAUSArguments, decode_caus, encode_caus
 from shared_core.types import Query, Tokenizer

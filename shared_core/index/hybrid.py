@@ -15,14 +15,14 @@ import numpy.typing as npt
 from shared_core.arrays import Bools, Vectors
 from shared_core.checking import check_choice, check_count, check_several
 from shared_core.errors import EmbeddingMismatchError
-from shared_core.index.dense.view import Dense, DenseView, Metric
+from shared_core.index.dense import Dense, DenseSnapshot, Metric
 from shared_core.index.engine import InThreads, Leg
 from shared_core.index.metadata import Where
 from shared_core.index.passages import PassageIndex, check_passages
-from shared_core.index.persistence.storage import load_state, save_state
 from shared_core.index.searching import pools
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.index.state import State
+from shared_core.index.storage import load_state, save_state
 from shared_core.scoring.fusion import Alpha
 from shared_core.scoring.ranking import rank_pool
 from shared_core.types import Fusion, Passage, Pool, Query, Ranking, Tokenizer
@@ -30,7 +30,7 @@ from shared_core.vectors import model_mismatch
 
 
 class HybridIndex(InThreads, PassageIndex):
-    """Passages under FAISS and BM25, searched together and fused (CAUS, Gear 1).
+    """Passages under vectors and BM25, searched together and fused (CAUS, Gear 1).
 
     Both legs search to depth `fetch_k`; the pool is the union of what they find, and each leg
     scores the whole pool exactly, including what only the other one found. Safe to search from many
@@ -41,9 +41,9 @@ class HybridIndex(InThreads, PassageIndex):
     metric
         ``"cosine"`` (vectors are scaled to unit length) or ``"inner_product"``.
     dense
-        ``"flat"``: exact. ``"sq8"``: an 8-bit scan with exact re-scoring of a short list, which is
-        proved to be complete where the kernels are compiled. ``"ivf"``, ``"hnsw"``: FAISS's
-        inverted file and graph, re-scored exactly too, from 4,096 passages up; they may miss some.
+        ``"flat"``: exact, by an 8-bit scan whose short list is proved to be complete where the
+        kernels are compiled. ``"ivf"``, ``"hnsw"``: FAISS's inverted file and graph from 4,096
+        passages up, whose proposals are scored exactly; they may miss some.
     variant, k1, b, epsilon
         BM25, see `BM25Index`.
     tokenizer
@@ -77,7 +77,7 @@ class HybridIndex(InThreads, PassageIndex):
         check_choice(dense, "dense", Dense)
         super().__init__(variant=variant, k1=k1, b=b, epsilon=epsilon, tokenizer=tokenizer)
         self.extra: dict[str, Any] = {}
-        self._state = State(sparse=self._state.sparse, dense=DenseView(metric, dense))
+        self._state = State(sparse=self._state.sparse, dense=DenseSnapshot(metric, dense))
 
     def _make_locks(self) -> None:
         super()._make_locks()
@@ -352,10 +352,9 @@ class HybridIndex(InThreads, PassageIndex):
         CorruptIndexError
             If a file is missing, truncated or altered.
         ValueError
-            If the index was built with a custom tokenizer and none is given, or the reverse.
+            If the index was built with a custom tokenizer and none is given, or the reverse, or if
+            the tokenizer splits the saved passages otherwise.
         """
-        loaded = load_state(Path(path), tokenizer, decode_source)
         index = cls(tokenizer=tokenizer)
-        index.extra = loaded.extra
-        index._state = loaded.state
+        index._state, index.extra = load_state(Path(path), tokenizer, decode_source)
         return index

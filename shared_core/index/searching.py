@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from shared_core.arrays import Bools, Found, Vectors
-from shared_core.index.dense.products import products
 from shared_core.index.select import distinct
 from shared_core.index.sparse.query import SparseQuery
 from shared_core.index.state import State
@@ -58,7 +57,7 @@ def _pool(
     state: State, query: Query, vector: Vectors, words: SparseQuery, near: Found, matching: Found
 ) -> Pool:
     rows = distinct(np.concatenate([near[0], matching[0]]))
-    dense = products(state.dense.vectors, vector, rows)
+    dense = state.dense.scores_of_rows(vector, rows)
     return Pool(
         [state.passages[row] for row in rows.tolist()],
         dense,

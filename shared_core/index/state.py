@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from shared_core.arrays import Bools, Vectors
-from shared_core.index.dense.view import DenseView
+from shared_core.index.dense import DenseSnapshot
 from shared_core.index.metadata import MetadataColumns, Where
 from shared_core.index.sparse.view import SparseView
 from shared_core.neighbour_spans import ChunkTables
@@ -121,10 +121,10 @@ class State(PassageState):
         The dense leg.
     """
 
-    dense: DenseView
+    dense: DenseSnapshot
 
     @classmethod
-    def of(cls, dense: DenseView, sparse: SparseView, passages: Sequence[Passage]) -> State:
+    def of(cls, dense: DenseSnapshot, sparse: SparseView, passages: Sequence[Passage]) -> State:
         """Return a state that shares nothing with others."""
         return cls(dense=dense, sparse=sparse).holding(sparse, passages)
 

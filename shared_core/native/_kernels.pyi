@@ -1,18 +1,14 @@
 # The compiled module; see kernels.py, which gives its functions arrays to return.
 
-from shared_core.arrays import Bools, Ints, Rows, Vectors
+from shared_core.arrays import Bools, Rows, Vectors
 from shared_core.native.kernels import Norm, Postings, Scan
 
 INTERFACE: int
 
-def unit_vector(vector: object, dim: int, shortest: float, scaled: bool, /) -> bytearray | None: ...
 def best_vectors(
     scan: Scan, queries: Vectors, k: int, allowed: Bools | None, /
 ) -> list[tuple[bytearray, bytearray]]: ...
 def vectors_at(vectors: Vectors, query: Vectors, rows: Rows, /) -> bytearray: ...
-def count_postings(
-    numbers: Ints, lengths: Ints, first_row: int, vocabulary: int, /
-) -> tuple[bytearray, bytearray, bytearray, bytearray, bytearray]: ...
 def best_postings(
     segments: tuple[Postings, ...],
     queries: tuple[tuple[list[int], list[float]], ...],

@@ -12,57 +12,6 @@
 #define LINE 64             /* bytes of a cache line */
 #define SEVERAL 8           /* queries that are multiplied with a row of bytes at once */
 
-/* Copy a list of floats, or an array of one dimension, into `dim` float32; return whether it is one
- * of these and has `dim` numbers. */
-static int copy_vector(PyObject *vector, Py_ssize_t dim, float *values)
-{
-    if (PyList_Check(vector)) {
-        int fits = PyList_Size(vector) == dim;
-        for (Py_ssize_t i = 0; fits && i < dim; i++) {
-            PyObject *item = PyList_GetItem(vector, i);
-            fits = PyFloat_CheckExact(item);
-            values[i] = fits ? (float)PyFloat_AsDouble(item) : 0.0f;
-        }
-        return fits;
-    }
-    Py_buffer view;
-    if (!PyObject_CheckBuffer(vector) || borrow(vector, &view, "vector", "fd", 0) < 0) {
-        PyErr_Clear();
-        return 0;
-    }
-    int fits = view.ndim == 1 && length(&view) == dim && (uintptr_t)view.buf % view.itemsize == 0;
-    const float *singles = view.buf;
-    const double *doubles = view.buf;
-    for (Py_ssize_t i = 0; fits && i < dim; i++)
-        values[i] = view.itemsize == sizeof(double) ? (float)doubles[i] : singles[i];
-    give_back(&view);
-    return fits;
-}
-
-PyObject *unit_vector(PyObject *module, PyObject *args)
-{
-    PyObject *vector, *bytes;
-    Py_ssize_t dim;
-    double shortest;
-    int scaled;
-    if (!PyArg_ParseTuple(args, "Ondp", &vector, &dim, &shortest, &scaled) ||
-        !(bytes = PyByteArray_FromStringAndSize(NULL, dim * (Py_ssize_t)sizeof(float))))
-        return NULL;
-    float *values = (float *)PyByteArray_AsString(bytes);
-    double square = 0.0;
-    int fits = copy_vector(vector, dim, values);
-    for (Py_ssize_t i = 0; fits && i < dim; i++)
-        square += (double)values[i] * values[i];
-    if (!fits || !(square > shortest * shortest && square < FLT_MAX)) {
-        Py_DECREF(bytes);
-        Py_RETURN_NONE;
-    }
-    float scale = (float)(scaled ? 1.0 / sqrt(square) : 1.0);
-    for (Py_ssize_t i = 0; i < dim; i++)
-        values[i] *= scale;
-    return bytes;
-}
-
 #define LANES 16
 #define TOGETHER 4
 #define FLOATS(lanes) float __attribute__((vector_size(4 * (lanes)), aligned(4), may_alias))

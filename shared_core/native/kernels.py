@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Found, Ints, Rows, Scores, Vectors
 
-INTERFACE = 9
+INTERFACE = 10
 """Goes up when a signature or a result changes: a module of an older build is not used."""
 
 try:
@@ -26,17 +26,11 @@ else:
 
 Narrow: TypeAlias = npt.NDArray[np.uint16] | npt.NDArray[np.int32]
 
-Counted: TypeAlias = tuple[Ints, npt.NDArray[np.int64], Ints, Narrow, Narrow]
-"""Terms, starts, rows, counts and lengths of a `shared_core.index.sparse.postings.Segment`."""
-
 Postings: TypeAlias = tuple[Ints, npt.NDArray[np.int64], Ints, Narrow, Narrow, Ints]
 """A `shared_core.index.sparse.postings.Segment`."""
 
 Norm: TypeAlias = tuple[float, float]
 """Slope and base of a length normalisation; see `shared_core.index.sparse.bm25.BM25Options`."""
-
-WIDEST = 1 << 16
-"""Dimensions of 8-bit vectors whose products fit into 32 bits."""
 
 
 class Scan(NamedTuple):
@@ -48,9 +42,9 @@ class Scan(NamedTuple):
         Shape (rows, dim).
     codes
         The first vectors times `scale`, rounded, plus 128; shape (copied, dim), dim up to
-        `WIDEST`. None: all rows are multiplied.
+        65,536. None: all rows are multiplied.
     scale, margin
-        As in `Approximate`.
+        As in `ByteCopies`.
     longest
         Largest norm of a vector.
     rounding
@@ -63,26 +57,6 @@ class Scan(NamedTuple):
     margin: float = 0.0
     longest: float = 1.0
     rounding: float = 0.0
-
-
-def unit_vector(vector: object, dim: int, *, shortest: float, scaled: bool) -> Vectors | None:
-    """Return a list of floats, or a contiguous array of them, as float32, shape (dim,).
-
-    None if it is anything else, is no longer than `shortest`, or too long for float32.
-
-    Parameters
-    ----------
-    vector
-        The numbers.
-    dim
-        Their expected number.
-    shortest
-        At least 0.
-    scaled
-        Whether to scale it to unit length.
-    """
-    values = _kernels.unit_vector(vector, dim, shortest, scaled)
-    return None if values is None else np.frombuffer(values, np.float32)
 
 
 def best_vectors(scan: Scan, queries: Vectors, k: int, allowed: Bools | None) -> list[Found]:
@@ -116,36 +90,6 @@ def vectors_at(vectors: Vectors, query: Vectors, rows: Rows) -> Scores:
         If a row does not exist.
     """
     return np.frombuffer(_kernels.vectors_at(vectors, query, rows), np.float64)
-
-
-def count_postings(numbers: Ints, lengths: Ints, first_row: int) -> Counted:
-    """Return the postings of documents, whose terms are concatenated.
-
-    Parameters
-    ----------
-    numbers
-        Terms, shape (words,).
-    lengths
-        Words of each document, shape (documents,).
-    first_row
-        Row of the first document.
-
-    Raises
-    ------
-    IndexError
-        If a term is negative.
-    """
-    vocabulary = int(numbers.max(initial=-1)) + 1
-    made = _kernels.count_postings(numbers, lengths, first_row, vocabulary)
-    terms, starts, rows, counts, sizes = made
-    narrow = lengths.max(initial=0) < 2**16
-    return (
-        np.frombuffer(terms, np.int32),
-        np.frombuffer(starts, np.int64),
-        np.frombuffer(rows, np.int32),
-        np.frombuffer(counts, np.uint16) if narrow else np.frombuffer(counts, np.int32),
-        np.frombuffer(sizes, np.uint16) if narrow else np.frombuffer(sizes, np.int32),
-    )
 
 
 def best_postings(

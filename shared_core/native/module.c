@@ -3,12 +3,10 @@
 #include "kernels.h"
 
 static PyMethodDef functions[] = {
-    {"unit_vector", unit_vector, METH_VARARGS, NULL},
     {"best_vectors", best_vectors, METH_VARARGS, NULL},
     {"vectors_at", vectors_at, METH_VARARGS, NULL},
     {"best_postings", best_postings, METH_VARARGS, NULL},
     {"postings_at", postings_at, METH_VARARGS, NULL},
-    {"count_postings", count_postings, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pytest
 
 from shared_core import HybridIndex, Passage, Ranking
-from shared_core.index.dense import approximate
+from shared_core.index import ann, dense
 from shared_core.index.tokenize import tokenize
 
 Floats = npt.NDArray[np.floating]
@@ -27,8 +27,8 @@ Floats = npt.NDArray[np.floating]
 
 def preselect_from(rows: int, patch: pytest.MonkeyPatch) -> None:
     """Have small indexes search as large ones do."""
-    patch.setattr(approximate, "SMALL", rows)
-    patch.setattr(approximate, "COPIED", rows)
+    patch.setattr(ann, "SMALL", rows)
+    patch.setattr(dense, "COPIED", rows)
 
 
 def runs_beside(work: Callable[[], object], *, ticks: int = 10, tries: int = 300) -> bool:
@@ -183,7 +183,7 @@ def brute_bm25(
 
 def saved_index(folder: Path) -> Path:
     """Save an index with a file of every kind: two segments, an approximate index."""
-    index = HybridIndex(dense="sq8")
+    index = HybridIndex(dense="hnsw")
     with pytest.MonkeyPatch.context() as patch:
         preselect_from(100, patch)
         index.add(passages(zipf_texts(200)), clustered_vectors(200))

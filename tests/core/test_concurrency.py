@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from shared_core import BM25Index, HybridIndex, Passage
-from shared_core.index.dense.view import DenseView
+from shared_core.index.dense import DenseSnapshot
 from shared_core.index.sparse import view as sparse_view
 
 from .making import content, make_index, random_vectors, zipf_texts
@@ -216,9 +216,9 @@ def test_what_is_there_is_found_by_id_during_compaction(monkeypatch: pytest.Monk
     index = make_index(20)
     index.delete(["p0"])
     seen: list[bool] = []
-    compacted = DenseView.compacted
+    compacted = DenseSnapshot.compacted
 
-    def look_up_meanwhile(view: DenseView, keep: np.ndarray) -> DenseView:
+    def look_up_meanwhile(view: DenseSnapshot, keep: np.ndarray) -> DenseSnapshot:
         reader = threading.Thread(
             target=lambda: seen.append("p7" in index and bool(index.get(["p7"])))
         )
@@ -228,7 +228,7 @@ def test_what_is_there_is_found_by_id_during_compaction(monkeypatch: pytest.Monk
         return compacted(view, keep)
 
     readers: list[threading.Thread] = []
-    monkeypatch.setattr(DenseView, "compacted", look_up_meanwhile)
+    monkeypatch.setattr(DenseSnapshot, "compacted", look_up_meanwhile)
     index.compact()
     for reader in readers:
         reader.join()

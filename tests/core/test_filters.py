@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from shared_core import HybridIndex, Passage
-from shared_core.index.dense import view as dense
+from shared_core.index import dense
 from shared_core.index.metadata import predicate
 
 from .making import found_ids, make_index, random_vectors

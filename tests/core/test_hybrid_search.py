@@ -153,7 +153,7 @@ def test_passages_without_text_or_words_are_indexed() -> None:
     assert found_ids(index.search("word", [0.0, 1.0])) == ["b", "a"]
 
 
-@pytest.mark.parametrize("dense", ["flat", "sq8"])
+@pytest.mark.parametrize("dense", ["flat", "ivf"])
 @pytest.mark.parametrize("fusion", ["min_max", "rrf"])
 @pytest.mark.parametrize("alpha", [0.3, "auto"])
 @pytest.mark.parametrize("where", [None, {"lang": "en"}])

@@ -15,11 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core.index.dense.approximate import Approximate
-from shared_core.index.sparse.postings import Segment
+from shared_core.index.dense import ByteCopies, DenseSnapshot
 from shared_core.native import kernels
 
-from .making import preselect_from, runs_beside
+from .making import preselect_from, random_vectors, runs_beside
 
 needs_kernels = pytest.mark.skipif(not kernels.built, reason="the kernels are not built here")
 HEADER = Path(sysconfig.get_path("include")) / "Python.h"
@@ -67,13 +66,11 @@ def test_the_best_vectors_are_those_of_a_full_sort(
     allowed = None if keep is None else rng.random(n) < keep
     scan, covered = kernels.Scan(vectors), int(copied * n)
     if covered:
-        with pytest.MonkeyPatch.context() as patch:
-            preselect_from(1, patch)
-            made = Approximate.build("sq8", vectors[:covered])
-        assert made is not None
-        longest = float(np.linalg.norm(vectors, axis=1).max())
+        made = ByteCopies.of(vectors[:covered])
         rounding = max(4e-6, dim * 2.0**-24)
-        scan = kernels.Scan(vectors, made.codes, made.scale, made.margin, longest, rounding)
+        scan = kernels.Scan(
+            vectors, made.codes.rows, made.scale, made.margin, made.longest, rounding
+        )
     found = kernels.best_vectors(scan, queries, k, allowed)
     for query, (rows, scores) in zip(queries, found, strict=True):
         products = kernels.vectors_at(vectors, query, np.arange(n))
@@ -87,27 +84,23 @@ def test_the_best_vectors_are_those_of_a_full_sort(
 
 
 @needs_kernels
-@given(
-    documents=st.lists(st.lists(st.integers(0, 30), max_size=12), max_size=20),
-    first=st.sampled_from([0, 7, 2**31 - 100]),
-    long=st.booleans(),
-    rare=st.booleans(),
-)
-def test_postings_are_those_that_numpy_counts(
-    documents: list[list[int]], first: int, long: bool, rare: bool
+@pytest.mark.parametrize("step", [20, 450])
+@pytest.mark.parametrize("size", [1e-25, 1.0, 1e10])
+def test_copies_of_rows_added_bit_by_bit_are_as_close_as_of_all_at_once(
+    step: int, size: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Array by array, in the same widths; of no documents too, and of empty ones."""
-    if long:
-        documents = [*documents, [3] * 70_000, [*range(5, 70_000)]]
-    if rare:
-        documents = [*documents, [1_000_000]]
-    made = Segment.build(documents, first)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "built", False)
-        counted = Segment.build(documents, first)
-    for array, expected in zip(made, counted, strict=True):
-        assert array.dtype == expected.dtype
-        assert array.tolist() == expected.tolist()
+    """Whatever the first rows were like: one component out of reach would widen every margin."""
+    preselect_from(100, monkeypatch)
+    numbers = size * random_vectors(600, 8, seed=3) * np.linspace(0.01, 1, 600)[:, None]
+    vectors, grown = numbers.astype(np.float32), DenseSnapshot("inner_product", "flat")
+    for start in range(0, 600, step):
+        grown = grown.extended(vectors[start : start + step])
+    whole = ByteCopies.of(vectors)
+    assert grown.copies is not None
+    assert grown.copies.margin <= 1.2 * whole.margin
+    longest = float(np.linalg.norm(vectors.astype(np.float64), axis=1).max())
+    assert longest <= whole.longest * (1 + 1e-6)
+    assert whole.longest <= 1.001 * longest + 1e-18
 
 
 @needs_kernels
@@ -117,60 +110,7 @@ def test_other_threads_run_while_a_long_scan_does() -> None:
     assert runs_beside(lambda: kernels.best_vectors(kernels.Scan(vectors), vectors[:8], 10, None))
 
 
-@needs_kernels
-@given(st.lists(st.floats(-(2.0**60), 2.0**60, width=32), min_size=1, max_size=40), st.booleans())
-def test_a_vector_is_scaled_as_numpy_scales_it(numbers: list[float], scaled: bool) -> None:
-    """A list of floats, or an array of either width."""
-    exact = np.array(numbers)
-    length = float(np.linalg.norm(exact))
-    made = [
-        kernels.unit_vector(vector, len(numbers), shortest=1e-12, scaled=scaled)
-        for vector in (numbers, exact, exact.astype(np.float32))
-    ]
-    for vector in made:
-        if length <= 1e-12:
-            assert vector is None
-            continue
-        assert vector is not None
-        np.testing.assert_allclose(vector, exact / (length if scaled else 1), rtol=3e-7, atol=1e-37)
-
-
-@needs_kernels
-@pytest.mark.parametrize(
-    "vector",
-    [
-        [1, 2.0],
-        [True, 1.0],
-        ["1.0", "2"],
-        [None, 1.0],
-        [[1.0], [2.0]],
-        [np.float64(1), 2.0],
-        [1.0],
-        [1.0, 2.0, 3.0],
-        [0.0, 0.0],
-        [1e-13, 0.0],
-        [2e19, 0.0],
-        [float("nan"), 1.0],
-        [float("inf"), 1.0],
-        (1.0, 2.0),
-        "12",
-        b"12",
-        None,
-        np.ones((1, 2)),
-        np.ones(4)[::2],
-        np.ones(2, np.float16),
-        np.ones(2, int),
-        np.ones(2, object),
-        np.ones(2, ">f8"),
-        memoryview(b"\0" * 9)[1:].cast("f"),
-    ],
-)
-def test_other_vectors_are_left_to_numpy(vector: Any) -> None:
-    """It knows what to make of them, or how to complain."""
-    assert kernels.unit_vector(vector, 2, shortest=1e-12, scaled=True) is None
-
-
-F, D, R = np.zeros((4, 3), np.float32), np.zeros(4), np.arange(4)
+F, R = np.zeros((4, 3), np.float32), np.arange(4)
 TERMS, ROWS, ONES = np.zeros(1, np.int32), np.arange(2, dtype=np.int32), np.ones(2, "H")
 POSTINGS = (TERMS, np.array([0, 2]), ROWS, ONES, ONES, np.ones((1, 2), np.int32))
 NORM = (0.1, 1.0)
@@ -190,10 +130,6 @@ def search(
 
 def search_all(queries: Any) -> Any:
     return kernels.best_postings(postings(), queries, NORM, 4, 1, None)
-
-
-def count(numbers: list[int], *, lengths: Any = (1,), first: int = 0, kind: Any = np.int32) -> Any:
-    return kernels.count_postings(np.array(numbers, kind), np.array(lengths, np.int32), first)
 
 
 def at(rows: np.ndarray) -> Any:
@@ -231,56 +167,27 @@ def test_no_queries_find_nothing() -> None:
         (lambda: nearest(k=0), ValueError),
         (lambda: nearest(F.astype(float)), TypeError),
         (lambda: nearest(F[:, ::2], F[:, ::2]), (BufferError, ValueError)),
-        (lambda: nearest(F[0]), ValueError),
-        (lambda: nearest(F[:, :0].copy(), F[:, :0].copy()), ValueError),
         (lambda: nearest(queries=F[:, :2].copy()), ValueError),
-        (lambda: nearest(queries=F[0]), ValueError),
         (lambda: nearest(allowed=np.ones(3, bool)), ValueError),
-        (lambda: nearest(allowed=np.ones(4)), TypeError),
         (lambda: nearest(codes=np.zeros((5, 3), "B")), ValueError),
-        (lambda: nearest(codes=np.zeros((4, 2), "B")), ValueError),
-        (lambda: nearest(codes=np.zeros((4, 3), "b")), TypeError),
         (lambda: nearest(scale="x"), TypeError),
         (lambda: kernels.vectors_at(F, F[0], np.array([4])), IndexError),
-        (lambda: kernels.vectors_at(F, F[0], np.array([-1])), IndexError),
         (lambda: kernels.vectors_at(F, F[0, :2].copy(), R), ValueError),
-        (lambda: kernels.vectors_at(F, F[0], R.astype(np.int32)), TypeError),
         (lambda: at(R + 1), IndexError),
-        (lambda: at(R - 1), IndexError),
-        (lambda: count([-1]), IndexError),
-        (lambda: count([0], lengths=[2]), ValueError),
-        (lambda: count([0], lengths=[2, -1]), ValueError),
-        (lambda: count([0], first=2**31 - 1), ValueError),
-        (lambda: count([0], first=2**63 - 1), ValueError),
-        (lambda: count([0], first=-1), ValueError),
-        (lambda: count([0], kind=np.int64), TypeError),
         (lambda: search([]), TypeError),
         (lambda: search((POSTINGS, [])), TypeError),
-        (lambda: search((POSTINGS[:5],)), TypeError),
         (lambda: search(postings(), k=0), ValueError),
         (lambda: search(postings(), size=1), ValueError),
-        (lambda: search(postings(), size=-1), ValueError),
         (lambda: search(postings(), size=2**60, k=2**60), ValueError),
         (lambda: search(postings(), weights=()), ValueError),
         (lambda: search(postings(), weights=["x"]), TypeError),
-        (lambda: search(postings(), terms=["x"]), TypeError),
-        (lambda: search_all([([0], [1.0])]), TypeError),
         (lambda: search_all((([0], [1.0]), [[0], [1.0]])), TypeError),
-        (lambda: search_all((([0], [1.0]), ([0],))), TypeError),
-        (lambda: search_all((([0], [1.0]), ((0,), (1.0,)))), TypeError),
         (lambda: search(postings(rows=np.array([0, 4], np.int32))), ValueError),
-        (lambda: search(postings(rows=np.array([-1, 1], np.int32))), ValueError),
         (lambda: search(postings(starts=np.array([0, 3]))), ValueError),
-        (lambda: search(postings(starts=np.array([0]))), ValueError),
         (lambda: search(postings(counts=np.ones(1, "H"))), ValueError),
         (lambda: search(postings(counts=np.ones(2))), TypeError),
-        (lambda: search(postings(lengths=np.ones(1, "H"))), ValueError),
-        (lambda: search(postings(lengths=np.ones(2))), TypeError),
-        (lambda: search(postings(lengths=np.ones(2, np.int32))), ValueError),
-        (lambda: search(postings(counts=np.ones(2, np.int32))), ValueError),
         (lambda: search(postings(counts=np.ones(2, int), lengths=np.ones(2, int))), ValueError),
         (lambda: search(postings(extremes=np.ones((2, 2), np.int32))), ValueError),
-        (lambda: search(postings(extremes=np.ones((1, 2), "H"))), TypeError),
     ],
 )
 def test_what_does_not_fit_is_refused(call: Callable[[], object], error: type[Exception]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from rank_bm25 import BM25Okapi
 
 from shared_core import BM25Index, HybridIndex, Passage
-from shared_core.index import PassageIndex
+from shared_core.index import ChunkKeys, PassageIndex
 
 TEXTS = ["red apple pie", "green apple", "red wine", "stale bread", "apple apple"]
 PASSAGES = [
@@ -70,7 +70,7 @@ def test_neighbours_are_the_passages_of_the_same_document() -> None:
     index = built()
     index.delete(["p3"])
     source = index.neighbours(where={"doc_id": "d"})
-    (around,) = source.around([source.reader.chunk(PASSAGES[1])], 2)
+    (around,) = source.around([ChunkKeys().chunk(PASSAGES[1])], 2)
     assert [chunk.id for chunk in (*around.before, *around.after)] == ["p0", "p2"]
     assert source.continuity([]) is None
 

@@ -1,4 +1,4 @@
-"""Folders that are no index, or no longer the one that was saved."""
+"""Folders that are not what was saved, or not what an index needs: refused, by the file's name."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import faiss
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from shared_core import CorruptIndexError, HybridIndex, IndexFormatError, Passage
+from shared_core.index.storage import fsync_and_hash, write_manifest
 
 from .making import data_of
+
+Array = npt.NDArray[Any]
+ROWS, DIM = 201, 16
 
 
 def truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
-
-
-def empty(path: Path) -> None:
-    path.write_bytes(b"")
 
 
 def lengthen(path: Path) -> None:
@@ -33,101 +36,70 @@ def flip_a_bit(path: Path) -> None:
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("damage", [truncate, empty, lengthen, flip_a_bit, Path.unlink])
+@pytest.mark.parametrize("damage", [truncate, lengthen, flip_a_bit, Path.unlink])
 def test_damage_to_any_file_is_found_and_named(
     damage: Callable[[Path], None], folder: Path
 ) -> None:
-    """Every file of the index, one after the other."""
+    """Every file of the index, one after the other; the way out is told."""
     names = sorted(path.name for path in data_of(folder).iterdir())
-    kinds = {"approximate.faiss", "passages.jsonl", "postings-01-rows.npy", "terms.json"}
+    kinds = {"ann.faiss", "passages.jsonl", "postings-01-rows.npy", "terms.json", "vectors.npy"}
     assert kinds <= {*names}
     for name in names:
         path = data_of(folder) / name
         whole = path.read_bytes()
         damage(path)
-        with pytest.raises(CorruptIndexError, match=name.replace(".", r"\.")):
+        told = name.replace(".", r"\.") + " cannot .*restore the folder from a copy, or rebuild"
+        with pytest.raises(CorruptIndexError, match=told):
             HybridIndex.load(folder)
         path.write_bytes(whole)
-    assert len(HybridIndex.load(folder)) == 201
+    assert len(HybridIndex.load(folder)) == ROWS
 
 
-def test_a_missing_data_folder_is_found(folder: Path) -> None:
-    """The manifest alone is no index."""
-    shutil.rmtree(data_of(folder))
-    with pytest.raises(CorruptIndexError, match="missing"):
-        HybridIndex.load(folder)
-
-
-@pytest.mark.parametrize("damage", [truncate, empty, lambda path: path.write_bytes(b"\xff\xfe{")])
-def test_a_broken_manifest_is_named(damage: Callable[[Path], None], folder: Path) -> None:
-    """Half a JSON, none, or bytes that are no text."""
-    manifest = folder / "manifest.json"
-    manifest.write_text(manifest.read_text().rstrip())
-    damage(manifest)
+@pytest.mark.parametrize("text", [b"", b"\xff\xfe{", b'{"kind": ', b"[" * 200_000])
+def test_a_broken_manifest_is_named(text: bytes, folder: Path) -> None:
+    """Half a JSON, none, one too deep, or bytes that are no text."""
+    (folder / "manifest.json").write_bytes(text)
     with pytest.raises(CorruptIndexError, match=r"manifest\.json"):
         HybridIndex.load(folder)
 
 
-CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
-    "another k1": lambda m: m["bm25"].update(k1=9.0),
-    "k1 out of range": lambda m: m["bm25"].update(k1=-1),
-    "unknown bm25 option": lambda m: m["bm25"].update(boost=1),
-    "another variant": lambda m: m["bm25"].update(variant="okapi"),
-    "no bm25 options": lambda m: m.update(bm25=None),
-    "another metric": lambda m: m["dense"].update(metric="inner_product"),
-    "no dense options": lambda m: m.update(dense={}),
-    "dense options of another type": lambda m: m.update(dense=[]),
-    "another scale": lambda m: m["dense"]["approximate"].update(scale=1.0),
-    "no checksums": lambda m: m.update(files={}),
-    "checksums of another type": lambda m: m.update(files=[]),
-    "a checksum missing": lambda m: m["files"].pop("df.npy"),
-    "a checksum without its size": lambda m: m["files"].update({"df.npy": {}}),
-    "data folder of another type": lambda m: m.update(data=5),
-    "another data folder": lambda m: m.update(data="data-0000000000000000"),
-    "no data folder": lambda m: m.pop("data"),
-    "no files": lambda m: m.pop("files"),
-    "no tokenizer": lambda m: m.pop("tokenizer"),
-    "other extra values": lambda m: m.update(extra={"adapter": "forged"}),
-}
+def manifest_of(folder: Path) -> dict[str, Any]:
+    manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    return manifest
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m["bm25"].update(k1=9.0),
+        lambda m: m.update(extra={"adapter": "forged"}),
+        lambda m: m["files"].pop("terms.json"),
+        lambda m: m.pop("checksum"),
+    ],
+)
 def test_an_altered_manifest_is_found(
     change: Callable[[dict[str, Any]], object], folder: Path
 ) -> None:
-    """Valid JSON with other values: never another index in silence, never another error."""
-    path = folder / "manifest.json"
-    manifest = json.loads(path.read_text(encoding="utf-8"))
+    """Valid JSON with other values: never another index in silence."""
+    manifest = manifest_of(folder)
     change(manifest)
-    path.write_text(json.dumps(manifest), encoding="utf-8")
-    with pytest.raises(CorruptIndexError):
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(CorruptIndexError, match=r"manifest\.json .* checksum differs"):
         HybridIndex.load(folder)
 
 
-def test_a_damaged_index_can_be_saved_over(folder: Path) -> None:
-    """A truncated file is a reason to write the index again, not to refuse."""
-    truncate(data_of(folder) / "vectors.npy")
+@pytest.mark.parametrize("broken", ["vectors.npy", "../manifest.json"])
+def test_a_damaged_index_can_be_saved_over(broken: str, folder: Path) -> None:
+    """Its data folder shows what it was; a damaged manifest alone may be another program's file."""
+    data = data_of(folder)
+    truncate(data / broken)
     index = HybridIndex()
     index.add([Passage("a", "x")], [[1.0]])
     index.save(folder)
     assert HybridIndex.load(folder).ids == ["a"]
-
-
-@pytest.mark.parametrize("damage", [truncate, empty])
-def test_an_index_is_saved_over_one_whose_manifest_is_damaged(
-    damage: Callable[[Path], None], folder: Path
-) -> None:
-    """The rest shows that it was one; a damaged manifest alone may be another program's file."""
-    index = HybridIndex.load(folder)
-    data, manifest = data_of(folder), folder / "manifest.json"
-    damage(manifest)
-    with pytest.raises(CorruptIndexError, match=r"manifest\.json"):
-        HybridIndex.load(folder)
-    index.save(folder)
-    assert len(HybridIndex.load(folder)) == 201
     assert not data.exists()
     shutil.rmtree(data_of(folder))
-    damage(manifest)
+    truncate(folder / "manifest.json")
     with pytest.raises(IndexFormatError, match="give a new or empty folder"):
         index.save(folder)
 
@@ -136,26 +108,136 @@ def test_an_index_is_saved_over_one_whose_manifest_is_damaged(
 def test_what_is_no_index_is_not_loaded(make: Callable[[Path], None], tmp_path: Path) -> None:
     """An empty folder, no folder, a file: an IndexFormatError that names it."""
     make(tmp_path / "nothing")
-    with pytest.raises(IndexFormatError, match="nothing"):
+    with pytest.raises(IndexFormatError, match=r"nothing is not an index.* manifest\.json"):
         HybridIndex.load(tmp_path / "nothing")
 
 
-def test_a_folder_of_other_things_is_not_loaded(tmp_path: Path) -> None:
-    """Nor a manifest of another program, of any JSON type."""
-    (tmp_path / "index.faiss").write_bytes(b"x")
-    with pytest.raises(IndexFormatError, match=r"manifest\.json"):
+@pytest.mark.parametrize("text", ["[]", '{"kind": "web-app"}'])
+def test_another_programs_manifest_is_not_loaded(text: str, tmp_path: Path) -> None:
+    """It is not called corrupt."""
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(IndexFormatError, match="does not describe a posrag index") as caught:
         HybridIndex.load(tmp_path)
-    for text in ("{}", "[]", "5", '{"kind": "web-app"}'):
-        (tmp_path / "manifest.json").write_text(text)
-        with pytest.raises(IndexFormatError, match="does not describe a posrag index"):
-            HybridIndex.load(tmp_path)
+    assert not isinstance(caught.value, CorruptIndexError)
 
 
-def test_a_format_of_the_future_is_not_loaded(folder: Path) -> None:
-    """The message names both formats; it is not called corrupt."""
-    path = folder / "manifest.json"
-    manifest = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**manifest, "format": 99}), encoding="utf-8")
-    with pytest.raises(IndexFormatError, match=r"format 99.*format 1") as caught:
+@pytest.mark.parametrize("version", [1, 99])
+def test_another_format_is_not_loaded(version: int, folder: Path) -> None:
+    """The message names both and says what to do; it is not called corrupt."""
+    manifest = manifest_of(folder) | {"format": version}
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(IndexFormatError, match=rf"format {version}, .* build .* anew") as caught:
         HybridIndex.load(folder)
     assert not isinstance(caught.value, CorruptIndexError)
+
+
+def sign(folder: Path, **changes: object) -> None:
+    """Write a manifest with `changes`, and the right checksums of all files as they are now."""
+    manifest = manifest_of(folder)
+    manifest["files"] = {each.name: fsync_and_hash(each) for each in data_of(folder).iterdir()}
+    write_manifest(folder / "manifest.json", manifest | changes)
+
+
+@pytest.mark.parametrize("where", ["../elsewhere", "data-x", 5])
+def test_data_in_another_folder_is_not_read(where: object, folder: Path) -> None:
+    """Only one that `save` could have made, beside the manifest; elsewhere there is a whole one."""
+    shutil.copytree(data_of(folder), folder.parent / "elsewhere")
+    shutil.copytree(data_of(folder), folder / "data-x")
+    sign(folder, data=where)
+    with pytest.raises(CorruptIndexError, match=r"manifest\.json cannot be read"):
+        HybridIndex.load(folder)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"bm25": {"k1": -1}},
+        {"bm25": {"boost": 1}},
+        {"dense": {"metric": "l2", "kind": "flat"}},
+        {"dense": {"metric": "cosine", "kind": "ivf"}},
+        {"dense": {}},
+    ],
+)
+def test_options_of_another_index_are_refused(changes: dict[str, object], folder: Path) -> None:
+    """Out of range, unknown, or not those of the files."""
+    sign(folder, **changes)
+    with pytest.raises(CorruptIndexError, match=str(folder)):
+        HybridIndex.load(folder)
+
+
+ARRAYS: dict[str, tuple[str, Callable[[Array], Array]]] = {
+    "another type": ("vectors", lambda a: a.astype(np.float64)),
+    "pickled": ("vectors", lambda a: a.astype(object)),
+    "one dimension": ("vectors", lambda a: a.ravel()),
+    "terms not ascending": ("postings-00-terms", lambda a: a[::-1]),
+    "terms unknown": ("postings-00-terms", lambda a: a + 1),
+    "terms negative": ("postings-00-terms", lambda a: a - 1),
+    "starts too few": ("postings-00-starts", lambda a: a[:-1]),
+    "starts not from 0": ("postings-00-starts", lambda a: a.clip(1)),
+    "starts to elsewhere": ("postings-00-starts", lambda a: a * 2),
+    "starts not ascending": ("postings-00-starts", lambda a: np.append(a[:-1].clip(0, 3), a[-1])),
+    "rows negative": ("postings-00-rows", lambda a: a - 1),
+    "rows beyond the last": ("postings-00-rows", lambda a: a + ROWS),
+    "rows not ascending": ("postings-00-rows", np.zeros_like),
+    "rows of the segment before": ("postings-01-rows", np.zeros_like),
+    "counts too few": ("postings-00-counts", lambda a: a[:-1]),
+    "counts of none": ("postings-00-counts", np.zeros_like),
+}
+
+
+@pytest.mark.parametrize(("name", "change"), ARRAYS.values(), ids=ARRAYS)
+def test_an_array_that_fits_no_index_is_refused(
+    name: str, change: Callable[[Array], Array], folder: Path
+) -> None:
+    """Type, shape, range and order; the file is named."""
+    path = data_of(folder) / f"{name}.npy"
+    np.save(path, change(np.load(path)))
+    sign(folder)
+    with pytest.raises(CorruptIndexError, match=f"{name}\\.npy cannot be read"):
+        HybridIndex.load(folder)
+
+
+def test_postings_of_other_texts_are_refused(folder: Path) -> None:
+    """Counts that the texts do not have would give other scores in silence."""
+    path = data_of(folder) / "postings-00-counts.npy"
+    np.save(path, np.load(path) + np.uint16(1))
+    sign(folder)
+    with pytest.raises(ValueError, match="does not split passage"):
+        HybridIndex.load(folder)
+
+
+PASSAGE = '{"id": "a", "text": "", "metadata": {}}\n'
+TEXTS: dict[str, tuple[str, str]] = {
+    "words twice": ("terms.json", json.dumps(["w1"] * 61)),
+    "numbers as words": ("terms.json", json.dumps([*range(61)])),
+    "no JSON": ("passages.jsonl", "{"),
+    "no mapping": ("passages.jsonl", "[]\n" * ROWS),
+    "no text": ("passages.jsonl", '{"id": "a", "metadata": {}}\n' * ROWS),
+    "number as id": ("passages.jsonl", PASSAGE.replace('"a"', "1") * ROWS),
+    "one id": ("passages.jsonl", PASSAGE * ROWS),
+    "too few": ("passages.jsonl", PASSAGE),
+    "no FAISS index": ("ann.faiss", "no index"),
+}
+
+
+@pytest.mark.parametrize(("name", "text"), TEXTS.values(), ids=TEXTS)
+def test_other_words_and_passages_are_refused(name: str, text: str, folder: Path) -> None:
+    """As many as there are rows, each under an id of its own; words once each."""
+    (data_of(folder) / name).write_text(text)
+    sign(folder)
+    with pytest.raises(CorruptIndexError, match=name.replace(".", r"\.") + " cannot be read"):
+        HybridIndex.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dim", "rows"),
+    [("Flat", DIM, 10), ("HNSW8,SQbf16", DIM + 1, 10), ("HNSW8,SQbf16", DIM, ROWS + 1)],
+)
+def test_another_faiss_index_is_refused(kind: str, dim: int, rows: int, folder: Path) -> None:
+    """By kind, dimension and rows."""
+    index = faiss.index_factory(dim, kind, faiss.METRIC_INNER_PRODUCT)
+    index.add(np.zeros((rows, dim), np.float32))
+    faiss.write_index(index, str(data_of(folder) / "ann.faiss"))
+    sign(folder)
+    with pytest.raises(CorruptIndexError, match=r"ann\.faiss cannot be read"):
+        HybridIndex.load(folder)

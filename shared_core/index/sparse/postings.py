@@ -11,11 +11,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Ints
 from shared_core.index.select import run_starts
-from shared_core.native import kernels
 from shared_core.native.kernels import Narrow
-
-REPAYS = 4
-"""The kernel goes through all term numbers: it pays off up to this many times the words."""
 
 
 class Segment(NamedTuple):
@@ -49,8 +45,6 @@ class Segment(NamedTuple):
         lengths = np.fromiter(map(len, documents), np.int32, len(documents))
         words = int(lengths.sum(dtype=np.int64))
         numbers = np.fromiter(chain.from_iterable(documents), np.int32, words)
-        if kernels.built and numbers.max(initial=0) <= REPAYS * words:
-            return cls.of(*kernels.count_postings(numbers, lengths, first_row))
         rows = np.repeat(np.arange(len(documents), dtype=np.int32), lengths)
         keys = numbers * np.int64(len(documents)) + rows
         keys.sort()

@@ -1,0 +1,337 @@
+"""The dense leg: vectors in a growing buffer, exact scores, and the best rows.
+
+Every score comes from one kernel that takes each row alone (ours where it is built, else numpy's
+`vecdot`), so a passage has the same score whichever leg found it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Bools, Found, Rows, Scores, Vectors
+from shared_core.index.select import best_of
+from shared_core.native import kernels
+from shared_core.vectors import l2_normalized
+
+if TYPE_CHECKING:
+    from shared_core.index.ann import AnnIndex
+
+Metric = Literal["cosine", "inner_product"]
+Dense = Literal["flat", "ivf", "hnsw"]
+Number = TypeVar("Number", np.float32, np.uint8)
+
+GROWTH = 1.5
+"""Factor by which a full buffer grows."""
+
+FEW = 16
+"""If a filter leaves at most one row in this many, only those rows are scored."""
+
+COPIED = 512
+"""Fewest rows for which 8-bit copies are made."""
+
+TAIL = 0.1
+"""Share of rows that may stay without a copy, and are scanned exactly, before they get one."""
+
+CHUNK = 512
+"""Rows that are rounded together."""
+
+NOTHING = 1e-30
+"""A vector whose largest component is below this is not scaled up to bytes."""
+
+SHORT = 1e-12
+"""Length of vectors below which the squares of components lose digits in float32."""
+
+NOT_REAL = "cmMSTU"
+"""Kinds of NumPy types that it would convert to floats, though they are no real numbers."""
+
+ROUNDING = 4e-6
+"""Float32 products of unit vectors of few dimensions, summed in another order, differ by less."""
+
+
+@dataclass(frozen=True)
+class Buffer(Generic[Number]):
+    """Rows of an array, and room behind them.
+
+    Adding rows makes a new one that shares the memory as long as there is room: of the buffers that
+    share it, only the longest may be added to, by one thread at a time.
+    """
+
+    memory: npt.NDArray[Number]
+    size: int = 0
+
+    @property
+    def rows(self) -> npt.NDArray[Number]:
+        """The rows, shape (size, dim), not to be changed."""
+        return self.memory[: self.size]
+
+    def with_rows(self, rows: npt.NDArray[Number]) -> Buffer[Number]:
+        """Return one that ends with `rows`; the first ones become its memory."""
+        size, memory = self.size + len(rows), self.memory
+        if not self.size:
+            return Buffer(rows, size)
+        if size > len(memory):
+            room = max(size, int(self.size * GROWTH))
+            memory = np.empty((room, memory.shape[1]), memory.dtype)
+            memory[: self.size] = self.rows
+        memory[self.size : size] = rows
+        return Buffer(memory, size)
+
+    def apart(self) -> Buffer[Number]:
+        """Return the same rows without room, so that added ones go to new memory."""
+        return Buffer(self.rows, self.size)
+
+
+@dataclass(frozen=True)
+class ByteCopies:
+    """The first rows of the vectors in 8 bits a component, which the kernels scan first.
+
+    Attributes
+    ----------
+    codes
+        ``vectors * scale``, rounded, plus 128.
+    scale
+        Maps the largest component to 127.
+    margin
+        Largest distance of a vector from its copy: how far a product with a vector of unit length
+        can be off.
+    longest
+        Upper bound of the norms of these vectors, tight up to rounding.
+    """
+
+    codes: Buffer[np.uint8]
+    scale: float
+    margin: float = 0.0
+    longest: float = 0.0
+
+    @classmethod
+    def of(cls, vectors: Vectors) -> ByteCopies:
+        """Return copies of all `vectors`, shape (rows, dim)."""
+        largest = _largest(vectors)
+        scale = 127 / largest if largest > NOTHING else 1.0
+        return cls(Buffer(np.zeros((0, vectors.shape[1]), np.uint8)), scale)._with(vectors)
+
+    def grown(self, vectors: Vectors) -> ByteCopies:
+        """Return copies of all `vectors`, or these while few rows are without one."""
+        waiting = vectors[self.codes.size :]
+        if len(waiting) <= TAIL * self.codes.size:
+            return self
+        if _largest(waiting) * self.scale > 127.5:  # a single one would widen the margin of all
+            return ByteCopies.of(vectors)
+        return self._with(waiting)
+
+    def _with(self, vectors: Vectors) -> ByteCopies:
+        codes = np.empty(vectors.shape, np.uint8)
+        lost = vectors.shape[1] * float(np.finfo(np.float32).tiny)  # to underflowing squares
+        margin, longest = self.margin, self.longest
+        for start in range(0, len(vectors), CHUNK):
+            chunk = vectors[start : start + CHUNK]
+            scaled = chunk * np.float32(self.scale)
+            rounded = np.rint(scaled.clip(-127, 127))
+            np.add(rounded, 128, out=codes[start : start + CHUNK], casting="unsafe")
+            margin = max(margin, _longest(scaled - rounded) / self.scale)
+            longest = max(longest, (_longest(chunk) ** 2 + lost) ** 0.5)
+        return ByteCopies(self.codes.with_rows(codes), self.scale, margin, longest)
+
+    def apart(self) -> ByteCopies:
+        """Return the same copies; see `Buffer.apart`."""
+        return replace(self, codes=self.codes.apart())
+
+
+@dataclass(frozen=True)
+class DenseSnapshot:
+    """A snapshot of the dense leg; adding vectors makes a new one.
+
+    Attributes
+    ----------
+    metric
+        ``"cosine"``: vectors and queries are scaled to unit length. ``"inner_product"``: as given.
+    kind
+        ``"flat"``: exact. ``"ivf"``, ``"hnsw"``: FAISS proposes rows, which are scored exactly.
+    buffer
+        Holds the vectors.
+    copies
+        What a ``"flat"`` scan looks at first; None for few rows, or without kernels.
+    ann
+        Proposes some of the first rows; None for ``"flat"``, or for few rows.
+    """
+
+    metric: Metric
+    kind: Dense
+    buffer: Buffer[np.float32] = field(default_factory=lambda: Buffer(np.zeros((0, 0), np.float32)))
+    copies: ByteCopies | None = None
+    ann: AnnIndex | None = None
+
+    def apart(self) -> DenseSnapshot:
+        """Return the same snapshot without room to grow; see `Buffer.apart`."""
+        copies = None if self.copies is None else self.copies.apart()
+        return replace(self, buffer=self.buffer.apart(), copies=copies)
+
+    @property
+    def vectors(self) -> Vectors:
+        """The vectors, scaled for the metric, shape (rows, dim), not to be changed."""
+        return self.buffer.rows
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return self.buffer.size
+
+    @property
+    def dim(self) -> int | None:
+        """Dimension of the vectors; None before the first."""
+        return self.buffer.memory.shape[1] or None
+
+    @np.errstate(over="ignore")  # huge values are found, and named
+    def checked(self, vectors: npt.ArrayLike, names: Sequence[str]) -> Vectors:
+        """Return a copy of `vectors` as float32, scaled for the metric.
+
+        Parameters
+        ----------
+        vectors
+            Shape (len(names), dim).
+        names
+            What each row belongs to, for error messages.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, a value is NaN or infinite, or is no real number.
+        """
+        if isinstance(vectors, list | tuple) and len(vectors) == len(names):
+            matrix = _row_by_row(vectors, names)
+        else:
+            matrix = _as_floats(vectors, "the passages")
+        if matrix.ndim != 2 or len(matrix) != len(names) or matrix.shape[1] == 0:
+            raise ValueError(f"expected {len(names)} embeddings, got shape {matrix.shape}")
+        if self.dim is not None and matrix.shape[1] != self.dim:
+            raise ValueError(
+                f"the index holds vectors of dimension {self.dim}, got dimension "
+                f"{matrix.shape[1]}: embed with the model the index was built with"
+            )
+        squares = np.vecdot(matrix, matrix)
+        for at in (~np.isfinite(squares)).nonzero()[0].tolist():
+            raise ValueError(f"the embedding of {names[at]} holds NaN, infinite or huge values")
+        return l2_normalized(matrix) if self.metric == "cosine" else matrix.copy()
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def unit(self, vector: npt.ArrayLike | None) -> Vectors:
+        """Return a query vector as float32, scaled for the metric, shape (dim,).
+
+        Raises
+        ------
+        ValueError
+            As `checked`, and if there is no vector.
+        """
+        if vector is None:
+            raise ValueError("the query has no vector: embed its text")
+        query = _as_floats(vector, "the query")
+        square = float(query @ query) if query.shape == (self.dim,) else 0.0
+        if not SHORT**2 < square < np.inf:
+            return self.checked(query[None], ["the query"]).reshape(-1)
+        return query * np.float32(square**-0.5) if self.metric == "cosine" else query.copy()
+
+    def best(self, queries: Vectors, depth: int, allowed: Bools | None = None) -> list[Found]:
+        """Return for each query its best rows and their scores; ties go to earlier rows.
+
+        Parameters
+        ----------
+        queries
+            From `unit`, shape (m, dim).
+        depth
+            How many rows to find, at least 1.
+        allowed
+            Rows that may be found, shape (rows,); all by default.
+        """
+        if allowed is not None and FEW * int(np.count_nonzero(allowed)) <= allowed.size:
+            rows = allowed.nonzero()[0]
+            return [best_of(rows, self.scores_of_rows(each, rows), depth) for each in queries]
+        if self.ann is not None:
+            return [self._rescored(self.ann, each, depth, allowed) for each in queries]
+        return self._scanned(queries, depth, allowed)
+
+    def scores_of_rows(self, query: Vectors, rows: Rows) -> Scores:
+        """Return the exact scores of `rows`, shape (len(rows),)."""
+        if kernels.built:
+            return kernels.vectors_at(self.vectors, query, rows)
+        return np.asarray(np.vecdot(self.vectors[rows], query), np.float64)
+
+    def _scanned(self, queries: Vectors, depth: int, allowed: Bools | None) -> list[Found]:
+        """Score all rows, or prove by their copies that others score higher."""
+        vectors, copies = self.vectors, self.copies
+        if not kernels.built:
+            rows = np.arange(self.size) if allowed is None else allowed.nonzero()[0]
+            return [best_of(rows, np.vecdot(vectors, each)[rows], depth) for each in queries]
+        scan = kernels.Scan(vectors)
+        if copies is not None:
+            rounding = max(ROUNDING, vectors.shape[1] * 2.0**-24)
+            scan = kernels.Scan(
+                vectors, copies.codes.rows, copies.scale, copies.margin, copies.longest, rounding
+            )
+        return kernels.best_vectors(scan, queries, depth, allowed)
+
+    def _rescored(self, ann: AnnIndex, query: Vectors, depth: int, allowed: Bools | None) -> Found:
+        """Score what FAISS proposes and the rows it lacks; all rows where it finds too few."""
+        mask = np.ones(self.size, np.bool_) if allowed is None else allowed
+        rows = ann.proposed(query, depth, None if allowed is None else allowed[: ann.size])
+        if rows.size < min(depth, int(np.count_nonzero(mask[: ann.size]))):
+            return self._scanned(query[None], depth, allowed)[0]
+        rows = np.append(rows, ann.size + mask[ann.size :].nonzero()[0])
+        return best_of(rows, self.scores_of_rows(query, rows), depth)
+
+    def extended(self, vectors: Vectors) -> DenseSnapshot:
+        """Return the snapshot with `vectors`, from `checked`, in new rows at the end."""
+        grown = replace(self, buffer=self.buffer.with_rows(vectors))
+        if self.kind != "flat":
+            from shared_core.index.ann import AnnIndex  # FAISS is loaded where it is asked for
+
+            return replace(grown, ann=AnnIndex.covering(self.kind, grown.vectors, self.ann))
+        if self.copies is not None:
+            return replace(grown, copies=self.copies.grown(grown.vectors))
+        copied = kernels.built and grown.size >= COPIED
+        return replace(grown, copies=ByteCopies.of(grown.vectors) if copied else None)
+
+    def compacted(self, keep: Bools) -> DenseSnapshot:
+        """Return a snapshot of only the rows in `keep`, renumbered in order."""
+        return DenseSnapshot(self.metric, self.kind).extended(self.vectors[keep])
+
+
+def _largest(values: Vectors) -> float:
+    """Return the absolute value of the largest component."""
+    return max(float(values.max()), -float(values.min()))
+
+
+def _longest(rows: Vectors) -> float:
+    """Return the length of the longest row."""
+    return math.sqrt(np.vecdot(rows, rows).max())
+
+
+def _as_floats(values: npt.ArrayLike, owner: str) -> Vectors:
+    """Return a float32 array, in which too large values are infinite."""
+    try:
+        array: npt.NDArray[Any] = np.asarray(values)
+        if array.dtype.kind in NOT_REAL or array.ndim == 0:
+            raise TypeError(f"got values of type {array.dtype}")
+        return array.astype(np.float32, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"the embedding of {owner} is not numbers: {error}") from error
+
+
+def _row_by_row(vectors: Sequence[npt.ArrayLike], names: Sequence[str]) -> Vectors:
+    """Return a float32 array; other threads, such as an event loop, run in between."""
+    first = _as_floats(vectors[0], names[0])
+    matrix = np.empty((len(vectors), *first.shape), np.float32)
+    for at, vector in enumerate(vectors):
+        row = _as_floats(vector, names[at])
+        if row.shape != first.shape:
+            raise ValueError(
+                f"the embedding of {names[at]} has dimension {row.size}, that of {names[0]} has "
+                f"{first.size}: embed all of them with one model"
+            )
+        matrix[at] = row
+    return matrix

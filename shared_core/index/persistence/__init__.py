@@ -1,1 +1,0 @@
-"""Writing an index into a folder, and reading it back."""

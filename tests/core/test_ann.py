@@ -1,0 +1,218 @@
+"""The approximate dense leg: what it may miss, and what it may not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import faiss
+import numpy as np
+import pytest
+
+from shared_core import HybridIndex
+from shared_core.index.ann import AnnIndex
+from shared_core.index.metadata import Where
+from shared_core.types import Query
+
+from .making import clustered_vectors, content, found_ids, passages, preselect_from
+
+N, DIM, SMALL = 1600, 8, 300
+KINDS = ("ivf", "hnsw")
+RECALL = {"ivf": 0.95, "hnsw": 0.97}
+"""Share of the exact top 10 that is found; on these data each finds more than this."""
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Preselect from few rows up, so that the tests stay quick."""
+    preselect_from(SMALL, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def vectors() -> np.ndarray:
+    return clustered_vectors(N, DIM)
+
+
+@pytest.fixture(scope="module")
+def queries() -> np.ndarray:
+    """Near the vectors, from the same centres."""
+    return clustered_vectors(N + 40, DIM)[N:]
+
+
+def build(kind: str, vectors: np.ndarray, *, metric: str = "cosine") -> HybridIndex:
+    index = HybridIndex(dense=kind, metric=metric)  # type: ignore[arg-type]
+    index.add(passages([""] * len(vectors)), vectors)
+    return index
+
+
+@pytest.fixture(scope="module")
+def indexes(vectors: np.ndarray) -> dict[str, HybridIndex]:
+    """One index of each kind, for tests that do not change them."""
+    with pytest.MonkeyPatch.context() as patch:
+        preselect_from(SMALL, patch)
+        return {kind: build(kind, vectors) for kind in ("flat", *KINDS)}
+
+
+def recall(
+    approximate: HybridIndex, flat: HybridIndex, queries: np.ndarray, where: object
+) -> float:
+    found = total = 0
+    for query in queries:
+        exact = found_ids(flat.search("", query, k=10, where=where))
+        near = found_ids(approximate.search("", query, k=10, where=where))
+        found, total = found + len({*exact} & {*near}), total + len(exact)
+    return found / total
+
+
+def ann_of(index: HybridIndex) -> AnnIndex:
+    ann = index._state.dense.ann
+    assert ann is not None
+    return ann
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("where", [None, {"lang": "en"}])
+def test_recall_against_flat(
+    kind: str, where: Where, indexes: dict[str, HybridIndex], queries: np.ndarray
+) -> None:
+    """Most of the exact top 10 on clustered vectors, among the allowed ones too."""
+    assert ann_of(indexes[kind]).size == N
+    assert recall(indexes[kind], indexes["flat"], queries, where) >= RECALL[kind] - 0.02
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("stretch", [1.0, 100.0, 1e9])
+def test_vectors_that_come_later_may_be_longer(kind: str, stretch: float) -> None:
+    """With inner products, the first batch must not set a scale to which later ones are clipped."""
+    made = clustered_vectors(N + 20, 32)
+    early, late, queries = made[: N // 2], stretch * made[N // 2 : N], made[N:]
+    flat, near = (build(each, early, metric="inner_product") for each in ("flat", kind))
+    for index in (flat, near):
+        index.add(passages([""] * len(late), prefix="late"), late)
+    assert ann_of(near).size == N
+    assert recall(near, flat, queries, None) == 1.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_are_exact(kind: str, indexes: dict[str, HybridIndex], queries: np.ndarray) -> None:
+    """What is found carries the score that flat gives it, bit for bit, alone and in a batch."""
+    asked = [Query("", query) for query in queries]
+    pools, exact = indexes[kind].pool(asked, 10), indexes["flat"].pool(asked, N)
+    for query, pool, whole in zip(asked, pools, exact, strict=True):
+        by_id = dict(zip((each.id for each in whole.passages), whole.dense, strict=True))
+        assert pool.dense.tolist() == [by_id[each.id] for each in pool.passages]
+        (alone,) = indexes[kind].pool([query], 10)
+        assert [each.id for each in alone.passages] == [each.id for each in pool.passages]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_filter_that_allows_only_far_passages_still_finds_k(kind: str) -> None:
+    """Lists and neighbours near the query hold none of them; k must come back all the same."""
+    near, far = np.eye(2, 8)[:, None] + 0.05 * clustered_vectors(2400, 8).reshape(2, 1200, 8)
+    index = build(kind, np.concatenate([near, far[:200]]))
+    found = index.search("", near[0], k=10, where=lambda metadata: metadata["n"] >= 1200)
+    assert len(found) == 10
+    assert all(passage.metadata["n"] >= 1200 for passage in found.passages)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_deep_search_finds_k(
+    kind: str, indexes: dict[str, HybridIndex], queries: np.ndarray
+) -> None:
+    """k of half the corpus comes back in full, and k beyond it gives all of it."""
+    assert len(indexes[kind].search("", queries[0], k=N // 2)) == N // 2
+    assert len(indexes[kind].search("", queries[0], k=2 * N)) == N
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_deleted_passages_are_not_found(
+    kind: str, vectors: np.ndarray, queries: np.ndarray
+) -> None:
+    """Neither before compaction nor after, and recall among the rest stays."""
+    flat, near = build("flat", vectors), build(kind, vectors)
+    gone = [f"p{n}" for n in range(0, N, 3)]
+    for compact in (False, True):
+        for index in (flat, near):
+            index.delete(gone)
+            if compact:
+                index.compact()
+        assert not {*found_ids(near.search("", queries[0], k=20))} & {*gone}
+        assert recall(near, flat, queries, None) >= RECALL[kind] - 0.02
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_added_is_found_at_once(kind: str, vectors: np.ndarray) -> None:
+    """While it waits outside and once it was taken in; earlier snapshots stay as they were."""
+    index = build(kind, vectors[:1000])
+    taken_in = []
+    for start in range(1000, N, 60):
+        before = ann_of(index)
+        size = before.size
+        index.add(passages([""] * 60, prefix=f"late{start}-"), vectors[start : start + 60])
+        assert before.size == size
+        taken_in.append(ann_of(index).size == len(index))
+        for row in (0, 59):
+            ranking = index.search("", vectors[start + row], k=1, alpha=1.0)
+            assert found_ids(ranking) == [f"late{start}-{row}"]
+    assert {*taken_in} == {True, False}
+
+
+def test_an_inverted_file_is_made_anew_when_it_has_grown_far(
+    vectors: np.ndarray, queries: np.ndarray
+) -> None:
+    """Five times the rows it was trained on: lists made for the few would be too few."""
+    index, flat = build("ivf", vectors[:320]), build("flat", vectors)
+    assert ann_of(index).index.nlist == 8
+    index.add(passages([""] * N)[320:], vectors[320:])
+    assert ann_of(index).index.nlist == 40
+    assert recall(index, flat, queries, None) >= RECALL["ivf"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_query_keeps_faiss_to_one_thread(
+    kind: str, indexes: dict[str, HybridIndex], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A team of threads waits for the slowest of them, which takes long where cores are busy."""
+    before, asked = faiss.omp_get_max_threads(), []
+    form = type(ann_of(indexes[kind]).index)
+    search = form.search
+
+    def counted(*args: object, **options: object) -> object:
+        asked.append(faiss.omp_get_max_threads())
+        return search(*args, **options)
+
+    monkeypatch.setattr(form, "search", counted)
+    faiss.omp_set_num_threads(2)
+    try:
+        indexes[kind].search("", clustered_vectors(1, DIM)[0], k=10)
+        assert asked == [1]
+        assert faiss.omp_get_max_threads() == 2
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_round_trip(kind: str, indexes: dict[str, HybridIndex], tmp_path: Path) -> None:
+    """The loaded index finds the same by the same FAISS index, and grows."""
+    indexes[kind].save(tmp_path / "index")
+    loaded = HybridIndex.load(tmp_path / "index")
+    for query in clustered_vectors(10, DIM, seed=3):
+        assert content(loaded.search("", query)) == content(indexes[kind].search("", query))
+    before = ann_of(loaded)
+    loaded.add(passages(["late"], prefix="late"), [clustered_vectors(1, DIM, seed=9)[0]])
+    assert (len(loaded), ann_of(loaded)) == (N + 1, before)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_few_passages_are_searched_exactly(kind: str, vectors: np.ndarray) -> None:
+    """Below the threshold nothing is preselected, so nothing can be missed."""
+    index, flat = build(kind, vectors[: SMALL - 1]), build("flat", vectors[: SMALL - 1])
+    assert index._state.dense.ann is None
+    assert index.search("", vectors[3]) == flat.search("", vectors[3])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_vectors_that_are_all_zero_or_all_equal(kind: str) -> None:
+    """Nothing to tell apart: k come back."""
+    for value in (0.0, 0.7):
+        index = build(kind, np.full((SMALL, 4), value))
+        assert len(index.search("", [1.0, 0, 0, 0], k=10)) == 10

@@ -1,0 +1,258 @@
+"""The exact dense leg, and the hand-over of its memory from snapshot to snapshot."""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared_core import HybridIndex, Passage
+from shared_core.index.dense import DenseSnapshot
+
+from .making import preselect_from, random_vectors, runs_beside
+
+pytestmark = pytest.mark.usefixtures("either_way")
+
+
+def snapshot_of(vectors: np.ndarray, metric: str = "cosine") -> DenseSnapshot:
+    return extended(DenseSnapshot(metric, "flat"), vectors)  # type: ignore[arg-type]
+
+
+def extended(snapshot: DenseSnapshot, vectors: np.ndarray) -> DenseSnapshot:
+    return snapshot.extended(snapshot.checked(vectors, [str(row) for row in range(len(vectors))]))
+
+
+def best_rows(
+    snapshot: DenseSnapshot, query: npt.ArrayLike, k: int, allowed: np.ndarray | None = None
+) -> list[int]:
+    ((rows, _),) = snapshot.best(snapshot.unit(query)[None], k, allowed)
+    return rows.tolist()
+
+
+def scores_of(snapshot: DenseSnapshot, query: npt.ArrayLike) -> np.ndarray:
+    return snapshot.scores_of_rows(snapshot.unit(query), np.arange(snapshot.size))
+
+
+def few_valued(n: int, seed: int) -> np.ndarray:
+    """Vectors with three values a component: every score is exact in float32, ties are many."""
+    return np.random.default_rng(seed).integers(-1, 2, (n, 3)).astype(np.float32)
+
+
+def best(scores: np.ndarray, k: int, allowed: np.ndarray) -> list[int]:
+    rows = sorted(allowed.nonzero()[0].tolist(), key=lambda row: (-scores[row], row))
+    return sorted(rows[:k])
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(1, 700),
+    k=st.integers(1, 40),
+    keep=st.sampled_from([None, 0.9, 0.3, 0.02]),
+)
+def test_inner_product_finds_the_best_with_ties_by_row(
+    seed: int, n: int, k: int, keep: float | None
+) -> None:
+    """Against a full sort, with filters from loose to one in fifty; scores are exact."""
+    vectors, query = few_valued(n, seed), few_valued(1, seed + 1)[0]
+    snapshot = snapshot_of(vectors, "inner_product")
+    allowed = None if keep is None else np.random.default_rng(seed).random(n) < keep
+    scores = vectors @ query
+    expected = best(scores, k, np.ones(n, bool) if allowed is None else allowed)
+    assert best_rows(snapshot, query, k, allowed) == expected
+    assert scores_of(snapshot, query).tolist() == scores.tolist()
+
+
+@pytest.mark.parametrize("size", [300.0, 1e-18, 1e-23, 1e-37])
+def test_cosine_does_not_see_lengths(size: float) -> None:
+    """Even where the squares of components lose digits in float32, or vanish."""
+    vectors, query = random_vectors(50, 384), random_vectors(1, 384, seed=9)[0]
+    usual, scaled = snapshot_of(vectors), snapshot_of(size * vectors)
+    for asked in (query, size * query):
+        np.testing.assert_allclose(scores_of(scaled, asked), scores_of(usual, query), atol=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "inner_product"])
+def test_zero_vectors_score_zero(metric: str) -> None:
+    """A passage or query without direction is neither NaN nor refused."""
+    snapshot = snapshot_of(np.array([[0.0, 0], [1, 0], [-1, 0]]), metric)
+    assert scores_of(snapshot, [1.0, 0]).tolist() == [0, 1, -1]
+    assert scores_of(snapshot, [0.0, 0]).tolist() == [0, 0, 0]
+    assert best_rows(snapshot, [0.0, 0], 2) == [0, 1]
+
+
+@pytest.mark.parametrize("dim", [96, 4096])
+@pytest.mark.parametrize("keep", [None, 0.5, 0.02])
+def test_a_batch_gives_the_same_rows_and_scores_bit_for_bit(keep: float | None, dim: int) -> None:
+    """Near-equal vectors are what a preselection could get wrong; sums may be long."""
+    base = 0.3 + random_vectors(1, dim, seed=5)
+    vectors = base + 1e-5 * random_vectors(3000, dim, seed=6)
+    queries = base + 1e-5 * random_vectors(20, dim, seed=7)
+    allowed = None if keep is None else np.random.default_rng(0).random(3000) < keep
+    snapshot = snapshot_of(vectors)
+    units = np.stack([snapshot.unit(query) for query in queries])
+    for unit, batched in zip(units, snapshot.best(units, 10, allowed), strict=True):
+        (single,) = snapshot.best(unit[None], 10, allowed)
+        assert [part.tolist() for part in batched] == [part.tolist() for part in single]
+
+
+def test_a_snapshot_outlives_growth() -> None:
+    """Rows come one by one, through several moves of the memory; old ones stay as they were."""
+    vectors = random_vectors(100, 4, seed=1)
+    snapshot, older = DenseSnapshot("cosine", "flat"), []
+    for row in range(100):
+        snapshot = extended(snapshot, vectors[row : row + 1])
+        older.append((snapshot, snapshot.vectors.copy()))
+    for size, (before, copy) in enumerate(older, start=1):
+        assert before.size == size
+        np.testing.assert_array_equal(before.vectors, copy)
+    np.testing.assert_array_equal(snapshot.vectors, snapshot_of(vectors).vectors)
+    apart = extended(older[50][0].apart(), -vectors)
+    np.testing.assert_array_equal(snapshot.vectors, snapshot_of(vectors).vectors)
+    assert apart.size == 151
+
+
+@pytest.mark.parametrize("metric", ["cosine", "inner_product"])
+def test_the_callers_vectors_are_copied_and_left_alone(metric: str) -> None:
+    """Scaling to unit length happens on a copy; changing the original later does nothing."""
+    vectors, query = np.array([[3.0, 4.0]], np.float32), np.array([1.0, 0.0], np.float32)
+    snapshot = snapshot_of(vectors, metric)
+    unit, before = snapshot.unit(query), snapshot.vectors.tolist()
+    assert vectors.tolist() == [[3, 4]]
+    vectors[:] = query[:] = 0
+    assert (snapshot.vectors.tolist(), unit.tolist()) == (before, [1, 0])
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        ([[1.0, np.nan], [1, 2]], "embedding of a holds NaN"),
+        ([[1e30, 2], [1, 2]], "huge"),
+        ([[1.0, 2, 3], [1, 2, 3]], "dimension 2, got dimension 3"),
+        ([[1.0, 2]], r"expected 2 embeddings, got shape \(1, 2\)"),
+        (
+            [[1.0, 2], [1]],
+            "of b has dimension 1, that of a has 2: embed all of them with one model",
+        ),
+        ([[1.0, 2], None], "embedding of b is not numbers: got values of type object"),
+        ([[], []], r"shape \(2, 0\)"),
+        ([[1.0, 0.0], ["0.5", "0.5"]], "embedding of b is not numbers: got values of type <U3"),
+        (([1.0, 0.0], [b"1", b"2"]), "embedding of b is not numbers"),
+        (np.array([["1", "2"]] * 2), "not numbers"),
+        (np.array([[1 + 2j, 1]] * 2), "not numbers"),
+        ([[1.0, 2.0], np.array([1, 2], "datetime64[s]")], "embedding of b is not numbers"),
+    ],
+)
+def test_embeddings_that_do_not_fit_are_refused(vectors: npt.ArrayLike, message: str) -> None:
+    """The message says which passage, or which shape; NumPy would make numbers of texts."""
+    with pytest.raises(ValueError, match=message):
+        snapshot_of(np.eye(2)).checked(vectors, ["a", "b"])
+
+
+def test_vectors_of_texts_are_not_added() -> None:
+    """Wherever they stand: nothing is added."""
+    index = HybridIndex()
+    with pytest.raises(ValueError, match="passage 'b' is not numbers"):
+        index.add([Passage("a", "x"), Passage("b", "y")], [[1.0, 0.0], ["0.5", "0.5"]])  # type: ignore[list-item]
+    assert len(index) == 0
+
+
+@pytest.mark.parametrize(
+    "vector",
+    [
+        [1.0, np.nan],
+        [1e300, 0.0],
+        [1e20, 0.0],
+        [10**400, 1],
+        [1.0],
+        [[1.0, 2]],
+        5.0,
+        "ab",
+        ["1", "2"],
+        None,
+        {"a": 1.0, "b": 2.0},
+    ],
+)
+def test_a_query_vector_that_does_not_fit_is_refused(vector: object) -> None:
+    """Also a scalar, and a matrix of one row; nothing is said beside it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError):
+            snapshot_of(np.eye(2)).unit(vector)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("metric", ["cosine", "inner_product"])
+def test_a_query_vector_is_the_same_in_every_form(metric: str) -> None:
+    """Bit for bit: else near ties would come in another order."""
+    snapshot = snapshot_of(random_vectors(2, 384), metric)
+    query = random_vectors(1, 384, seed=3)[0]
+    forms = [
+        query.tolist(),
+        query.astype(np.float64),
+        query.astype(">f4"),
+        np.repeat(query, 2)[::2],
+        (ctypes.c_float * 384)(*query),
+        torch.from_numpy(query),
+    ]
+    expected = snapshot.unit(query).tolist()
+    assert all(snapshot.unit(form).tolist() == expected for form in forms)
+
+
+def test_compacting_keeps_the_order() -> None:
+    """Rows are numbered anew; none left makes an empty snapshot of the same dimension."""
+    snapshot = snapshot_of(random_vectors(20, seed=2))
+    keep = np.arange(20) % 3 == 0
+    np.testing.assert_array_equal(snapshot.compacted(keep).vectors, snapshot.vectors[keep])
+    emptied = snapshot.compacted(np.zeros(20, bool))
+    assert (emptied.size, emptied.dim, DenseSnapshot("cosine", "flat").dim) == (0, 8, None)
+
+
+@pytest.mark.parametrize("spread", [1.0, 0.05, 0.0])
+@pytest.mark.parametrize("filtered", [False, True])
+def test_it_is_exact_where_it_preselects(
+    spread: float, filtered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The 8-bit scan leaves out nothing that it cannot exclude: also among near copies."""
+    preselect_from(500, monkeypatch)
+    rng = np.random.default_rng(3)
+    centres = rng.standard_normal((10, 16))
+    vectors = centres[rng.integers(0, 10, 3000)] + spread * rng.standard_normal((3000, 16))
+    snapshot = extended(snapshot_of(vectors[:2900]), vectors[2900:])
+    allowed = rng.random(3000) < 0.3 if filtered else None
+    for vector in vectors[::300]:
+        scores = scores_of(snapshot, vector)
+        np.testing.assert_allclose(scores, snapshot.vectors @ snapshot.unit(vector), atol=1e-6)
+        among = np.ones(3000, bool) if allowed is None else allowed
+        assert best_rows(snapshot, vector, 20, allowed) == best(scores, 20, among)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e4, 1e-24, 1e-36])
+def test_it_is_exact_for_vectors_of_many_lengths(size: float) -> None:
+    """And for queries whose squares are 0 in float32: a bound made of them would prove anything."""
+    rng = np.random.default_rng(3)
+    vectors = rng.standard_normal((600, 16)).astype(np.float32)
+    vectors *= rng.uniform(0.2, 3, (600, 1)).astype(np.float32)
+    vectors[0] *= 1e3
+    snapshot = snapshot_of(vectors, "inner_product")
+    for query in (size * rng.standard_normal((5, 16))).astype(np.float32):
+        scores = np.vecdot(snapshot.vectors, query)
+        assert best_rows(snapshot, query, 10) == sorted((-scores).argsort(kind="stable")[:10])
+
+
+def test_products_that_underflow_tie() -> None:
+    """All of them are 0, so the first rows come, whatever the vectors' 8-bit copies say."""
+    vectors = np.zeros((600, 4), np.float32)
+    vectors[:, 1] = vectors[300:, 0] = 1e-5
+    snapshot = snapshot_of(vectors, "inner_product")
+    assert best_rows(snapshot, [1e-42, 0, 0, 0], 5) == [0, 1, 2, 3, 4]
+
+
+def test_other_threads_run_while_vectors_are_read() -> None:
+    """Else a server would answer nothing while documents are added."""
+    vectors, snapshot = np.ones((1000, 1500)).tolist(), DenseSnapshot("inner_product", "flat")
+    assert runs_beside(lambda: snapshot.checked(vectors, ["x"] * 1000))
