@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from langchain_core.documents import Document
 from langchain_core.stores import BaseStore
 
 from langchain_posrag.documents import passage_of
-from shared_core.expansion import Chunk, Neighbourhood
-from shared_core.index import ChunkKeys
+from shared_core.neighbour_spans import Chunk, ChunkKeys, Neighbourhood, PassageNeighbours
 
 
 @dataclass(frozen=True, slots=True)
 class StoredChunks:
-    """A `shared_core.expansion.ChunkSource` over a key-value store.
+    """A `shared_core.neighbour_spans.ChunkSource` over a key-value store.
 
     Attributes
     ----------
@@ -42,13 +41,16 @@ class StoredChunks:
         ValueError
             If the store holds anything but documents.
         """
-        known = [(seed.document, seed.number) for seed in seeds if seed.number is not None]
-        places = {
-            self.key(document, number): (document, number)
-            for document, centre in known
-            for number in range(centre - window, centre + window + 1)
+        numbered = {
+            self.key(seed.document, seed.number): seed for seed in seeds if seed.number is not None
         }
-        if seeds and not known:
+        places = {
+            self.key(seed.document, number): (seed.document, number)
+            for seed in numbered.values()
+            if seed.number is not None
+            for number in range(seed.number - window, seed.number + window + 1)
+        }
+        if seeds and not numbered:
             warnings.warn(
                 f"no document has a number under {self.chunk_keys.number!r} in its metadata, by "
                 "which a store finds its neighbours: number the chunks of a document, or use "
@@ -61,41 +63,14 @@ class StoredChunks:
             for key, document in stored.items()
             if document is not None
         }
-        if known and not chunks:
+        if numbered and not chunks:
             warnings.warn(
-                f"the store has nothing under {self.key(*known[0])!r}, nor under any other key "
+                f"the store has nothing under {next(iter(numbered))!r}, nor under any other key "
                 "around the retrieved documents: give key=, the function that makes its keys",
                 stacklevel=2,
             )
-        return [self._around(seed, window, chunks) for seed in seeds]
-
-    def _around(self, seed: Chunk, window: int, chunks: Mapping[str, Chunk]) -> Neighbourhood:
-        number = seed.number
-        if number is None:
-            return Neighbourhood(seed)
-        before, after = (
-            self._walk(
-                seed.document, range(number + step, number + step * (window + 1), step), chunks
-            )
-            for step in (-1, 1)
-        )
-        key = self.key(seed.document, number)
-        return Neighbourhood(
-            chunks.get(key) or replace(seed, id=key),
-            tuple(before[::-1]),
-            tuple(after),
-            "more" if len(before) == window else "missing",
-            "more" if len(after) == window else "missing",
-        )
-
-    def _walk(self, document: str, numbers: range, chunks: Mapping[str, Chunk]) -> list[Chunk]:
-        found: list[Chunk] = []
-        for number in numbers:
-            chunk = chunks.get(self.key(document, number))
-            if chunk is None:
-                break
-            found.append(chunk)
-        return found
+        there = {key: replace(seed, id=key) for key, seed in numbered.items()} | chunks
+        return PassageNeighbours.among(there.values()).around(seeds, window)
 
     def _chunk(self, key: str, document: str, number: int, stored: Document) -> Chunk:
         if not isinstance(stored, Document):

@@ -25,11 +25,16 @@ from langchain_posrag.documents import (
     score_of,
 )
 from langchain_posrag.options import SpansField
-from shared_core.expanded import expand_passages, explain_expansion, similarities
-from shared_core.expansion import ChunkSource, NeighbourSpans
 from shared_core.explanations import merge_explanation
 from shared_core.index import ChunkKeys
-from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.neighbour_spans import (
+    ChunkSource,
+    NeighbourSpans,
+    PassageNeighbours,
+    expand_passages,
+    explain_expansion,
+    similarities,
+)
 
 
 class NeighbourSpanArguments(TypedDict, total=False):
@@ -49,11 +54,11 @@ class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
     and in LangChain's ContextualCompressionRetriever and DocumentCompressorPipeline. Chunks that
     overlap or touch become one document, which no later step can tear apart: a copy of the best
     one that was retrieved, with its id, metadata and class, and the text of the span.
-    Unless `include_scores` is False, the score of the span is under ``metadata["score"]``, and its
-    parts, the ``rank`` among the spans, the ``slot`` and the ``placement`` (the order of the
-    spans) are under ``metadata["posrag"]``, where they replace those of an earlier slot and keep
-    the rest. If it is False, the documents carry no explanation at all, and no score that came
-    with one.
+    Unless `include_scores` is False, the score of this best one is under ``metadata["score"]``; the
+    ``span_score`` that spans are ranked by, its parts, the ``rank`` among the spans, the ``slot``
+    and the ``placement`` (the order of the spans) are under ``metadata["posrag"]``, where they
+    replace those of an earlier slot and keep the rest. If it is False, the documents carry no
+    explanation at all, and no score that came with one.
 
     Attributes
     ----------
@@ -61,8 +66,8 @@ class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
         Window, token budget, weights and order of the spans.
     chunks
         Where neighbours come from: set by `from_documents` or `from_store`, or any
-        `shared_core.expansion.ChunkSource`. None: the retrieved documents themselves, of which
-        adjacent ones become one.
+        `shared_core.neighbour_spans.ChunkSource`. None: the retrieved documents themselves, of
+        which adjacent ones become one.
     chunk_keys
         Metadata keys from which the document and number of a chunk are read. A document without
         them has no neighbours.
@@ -81,7 +86,7 @@ class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
         If an option is unknown or out of range (pydantic's ``ValidationError`` is one). When it
         is called: if it is given one document instead of several or one is not a Document, the
         budget is smaller than the best document, the number of a chunk is not an integer, a score
-        is not a finite number, or two chunks without an id have one place and different text.
+        is not a finite number.
     TypeError
         If a call gives an argument: the options are the fields.
 
@@ -116,7 +121,8 @@ class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
         Parameters
         ----------
         documents
-            All chunks. Ids unique; without ids they are identified by their place. They are copied.
+            All chunks, which are copied. Ids unique; without ids their place and text tell them
+            apart.
         embeddings
             Embeds them, for the continuity of adjacent chunks. None: it is unknown, and every
             change of heading stops.
@@ -127,8 +133,8 @@ class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
         ------
         ValueError
             If an option is unknown or out of range, `documents` is one instead of several, one is
-            not a Document, two of different text have the same id or, without ids, the same place,
-            or the number of a chunk is not an integer.
+            not a Document, two of different text have the same id, or the number of a chunk is
+            not an integer.
         """
         documents = check_documents(documents)
         keys = options.get("chunk_keys", ChunkKeys())

@@ -16,15 +16,13 @@ from shared_core import BM25Index, Passage
 from shared_core.arrays import Scores
 from shared_core.checking import check_count
 from shared_core.index import Tokenizer
-from shared_core.index.metadata import MetadataColumns, Visible, Where, predicate
-from shared_core.index.neighbours.place_table import Places
-from shared_core.index.neighbours.places import ChunkReader
-from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.index.metadata import MetadataColumns, Where, predicate
 from shared_core.index.passage_rows import PassageRows, check_distinct, content_of
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.index.sparse.lexicon import Lexicon
 from shared_core.index.sparse.query import SparseQuery
 from shared_core.index.sparse.view import SparseView
+from shared_core.neighbour_spans import ChunkReader, ChunkTables, PassageNeighbours, Visible
 
 
 class Checked(NamedTuple):
@@ -97,7 +95,7 @@ class SparseLeg:
         self._writing = threading.Lock()
         self._lock = threading.RLock()
         self._columns = MetadataColumns()
-        self._places = Places()
+        self._places = ChunkTables()
         passages = _passages(documents)
         if len(bm25) != bm25.view.size:
             deleted = bm25.view.size - len(bm25)
@@ -261,7 +259,7 @@ class SparseLeg:
         rows = self._alive()
         self._bm25.compact()
         self._rows, self._columns = self._rows.only(rows), MetadataColumns()
-        self._places = Places()  # the former one holds the deleted passages
+        self._places = ChunkTables()  # the former one holds the deleted passages
 
 
 def as_sparse_leg(given: object, *, variant: Variant, tokenizer: Tokenizer | None) -> SparseLeg:

@@ -9,12 +9,11 @@ from shared_core._extras import require as _require
 _require("llama_index.core", extra="llamaindex")
 
 from llamaindex_posrag.attention import AttentionPlacementPostprocessor
-from llamaindex_posrag.caus_postprocessor import CAUSPostprocessor
-from llamaindex_posrag.fusing import FusingRetriever
+from llamaindex_posrag.fusion import FusingRetriever
 from llamaindex_posrag.generation import LlamaIndexModel
 from llamaindex_posrag.neighbour_spans import NeighbourSpanPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode
-from llamaindex_posrag.placement_postprocessor import PlacementPostprocessor
+from llamaindex_posrag.postprocessors import CAUSPostprocessor, PlacementPostprocessor
 from llamaindex_posrag.query_engines import DirectQueryEngine, GatedQueryEngine, GatedWorkflow
 from llamaindex_posrag.retrieval_gate import (
     ContextAwarenessSelector,

@@ -1,6 +1,6 @@
 """The postprocessor that expands nodes by the nodes next to them.
 
-`llamaindex_posrag.placement_postprocessor` says when the order of the spans reaches the prompt.
+`llamaindex_posrag.postprocessors` says when the order of the spans reaches the prompt.
 """
 
 from __future__ import annotations
@@ -15,17 +15,22 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore.types import BaseDocumentStore
 
 from llamaindex_posrag.embedding import embed_nodes
-from llamaindex_posrag.fields import ChunkKeysField, ChunksField, ExpandField
-from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
-from llamaindex_posrag.linked_nodes import LinkedNodes
-from llamaindex_posrag.node_chunks import NodeChunks
+from llamaindex_posrag.node_chunks import LinkedNodes, NodeChunks
 from llamaindex_posrag.nodes import ExplainedNode, explanation, spanned, to_passage
+from llamaindex_posrag.options import ChunkKeysField, ChunksField, ExpandField
+from llamaindex_posrag.postprocessors import FixedOptionsPostprocessor
 from shared_core.checking import check_each
-from shared_core.expanded import expand_passages, explain_expansion, similarities
-from shared_core.expansion import ChunkSource, NeighbourSpans, Span
 from shared_core.explanations import merge_explanation
 from shared_core.index import ChunkKeys
-from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.neighbour_spans import (
+    ChunkSource,
+    NeighbourSpans,
+    PassageNeighbours,
+    Span,
+    expand_passages,
+    explain_expansion,
+    similarities,
+)
 
 
 class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
@@ -33,10 +38,10 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
 
     Nodes that overlap or touch become one node, which no later step can separate. It has the id,
     class and metadata of the best retrieved one, and the text of the span, without repetitions.
-    Its score is that of the span. ``posrag`` (`llamaindex_posrag.nodes.ExplainedNode`) says how it
-    came about, with its ``rank`` among the spans, its ``slot`` and its ``placement`` (the order of
-    the spans). A node that takes in no neighbour is returned unchanged. The caller's nodes are not
-    modified.
+    Its score is that of this node. ``posrag`` (`llamaindex_posrag.nodes.ExplainedNode`) says how it
+    came about, with the ``span_score`` that spans are ranked by, its ``rank`` among them, its
+    ``slot`` and its ``placement`` (the order of the spans). A node that takes in no neighbour is
+    returned unchanged. The caller's nodes are not modified.
 
     A score that is None or NaN is missing and counts as the lowest of the others. If all are
     missing, the first of n nodes gets 1 and the last ``1 / n``. Infinite scores raise an error.
@@ -59,14 +64,13 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
         index: they are negated first.
     chunks
         Source of neighbours instead of a docstore: that of `from_nodes`, or a custom
-        `shared_core.expansion.ChunkSource`. Not part of `to_dict`.
+        `shared_core.neighbour_spans.ChunkSource`. Not part of `to_dict`.
 
     Raises
     ------
     ValueError
-        If an option is out of range, or `chunks` were read with other keys. When it is called: if
-        the budget is smaller than the best node, a score is infinite, or the number of a chunk is
-        not an integer.
+        If an option is out of range. When it is called: if the budget is smaller than the best
+        node, a score is infinite, or the number of a chunk is not an integer.
     TypeError
         If an option is unknown.
     """
@@ -94,7 +98,6 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
             if chunks is not None:
                 raise ValueError("neighbours come from docstore= or chunks=, got both")
             chunks = LinkedNodes(docstore, NodeChunks(keys))
-        _check_keys(keys, chunks)
         super().__init__(
             expand=NeighbourSpans() if expand is None else expand,
             chunk_keys=keys,
@@ -156,19 +159,8 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
         ]
 
 
-def _check_keys(keys: ChunkKeys, chunks: ChunkSource | None) -> None:
-    """Raise ValueError if one of our own sources has read its chunks with other keys."""
-    if not isinstance(chunks, LinkedNodes | PassageNeighbours):
-        return
-    if isinstance(reader := chunks.reader, NodeChunks) and reader.chunk_keys != keys:
-        raise ValueError(
-            f"chunks= were read with {reader.chunk_keys!r}, got chunk_keys={keys!r}: give the "
-            "same, or make another postprocessor with docstore= or from_nodes"
-        )
-
-
 def _explain_span(seed: NodeWithScore, span: Span, why: dict[str, Any]) -> ExplainedNode:
     node = seed.node if len(span.chunks) == 1 else spanned(seed.node, span)
     return ExplainedNode(
-        node=node, score=span.score.total, posrag=merge_explanation(explanation(seed), why)
+        node=node, score=span.score.similarity, posrag=merge_explanation(explanation(seed), why)
     )

@@ -19,7 +19,7 @@ from llama_index.core.tools.types import ToolMetadata
 from llama_index_instrumentation import get_dispatcher
 
 from llamaindex_posrag.embedding import embed_nodes, embedded_query, embedded_text
-from llamaindex_posrag.fusing import FusingRetriever
+from llamaindex_posrag.fusion import FusingRetriever
 from llamaindex_posrag.nodes import ExplainedNode, explanation
 from llamaindex_posrag.retrievers import CAUSRetriever
 from shared_core.arrays import Embed

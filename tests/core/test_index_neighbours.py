@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from shared_core import CAUS, HybridIndex, Passage
-from shared_core.expanded import ExpandedArrangement, similarities
-from shared_core.expansion import Chunk, Neighbourhood, NeighbourSpans
 from shared_core.index import ChunkKeys
-from shared_core.index.metadata import Visible
-from shared_core.index.neighbours.links import Links
-from shared_core.index.neighbours.place_table import MOST_READERS, PlaceTable
-from shared_core.index.neighbours.source import PassageNeighbours
-from shared_core.index.sparse import view as sparse_view
+from shared_core.neighbour_spans import (
+    Chunk,
+    ExpandedArrangement,
+    Links,
+    Neighbourhood,
+    NeighbourSpans,
+    PassageNeighbours,
+    expand_passages,
+    similarities,
+)
+from shared_core.neighbour_spans.neighbours import MOST_READERS
 from shared_core.options import decode_expand, encode_expand
 from shared_core.placement import UShape
 from shared_core.types import Query
@@ -64,15 +66,6 @@ def search(index: HybridIndex, caus: CAUS, query: str, where: Any = None) -> Exp
     return found
 
 
-def test_neighbours_are_those_of_the_same_document_by_number() -> None:
-    """Both sides up to the window, the edges of the document told from missing chunks."""
-    index = index_of(passages()[::-1])
-    assert ids(around(index, passage("b", 2))) == ["b0", "b1", "b2", "b3", "b4"]
-    edge = around(index, passage("b", 5))
-    assert (ids(edge), edge.before_end, edge.after_end) == (["b3", "b4", "b5"], "more", "document")
-    assert edge.section_size == 6
-
-
 def test_added_and_deleted_passages_count_from_the_next_call_on() -> None:
     """The table is built once, and must not answer for what was there then."""
     index = index_of(passages())
@@ -114,15 +107,6 @@ def test_what_was_deleted_before_the_first_call_is_missing() -> None:
     assert (ids(found), found.section_size) == (["a2", "a3", "a4"], 5)
 
 
-def test_other_names_of_the_metadata_make_another_table() -> None:
-    """Two retrievers may share an index and read it differently."""
-    index, other = index_of(passages()), ChunkKeys(number="none", start="chunk_id")
-    index.neighbours()
-    (found,) = index.neighbours(other).around([other.chunk(index.passages[0])], 1)
-    assert found.seed.number is None
-    assert ids(around(index, passage("b", 0), window=1)) == ["b0", "b1"]
-
-
 @dataclass(frozen=True)
 class Noting:
     """A reader that notes down which passages it is asked for; equal to others of its number."""
@@ -161,62 +145,6 @@ def test_the_reader_that_was_used_longest_ago_makes_room() -> None:
     assert [len(reader.read) for reader in readers] == [18, 36, *[18] * len(others)]
 
 
-def test_a_reader_that_fails_leaves_the_tables_of_the_others() -> None:
-    """And goes on where it failed: what it has read is read."""
-
-    class Failing(Noting):
-        def chunk(self, passage: Passage) -> Chunk:
-            if passage.id == "b0":
-                raise ValueError("no place")
-            return super().chunk(passage)
-
-    index, reader, failing = index_of(passages()), Noting(0), Failing(1)
-    index.neighbours(reader)
-    for _ in range(2):
-        with pytest.raises(ValueError, match="no place"):
-            index.neighbours(failing)
-    index.neighbours(reader)
-    assert (len(reader.read), failing.read) == (18, [f"a{number}" for number in range(6)])
-
-
-def test_compacted_passages_are_read_anew() -> None:
-    """They stand in other rows; no reader's table is of the former ones."""
-    index, readers = index_of(passages()), [Noting(0), Noting(1)]
-    for reader in readers:
-        index.neighbours(reader)
-    index.delete(["a1"])
-    index.compact()
-    for reader in readers:
-        (found,) = index.neighbours(reader).around([KEYS.chunk(passage("b", 0))], 1)
-        assert ids(found) == ["b0", "b1"]
-        assert len(reader.read) == 18 + 17
-
-
-@pytest.mark.parametrize("way", ["compact", "save", "delete"])
-def test_deleted_passages_are_freed(
-    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Though neighbours were read; on its own the index compacts once most is deleted."""
-
-    class Source:
-        """Of a passage, as a framework has it."""
-
-    if way == "delete":
-        monkeypatch.setattr(sparse_view, "COMPACT", 1)
-    free: dict[str, Callable[[], object]] = {
-        "compact": lambda: index.compact(),
-        "save": lambda: index.save(tmp_path),
-        "delete": lambda: index.delete(f"b{number}" for number in range(4)),
-    }
-    index = index_of([replace(each, source=Source()) for each in passages()])
-    deleted = [weakref.ref(each.source) for each in index.passages[:6]]
-    index.neighbours()
-    index.delete(f"a{number}" for number in range(6))
-    free[way]()
-    assert not any(source() for source in deleted)
-    assert len(index.neighbours()._table.chunks) == len(index)
-
-
 @pytest.mark.parametrize("where", [{"tenant": 1}, lambda metadata: metadata["tenant"] == 1])
 def test_neighbours_pass_the_filter(where: Any) -> None:
     """Two tenants with a document of the same name: neither ever sees the other's."""
@@ -234,41 +162,11 @@ def test_neighbours_pass_the_filter(where: Any) -> None:
     assert {chunk.id[0] for span in spans for chunk in span.chunks} == {"1"}
 
 
-def test_the_continuity_is_that_of_the_stored_vectors() -> None:
-    """Cosines, also of an index that does not scale its vectors."""
-    given, matrix = passages(), vectors(18)
-    index = HybridIndex(metric="inner_product")
-    index.add(given, matrix)
-    source = index.neighbours()
-    (found,) = source.around([KEYS.chunk(given[1])], 1)
-    (cosine,) = source.continuity([(found.seed, found.after[0])])
-    one, two = matrix[1], matrix[2]
-    assert cosine == pytest.approx(one @ two / np.linalg.norm(one) / np.linalg.norm(two), abs=1e-6)
-
-
 def starting(starts: Iterable[int], text: str = "x" * 90, **metadata: Any) -> list[Passage]:
     return [
         Passage(f"s{start}", text, {"source": "f.md", "start_index": start, **metadata})
         for start in starts
     ]
-
-
-def test_without_numbers_the_starts_tell() -> None:
-    """In the order of the text, whatever the order of adding."""
-    index = index_of(starting([160, 0, 240, 80]))
-    assert ids(around(index, starting([160])[0])) == ["s0", "s80", "s160", "s240"]
-
-
-def test_a_hole_between_starts_is_a_missing_chunk() -> None:
-    """Text that is not there must not be skipped; the splitter's white space may."""
-    given = starting([0, 100, 400])
-    index = index_of(given)
-    found = around(index, given[1])
-    assert (ids(found), found.after_end) == (["s0", "s100"], "missing")
-    assert around(index, given[2]).before_end == "missing"
-    index.delete(["s0"])
-    assert around(index, given[1]).before_end == "document"
-    assert around(index_of(given[2:]), given[2]).before_end == "missing"
 
 
 def test_pages_are_texts_of_their_own_where_starts_tell() -> None:
@@ -315,19 +213,6 @@ def test_headings_tell_sections_that_start_alike_apart() -> None:
     nameless = [replace(each, id="") for each in given]
     (found,) = PassageNeighbours.of(nameless, KEYS).around([KEYS.chunk(nameless[4])], 1)
     assert [chunk.text for chunk in found.run] == [each.text for each in given[3:6]]
-
-
-@pytest.mark.filterwarnings("error")
-def test_numbered_chunks_under_a_heading_are_not_among_its_starts() -> None:
-    """Neither taken for chunks by start, nor counted as such."""
-    given = texts_of_one_name(t={"Header 1": "T"})
-    numbered = [
-        Passage(f"n{at}", f"numbered {at}", {"source": "f.md", "chunk_id": at, "Header 1": "T"})
-        for at in range(5)
-    ]
-    index = index_of([*given, *numbered])
-    assert ids(around(index, given[4])) == ["t0", "t85", "t170", "t255"]
-    assert ids(around(index, numbered[2])) == ["n0", "n1", "n2", "n3", "n4"]
 
 
 @pytest.mark.filterwarnings("error")
@@ -433,45 +318,6 @@ def test_many_queries_at_once_give_what_one_gives() -> None:
         for query, row in zip(queries, matrix, strict=True)
     ]
     assert [each.explain() for each in together] == [each.explain() for each in alone]
-
-
-def test_an_empty_index_has_no_spans() -> None:
-    """As it has no passages."""
-    assert len(search(HybridIndex(), CAUS(expand=SPANS), "anything")) == 0
-
-
-def test_a_budget_smaller_than_the_best_passage_is_refused() -> None:
-    """Not answered by a context that lacks it."""
-    index = index_of(passages())
-    with pytest.raises(ValueError, match="token_budget=2 is smaller than the best chunk"):
-        search(index, CAUS(expand=replace(SPANS, token_budget=2)), "b2")
-
-
-def test_passages_in_memory_are_known_by_id_or_by_place() -> None:
-    """A vector store may have given them other ids, or none."""
-    source = PassageNeighbours.of([replace(each, id="") for each in passages()], KEYS)
-    (found,) = source.around([KEYS.chunk(replace(passage("b", 0), id="of the store"))], 1)
-    assert ids(found) == ["b:0", "b:1"]
-    with pytest.raises(ValueError, match=r"two chunks .* have the id 'a1': give each its own id"):
-        PassageNeighbours.of([passage("a", 1), replace(passage("b", 1), id="a1")], KEYS)
-    with pytest.raises(
-        ValueError, match=r"the passages: expected 18 vectors, got an array of shape \(17, 8\)"
-    ):
-        PassageNeighbours.of(passages(), KEYS, vectors(17))
-    broken = vectors(18)
-    broken[1, 3] = np.nan
-    with pytest.raises(ValueError, match="vector of 'a1' holds a value that is not finite"):
-        PassageNeighbours.of(passages(), KEYS, broken)
-
-
-def test_a_row_that_the_table_never_saw_is_not_there() -> None:
-    """Another thread deleted it between the search and the first look at the places."""
-    given, table = passages(), PlaceTable(KEYS)
-    table.grow(given, [row for row in range(18) if row != 1], 18)
-    rows = {each.id: row for row, each in enumerate(given)}
-    source = PassageNeighbours(table, rows.get, Visible(18), None)
-    (found,) = source.around([KEYS.chunk(given[1])], 1)
-    assert ids(found) == ["a1"]
 
 
 def test_links_that_come_back_end_a_side() -> None:
@@ -593,3 +439,47 @@ def test_a_section_is_counted_once_for_all_its_seeds() -> None:
     found = source.around([KEYS.chunk(given[at]) for at in range(100, 900, 100)], 1)
     assert {each.section_size for each in found} == {1000}
     assert len(asked) < 1100
+
+
+def test_passages_in_memory_are_known_by_id_or_by_place() -> None:
+    """A vector store may have given them other ids, or none."""
+    source = PassageNeighbours.of([replace(each, id="") for each in passages()], KEYS)
+    (found,) = source.around([KEYS.chunk(replace(passage("b", 0), id="of the store"))], 1)
+    assert [chunk.number for chunk in found.run] == [0, 1]
+    with pytest.raises(ValueError, match=r"two chunks .* have the id 'a1': give each its own id"):
+        PassageNeighbours.of([passage("a", 1), replace(passage("b", 1), id="a1")], KEYS)
+    with pytest.raises(
+        ValueError, match=r"the passages: expected 18 vectors, got an array of shape \(17, 8\)"
+    ):
+        PassageNeighbours.of(passages(), KEYS, vectors(17))
+
+
+@pytest.mark.parametrize("place", [{"start_index": 0}, {"chunk_id": 0}])
+def test_rows_without_an_id_that_share_a_place_are_spans_of_their_own(
+    place: dict[str, int],
+) -> None:
+    """As a loader of tables makes them: a warning leads to the key that tells them apart."""
+    rows = [Passage("", f"name: person {at}", {"source": "people.csv", **place}) for at in range(3)]
+    with pytest.warns(UserWarning, match=r"several texts share.*ChunkKeys\(document=\.\.\.\)"):
+        found, best = expand_passages(rows, [0.9, 0.5, 0.1], SPANS, KEYS, None)
+    assert [span.text for span in found.spans] == [row.text for row in rows]
+    assert best == [0, 1, 2]
+
+
+def test_a_deleted_row_that_the_table_never_saw_is_not_there() -> None:
+    """Another thread deleted it between the search and the first look at the places."""
+    index = index_of(passages())
+    index.delete(["a1"])
+    found = around(index, passage("a", 1))
+    assert (ids(found), found.before_end) == (["a1"], "missing")
+
+
+def test_a_source_of_some_chunks_does_not_know_where_documents_end() -> None:
+    """Nor what lies between two of them by offset; numbers tell that."""
+    chunks = [KEYS.chunk(passage("a", number)) for number in (3, 4)]
+    (found,) = PassageNeighbours.among(chunks).around(chunks[:1], 2)
+    assert (ids(found), found.before_end, found.after_end) == (["a3", "a4"], "missing", "missing")
+    assert found.section_size is None
+    touching = [KEYS.chunk(each) for each in starting([0, 80])]
+    (found,) = PassageNeighbours.among(touching).around(touching[:1], 1)
+    assert ids(found) == ["s0"]

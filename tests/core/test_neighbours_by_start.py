@@ -17,11 +17,9 @@ from langchain_text_splitters import (
 )
 
 from shared_core import HybridIndex, Passage
-from shared_core.expansion import Chunk, Neighbourhood
-from shared_core.expansion.stitch import stitch
 from shared_core.index import ChunkKeys
-from shared_core.index.neighbours.seams import MOST_STRIPPED
-from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.neighbour_spans import Neighbourhood, PassageNeighbours, stitch
+from shared_core.neighbour_spans.order import MOST_STRIPPED
 
 from .making import lines_run
 
@@ -190,36 +188,6 @@ def test_a_lost_chunk_of_another_id_is_known_by_its_text() -> None:
     assert ids(found) == ["manual2", "manual3", "manual4"]
 
 
-def test_a_lost_chunk_that_came_elsewhere_has_no_neighbours() -> None:
-    """Written anew by itself it comes last; its former place is a hole, and that is said once."""
-    given = sentences()
-    index = index_of(given)
-    assert ids(around(index.neighbours(), given[3], 1)) == ["manual2", "manual3", "manual4"]
-    index.add([replace(given[3], text=given[3].text.upper())], np.ones((1, 2)))
-    for _ in range(2):
-        source = index.neighbours()
-        with pytest.warns(UserWarning, match="'manual3' in document 'manual' is not known") as said:
-            found, last = around(source, given[3]), around(source, given[-1])
-        assert (ids(found), found.before_end, found.after_end) == (
-            ["manual3"],
-            "missing",
-            "missing",
-        )
-        assert last.after_end == "missing"
-        assert len(said) == 1
-        index.compact()
-
-
-def test_chunks_in_another_order_than_the_text_do_not_follow_each_other() -> None:
-    """Nobody knows then where a lost chunk belongs; what was found touches all the same."""
-    given = sentences()
-    source = PassageNeighbours.of(given[::-1], KEYS)
-    with pytest.warns(UserWarning, match="is not known"):
-        found = [around(source, seed) for seed in given]
-    for each in found:
-        assert stitch(each.run) in SENTENCES
-
-
 @pytest.mark.filterwarnings("error")
 def test_a_lost_chunk_whose_neighbour_is_gone_is_not_joined_to_the_next() -> None:
     """Whether it was deleted before the first look at the places, or after it."""
@@ -233,19 +201,6 @@ def test_a_lost_chunk_whose_neighbour_is_gone_is_not_joined_to_the_next() -> Non
             warnings.simplefilter("ignore")
             found = around(index.neighbours(), given[2])
         assert stitch(found.run) in SENTENCES
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("known", [True, False])
-def test_a_document_ends_where_its_last_chunk_is_gone(known: bool) -> None:
-    """Whether its start was known or not; nothing says that it went on."""
-    given = sentences()[: -1 if known else None]
-    assert (starts(given)[-1] == -1) is not known
-    index = index_of(given)
-    index.neighbours()
-    index.delete([given[-1].id])
-    found = around(index.neighbours(), given[0])
-    assert (ids(found), found.after_end) == ([each.id for each in given[:-1]], "document")
 
 
 @pytest.mark.filterwarnings("error")
@@ -346,20 +301,6 @@ def test_what_an_update_leaves_behind_parts_nothing() -> None:
     assert ids(around(index.neighbours(), given[0])) == [each.id for each in given]
 
 
-def test_what_another_tenant_has_under_the_same_name_parts_nothing() -> None:
-    """Its chunks start elsewhere, and say something else."""
-    splitter = RecursiveCharacterTextSplitter(chunk_size=60, chunk_overlap=0, add_start_index=True)
-    texts = (SENTENCES, " ".join(f"Nobody asks who has seen number {at}." for at in range(30)))
-    given = [
-        replace(each, id=f"{tenant}{each.id}", metadata={**each.metadata, "tenant": tenant})
-        for tenant, text in enumerate(texts)
-        for each in split(text, splitter)
-    ]
-    own = [each.id for each in given if each.metadata["tenant"] == 1]
-    source = index_of(given).neighbours(where={"tenant": 1})
-    assert ids(around(source, given[-1])) == own
-
-
 def placed(start: int, text: str, name: str = "") -> Passage:
     return Passage(name or f"at {start}", text, {"source": "manual", "start_index": start})
 
@@ -384,40 +325,6 @@ def test_as_much_as_a_splitter_strips_is_no_hole(gap: int) -> None:
     assert len(found.run) == (2 if whole else 1)
     assert found.before_end == ("document" if whole else "missing")
     assert found.after_end == ("document" if whole else "missing")
-
-
-def test_of_two_lost_chunks_the_second_alone_fills_no_hole() -> None:
-    """Where the first one was deleted."""
-    given = [
-        placed(0, SENTENCES[:100]),
-        placed(-1, SENTENCES[90:200], "lost"),
-        placed(-1, SENTENCES[190:300], "second"),
-        placed(290, SENTENCES[290:400]),
-    ]
-    index = index_of(given)
-    assert stitch(around(index.neighbours(), given[0]).run) == SENTENCES[:400]
-    index.delete(["lost"])
-    found = around(index.neighbours(), given[0])
-    assert (ids(found), found.after_end) == (["at 0"], "missing")
-    found = around(index.neighbours(), given[2])
-    assert (ids(found), found.before_end) == (["second", "at 290"], "missing")
-    index.compact()
-    with pytest.warns(UserWarning, match="'second' in document 'manual' is not known"):
-        found = around(index.neighbours(), given[2])
-    assert ids(found) == ["second"]
-
-
-def test_a_lost_chunk_between_two_that_touch_parts_nothing() -> None:
-    """There is no room for it, so it belongs elsewhere."""
-    given = [
-        placed(0, SENTENCES[:100]),
-        placed(-1, "Quite another text, which is nowhere in it.", "lost"),
-        placed(90, SENTENCES[90:200]),
-    ]
-    source = PassageNeighbours.of(given, KEYS)
-    assert ids(around(source, given[0])) == ["at 0", "at 90"]
-    with pytest.warns(UserWarning, match="'lost' in document 'manual' is not known"):
-        assert ids(around(source, given[1])) == ["lost"]
 
 
 def test_a_former_text_that_ends_as_the_new_one_parts_nothing() -> None:
@@ -460,76 +367,43 @@ def test_a_small_lost_chunk_that_is_hidden_ends_a_side() -> None:
         assert (ids(found)[0], found.before_end) == ("2", "missing")
 
 
-def test_a_small_lost_chunk_that_is_hidden_among_others_ends_a_side() -> None:
-    """White space that was stripped between the others could be as long."""
+def test_a_lost_chunk_that_came_elsewhere_has_no_neighbours() -> None:
+    """Written anew by itself it comes last, and overlaps nothing; its former place is a hole."""
+    given = sentences()
+    index = index_of(given)
+    assert ids(around(index.neighbours(), given[3], 1)) == ["manual2", "manual3", "manual4"]
+    index.add([replace(given[3], text=given[3].text.upper())], np.ones((1, 2)))
+    for _ in range(2):
+        source = index.neighbours()
+        found, last = around(source, given[3]), around(source, given[-1])
+        assert ids(found) == ["manual3"]
+        assert (found.before_end, found.after_end, last.after_end) == ("missing",) * 3
+        assert around(source, given[2], 1).after_end == "missing"
+        index.compact()
+
+
+def test_chunks_in_another_order_than_the_text_do_not_follow_each_other() -> None:
+    """Nobody knows then where a lost chunk belongs; what was found touches all the same."""
+    given = sentences()
+    source = PassageNeighbours.of(given[::-1], KEYS)
+    for each in given:
+        assert stitch(around(source, each).run) in SENTENCES
+
+
+def test_of_two_lost_chunks_the_second_alone_fills_no_hole() -> None:
+    """Where the first one was deleted; once it is forgotten, the second has no place."""
     given = [
         placed(0, SENTENCES[:100]),
         placed(-1, SENTENCES[90:200], "lost"),
-        placed(-1, SENTENCES[190:230], "hidden"),
-        placed(-1, SENTENCES[220:330], "third"),
-        placed(320, SENTENCES[320:400]),
+        placed(-1, SENTENCES[190:300], "second"),
+        placed(290, SENTENCES[290:400]),
     ]
     index = index_of(given)
     assert stitch(around(index.neighbours(), given[0]).run) == SENTENCES[:400]
-    index.delete(["hidden"])
-    source = index.neighbours()
-    assert ids(around(source, given[0])) == ["at 0", "lost"]
-    assert ids(around(source, given[3])) == ["third", "at 320"]
-
-
-def test_a_hidden_chunk_after_a_lost_one_ends_a_side() -> None:
-    """Though the lost one and white space could be all that lies between the others."""
-    given = [
-        placed(0, SENTENCES[:100]),
-        placed(-1, SENTENCES[90:200], "lost"),
-        placed(190, SENTENCES[190:230]),
-        placed(230, SENTENCES[230:330]),
-    ]
-    index = index_of(given)
-    assert stitch(around(index.neighbours(), given[0]).run) == SENTENCES[:330]
-    index.delete(["at 190"])
-    source = index.neighbours()
-    found = around(source, given[0])
-    assert (ids(found), found.after_end) == (["at 0", "lost"], "missing")
-    found = around(source, given[3])
-    assert (ids(found), found.before_end) == (["at 230"], "missing")
-
-
-@pytest.mark.filterwarnings("error")
-def test_nothing_is_in_doubt_where_a_filter_hides_what_came_before_a_lost_chunk() -> None:
-    """It is missing, and that is all."""
-    given = sentences()
-    given[2] = replace(given[2], metadata={**given[2].metadata, "secret": True})
-    source = index_of(given).neighbours(where=lambda metadata: "secret" not in metadata)
-    found = around(source, given[3])
-    assert (ids(found), found.before_end, found.after_end) == (["manual3"], "missing", "missing")
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_document_does_not_end_where_a_lost_chunk_may_go_on() -> None:
-    """The first chunk is lost, or the last one came elsewhere."""
-    lost = placed(-1, SENTENCES[:40], "lost")
-    given = [placed(40, SENTENCES[40:90]), placed(90, SENTENCES[90:200])]
-    found = around(PassageNeighbours.of([lost, *given], KEYS), given[0])
-    assert (found.before_end, found.after_end) == ("missing", "missing")
-    elsewhere = Passage("other", "Another text.", {"source": "other", "start_index": 0})
-    last = placed(-1, SENTENCES[190:260], "last")
-    found = around(PassageNeighbours.of([*given, elsewhere, last], KEYS), given[0])
-    assert (ids(found), found.after_end) == (["at 40", "at 90"], "missing")
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_many_lost_chunks_take_no_longer_than_others() -> None:
-    """All of them were once joined anew at each step of each seed."""
-    texts = [f"Chunk number {at} says {at * 7} about the thing." for at in range(2000)]
-    given = [placed(-1 if at else 0, text, f"{at}") for at, text in enumerate(texts)]
-    given.append(placed(sum(map(len, texts)) + len(texts), "The end.", "end"))
-    seeds = [KEYS.chunk(each) for each in given[5::200]]
-
-    def taken(seeds: Sequence[Chunk]) -> int:
-        source, found = PassageNeighbours.of(given, KEYS), list[Neighbourhood]()
-        count = lines_run(lambda: found.extend(source.around(seeds, 5)))
-        assert [len(each.run) for each in found] == [11] * len(seeds)
-        return count
-
-    assert taken(seeds) < 2 * taken(seeds[:1])
+    index.delete(["lost"])
+    found = around(index.neighbours(), given[0])
+    assert (ids(found), found.after_end) == (["at 0"], "missing")
+    found = around(index.neighbours(), given[2])
+    assert (ids(found), found.before_end) == (["second", "at 290"], "missing")
+    index.compact()
+    assert ids(around(index.neighbours(), given[2])) == ["second"]

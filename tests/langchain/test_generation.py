@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import shutil
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 from langchain_core.language_models import (
-    BaseChatModel,
     FakeListChatModel,
     FakeListLLM,
     FakeMessagesListChatModel,
@@ -28,9 +22,6 @@ from langchain_openai import ChatOpenAI
 
 from langchain_posrag.generation import LangChainModel, openai_endpoint
 from shared_core.errors import GenerationError, MissingExtraError
-from shared_core.generation import as_generator
-from shared_core.generation.base import Generator, ScoringModel
-from shared_core.generation.identity import model_identity
 from shared_core.generation.retrying import call_with_retries
 from tests.langchain.openai_server import OpenAIServer, Reply, Request
 
@@ -55,16 +46,6 @@ def serve() -> Iterator[Serve]:
 
 def endpoint(server: OpenAIServer, **options: Any) -> LangChainModel:
     return openai_endpoint("tiny", base_url=server.url, **options)
-
-
-def test_a_chat_model_and_a_completion_model_answer_each_prompt_in_order() -> None:
-    """What both return is text, though one of them wraps it in a message."""
-    for kind in (FakeListChatModel, FakeListLLM):
-        model = LangChainModel(kind(responses=["one", "two"]))
-        assert isinstance(model, Generator)
-        assert not isinstance(model, ScoringModel)
-        assert model.generate(["a", "b"]) == ["one", "two"]
-        assert model.generate([]) == []
 
 
 @pytest.mark.parametrize(
@@ -101,14 +82,6 @@ def test_an_answer_that_is_no_text_is_refused_by_its_type() -> None:
         LangChainModel(RunnableLambda(lambda prompt: {"a": 1}), name="structured").generate(["x"])
 
 
-def test_what_is_no_runnable_is_refused() -> None:
-    """When it is given, not at the first question."""
-    with pytest.raises(TypeError, match="Runnable, got 'gpt-4o'"):
-        LangChainModel("gpt-4o")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="concurrency must be an integer >= 1, got 0"):
-        LangChainModel(RunnableLambda(str.upper), concurrency=0)
-
-
 class NamedInTraces(FakeListChatModel):
     """A chat model that keeps its name where only traces look, as some integrations do."""
 
@@ -137,16 +110,6 @@ def test_a_model_goes_by_its_own_name(model: Runnable[Any, Any], name: str) -> N
     assert LangChainModel(model, name="mine").name == "mine"
 
 
-def test_a_chain_is_known_wherever_a_model_is_asked_for() -> None:
-    """By the entry point; another name keeps its answers."""
-    chain = RunnableLambda(str.upper)
-    model = as_generator(chain)
-    assert isinstance(model, LangChainModel)
-    renamed = as_generator(chain, name="mine")
-    assert renamed.name == "mine"
-    assert model_identity(renamed) == model.identity
-
-
 def test_an_answer_comes_over_the_wire(serve: Serve) -> None:
     """The whole protocol, with a text that is not ASCII in both directions."""
     server = serve(lambda request: f"«{request.prompt}» — 東京 🗼")
@@ -161,39 +124,27 @@ def test_an_answer_comes_over_the_wire(serve: Serve) -> None:
     assert [message["role"] for message in first.payload["messages"]] == ["user"]
 
 
-def test_a_rate_limit_comes_out_as_it_is_and_the_next_call_may_succeed(serve: Serve) -> None:
-    """With the Retry-After of the server; who asks waits, so the client itself must not."""
-    replies = [Reply(text="slow down", status=429, headers={"Retry-After": "7"}), "fine"]
+def test_an_error_of_the_server_comes_out_as_it_is(serve: Serve) -> None:
+    """After one request: who asks knows how long to wait, and whether to try again."""
+    limited = Reply(text="slow down", status=429, headers={"Retry-After": "7"})
+    replies = [limited, "fine", Reply(text="out of memory", status=500), Reply(hang=True)]
     server = serve(lambda request: replies.pop(0))
-    model = endpoint(server)
+    model = endpoint(server, timeout=0.5)
     with pytest.raises(openai.RateLimitError) as caught:
         model.generate(["x"])
     assert caught.value.response.headers["Retry-After"] == "7"
-    assert len(server.requests) == 1
     assert model.generate(["x"]) == ["fine"]
-
-
-def test_a_failing_server_is_asked_once(serve: Serve) -> None:
-    """A 500 comes out as the client's own error, with the server's message."""
-    server = serve(lambda request: Reply(text="out of memory", status=500))
     with pytest.raises(openai.InternalServerError, match="out of memory"):
-        endpoint(server).generate(["x"])
-    assert len(server.requests) == 1
-
-
-def test_a_server_that_hangs_is_given_up(serve: Serve) -> None:
-    """After `timeout` seconds, with the client's own error."""
-    server = serve(lambda request: Reply(hang=True))
+        model.generate(["x"])
     with pytest.raises(openai.APITimeoutError):
-        endpoint(server, timeout=0.2).generate(["x"])
-    assert len(server.requests) == 1
+        model.generate(["x"])
+    assert len(server.requests) == 4
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        *(b'{"choices": [{"mess', b'{"choices": null}', b'{"choices": []}', b"{}"),
-        *(b"<html>a gateway</html>", b'"text"', b"null", b'{"error": "not loaded"}'),
+        *(b'{"choices": [{"mess', b'{"choices": null}', b"{}", b"<html>a gateway</html>", b"null"),
     ],
 )
 def test_a_body_that_is_no_completion_is_no_answer(serve: Serve, body: bytes) -> None:
@@ -219,24 +170,22 @@ def test_an_error_in_the_body_passes_if_its_code_says_so(serve: Serve) -> None:
     assert replies == ["never"]
 
 
-def test_an_answer_that_a_filter_withheld_is_a_failure(serve: Serve) -> None:
-    """It would be graded as a wrong answer of the model."""
-    for text in (None, "The capi"):
-        server = serve(lambda request, text=text: Reply(text=text, finish="content_filter"))
-        with pytest.raises(GenerationError, match="a content filter withheld the answer of tiny"):
-            endpoint(server).generate(["x"])
-
-
-def test_an_answer_that_the_model_refused_is_a_failure(serve: Serve) -> None:
-    """With its words; beside a text they are none, and no text without them is an answer."""
+def test_an_answer_that_was_withheld_or_refused_is_a_failure(serve: Serve) -> None:
+    """It would be graded as a wrong answer; beside a text a refusal is none."""
     replies = [
+        Reply(text=None, finish="content_filter"),
+        Reply(text="The capi", finish="content_filter"),
         Reply(text=None, refusal="I can't help."),
         Reply(text="Paris", refusal="no"),
         Reply(),
     ]
     model = endpoint(serve(lambda request: replies.pop(0)))
-    with pytest.raises(GenerationError, match=r"^tiny refused to answer \(I can't help\.\)$"):
-        model.generate(["x"])
+    for told in (
+        *["a content filter withheld the answer of tiny"] * 2,
+        r"^tiny refused .*help\.\)$",
+    ):
+        with pytest.raises(GenerationError, match=told):
+            model.generate(["x"])
     assert [model.generate(["x"]) for _ in range(2)] == [["Paris"], [""]]
 
 
@@ -251,36 +200,6 @@ def test_tokens_that_run_out_before_there_is_a_text_are_a_failure(serve: Serve) 
         endpoint(server).generate([""])
 
 
-@pytest.mark.parametrize(
-    "metadata", [{"stop_reason": "max_tokens"}, {"finish_reason": "MAX_TOKENS"}]
-)
-def test_other_integrations_words_for_the_end_of_an_answer_are_known(
-    metadata: dict[str, str],
-) -> None:
-    """Nothing is known of a message without them, which is an answer."""
-    messages = [AIMessage("", response_metadata=metadata), AIMessage("")]
-    model = LangChainModel(FakeMessagesListChatModel(responses=messages))
-    with pytest.raises(GenerationError, match="gave no text within its limit of tokens"):
-        model.generate(["x"])
-    assert model.generate(["x"]) == [""]
-
-
-def test_several_calls_are_under_way_at_once(serve: Serve) -> None:
-    """The server answers none of three before it has all of them."""
-    all_there = threading.Barrier(3)
-
-    def answer(request: Request) -> str:
-        all_there.wait(timeout=60)
-        return request.prompt
-
-    server = serve(answer)
-    model = endpoint(server)
-    with ThreadPoolExecutor(3) as pool:
-        assert [*pool.map(model.generate, [["a"], ["b"], ["c"]])] == [["a"], ["b"], ["c"]]
-    assert server.most_at_once == 3
-    assert model.concurrency >= 3
-
-
 def test_a_server_of_ones_own_needs_no_key(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """Given by argument or by environment, its address is enough."""
     server = serve(lambda request: "fine")
@@ -292,31 +211,13 @@ def test_a_server_of_ones_own_needs_no_key(serve: Serve, monkeypatch: pytest.Mon
     assert len(server.requests) == 3
 
 
-def test_the_key_of_the_environment_is_sent(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless one is given."""
-    monkeypatch.setenv("OPENAI_API_KEY", "from-the-environment")
-    server = serve(lambda request: "fine")
-    endpoint(server).generate(["x"])
-    endpoint(server, api_key="given").generate(["x"])
-    sent = [request.headers["authorization"] for request in server.requests]
-    assert sent == ["Bearer from-the-environment", "Bearer given"]
-
-
 def test_without_key_and_address_the_way_out_is_named() -> None:
     """In one line, before anything is asked."""
     with pytest.raises(GenerationError, match=r"OPENAI_API_KEY.*base_url") as caught:
         openai_endpoint("gpt-x")
     assert "\n" not in str(caught.value)
-
-
-def test_a_timeout_that_is_none_is_refused() -> None:
-    """Zero would fail every call."""
     with pytest.raises(ValueError, match="timeout must be a positive number of seconds, got 0"):
         openai_endpoint("gpt-x", api_key="k", timeout=0)
-
-
-def test_an_answer_without_tokens_is_refused() -> None:
-    """Before the server is asked for it."""
     with pytest.raises(ValueError, match="max_tokens must be an integer >= 1, got 0"):
         openai_endpoint("gpt-x", api_key="k", max_tokens=0)
 
@@ -337,20 +238,6 @@ def test_without_langchain_openai_the_pip_line_is_named(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "langchain_openai", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'posrag\[openai\]'"):
         openai_endpoint("gpt-x", api_key="k")
-
-
-def test_a_model_of_another_class_is_asked_as_a_message() -> None:
-    """A chat model of one's own, with nothing but what LangChain asks of it."""
-    asked: list[str] = []
-
-    class Recording(FakeListChatModel):
-        def _call(self, messages: Any, *args: Any, **kwargs: Any) -> str:
-            asked.extend(f"{message.type}: {message.content}" for message in messages)
-            return super()._call(messages, *args, **kwargs)
-
-    model: BaseChatModel = Recording(responses=["yes"])
-    assert LangChainModel(model).generate(["well?"]) == ["yes"]
-    assert asked == ["human: well?"]
 
 
 def _chain(template: str, prompt: str = "{text}") -> Runnable[Any, Any]:
@@ -375,23 +262,3 @@ def test_a_chain_is_another_one_with_another_function_within() -> None:
     assert model.identity == LangChainModel(model.model).identity
     assert model.identity != LangChainModel(_chain("shout {}")).identity
     assert model.identity != LangChainModel(_chain("say {}", "tell {text}")).identity
-
-
-@pytest.mark.parametrize("name", ["app_with_a_model", "langchain_app"])
-def test_a_model_class_of_ones_own_counts_with_its_module(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """LangChain's own classes count by how they are set up."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-    source = (
-        "from langchain_core.language_models import FakeListChatModel\n"
-        "SUFFIX = 'a'\nclass Mine(FakeListChatModel): pass\n"
-    )
-    found = []
-    for text in (source, source, source.replace("'a'", "'bb'")):
-        (tmp_path / f"{name}.py").write_text(text)
-        shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
-        sys.modules.pop(name, None)
-        app = importlib.import_module(name)
-        found.append(LangChainModel(app.Mine(responses=["one"])).identity)
-    assert found[0] == found[1] != found[2]

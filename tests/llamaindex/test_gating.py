@@ -44,8 +44,8 @@ from llamaindex_posrag import (
 from llamaindex_posrag.nodes import explanation
 from shared_core import CAUS
 from shared_core.errors import EmbeddingMismatchError
-from shared_core.expansion import NeighbourSpans
 from shared_core.gating import GatedPrompts
+from shared_core.neighbour_spans import NeighbourSpans
 from tests.core.gating.words import IDS, INSIDE, OUTSIDE, PASSAGES, embed
 from tests.langchain.openai_server import OpenAIServer, Request
 from tests.llamaindex.doubles import CallbackLog, traced

@@ -17,7 +17,6 @@ from llama_index.core.node_parser import (
     SentenceSplitter,
     get_leaf_nodes,
 )
-from llama_index.core.postprocessor import PrevNextNodePostprocessor
 from llama_index.core.schema import (
     BaseNode,
     Document,
@@ -33,8 +32,8 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from llamaindex_posrag import CAUSRetriever, NeighbourSpanPostprocessor, PlacementPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode, explanation
 from shared_core import CAUS
-from shared_core.expansion import Chunk, Neighbourhood, NeighbourSpans
 from shared_core.index import ChunkKeys
+from shared_core.neighbour_spans import Chunk, Neighbourhood, NeighbourSpans
 
 from .doubles import WordEmbedding
 
@@ -112,7 +111,7 @@ def test_neighbours_come_from_the_docstore_or_from_nodes(at: int) -> None:
     assert node.next_node is not None
     assert (node.prev_node.node_id, node.next_node.node_id) == ("manual2", "manual6")
     assert node.get_content(MetadataMode.LLM) == f"file: manual\n\n{node.text}"
-    assert found.score == why(found)["score"]
+    assert found.score == why(found)["score"] == 0.5 < why(found)["span_score"]
 
 
 def test_the_docstore_is_asked_in_batches() -> None:
@@ -131,48 +130,6 @@ def test_the_docstore_is_asked_in_batches() -> None:
     found = postprocessor.postprocess_nodes(hits(nodes, manual2=0.9, manual7=0.8, manual12=0.7))
     assert len(found) == 3
     assert docstore.batches == 1 + WINDOW.reach
-
-
-def test_scores_get_lost_in_llamaindex_where_windows_overlap() -> None:
-    """A neighbour without a score overwrites the hit that it is; ours scores every span."""
-    nodes = split()
-    given = hits(nodes, manual3=0.5, manual4=0.9)
-    peer = PrevNextNodePostprocessor(docstore=stored(nodes), num_nodes=1, mode="both")
-    theirs = {node.node.node_id: node.score for node in peer.postprocess_nodes(given)}
-    assert theirs["manual3"] is None
-    for postprocessor in sources(nodes):
-        (found,) = postprocessor.postprocess_nodes(given)
-        assert why(found)["seeds"] == {"manual4": 0.9, "manual3": 0.5}
-        assert type(found.score) is float
-
-
-def test_a_neighbour_that_is_gone_raises_in_llamaindex() -> None:
-    """Deleting one chunk breaks every query that finds the next; ours ends the span there."""
-    nodes = split()
-    docstore = stored(nodes)
-    docstore.delete_document("manual5")
-    given = hits(nodes, manual4=0.5)
-    with pytest.raises(ValueError, match="manual5 not found"):
-        PrevNextNodePostprocessor(docstore=docstore, mode="next").postprocess_nodes(given)
-    (found,) = NeighbourSpanPostprocessor(WINDOW, docstore=docstore).postprocess_nodes(given)
-    assert (chunks(found), why(found)["after"]) == (["manual3", "manual4"], "missing")
-    without = [node for node in nodes if node.node_id != "manual5"]
-    (found,) = NeighbourSpanPostprocessor.from_nodes(without, WINDOW).postprocess_nodes(given)
-    assert (chunks(found), why(found)["after"]) == (["manual3", "manual4"], "missing")
-
-
-def test_overlapping_text_stands_twice_in_llamaindex() -> None:
-    """The splitter's overlap is repeated at every seam; ours is a stretch of the document."""
-    nodes = split()
-    given = hits(nodes, manual4=0.5)
-    peer = PrevNextNodePostprocessor(docstore=stored(nodes), num_nodes=1, mode="both")
-    theirs = " ".join(node.get_content() for node in peer.postprocess_nodes(given))
-    sentences = [f"{sentence.strip()}." for sentence in TEXT.split(".") if sentence.strip()]
-    assert any(theirs.count(sentence) == 2 for sentence in sentences)
-    for postprocessor in sources(nodes):
-        (found,) = postprocessor.postprocess_nodes(given)
-        assert found.get_content() in TEXT
-        assert max(found.get_content().count(sentence) for sentence in sentences) == 1
 
 
 @pytest.mark.parametrize("seed", ["n0", "n1", "n2"])
@@ -348,26 +305,6 @@ def test_scores_are_a_matter_of_policy() -> None:
         similarities(plain, 0.2, float("inf"), 0.1)
 
 
-def test_empty_texts_leave_no_trace() -> None:
-    """Neither as a neighbour nor as a seed."""
-    nodes = row("First sentence.", "", "Third sentence.")
-    for name in ("n0", "n1"):
-        (found,) = NeighbourSpanPostprocessor.from_nodes(
-            nodes, NeighbourSpans(window=2)
-        ).postprocess_nodes(hits(nodes, **{name: 0.5}))
-        assert found.get_content() == "First sentence.\nThird sentence."
-
-
-def test_a_budget_smaller_than_a_node_is_refused() -> None:
-    """By postprocessor and retriever alike."""
-    nodes, small = split(), NeighbourSpans(token_budget=3)
-    with pytest.raises(ValueError, match="token_budget=3 is smaller than the best chunk"):
-        NeighbourSpanPostprocessor(small).postprocess_nodes(hits(nodes, manual4=0.5))
-    retriever = CAUSRetriever.from_nodes(nodes, WordEmbedding(), expand=small)
-    with pytest.raises(ValueError, match="token_budget=3 is smaller than the best chunk"):
-        retriever.retrieve("matter 35")
-
-
 def test_hits_that_the_budget_leaves_out_are_named() -> None:
     """In each span: nothing else would tell that they were found."""
     nodes, expand = split(), NeighbourSpans(window=0, token_budget=2, count_tokens=lambda text: 1)
@@ -403,16 +340,6 @@ def test_a_later_placement_moves_spans_whole() -> None:
     assert [chunks(node) for node in placed] == [chunks(node) for node in worst_first]
 
 
-def test_it_works_behind_a_vector_index_of_llamaindex() -> None:
-    """With the docstore that the index fills."""
-    index = VectorStoreIndex(split(), embed_model=WordEmbedding())
-    postprocessor = NeighbourSpanPostprocessor(WINDOW, docstore=index.docstore)
-    retrieved = index.as_retriever(similarity_top_k=2).retrieve("Sentence 30 tells of matter 210")
-    found = postprocessor.postprocess_nodes(retrieved)
-    assert sum(len(chunks(node)) for node in found) > 2
-    assert all(node.get_content() in TEXT for node in found)
-
-
 def retriever_of(nodes: Sequence[BaseNode], **options: Any) -> CAUSRetriever:
     return CAUSRetriever.from_nodes(nodes, WordEmbedding(), alpha=0.0, expand=WINDOW, **options)
 
@@ -424,6 +351,7 @@ def test_a_retriever_gives_spans_in_every_way_to_call_it() -> None:
     assert found.get_content(MetadataMode.NONE) in TEXT
     assert len(chunks(found)) == 3
     assert type(why(found)["continuity"]) is float
+    assert found.score == why(found)["similarity"] <= 1 < why(found)["span_score"]
     assert asyncio.run(retriever.aretrieve("matter 210")) == [found]
     assert retriever.retrieve_batch(["matter 210"]) == [[found]]
 
@@ -446,18 +374,6 @@ def test_no_neighbour_comes_from_beyond_the_filters() -> None:
         (found,) = retriever.retrieve(nodes[4].get_content())
         assert chunks(found) == ["manual1", "manual2", "manual3", "manual4"]
         assert why(found)["after"] == "missing"
-
-
-def test_changes_of_the_index_are_seen() -> None:
-    """Links are followed as the index is now."""
-    nodes = split()
-    retriever = retriever_of(nodes, k=1)
-    query = nodes[4].get_content()
-    assert chunks(retriever.retrieve(query)[0]) == ["manual3", "manual4", "manual5"]
-    retriever.delete_nodes(["manual5"])
-    assert chunks(retriever.retrieve(query)[0]) == ["manual3", "manual4"]
-    retriever.add_nodes([nodes[5]])
-    assert chunks(retriever.retrieve(query)[0]) == ["manual3", "manual4", "manual5"]
 
 
 def test_the_options_are_saved(tmp_path: Path) -> None:
@@ -491,20 +407,3 @@ def test_options_that_are_none_are_refused() -> None:
             docstore=SimpleDocumentStore(),
             chunks=NeighbourSpanPostprocessor.from_nodes(split()).chunks,
         )
-
-
-def test_a_copy_with_another_option_does_what_it_shows() -> None:
-    """And is refused where what it reads from has been read otherwise."""
-    nodes = split()
-    postprocessor = NeighbourSpanPostprocessor.from_nodes(nodes, WINDOW)
-    alone = postprocessor.model_copy(update={"expand": NeighbourSpans(window=0)})
-    assert chunks(alone.postprocess_nodes(hits(nodes, manual4=0.5))[0]) == ["manual4"]
-    with pytest.raises(ValueError, match="expand must be NeighbourSpans"):
-        postprocessor.model_copy(update={"expand": 3})
-    keys, docstore = ChunkKeys(number="part"), SimpleDocumentStore()
-    bare = NeighbourSpanPostprocessor(WINDOW)
-    assert bare.model_copy(update={"chunk_keys": keys}).chunk_keys == keys
-    linked = NeighbourSpanPostprocessor(WINDOW, docstore=docstore)
-    for each in (postprocessor, linked):
-        with pytest.raises(ValueError, match=r"chunks= were read with .* got chunk_keys="):
-            each.model_copy(update={"chunk_keys": keys})

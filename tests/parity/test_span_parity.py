@@ -16,8 +16,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 import langchain_posrag as on_langchain
 import llamaindex_posrag as on_llamaindex
 from shared_core import CAUS, HybridIndex, Passage, PositionProfile
-from shared_core.expanded import ExpandedArrangement
-from shared_core.expansion import NeighbourSpans
+from shared_core.neighbour_spans import ExpandedArrangement, NeighbourSpans
 from shared_core.placement import UShape
 from shared_core.types import Query
 
@@ -201,7 +200,7 @@ def test_a_span_says_where_it_stands_now(order: str | UShape) -> None:
     name = order if isinstance(order, str) else order.name
     assert [why["slot"] for why in details] == [*range(len(details))]
     assert {why["placement"] for why in details} == {name}
-    by_rank = sorted(details, key=lambda why: -why["score"])
+    by_rank = sorted(details, key=lambda why: -why["span_score"])
     assert [why["rank"] for why in by_rank] == [*range(len(details))]
     assert not {"psi", "gate", "reason"} & {key for why in details for key in why}
     assert all("dense_rank" in why for why in details)

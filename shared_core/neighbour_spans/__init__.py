@@ -1,0 +1,51 @@
+"""Neighbour spans (RetriVex): retrieved chunks, expanded by the chunks next to them."""
+
+from __future__ import annotations
+
+from shared_core.neighbour_spans.budget import Expansion, Span
+from shared_core.neighbour_spans.chunks import (
+    Chunk,
+    ChunkSource,
+    End,
+    Neighbourhood,
+    Seed,
+    Stop,
+    stitch,
+)
+from shared_core.neighbour_spans.expanded import (
+    ExpandedArrangement,
+    expand_passages,
+    expand_ranking,
+    explain_expansion,
+    similarities,
+)
+from shared_core.neighbour_spans.method import NeighbourSpans
+from shared_core.neighbour_spans.neighbours import ChunkTables, PassageNeighbours
+from shared_core.neighbour_spans.order import Visible
+from shared_core.neighbour_spans.places import ChunkKeys, ChunkReader, Links
+from shared_core.neighbour_spans.score import SpanScore
+
+__all__ = [
+    "Chunk",
+    "ChunkKeys",
+    "ChunkReader",
+    "ChunkSource",
+    "ChunkTables",
+    "End",
+    "ExpandedArrangement",
+    "Expansion",
+    "Links",
+    "NeighbourSpans",
+    "Neighbourhood",
+    "PassageNeighbours",
+    "Seed",
+    "Span",
+    "SpanScore",
+    "Stop",
+    "Visible",
+    "expand_passages",
+    "expand_ranking",
+    "explain_expansion",
+    "similarities",
+    "stitch",
+]
