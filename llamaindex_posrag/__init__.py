@@ -10,14 +10,17 @@ _require("llama_index.core", extra="llamaindex")
 
 from llamaindex_posrag.attention import AttentionPlacementPostprocessor
 from llamaindex_posrag.fusion import FusingRetriever
-from llamaindex_posrag.gated_query_engine import DirectQueryEngine, GatedQueryEngine
 from llamaindex_posrag.generation import LlamaIndexModel
 from llamaindex_posrag.neighbour_spans import NeighbourSpanPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode
 from llamaindex_posrag.postprocessors import CAUSPostprocessor, PlacementPostprocessor
-from llamaindex_posrag.retrieval_gate import RetrievalDecisionEvent, load_gate
+from llamaindex_posrag.query_engines import DirectQueryEngine, GatedQueryEngine, GatedWorkflow
+from llamaindex_posrag.retrieval_gate import (
+    ContextAwarenessSelector,
+    RetrievalDecisionEvent,
+    load_gate,
+)
 from llamaindex_posrag.retrievers import CAUSRetriever
-from llamaindex_posrag.selector_workflow import ContextAwarenessSelector, GatedWorkflow
 from llamaindex_posrag.two_round import TwoRoundQueryEngine
 
 __all__ = [

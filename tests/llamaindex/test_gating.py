@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import math
 import pickle
 from collections.abc import Callable
 from contextvars import Context
@@ -45,8 +44,7 @@ from llamaindex_posrag import (
 from llamaindex_posrag.nodes import explanation
 from shared_core import CAUS
 from shared_core.errors import EmbeddingMismatchError
-from shared_core.gating import ContextGate, GatedPrompts
-from shared_core.gating.fit import fit_index
+from shared_core.gating import GatedPrompts
 from shared_core.neighbour_spans import NeighbourSpans
 from tests.core.gating.words import IDS, INSIDE, OUTSIDE, PASSAGES, embed
 from tests.langchain.openai_server import OpenAIServer, Request
@@ -57,10 +55,9 @@ Ask = Callable[[BaseQueryEngine, str], Any]
 
 
 class Words(BaseEmbedding):
-    """Counts words; `salt` makes it another model, `broken` one that fails quietly."""
+    """Counts words; `salt` makes it another model."""
 
     salt: str = ""
-    broken: bool = False
     embedded: list[str] = Field(default_factory=list)
 
     def _get_text_embedding(self, text: str) -> list[float]:
@@ -68,8 +65,7 @@ class Words(BaseEmbedding):
         return embed(" ".join(word + self.salt for word in text.split()))
 
     def _get_query_embedding(self, query: str) -> list[float]:
-        vector = self._get_text_embedding(query)
-        return [math.nan for _ in vector] if self.broken else vector
+        return self._get_text_embedding(query)
 
     async def _aget_query_embedding(self, query: str) -> list[float]:
         return self._get_query_embedding(query)
@@ -114,9 +110,10 @@ def test_both_kinds_of_question_are_answered(
     """The mock repeats its prompt, so the answer shows which one it got."""
     engine = GatedQueryEngine.from_retriever(retriever, MockLLM(), streaming=streaming)
     inside, outside = ask(engine, INSIDE), ask(engine, OUTSIDE)
-    if streaming and ask is queried:
-        assert isinstance(inside, StreamingResponse)
-        assert isinstance(outside, StreamingResponse)
+    if ask is queried:
+        assert [isinstance(each, StreamingResponse) for each in (inside, outside)] == [
+            streaming
+        ] * 2
     assert PASSAGES[4] in str(inside)
     assert inside.metadata["retrieval"]["retrieve"] is True
     assert inside.source_nodes[0].node_id == "p4"
@@ -127,14 +124,9 @@ def test_both_kinds_of_question_are_answered(
     assert OUTSIDE in str(outside)
     assert outside.source_nodes == []
     assert outside.metadata["retrieval"]["retrieve"] is False
-    assert "answer without context" in outside.metadata["retrieval"]["reason"]
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize("ask", WAYS)
-def test_a_server_answers_both(
-    retriever: CAUSRetriever, ask: Ask, streaming: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_answers_both(retriever: CAUSRetriever, monkeypatch: pytest.MonkeyPatch) -> None:
     """Over OpenAI's protocol, on a real connection."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
@@ -142,11 +134,9 @@ def test_a_server_answers_both(
         return "from what it knows" if "step by step" in request.prompt else "from the context"
 
     with OpenAIServer(answer) as server:
-        llm = OpenAIChat(base_url=server.url)
-        engine = GatedQueryEngine.from_retriever(retriever, llm, streaming=streaming)
-        assert str(ask(engine, INSIDE)) == "from the context"
-        assert str(ask(engine, OUTSIDE)) == "from what it knows"
-        assert {request.payload.get("stream", False) for request in server.requests} == {streaming}
+        engine = GatedQueryEngine.from_retriever(retriever, OpenAIChat(base_url=server.url))
+        assert str(engine.query(INSIDE)) == "from the context"
+        assert str(engine.query(OUTSIDE)) == "from what it knows"
 
 
 @pytest.mark.parametrize("ask", WAYS)
@@ -161,9 +151,9 @@ def test_a_trace_shows_the_decision(retriever: CAUSRetriever, ask: Ask) -> None:
     (event,) = trace.of(RetrievalDecisionEvent)
     assert event.query == OUTSIDE
     assert event.decision == response.metadata["retrieval"]
-    assert event.model_dump(mode="json")["decision"]["retrieve"] is False
+    assert event.model_dump(mode="json")["class_name"] == "RetrievalDecisionEvent"
     assert not trace.spans.open_spans
-    assert CBEventType.QUERY in log.started
+    assert log.started.count(CBEventType.QUERY) == 2, "the engine's, and that without context"
     assert sorted(log.started) == sorted(log.ended)
 
 
@@ -181,20 +171,16 @@ def test_the_callbacks_of_the_settings_see_one_trace(
         assert manager.trace_map[query]
 
 
-def router(selector: ContextAwarenessSelector, retriever: CAUSRetriever) -> RouterQueryEngine:
+@pytest.mark.parametrize("ask", WAYS)
+def test_a_router_asks_the_engine_that_the_gate_selects(retriever: CAUSRetriever, ask: Ask) -> None:
+    """And its response carries the decision."""
     llm = MockLLM()
     engines = [RetrieverQueryEngine.from_args(retriever, llm=llm), DirectQueryEngine(llm)]
     tools = [
         QueryEngineTool.from_defaults(engine, name=name, description=name)
         for engine, name in zip(engines, ("context", "direct"), strict=True)
     ]
-    return RouterQueryEngine(selector, tools, llm=llm)
-
-
-@pytest.mark.parametrize("ask", WAYS)
-def test_a_router_asks_the_engine_that_the_gate_selects(retriever: CAUSRetriever, ask: Ask) -> None:
-    """And its response carries the decision."""
-    routed = router(ContextAwarenessSelector.from_retriever(retriever), retriever)
+    routed = RouterQueryEngine(ContextAwarenessSelector.from_retriever(retriever), tools, llm=llm)
     inside, outside = ask(routed, INSIDE), ask(routed, OUTSIDE)
     assert PASSAGES[4] in str(inside)
     assert inside.metadata["selector_result"].ind == 0
@@ -205,9 +191,8 @@ def test_a_router_asks_the_engine_that_the_gate_selects(retriever: CAUSRetriever
     assert SelectorResult.model_validate(selected.model_dump()).ind == 1
 
 
-@pytest.mark.parametrize("native", [False, True])
-def test_a_router_of_retrievers_asks_the_corpus_or_the_other(
-    retriever: CAUSRetriever, native: bool
+async def test_a_router_of_retrievers_asks_the_corpus_or_the_other(
+    retriever: CAUSRetriever,
 ) -> None:
     """The positions of the two choices are the caller's."""
     other = CAUSRetriever.from_nodes([TextNode(id_="else", text="something else")], Words())
@@ -217,21 +202,20 @@ def test_a_router_of_retrievers_asks_the_corpus_or_the_other(
         for each, name in ((other, "else"), (retriever, "corpus"))
     ]
     routed = RouterRetriever(selector, tools, llm=MockLLM())
-
-    def found(query: str) -> list[NodeWithScore]:
-        return asyncio.run(routed.aretrieve(query)) if native else routed.retrieve(query)
-
-    assert found(INSIDE)[0].node_id == "p4"
-    assert [each.node_id for each in found(OUTSIDE)] == ["else"]
+    assert routed.retrieve(INSIDE)[0].node_id == "p4"
+    assert [each.node_id for each in await routed.aretrieve(OUTSIDE)] == ["else"]
 
 
 def test_a_selector_needs_both_choices(retriever: CAUSRetriever) -> None:
-    """It says which, instead of an IndexError in the router."""
+    """It says which, instead of an IndexError in the router; and a query that is not blank."""
     selector = ContextAwarenessSelector.from_retriever(retriever)
     with pytest.raises(ValueError, match=r"0 \(with context\) and 1 \(without\), got 1 choices"):
         selector.select(["context"], INSIDE)
-    with pytest.raises(ValueError, match="two positions >= 0, got 1 and 1"):
-        ContextAwarenessSelector(retriever, selector.gate, context=1)
+    with pytest.raises(ValueError, match="the query is blank"):
+        selector.select(["a", "b"], "  \n")
+    for context in (1, -1):
+        with pytest.raises(ValueError, match=f"two positions >= 0, got {context} and 1"):
+            ContextAwarenessSelector(retriever, selector.gate, context=context)
     assert selector.get_prompts() == {}
 
 
@@ -254,32 +238,32 @@ async def test_a_workflow_takes_one_step_or_the_other(engine: GatedQueryEngine) 
 
 @pytest.mark.parametrize("ask", WAYS)
 def test_a_tool_s_wrapping_is_taken_off(engine: GatedQueryEngine, ask: Ask) -> None:
-    """Before the decision, the search and both prompts."""
+    """Before the decision, the search and both prompts; nothing may be all that is left."""
     for query in (INSIDE, OUTSIDE):
         wrapped, plain = ask(engine, f"\ninput is {query}\n"), ask(engine, query)
         assert str(wrapped) == str(plain)
         assert wrapped.metadata == plain.metadata
+    with pytest.raises(ValueError, match="the query is blank"):
+        ask(engine, "\ninput is  \n")
 
 
-@pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize("asked", [INSIDE, OUTSIDE])
 async def test_additional_nodes_are_passed_on_in_either_case(
-    retriever: CAUSRetriever, asked: str, streaming: bool
+    engine: GatedQueryEngine, asked: str
 ) -> None:
     """With context they come after the nodes that are answered from, without it alone."""
-    engine = GatedQueryEngine.from_retriever(retriever, MockLLM(), streaming=streaming)
     query, extra = QueryBundle(asked), NodeWithScore(node=TextNode(id_="extra", text="more"))
     found = engine.retrieve(query)
+    assert await engine.aretrieve(query) == found
     assert bool(found) == (asked == INSIDE)
     for response in (
         engine.synthesize(query, found, [extra]),
         await engine.asynthesize(query, found, [extra]),
     ):
-        assert [each.node_id for each in response.source_nodes] == [
-            *(each.node_id for each in found),
-            "extra",
-        ]
-    assert engine.synthesize(query, found).source_nodes == found
+        ids = [each.node_id for each in response.source_nodes]
+        assert ids == [*(each.node_id for each in found), "extra"]
+    outer = GatedQueryEngine(engine, MockLLM(), engine.gate)
+    assert str(outer.query(asked)) == str(engine.query(asked)), "a gated engine can be gated"
 
 
 def test_the_nearest_node_counts_though_it_is_not_among_the_best() -> None:
@@ -304,9 +288,7 @@ def test_any_other_retriever_has_its_finds_embedded(engine: GatedQueryEngine, as
         assert two["retrieve"] == one["retrieve"]
         assert two["similarity"] == pytest.approx(one["similarity"], abs=1e-6)
     bare = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
-    with pytest.raises(
-        ValueError, match="the retriever returns no cosines of the query: give embed"
-    ):
+    with pytest.raises(ValueError, match="returns no cosines of the query: give embed_model="):
         ask(GatedQueryEngine(bare, MockLLM(), engine.gate), INSIDE)
     with pytest.raises(ValueError, match="has no embedding model: give embed_model="):
         GatedQueryEngine.from_retriever(retriever, MockLLM())
@@ -338,13 +320,6 @@ class Vector(HyDEQueryTransform):
         return QueryBundle(query_bundle.query_str, embedding=embed(PASSAGES[4]))
 
 
-class Rewriting(HyDEQueryTransform):
-    """Searches for something else altogether."""
-
-    def _run(self, query_bundle: QueryBundle, metadata: dict[str, Any]) -> QueryBundle:
-        return QueryBundle(INSIDE)
-
-
 def fusion(retriever: BaseRetriever, queries: int) -> BaseRetriever:
     return Fusion([retriever], llm=MockLLM(), num_queries=queries, use_async=False)
 
@@ -353,7 +328,6 @@ REWRITING: dict[str, Callable[[BaseRetriever], BaseRetriever]] = {
     "fusion": lambda retriever: fusion(retriever, 3),
     "hyde": lambda retriever: TransformRetriever(retriever, HyDE(llm=MockLLM())),
     "vector": lambda retriever: TransformRetriever(retriever, Vector(llm=MockLLM())),
-    "rewriting": lambda retriever: TransformRetriever(retriever, Rewriting(llm=MockLLM())),
 }
 
 
@@ -372,36 +346,30 @@ def test_the_question_is_judged_not_what_it_was_rewritten_to(
     assert not told["retrieve"]
     selector = ContextAwarenessSelector(rewriting, gated.gate, embed_model=Words())
     assert selector.select(["context", "direct"], OUTSIDE).ind == 1
-    bare = RetrieverQueryEngine.from_args(rewriting, llm=MockLLM())
-    with pytest.raises(
-        ValueError, match="the retriever returns no cosines of the query: give embed"
-    ):
-        ask(GatedQueryEngine(bare, MockLLM(), gated.gate), OUTSIDE)
 
 
-@pytest.mark.parametrize("wrap", [lambda retriever: retriever, lambda r: fusion(r, 1)])
 @pytest.mark.parametrize("ask", WAYS)
 def test_nothing_is_embedded_again_where_the_question_was_searched(
-    retriever: CAUSRetriever, wrap: Callable[[BaseRetriever], BaseRetriever], ask: Ask
+    retriever: CAUSRetriever, ask: Ask
 ) -> None:
     """By the retriever itself or one around it; wrapped by a tool, or transformed by the gate."""
     model = retriever.embed_model
     assert isinstance(model, Words)
-    for transform in (str, str.upper):
+    for searching in (retriever, fusion(retriever, 1)):
         gated = GatedQueryEngine.from_retriever(
-            wrap(retriever), MockLLM(), nodes(), embed_model=model, transform=transform
+            searching, MockLLM(), nodes(), embed_model=model, transform=str.upper
         )
-        for query in (INSIDE, f"\ninput is  {INSIDE} \n"):
-            model.embedded.clear()
-            assert ask(gated, query).metadata["retrieval"]["retrieve"] is True
-            assert model.embedded == [transform(INSIDE)]
+        model.embedded.clear()
+        assert ask(gated, f"\ninput is  {INSIDE} \n").metadata["retrieval"]["retrieve"] is True
+        assert model.embedded == [INSIDE.upper()]
 
 
 @pytest.mark.parametrize("ask", WAYS)
-def test_embedding_strings_of_the_caller_s_are_what_is_judged(
-    engine: GatedQueryEngine, ask: Ask
-) -> None:
-    """As a HyDE transform before the gate leaves them; they go through to the search."""
+def test_an_embedding_of_the_caller_s_is_what_is_judged(engine: GatedQueryEngine, ask: Ask) -> None:
+    """Or strings to embed, as a HyDE transform before the gate leaves them."""
+    bundle = QueryBundle(INSIDE, embedding=embed(OUTSIDE))
+    outside = ask(engine, OUTSIDE).metadata["retrieval"]["similarity"]
+    assert engine.decide(bundle).decision.similarity == outside
     around = TransformQueryEngine(engine, HyDE(llm=MockLLM()))
     plain = ask(engine, PASSAGES[4]).metadata["retrieval"]
     assert ask(around, OUTSIDE).metadata["retrieval"]["similarity"] == plain["similarity"]
@@ -425,14 +393,6 @@ def test_no_answer_is_ever_empty_for_want_of_nodes(
         assert response.metadata["retrieval"]["reason"].startswith("there is no passage")
 
 
-def test_a_gated_engine_can_be_gated(engine: GatedQueryEngine) -> None:
-    """It retrieves and synthesises like the engine in it."""
-    outer = GatedQueryEngine(engine, MockLLM(), engine.gate)
-    for query in (INSIDE, OUTSIDE):
-        assert str(outer.query(query)) == str(engine.query(query))
-    assert asyncio.run(engine.aretrieve(QueryBundle(INSIDE)))[0].node_id == "p4"
-
-
 @pytest.mark.parametrize("ask", WAYS)
 def test_a_transform_changes_what_is_searched_and_not_what_is_asked(
     retriever: CAUSRetriever, ask: Ask
@@ -442,7 +402,7 @@ def test_a_transform_changes_what_is_searched_and_not_what_is_asked(
         retriever,
         MockLLM(),
         transform=lambda query: INSIDE if query == "what about it?" else query,
-        prompts=GatedPrompts(),
+        prompts=GatedPrompts(direct="Plainly: {question}"),
     )
     response = ask(engine, "what about it?")
     assert response.source_nodes[0].node_id == "p4"
@@ -451,78 +411,28 @@ def test_a_transform_changes_what_is_searched_and_not_what_is_asked(
     bundle = QueryBundle("what about it?", embedding=embed(OUTSIDE))
     assert engine.query(bundle).metadata == response.metadata
     assert bundle.embedding == embed(OUTSIDE), "the caller's own stays as it was"
+    assert str(ask(engine, OUTSIDE)) == f"Plainly: {OUTSIDE}"
 
 
-def test_an_embedding_of_the_query_is_used(engine: GatedQueryEngine) -> None:
-    """It need not be computed again, and decides."""
-    bundle = QueryBundle(INSIDE, embedding=embed(OUTSIDE))
-    similarity = engine.decide(bundle).decision.similarity
-    assert similarity == engine.decide(QueryBundle(OUTSIDE)).decision.similarity
-
-
-@pytest.mark.parametrize("ask", WAYS)
-@pytest.mark.parametrize("query", ["", "  \n", "\ninput is  \n"])
-def test_a_blank_query_is_refused(engine: GatedQueryEngine, ask: Ask, query: str) -> None:
-    """By every host."""
-    with pytest.raises(ValueError, match="the query is blank"):
-        ask(engine, query)
-    selector = ContextAwarenessSelector.from_retriever(CAUSRetriever.from_nodes(nodes(), Words()))
-    with pytest.raises(ValueError, match="the query is blank"):
-        selector.select(["a", "b"], query)
-
-
-def test_another_embedding_model_is_refused(engine: GatedQueryEngine, tmp_path: Path) -> None:
-    """By the fit's own fingerprint; the model of the fit is taken."""
-    engine.gate.save(tmp_path / "gate")
-    gate = load_gate(tmp_path / "gate", Words())
-    assert isinstance(gate, ContextGate)
-    assert gate.candidates.levels == engine.gate.candidates.levels
-    with pytest.raises(EmbeddingMismatchError, match="not the one the gate was fitted with"):
-        load_gate(tmp_path / "gate", Words(salt="x"))
-    retriever = CAUSRetriever.from_nodes(nodes(), Words())
-    with pytest.raises(EmbeddingMismatchError, match="not the one the index was built with"):
-        GatedQueryEngine.from_retriever(retriever, MockLLM(), embed_model=Words(salt="x"))
-    again = GatedQueryEngine.from_retriever(retriever, MockLLM(), embed_model=Words())
-    assert again.gate.candidates.levels == gate.candidates.levels
-
-
-@pytest.mark.parametrize(
-    "fit", [{"coverage": True}, {"negatives": [OUTSIDE, "tides"] * 5}], ids=str
-)
-def test_a_gate_decides_after_loading_as_before(
-    retriever: CAUSRetriever, fit: dict[str, Any], tmp_path: Path
-) -> None:
-    """With the words that were counted, and custom negatives."""
-    engine = GatedQueryEngine.from_retriever(retriever, MockLLM(), **fit)
+def test_a_gate_decides_after_loading_as_before(retriever: CAUSRetriever, tmp_path: Path) -> None:
+    """Functions are given again; another embedding model is refused."""
+    own: Any = {"transform": str.lower, "tokenizer": str.split}
+    engine = GatedQueryEngine.from_retriever(retriever, MockLLM(), coverage=True, **own)
     engine.gate.save(tmp_path / "gate")
     inner = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
-    again = GatedQueryEngine(inner, MockLLM(), load_gate(tmp_path / "gate", Words()))
+    again = GatedQueryEngine(inner, MockLLM(), load_gate(tmp_path / "gate", Words(), **own))
     for query in map(QueryBundle, (INSIDE, OUTSIDE, *PASSAGES)):
         assert again.decide(query).decision == engine.decide(query).decision
-    with pytest.raises(EmbeddingMismatchError, match="not the one the gate was fitted with"):
-        load_gate(tmp_path / "gate", Words(salt="x"))
-
-
-def test_functions_that_are_not_saved_are_given_again(
-    retriever: CAUSRetriever, tmp_path: Path
-) -> None:
-    """The error names them, and they are taken."""
-    engine = GatedQueryEngine.from_retriever(
-        retriever, MockLLM(), transform=str.lower, coverage=True, tokenizer=str.split
-    )
-    engine.gate.save(tmp_path / "gate")
     with pytest.raises(ValueError, match="give transform="):
         load_gate(tmp_path / "gate", Words(), tokenizer=str.split)
-    with pytest.raises(ValueError, match="give it as tokenizer="):
-        load_gate(tmp_path / "gate", Words(), transform=str.lower)
-    gate = load_gate(tmp_path / "gate", Words(), transform=str.lower, tokenizer=str.split)
-    assert gate.transform is str.lower
-    assert gate.coverage is not None
-    assert gate.coverage.tokenizer is str.split
+    with pytest.raises(EmbeddingMismatchError, match="not the one the gate was fitted with"):
+        load_gate(tmp_path / "gate", Words(salt="x"), **own)
+    with pytest.raises(EmbeddingMismatchError, match="not the one the index was built with"):
+        GatedQueryEngine.from_retriever(retriever, MockLLM(), embed_model=Words(salt="x"))
 
 
 @pytest.mark.parametrize(
-    "copied", [copy.copy, copy.deepcopy, lambda engine: pickle.loads(pickle.dumps(engine))]
+    "copied", [copy.deepcopy, lambda engine: pickle.loads(pickle.dumps(engine))]
 )
 def test_a_copy_of_an_engine_answers_as_it_does(
     engine: GatedQueryEngine, copied: Callable[[GatedQueryEngine], GatedQueryEngine]
@@ -541,24 +451,9 @@ def test_a_gate_is_fitted_on_the_nodes_of_a_fusing_retriever() -> None:
     engine = GatedQueryEngine.from_retriever(fusing, MockLLM(), embed_model=Words())
     given = GatedQueryEngine.from_retriever(fusing, MockLLM(), nodes(), embed_model=Words())
     assert engine.gate.candidates.levels == given.gate.candidates.levels
-    assert [engine.decide(QueryBundle(q)).decision.retrieve for q in (INSIDE, OUTSIDE)] == [
-        True,
-        False,
-    ]
-    with pytest.raises(
-        ValueError, match="FusingRetriever has no embedding model: give embed_model="
-    ):
+    assert not engine.decide(QueryBundle(OUTSIDE)).decision.retrieve
+    with pytest.raises(ValueError, match="FusingRetriever has no embedding model: give embed_mo"):
         GatedQueryEngine.from_retriever(fusing, MockLLM())
-
-
-@pytest.mark.parametrize("ask", WAYS)
-def test_a_similarity_that_is_not_a_number_is_refused(engine: GatedQueryEngine, ask: Ask) -> None:
-    """Rather than read as "outside"."""
-    index = VectorStoreIndex(nodes(), embed_model=Words())
-    bare = RetrieverQueryEngine.from_args(index.as_retriever(), llm=MockLLM())
-    broken = GatedQueryEngine(bare, MockLLM(), engine.gate, embed_model=Words(broken=True))
-    with pytest.raises(ValueError, match="the query: vector 0 holds a value that is not finite"):
-        ask(broken, INSIDE)
 
 
 def test_an_engine_over_spans_decides_by_its_seeds() -> None:
@@ -577,27 +472,12 @@ def test_an_engine_over_spans_decides_by_its_seeds() -> None:
     assert any(PASSAGES[3] in text and PASSAGES[4] in text for text in texts)
 
 
-def test_parts_of_another_kind_are_named_at_once(retriever: CAUSRetriever) -> None:
+def test_parts_of_another_kind_are_named_at_once(
+    retriever: CAUSRetriever, engine: GatedQueryEngine
+) -> None:
     """Not by the first question that opens the gate."""
     llm: Any = MockLLM()
-    gate = fit_index(retriever.index, lambda texts: np.array([embed(text) for text in texts]))
     with pytest.raises(ValueError, match=r"query_engine must have retrieve and synthesize, .*got"):
-        GatedQueryEngine(retriever, llm, gate)  # type: ignore[arg-type]
-    engine = RetrieverQueryEngine.from_args(retriever, llm=llm)
-    with pytest.raises(ValueError, match="gate must be a ContextGate, got None"):
+        GatedQueryEngine(retriever, llm, engine.gate)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"gate must be a ContextGate, .*got None"):
         GatedQueryEngine(engine, llm, None)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"pseudo_queries": ["how to sort"]}, r"pseudo_queries\[0\] must be .* got 'how to sort'"),
-        ({"pseudo_queries": {"a1": ["why?"]}}, r"pseudo_queries\[0\] must be .* got 'a1'"),
-        ({"negatives": "Who is it?"}, "negatives must be a list"),
-    ],
-)
-def test_questions_to_fit_a_gate_on_are_checked(
-    retriever: CAUSRetriever, given: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        GatedQueryEngine.from_retriever(retriever, MockLLM(), **given)

@@ -1,9 +1,11 @@
-"""Query engines of the Context Awareness Gate: with a decision before, and without context."""
+"""Query engines of the retrieval gate: without context, with a decision before, as a Workflow."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Self, Unpack
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -22,14 +24,30 @@ from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.settings import Settings
+from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
 
+from llamaindex_posrag.embedding import as_bundle
 from llamaindex_posrag.retrieval_gate import Gated, RetrievalGate, fit_for
-from shared_core.checking import SHOWN
 from shared_core.gating import ContextGate, GatedPrompts, RetrievalDecision, unwrapped
 from shared_core.gating.fit import FitArguments
-from shared_core.wording import shortened
 
 _ALL_OF_IT = PromptTemplate("{asked}")
+
+
+@contextmanager
+def _querying(
+    manager: CallbackManager, query: QueryBundle
+) -> Iterator[Callable[[RESPONSE_TYPE], RESPONSE_TYPE]]:
+    """Announce a query to the callback manager; yields what takes, and returns, its response."""
+    with manager.event(
+        CBEventType.QUERY, payload={EventPayload.QUERY_STR: query.query_str}
+    ) as event:
+
+        def answered(response: RESPONSE_TYPE) -> RESPONSE_TYPE:
+            event.on_end(payload={EventPayload.RESPONSE: response})
+            return response
+
+        yield answered
 
 
 class DirectQueryEngine(BaseQueryEngine):
@@ -61,29 +79,19 @@ class DirectQueryEngine(BaseQueryEngine):
         self._streaming = streaming
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
-        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
-            prompt = self._prompt(query_bundle)
-            response: RESPONSE_TYPE
+        prompt = self._prompt(query_bundle)
+        with _querying(self.callback_manager, query_bundle) as answered:
             if self._streaming:
-                response = StreamingResponse(self._llm.stream(_ALL_OF_IT, asked=prompt))
-            else:
-                response = Response(self._llm.predict(_ALL_OF_IT, asked=prompt))
-            event.on_end(payload={EventPayload.RESPONSE: response})
-        return response
+                return answered(StreamingResponse(self._llm.stream(_ALL_OF_IT, asked=prompt)))
+            return answered(Response(self._llm.predict(_ALL_OF_IT, asked=prompt)))
 
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
-        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
-            prompt = self._prompt(query_bundle)
-            response: RESPONSE_TYPE
+        prompt = self._prompt(query_bundle)
+        with _querying(self.callback_manager, query_bundle) as answered:
             if self._streaming:
                 tokens = await self._llm.astream(_ALL_OF_IT, asked=prompt)
-                response = AsyncStreamingResponse(tokens)
-            else:
-                response = Response(await self._llm.apredict(_ALL_OF_IT, asked=prompt))
-            event.on_end(payload={EventPayload.RESPONSE: response})
-        return response
+                return answered(AsyncStreamingResponse(tokens))
+            return answered(Response(await self._llm.apredict(_ALL_OF_IT, asked=prompt)))
 
     def _prompt(self, query: QueryBundle) -> str:
         return self._prompts.render(unwrapped(query.query_str), None)
@@ -139,12 +147,11 @@ class GatedQueryEngine(BaseQueryEngine):
         if not hasattr(query_engine, "retrieve") or not hasattr(query_engine, "synthesize"):
             raise ValueError(
                 "query_engine must have retrieve and synthesize, as a RetrieverQueryEngine has; "
-                f"got {shortened(repr(query_engine), SHOWN)}; from_retriever takes a retriever"
+                f"got {query_engine!r:.80}; from_retriever takes a retriever"
             )
         if not isinstance(gate, ContextGate):
             raise ValueError(
-                f"gate must be a ContextGate, got {shortened(repr(gate), SHOWN)}; from_retriever "
-                "fits one"
+                f"gate must be a ContextGate, as from_retriever fits, got {gate!r:.80}"
             )
         super().__init__(callback_manager=callback_manager or Settings.callback_manager)
         self._engine = query_engine
@@ -268,21 +275,16 @@ class GatedQueryEngine(BaseQueryEngine):
         return response
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
-        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
+        with _querying(self.callback_manager, query_bundle) as answered:
             found = self.decide(query_bundle)
-            response = add_decision(self.synthesize(query_bundle, found.nodes), found.decision)
-            event.on_end(payload={EventPayload.RESPONSE: response})
-        return response
+            response = self.synthesize(query_bundle, found.nodes)
+            return answered(add_decision(response, found.decision))
 
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
-        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
+        with _querying(self.callback_manager, query_bundle) as answered:
             found = await self.adecide(query_bundle)
-            answer = await self.asynthesize(query_bundle, found.nodes)
-            response = add_decision(answer, found.decision)
-            event.on_end(payload={EventPayload.RESPONSE: response})
-        return response
+            response = await self.asynthesize(query_bundle, found.nodes)
+            return answered(add_decision(response, found.decision))
 
     def _get_prompt_modules(self) -> PromptMixinType:
         return {"query_engine": self._engine}
@@ -295,4 +297,60 @@ def add_decision(response: RESPONSE_TYPE, decision: RetrievalDecision) -> RESPON
 
 
 def _asked(query: QueryBundle) -> QueryBundle:
-    return QueryBundle(unwrapped(query.query_str), image_path=query.image_path)
+    return replace(query, query_str=unwrapped(query.query_str))
+
+
+class WithContext(Event):
+    """The query is to be answered with the nodes that were found."""
+
+    query: QueryBundle
+    found: Gated
+
+
+class WithoutContext(Event):
+    """The query is to be answered from the model's knowledge."""
+
+    query: QueryBundle
+    found: Gated
+
+
+class GatedWorkflow(Workflow):
+    """Decide, then answer with context or without, each in a separate step.
+
+    ``await GatedWorkflow(engine).run(query="...")`` returns the response of
+    ``engine.aquery``. Each step may be overridden. In a custom workflow the step is
+    ``found = await engine.adecide(query)``, and `Gated.decision` says how to continue.
+
+    Parameters
+    ----------
+    engine
+        Decides and answers.
+    timeout
+        Seconds that a run may take; None for no limit.
+    """
+
+    def __init__(self, engine: GatedQueryEngine, *, timeout: float | None = 120.0) -> None:
+        super().__init__(timeout=timeout)
+        self.engine = engine
+
+    @step
+    async def decide(self, ev: StartEvent) -> WithContext | WithoutContext:
+        """Search for ``query``, a text or a bundle, and decide."""
+        query = as_bundle(ev.query)
+        found = await self.engine.adecide(query)
+        kind = WithContext if found.decision.retrieve else WithoutContext
+        return kind(query=query, found=found)
+
+    @step
+    async def answer_with_context(self, ev: WithContext) -> StopEvent:
+        """Answer from the nodes."""
+        return StopEvent(result=await self._answer(ev))
+
+    @step
+    async def answer_without_context(self, ev: WithoutContext) -> StopEvent:
+        """Answer without any."""
+        return StopEvent(result=await self._answer(ev))
+
+    async def _answer(self, ev: WithContext | WithoutContext) -> RESPONSE_TYPE:
+        response = await self.engine.asynthesize(ev.query, ev.found.nodes)
+        return add_decision(response, ev.found.decision)
