@@ -45,9 +45,9 @@ from tokenizers import Tokenizer
 from benchmarks.corpus import Corpus, make
 from shared_core import Passage
 from shared_core.corpora import torch_api_passages
-from shared_core.expansion import Chunk, NeighbourSpans, Seed, estimate_tokens, stitch
 from shared_core.index import ChunkKeys
-from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.neighbour_spans import Chunk, NeighbourSpans, Seed, estimate_tokens, stitch
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
 
 PER_DOCUMENT, PER_HEADING = 100, 20
 QUERIES, ROUNDS = 40, 7

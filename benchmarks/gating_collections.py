@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,6 @@ import numpy as np
 
 from benchmarks.labelled import judgements, lines
 from shared_core.gating import VectorCandidates, key_phrases
-from shared_core.gating.pseudo_queries import first_sentences
 
 SEED = 0
 MOST_NEGATIVES = 2000
@@ -133,6 +133,10 @@ def split(collection: Collection, collections: list[Collection]) -> Split:
         Asked(collection, about[half:]),
         {HELD_OUT: [held_out]} | ({OTHERS: others} if others else {}),
     )
+
+
+def first_sentences(texts: Sequence[str]) -> list[str]:
+    return [re.split(r"(?<=[.!?])\s+", text.strip(), maxsplit=1)[0] for text in texts]
 
 
 def sources(each: Split, embed: Embed) -> dict[str, tuple[np.ndarray, np.ndarray]]:

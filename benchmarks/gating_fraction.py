@@ -16,7 +16,7 @@ from benchmarks.gating_collections import (
     measured,
     sources,
 )
-from shared_core.gating.levels import SHARE
+from shared_core.gating.decision import SHARE
 
 GRID = tuple(round(step / 20, 2) for step in range(2, 19))
 """Fractions that are tried: how far up from the foreign questions to the pseudo-queries."""

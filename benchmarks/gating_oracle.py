@@ -25,10 +25,10 @@ from benchmarks.gating_collections import (
     Collection,
     Embed,
     Split,
+    first_sentences,
     fit,
 )
 from shared_core.gating import ContextGate, VectorCandidates, hyde
-from shared_core.gating.pseudo_queries import first_sentences
 from shared_core.generation import as_generator
 
 BACKGROUND = 80

@@ -36,7 +36,7 @@ from shared_core.gating import (
     key_phrases,
     rewriting,
 )
-from shared_core.gating.pseudo_queries import telling_words
+from shared_core.gating.words import telling_words
 from shared_core.generation import Asker, Generator, Journal, as_generator
 
 

@@ -45,8 +45,14 @@ from shared_core.evaluation.spans import (
     rescued_by_neighbour,
     span_recall,
 )
-from shared_core.expansion import ChunkSource, Expansion, NeighbourSpans, Seed, estimate_tokens
 from shared_core.index import ChunkKeys
+from shared_core.neighbour_spans import (
+    ChunkSource,
+    Expansion,
+    NeighbourSpans,
+    Seed,
+    estimate_tokens,
+)
 
 POOL, HITS = 100, 10
 ALPHAS = {"dense": 1.0, "CAUS": 0.3}

@@ -30,6 +30,7 @@ from shared_core.evaluation import GRADERS, paired_difference_interval
 from shared_core.generation import HuggingFaceModel
 from shared_core.placement import Placement, Shuffle
 from shared_core.sensitivity import Probe
+from shared_core.types import Query
 
 READERS = Path(__file__).parents[1] / "instruments"
 ORDERS: dict[str, str | Placement] = {
@@ -76,7 +77,8 @@ def report_ranks(corpus: list[dict], asked: list[dict], embed: EmbedTexts) -> No
     )
     ranks = []
     for each in asked:
-        found = CAUS(k=K, alpha=1.0).search(index, each["question"], embed([each["question"]])[0])
+        asks = Query(each["question"], embed([each["question"]])[0])
+        (found,) = CAUS(k=K, alpha=1.0).search(index, [asks])
         ids = [passage.id for passage in found.ranking.passages]
         ranks.append(ids.index(each["id"]) if each["id"] in ids else K)
     counts = np.bincount(ranks, minlength=K + 1)

@@ -51,7 +51,9 @@ from shared_core.arrays import Bools, Scores
 from shared_core.demo import EmbedTexts
 from shared_core.evaluation import GRADERS, Extent, paired_difference_interval
 from shared_core.evaluation.spans import rescued_by_neighbour, span_recall
-from shared_core.expansion import (
+from shared_core.generation import HuggingFaceModel
+from shared_core.index import ChunkKeys
+from shared_core.neighbour_spans import (
     Chunk,
     ChunkSource,
     Expansion,
@@ -59,8 +61,6 @@ from shared_core.expansion import (
     NeighbourSpans,
     Seed,
 )
-from shared_core.generation import HuggingFaceModel
-from shared_core.index import ChunkKeys
 from shared_core.placement import resolve_placement
 from shared_core.sensitivity import ANSWER
 

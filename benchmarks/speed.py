@@ -6,7 +6,7 @@
 
 Every system answers the same queries over the same passages and precomputed vectors, in turns, so
 that a busy machine slows all of them. Times are medians; only the ratios carry over to another
-machine. "Beyond the dense scan" is the core's search with the scans done before.
+machine.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ import numpy as np
 from llama_index.core.schema import QueryBundle
 
 from benchmarks import systems
-from benchmarks.corpus import DIM, clustered, make
+from benchmarks.corpus import DIM, Corpus, clustered, make
 from benchmarks.footprint import SYSTEMS
 from shared_core import CAUS, HybridIndex, Passage
-from shared_core.index.dense import DenseSnapshot
 from shared_core.native import kernels
 from shared_core.types import Query
 
@@ -65,7 +64,7 @@ def overhead() -> None:
     query, vector = corpus.queries[0], corpus.query_vectors[0]
     bundle = QueryBundle(query, embedding=vector.tolist())
     caus = CAUS(**systems.OPTIONS)
-    ready = {id(r.index): caus.search(r.index, [Query(query, vector)])[0] for r in (lang, llama)}
+    ready = {id(r.index): caus.search(r.index, [Query(query, vector)]) for r in (lang, llama)}
     with patch.object(CAUS, "search", lambda _, index, *__, **___: ready[id(index)]):
         ms = in_turns(
             {
@@ -96,30 +95,21 @@ def queries(size: int) -> None:
         ensemble = systems.langchain_ensemble(corpus, docs)
         fusion = systems.llamaindex_fusion(corpus, these)
         ask, core = corpus.queries, CAUS(**systems.OPTIONS)
-        arrays = [np.array(vector) for vector in corpus.query_vectors]
-        dense = lang.index._state.dense
-        scanned = {
-            vector.tobytes(): dense.best(dense.unit(vector)[None], systems.FETCH_K)
-            for vector in corpus.query_vectors
-        }
+        given = [
+            [Query(text, np.array(vector))]
+            for text, vector in zip(ask, corpus.query_vectors, strict=True)
+        ]
         ms = in_turns(
             {
                 "langchain": lambda q: lang.invoke(ask[q]),
                 "llamaindex": lambda q: llama.retrieve(ask[q]),
                 "ensemble": lambda q: ensemble.invoke(ask[q]),
                 "fusion": lambda q: fusion.retrieve(ask[q]),
-                "core": lambda q: core.search(lang.index, ask[q], arrays[q]),
-                "numpy": lambda q: by_numpy(core.search, lang.index, ask[q], arrays[q]),
+                "core": lambda q: core.search(lang.index, given[q]),
+                "numpy": lambda q: by_numpy(core.search, lang.index, given[q]),
             },
             many,
         )
-        with (
-            patch.object(DenseSnapshot, "unit", lambda _, vector: vector),
-            patch.object(DenseSnapshot, "best", lambda _, vector, *__: scanned[vector.tobytes()]),
-        ):
-            beyond = in_turns(
-                {"beyond": lambda q: core.search(lang.index, ask[q], arrays[q])}, many
-            )
         batch = ask[:BATCH]
         batched = in_turns(
             {
@@ -130,8 +120,8 @@ def queries(size: int) -> None:
             1,
             rounds=3 * ROUNDS,
         )
-        show(size, stop_words, ms | beyond, {name: t / BATCH for name, t in batched.items()})
-    print(f"  dense leg like a full product: {exact(dense, corpus.query_vectors):.1%} of queries")
+        show(size, stop_words, ms, {name: t / BATCH for name, t in batched.items()})
+    print(f"  dense leg like a full product: {exact(lang.index, corpus):.1%} of queries")
 
 
 def by_numpy(search: Callable[..., Any], *arguments: Any) -> Any:
@@ -143,15 +133,14 @@ def by_numpy(search: Callable[..., Any], *arguments: Any) -> Any:
         kernels.built = built
 
 
-def exact(dense: DenseSnapshot, vectors: np.ndarray) -> float:
-    """Return the share of queries whose best rows are those of a matrix product."""
+def exact(index: HybridIndex, corpus: Corpus) -> float:
+    """Return the share of queries whose best passages are those of a matrix product."""
     same = []
-    for vector in vectors:
-        ((found, _),) = dense.best(dense.unit(vector)[None], systems.FETCH_K)
-        scores = dense.vectors @ vector
-        best = scores.argsort()[-systems.FETCH_K :]
-        # Rows that differ in the last bit may change places.
-        same.append(np.allclose(np.sort(scores[found]), scores[best], rtol=1e-5))
+    for text, vector in zip(corpus.queries, corpus.query_vectors, strict=True):
+        found = index.search_leg("dense", Query(text, vector), systems.FETCH_K)
+        best = np.sort(corpus.vectors @ vector)[: -systems.FETCH_K - 1 : -1]
+        # Passages that differ in the last bit may change places.
+        same.append(np.allclose([score for _, score in found], best, rtol=1e-5))
     return float(np.mean(same))
 
 
@@ -172,8 +161,8 @@ def show(size: int, stop_words: bool, ms: dict[str, float], batched: dict[str, f
             f"  in batches of {BATCH}, {name:10} {each:8.3f}: {fusion / each:6.1f}x (>= 10) "
             f"the second's {fusion:.3f}"
         )
-    print(f"  core {ms['core']:.3f}, of it beyond the dense scan {ms['beyond']:.3f} (<= 0.06)")
-    print(f"  core by numpy alone {ms['numpy']:.3f}: {ms['numpy'] / ms['core']:.1f}x as long")
+    core, numpy = ms["core"], ms["numpy"]
+    print(f"  core {core:.3f}, by numpy alone {numpy:.3f}: {numpy / core:.1f}x as long")
 
 
 def in_turns(
@@ -213,11 +202,15 @@ def scan(size: int) -> None:
     index.add([Passage(str(at), "") for at in range(size)], vectors)
     taken = time.perf_counter() - start
     print(f"\n{size:,} passages of {DIM} dimensions added in {taken:.1f} s")
+    flat.add(vectors)
     del vectors
-    flat.add(index._state.dense.vectors)
+
+    def leg(vector: np.ndarray) -> list[tuple[Passage, float]]:
+        return index.search_leg("dense", Query("", vector), 10)
+
     ms = in_turns(
         {
-            "posrag": lambda q: index.search("", near[q], fetch_k=10),
+            "posrag": lambda q: leg(near[q]),
             "FAISS flat": lambda q: flat.search(near[q : q + 1], 10),
         },
         queries,
@@ -226,7 +219,7 @@ def scan(size: int) -> None:
     _, best = flat.search(near, 10)
     recall = np.mean(
         [
-            len({*index.search("", query).indices} & {*rows}) / 10
+            len({passage.id for passage, _ in leg(query)} & {*map(str, rows)}) / 10
             for query, rows in zip(near, best.tolist(), strict=True)
         ]
     )

@@ -10,8 +10,7 @@ _require("langchain_core", extra="langchain")
 
 from langchain_posrag.attention import AttentionPlacement
 from langchain_posrag.compressors import HybridScoreCompressor
-from langchain_posrag.gated_retriever import GatedRetriever
-from langchain_posrag.gating import ContextAwarenessGate, GatedPrompt
+from langchain_posrag.gating import ContextAwarenessGate, GatedPrompt, GatedRetriever
 from langchain_posrag.generation import LangChainModel
 from langchain_posrag.neighbour_spans import NeighbourSpanTransformer
 from langchain_posrag.retrievers import CAUSRetriever

@@ -10,13 +10,13 @@ from langchain_core.documents import Document
 from langchain_core.stores import BaseStore
 
 from langchain_posrag.documents import passage_of
-from shared_core.expansion import Chunk, Neighbourhood
 from shared_core.index import ChunkKeys
+from shared_core.neighbour_spans import Chunk, Neighbourhood
 
 
 @dataclass(frozen=True, slots=True)
 class StoredChunks:
-    """A `shared_core.expansion.ChunkSource` over a key-value store.
+    """A `shared_core.neighbour_spans.ChunkSource` over a key-value store.
 
     Attributes
     ----------

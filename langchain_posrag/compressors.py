@@ -23,12 +23,12 @@ from langchain_posrag.documents import (
 )
 from langchain_posrag.options import CAUSOptions, PlacementArguments
 from shared_core import BM25Index, Placement
-from shared_core.gating.found_cosines import cosines
 from shared_core.index import Tokenizer
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.overriding import inherits
 from shared_core.scoring.fusion import Alpha
 from shared_core.types import Fusion
+from shared_core.vectors import query_similarities
 
 
 class CompressorArguments(PlacementArguments, total=False):
@@ -139,7 +139,7 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
         if self.embeddings is None:
             return self._fuse(documents, query, self._given_scores(documents))
         vectors = self.embeddings.embed_documents([d.page_content for d in documents])
-        dense = cosines(self.embeddings.embed_query(query), vectors, len(documents))
+        dense = query_similarities(self.embeddings.embed_query(query), vectors, len(documents))
         return self._fuse(documents, query, dense)
 
     @override
@@ -155,7 +155,9 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
         if not documents or not own or self.embeddings is None:
             return await run_in_executor(None, self.compress_documents, documents, query, callbacks)
         vectors = await self.embeddings.aembed_documents([d.page_content for d in documents])
-        dense = cosines(await self.embeddings.aembed_query(query), vectors, len(documents))
+        dense = query_similarities(
+            await self.embeddings.aembed_query(query), vectors, len(documents)
+        )
         return await run_in_executor(None, self._fuse, documents, query, dense)
 
     def _given_scores(self, documents: Sequence[Document]) -> list[float]:

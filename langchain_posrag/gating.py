@@ -1,28 +1,30 @@
-"""The Context Awareness Gate as a Runnable: question in, prompt out, with context or without."""
+"""The Context Awareness Gate: a Runnable that writes the prompt, and a retriever behind it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self, Unpack
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForChainRun,
+    AsyncCallbackManagerForRetrieverRun,
     CallbackManagerForChainRun,
+    CallbackManagerForRetrieverRun,
 )
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.prompt_values import StringPromptValue
-from langchain_core.retrievers import RetrieverLike
+from langchain_core.retrievers import BaseRetriever, RetrieverLike
 from langchain_core.runnables import RunnableConfig, RunnableSerializable
+from langchain_core.runnables.config import ensure_config, var_child_runnable_config
 from pydantic import ConfigDict, InstanceOf
 from typing_extensions import override
 
-from langchain_posrag.gate_documents import Gated
-from langchain_posrag.gate_fitting import fit_for, load_for
-from langchain_posrag.gate_options import GateOptions
-from shared_core.gating import ContextGate, GatedPrompts, Transform, unwrapped
-from shared_core.gating.fitting import FitArguments
+from langchain_posrag.retrieval_gate import Gated, RetrievalGate
+from shared_core.gating import GatedPrompts, Transform, unwrapped
+from shared_core.gating.fit import FitArguments
 from shared_core.types import Tokenizer
 
 
@@ -52,7 +54,7 @@ class GatedPrompt(StringPromptValue):
         return ["langchain_posrag", "gating"]
 
 
-class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
+class ContextAwarenessGate(RetrievalGate, RunnableSerializable[str, GatedPrompt]):
     """Ask with retrieved context, or without if the question lies outside the corpus (CAG).
 
     Takes a question and returns the prompt to send: ``gate | llm`` answers both kinds. The prompt
@@ -63,7 +65,7 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
     Attributes
     ----------
     retriever, gate, embeddings, include_scores
-        As in `GateOptions`. `from_retriever` fits the gate, `load` reads one.
+        As in `RetrievalGate`. `from_retriever` fits the gate, `load` reads one.
     prompts
         The two prompts: with context, and without (chain of thought by default).
 
@@ -97,9 +99,11 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
         include_scores: bool = True,
         **fit: Unpack[FitArguments],
     ) -> Self:
-        """Like `GateOptions.from_retriever`, with custom prompts if given."""
-        gate_and_model = fit_for(retriever, embeddings, contexts, **fit)
-        return cls._in_front_of(retriever, gate_and_model, prompts, include_scores)
+        """Like `RetrievalGate.from_retriever`, with custom prompts if given."""
+        gate = super().from_retriever(
+            retriever, embeddings, contexts, include_scores=include_scores, **fit
+        )
+        return gate if prompts is None else gate.model_copy(update={"prompts": prompts})
 
     @override
     @classmethod
@@ -114,26 +118,16 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
         prompts: GatedPrompts | None = None,
         include_scores: bool = True,
     ) -> Self:
-        """Like `GateOptions.load`, with custom prompts if given: they are not saved."""
-        gate_and_model = load_for(path, retriever, embeddings, transform, tokenizer)
-        return cls._in_front_of(retriever, gate_and_model, prompts, include_scores)
-
-    @classmethod
-    def _in_front_of(
-        cls,
-        retriever: RetrieverLike,
-        gate_and_model: tuple[ContextGate, Embeddings],
-        prompts: GatedPrompts | None,
-        include_scores: bool,
-    ) -> Self:
-        gate, model = gate_and_model
-        return cls(
-            retriever=retriever,
-            gate=gate,
-            embeddings=model,
-            prompts=GatedPrompts() if prompts is None else prompts,
+        """Like `RetrievalGate.load`, with custom prompts if given: they are not saved."""
+        gate = super().load(
+            path,
+            retriever,
+            embeddings,
+            transform=transform,
+            tokenizer=tokenizer,
             include_scores=include_scores,
         )
+        return gate if prompts is None else gate.model_copy(update={"prompts": prompts})
 
     @override
     def invoke(
@@ -142,8 +136,7 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
         """Decide about one question; keyword arguments go to the retriever."""
 
         def route(question: str, run_manager: CallbackManagerForChainRun) -> GatedPrompt:
-            found = self._find(question, run_manager.get_child(), kwargs)
-            return self._prompt(question, found)
+            return self._prompt(question, self._find(question, run_manager.get_child(), kwargs))
 
         return self._call_with_config(route, input, config)
 
@@ -160,11 +153,80 @@ class ContextAwarenessGate(GateOptions, RunnableSerializable[str, GatedPrompt]):
         return await self._acall_with_config(route, input, config)
 
     def _prompt(self, question: str, found: Gated) -> GatedPrompt:
-        passages = [document.page_content for document in found.documents]
         asked = unwrapped(question)
         return GatedPrompt(
-            text=self.prompts.render(asked, passages),
+            text=self.prompts.render(asked, [each.page_content for each in found.documents]),
             question=asked,
             documents=found.documents,
             decision=found.decision.explain(),
         )
+
+
+class GatedRetriever(RetrievalGate, BaseRetriever):
+    """Retrieve, unless the question lies outside the corpus: then return no documents (CAG).
+
+    The decision is in ``metadata["posrag"]["retrieval"]`` of every document, and is what the
+    child run ``retrieve_or_not`` ends with, even if there is no document to carry it. A chain
+    has to expect an empty list; `ContextAwarenessGate` writes the prompt for both cases.
+
+    Every call may set the options that the retriever behind it takes, such as `k` and `filter` of
+    a `CAUSRetriever`, and what is ``configurable`` in it.
+
+    Attributes
+    ----------
+    retriever, gate, embeddings, include_scores
+        As in `RetrievalGate`. `from_retriever` fits the gate, `load` reads one.
+
+    Raises
+    ------
+    ValueError
+        While retrieving, if the query is blank or not a string, or a similarity is not a finite
+        number.
+
+    Examples
+    --------
+    ``GatedRetriever.from_retriever(CAUSRetriever.from_documents(documents, embeddings))``
+    """
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    @override
+    def invoke(
+        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Return the documents that the gate lets through; its retriever gets the config."""
+        with _config_for_children(config):
+            return super().invoke(input, config, **kwargs)
+
+    @override
+    async def ainvoke(
+        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Async version of `invoke`; the retriever and the embeddings are awaited."""
+        with _config_for_children(config):
+            return await super().ainvoke(input, config, **kwargs)
+
+    @override
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        return self._find(query, run_manager.get_child(), options).documents
+
+    @override
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        return (await self._afind(query, run_manager.get_child(), options)).documents
+
+
+@contextmanager
+def _config_for_children(config: RunnableConfig | None) -> Iterator[None]:
+    """Let the runs below inherit a config, as LangChain does for chains but not for retrievers."""
+    below = ensure_config(config)
+    below.pop("run_name", None)  # it and the id are those of this run alone
+    below.pop("run_id", None)
+    token = var_child_runnable_config.set(below)
+    try:
+        yield
+    finally:
+        var_child_runnable_config.reset(token)

@@ -15,8 +15,8 @@ from typing_extensions import override
 from langchain_posrag.documents import document_of, id_of, passage_of
 from shared_core import CAUS, Arrangement, HybridIndex, Passage
 from shared_core.checking import SHOWN
-from shared_core.index.hybrid import check_passages
 from shared_core.index.metadata import Where
+from shared_core.index.passages import check_passages
 from shared_core.scoring.fusion import Alpha
 from shared_core.types import Query
 from shared_core.wording import shortened

@@ -25,11 +25,11 @@ from langchain_posrag.documents import (
     score_of,
 )
 from langchain_posrag.options import SpansField
-from shared_core.expanded import expand_passages, explain_expansion, similarities
-from shared_core.expansion import ChunkSource, NeighbourSpans
 from shared_core.explanations import merge_explanation
 from shared_core.index import ChunkKeys
-from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.neighbour_spans import ChunkSource, NeighbourSpans
+from shared_core.neighbour_spans.expanded import expand_passages, explain_expansion, similarities
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
 
 
 class NeighbourSpanArguments(TypedDict, total=False):
@@ -61,8 +61,8 @@ class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
         Window, token budget, weights and order of the spans.
     chunks
         Where neighbours come from: set by `from_documents` or `from_store`, or any
-        `shared_core.expansion.ChunkSource`. None: the retrieved documents themselves, of which
-        adjacent ones become one.
+        `shared_core.neighbour_spans.ChunkSource`. None: the retrieved documents themselves, of
+        which adjacent ones become one.
     chunk_keys
         Metadata keys from which the document and number of a chunk are read. A document without
         them has no neighbours.

@@ -22,10 +22,10 @@ from typing_extensions import TypeAliasType
 from langchain_posrag.checked_options import CheckedOptions
 from shared_core import CAUS, Placement, PositionProfile, decide
 from shared_core.checking import check_count
-from shared_core.expansion import NeighbourSpans
 from shared_core.index import Tokenizer
 from shared_core.index.dense import Dense, Metric
 from shared_core.index.sparse.bm25 import Variant
+from shared_core.neighbour_spans import NeighbourSpans
 from shared_core.options import CAUSArguments
 from shared_core.placement import resolve_placement
 from shared_core.scoring.fusion import Alpha, check_alpha

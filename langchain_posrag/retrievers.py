@@ -82,7 +82,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     fetch_k
         Depth of each leg's search before fusion, >= 1; at least `k` is always fetched.
     expand
-        A `shared_core.expansion.NeighbourSpans`, whose `order` is ignored in favour of
+        A `shared_core.neighbour_spans.NeighbourSpans`, whose `order` is ignored in favour of
         `placement`. None: passages come back as they are.
     chunk_keys
         Metadata keys from which the document and number of a chunk are read: a

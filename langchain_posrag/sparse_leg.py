@@ -16,15 +16,16 @@ from shared_core import BM25Index, Passage
 from shared_core.arrays import Scores
 from shared_core.checking import check_count
 from shared_core.index import Tokenizer
-from shared_core.index.metadata import MetadataColumns, Visible, Where, predicate
-from shared_core.index.neighbours.place_table import Places
-from shared_core.index.neighbours.places import ChunkReader
-from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.index.metadata import MetadataColumns, Where, predicate
 from shared_core.index.passage_rows import PassageRows, check_distinct, content_of
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.index.sparse.lexicon import Lexicon
 from shared_core.index.sparse.query import SparseQuery
 from shared_core.index.sparse.view import SparseView
+from shared_core.neighbour_spans.lines import Visible
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
+from shared_core.neighbour_spans.place_table import Places
+from shared_core.neighbour_spans.places import ChunkReader
 
 
 class Checked(NamedTuple):

@@ -15,7 +15,7 @@ from langchain_posrag.documents import document_of
 from langchain_posrag.finishing import finish
 from langchain_posrag.legs import CallOptions
 from shared_core import CAUS, Arrangement, Ranking
-from shared_core.expanded import ExpandedArrangement
+from shared_core.neighbour_spans.expanded import ExpandedArrangement
 
 Search = Callable[[CAUS, str, CallOptions], Arrangement]
 AsyncSearch = Callable[[CAUS, str, CallOptions], Awaitable[Arrangement]]

@@ -9,18 +9,15 @@ from shared_core._extras import require as _require
 _require("llama_index.core", extra="llamaindex")
 
 from llamaindex_posrag.attention import AttentionPlacementPostprocessor
-from llamaindex_posrag.caus_postprocessor import CAUSPostprocessor
-from llamaindex_posrag.direct_query_engine import DirectQueryEngine
-from llamaindex_posrag.fusing import FusingRetriever
-from llamaindex_posrag.gate_decision import RetrievalDecisionEvent, load_gate
-from llamaindex_posrag.gate_selector import ContextAwarenessSelector
-from llamaindex_posrag.gate_workflow import GatedWorkflow
-from llamaindex_posrag.gating import GatedQueryEngine
+from llamaindex_posrag.fusion import FusingRetriever
+from llamaindex_posrag.gated_query_engine import DirectQueryEngine, GatedQueryEngine
 from llamaindex_posrag.generation import LlamaIndexModel
 from llamaindex_posrag.neighbour_spans import NeighbourSpanPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode
-from llamaindex_posrag.placement_postprocessor import PlacementPostprocessor
+from llamaindex_posrag.postprocessors import CAUSPostprocessor, PlacementPostprocessor
+from llamaindex_posrag.retrieval_gate import RetrievalDecisionEvent, load_gate
 from llamaindex_posrag.retrievers import CAUSRetriever
+from llamaindex_posrag.selector_workflow import ContextAwarenessSelector, GatedWorkflow
 from llamaindex_posrag.two_round import TwoRoundQueryEngine
 
 __all__ = [

@@ -16,8 +16,8 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from pydantic import BeforeValidator, PlainValidator
 
 from llamaindex_posrag.embedding import plain_text
-from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode, explanation, with_slot
+from llamaindex_posrag.postprocessors import FixedOptionsPostprocessor
 from shared_core.attention.method import AttentionMethod
 from shared_core.attention.two_round import TwoRound
 from shared_core.generation.local_model import LocalModel, ModelLike

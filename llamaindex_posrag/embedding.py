@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from llama_index.core.async_utils import run_jobs
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.indices import utils
 from llama_index.core.schema import BaseNode, MetadataMode, QueryBundle, QueryType
 
-from shared_core.checking import check_several
+from shared_core.checking import SHOWN, check_several
 from shared_core.gating import unwrapped
+from shared_core.wording import shortened
 
 
 def as_bundle(query: QueryType) -> QueryBundle:
-    """Return the query as a bundle."""
-    return QueryBundle(query) if isinstance(query, str) else query
+    """Return the query as a bundle.
+
+    Raises
+    ------
+    ValueError
+        If it is neither a text nor a bundle with one.
+    """
+    bundle = QueryBundle(query) if isinstance(query, str) else query
+    if not isinstance(bundle, QueryBundle) or not isinstance(bundle.query_str, str):
+        raise ValueError(
+            f"a query must be a text or a QueryBundle, got {shortened(repr(query), SHOWN)}"
+        )
+    return bundle
 
 
 def as_bundles(queries: Sequence[QueryType]) -> list[QueryBundle]:
@@ -23,7 +36,8 @@ def as_bundles(queries: Sequence[QueryType]) -> list[QueryBundle]:
     Raises
     ------
     ValueError
-        If it is one query instead of several: the letters of a text are not queries.
+        If it is one query instead of several (the letters of a text are not queries), or one is
+        neither a text nor a bundle.
     """
     check_several(queries, "queries", QueryBundle)
     return [as_bundle(query) for query in queries]
@@ -53,22 +67,9 @@ async def aembed(model: BaseEmbedding, query: QueryBundle) -> list[float]:
 
 
 async def aembed_queries(model: BaseEmbedding, queries: Sequence[QueryBundle]) -> list[list[float]]:
-    """Embed queries at once, at most ``model.num_workers`` at a time if that is set.
-
-    The first error is raised once the other calls are cancelled and have ended.
-    """
-    free = asyncio.Semaphore(model.num_workers or len(queries))
-
-    async def vector(query: QueryBundle) -> list[float]:
-        async with free:
-            return await aembed(model, query)
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(vector(query)) for query in queries]
-    except ExceptionGroup as failed:
-        raise failed.exceptions[0] from None
-    return [task.result() for task in tasks]
+    """Embed queries at once, at most ``model.num_workers`` at a time if that is set."""
+    jobs = [aembed(model, query) for query in queries]
+    return await run_jobs(jobs, workers=model.num_workers or len(jobs))
 
 
 def embedded_query(query: QueryBundle) -> str | None:
@@ -91,35 +92,19 @@ def embed_nodes(
     Raises
     ------
     ValueError
-        If the model returns more or fewer vectors than it got texts.
+        If the model returns fewer vectors than it got texts.
     """
-    given, texts = _given_and_missing(nodes)
-    made = model.get_text_embedding_batch(texts, show_progress=show_progress) if texts else []
-    return _completed(given, texts, made)
+    return _in_order(utils.embed_nodes(nodes, model, show_progress), nodes)
 
 
 async def aembed_nodes(
     model: BaseEmbedding, nodes: Sequence[BaseNode], *, show_progress: bool = False
 ) -> list[list[float]]:
     """Async version of `embed_nodes`."""
-    given, texts = _given_and_missing(nodes)
-    batch = model.aget_text_embedding_batch
-    made = await batch(texts, show_progress=show_progress) if texts else []
-    return _completed(given, texts, made)
+    return _in_order(await utils.async_embed_nodes(nodes, model, show_progress), nodes)
 
 
-def _given_and_missing(nodes: Sequence[BaseNode]) -> tuple[list[list[float] | None], list[str]]:
-    """Return the embedding of each node, and the texts of the nodes without one."""
-    given = [node.embedding for node in nodes]
-    pairs = zip(nodes, given, strict=True)
-    return given, [embedded_text(node) for node, vector in pairs if vector is None]
-
-
-def _completed(
-    given: Sequence[list[float] | None], texts: Sequence[str], made: Sequence[list[float]]
-) -> list[list[float]]:
-    """Return the given embeddings, with those that were made of the texts in the gaps."""
-    if len(made) != len(texts):
-        raise ValueError(f"the embedding model made {len(made)} vectors of {len(texts)} texts")
-    fresh = iter(made)
-    return [next(fresh) if vector is None else vector for vector in given]
+def _in_order(vectors: Mapping[str, list[float]], nodes: Sequence[BaseNode]) -> list[list[float]]:
+    if len(vectors) < len({node.node_id for node in nodes}):
+        raise ValueError(f"the embedding model made too few vectors for {len(nodes)} nodes")
+    return [vectors[node.node_id] for node in nodes]

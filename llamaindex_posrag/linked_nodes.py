@@ -11,12 +11,12 @@ from llama_index.core.storage.docstore.types import BaseDocumentStore
 
 from llamaindex_posrag.node_chunks import NodeChunks, links_of
 from llamaindex_posrag.nodes import to_passage
-from shared_core.expansion import Chunk, End, Neighbourhood
+from shared_core.neighbour_spans import Chunk, End, Neighbourhood
 
 
 @dataclass(frozen=True)
 class LinkedNodes:
-    """A `shared_core.expansion.ChunkSource` over a document store.
+    """A `shared_core.neighbour_spans.ChunkSource` over a document store.
 
     The store is queried once for the seeds and once for each step of the window, for all seeds
     together. A node that it does not have is a missing neighbour. So is one that a node does not
@@ -36,7 +36,7 @@ class LinkedNodes:
     reader: NodeChunks
 
     def around(self, seeds: Sequence[Chunk], window: int) -> list[Neighbourhood]:
-        """Return the neighbours of each seed; see `shared_core.expansion.ChunkSource`.
+        """Return the neighbours of each seed; see `shared_core.neighbour_spans.ChunkSource`.
 
         Warns if the store has neither the seeds nor any node that they link to.
         """

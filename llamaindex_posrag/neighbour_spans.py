@@ -1,6 +1,6 @@
 """The postprocessor that expands nodes by the nodes next to them.
 
-`llamaindex_posrag.placement_postprocessor` says when the order of the spans reaches the prompt.
+`llamaindex_posrag.postprocessors` says when the order of the spans reaches the prompt.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore.types import BaseDocumentStore
 
 from llamaindex_posrag.embedding import embed_nodes
-from llamaindex_posrag.fields import ChunkKeysField, ChunksField, ExpandField
-from llamaindex_posrag.fixed_options import FixedOptionsPostprocessor
 from llamaindex_posrag.linked_nodes import LinkedNodes
 from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import ExplainedNode, explanation, spanned, to_passage
+from llamaindex_posrag.options import ChunkKeysField, ChunksField, ExpandField
+from llamaindex_posrag.postprocessors import FixedOptionsPostprocessor
 from shared_core.checking import check_each
-from shared_core.expanded import expand_passages, explain_expansion, similarities
-from shared_core.expansion import ChunkSource, NeighbourSpans, Span
 from shared_core.explanations import merge_explanation
 from shared_core.index import ChunkKeys
-from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.neighbour_spans import ChunkSource, NeighbourSpans, Span
+from shared_core.neighbour_spans.expanded import expand_passages, explain_expansion, similarities
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
 
 
 class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
@@ -59,7 +59,7 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
         index: they are negated first.
     chunks
         Source of neighbours instead of a docstore: that of `from_nodes`, or a custom
-        `shared_core.expansion.ChunkSource`. Not part of `to_dict`.
+        `shared_core.neighbour_spans.ChunkSource`. Not part of `to_dict`.
 
     Raises
     ------

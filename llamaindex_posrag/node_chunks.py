@@ -13,14 +13,14 @@ from llama_index.core.schema import (
 )
 
 from shared_core import Passage
-from shared_core.expansion import Chunk, End
 from shared_core.index import ChunkKeys
-from shared_core.index.neighbours.links import Links
+from shared_core.neighbour_spans import Chunk, End
+from shared_core.neighbour_spans.links import Links
 
 
 @dataclass(frozen=True, slots=True)
 class NodeChunks:
-    """Reads the place of a node, as a `ChunkReader` of `shared_core.index.neighbours.places`.
+    """Reads the place of a node, as a `ChunkReader` of `shared_core.neighbour_spans.places`.
 
     It is given by the PREVIOUS and NEXT relationships; without both, by the number in the
     metadata; without that, by the offset at which the node starts. Offsets count in the source

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from functools import cache
 from typing import Any
 
 from llama_index.core.bridge.pydantic import Field
@@ -14,20 +13,19 @@ from llama_index.core.schema import (
     Node,
     NodeRelationship,
     NodeWithScore,
+    QueryBundle,
     TextNode,
 )
-from pydantic import BaseModel, SkipValidation
+from pydantic import SkipValidation
 
-from llamaindex_posrag.embedding import embedded_text
+from llamaindex_posrag.embedding import embedded_query, embedded_text
 from llamaindex_posrag.filters import filterable
 from shared_core import CAUS, Arrangement, Passage
 from shared_core.copying import copier
-from shared_core.expanded import ExpandedArrangement
-from shared_core.expansion import Span
 from shared_core.explanations import merge_explanation, recover_ranking
-from shared_core.unvalidated import maker
-
-_unvalidated = maker(BaseModel)
+from shared_core.index.passages import check_passages
+from shared_core.neighbour_spans import Span
+from shared_core.neighbour_spans.expanded import ExpandedArrangement
 
 
 def _name(node: BaseNode) -> str:
@@ -59,7 +57,7 @@ class ExplainedNode(NodeWithScore):
         span, which is not bounded.
     posrag
         JSON-able; the keys are those of `shared_core.Arrangement.explain`, and for a span those
-        of `shared_core.expansion.Span.explain` as well.
+        of `shared_core.neighbour_spans.Span.explain` as well.
     """
 
     posrag: SkipValidation[dict[str, Any]] = Field(default_factory=dict)
@@ -70,29 +68,30 @@ class ExplainedNode(NodeWithScore):
         return "ExplainedNode"
 
 
-_GIVEN = {*ExplainedNode.model_fields}
-"""Names of the fields that were given. Setting a field adds none, so that all nodes share it."""
-
-
-def explained_node(node: BaseNode, why: dict[str, Any]) -> ExplainedNode:
-    """Pair a node with its explanation, as the constructor would, but without validating it."""
-    values = {"node": node, "score": why["score"], "posrag": why}
-    return _unvalidated(ExplainedNode, values, _GIVEN)
-
-
 def explained(nodes: Iterable[BaseNode], arrangement: Arrangement) -> list[NodeWithScore]:
     """Pair nodes, given slot by slot, with their scores and explanations."""
     return [
-        explained_node(node, why) for node, why in zip(nodes, arrangement.explain(), strict=True)
+        ExplainedNode(node=node, score=why["score"], posrag=why)
+        for node, why in zip(nodes, arrangement.explain(), strict=True)
     ]
 
 
-def arranged(arrangement: Arrangement) -> list[NodeWithScore]:
-    """Return the nodes, or the spans, of an arrangement of passages made by `to_passage`."""
+def nodes_of(arrangement: Arrangement, query: QueryBundle) -> list[NodeWithScore]:
+    """Return the nodes, or the spans, of an arrangement of passages made by `to_passage`.
+
+    Each names the text that was embedded, which need not be that of the sparse leg.
+    """
+    nodes = (passage.source for passage in arrangement.passages)
     if isinstance(arrangement, ExpandedArrangement):
-        passages = zip(arrangement.passages, arrangement.spans, strict=True)
-        return explained((spanned(passage.source, span) for passage, span in passages), arrangement)
-    return explained((isolated(passage.source) for passage in arrangement.passages), arrangement)
+        found = explained(map(spanned, nodes, arrangement.spans), arrangement)
+    else:
+        found = explained(map(isolated, nodes), arrangement)
+    embedded = embedded_query(query)
+    if embedded != arrangement.ranking.query:
+        for why in map(explanation, found):
+            if "query" in why:
+                why["query"] = embedded
+    return found
 
 
 def spanned(node: BaseNode, span: Span) -> BaseNode:
@@ -150,11 +149,7 @@ def isolated(node: BaseNode) -> BaseNode:
     ValueError
         If a value of the metadata cannot be copied.
     """
-    kind = type(node)
-    if _is_plain(kind):
-        copied = _unvalidated(kind, vars(node).copy(), node.__pydantic_fields_set__.copy())
-    else:
-        copied = copy(node)
+    copied = copy(node)
     fields = vars(copied)
     fields["metadata"] = _copy_metadata(fields["metadata"], node)
     if (embedding := fields["embedding"]) is not None:
@@ -172,13 +167,6 @@ def isolated(node: BaseNode) -> BaseNode:
     return copied
 
 
-@cache
-def _is_plain(kind: type[BaseNode]) -> bool:
-    """Whether the nodes of a class are their fields, and are copied as pydantic copies them."""
-    fields_alone = kind.model_config.get("extra") != "allow" and not kind.__private_attributes__
-    return fields_alone and kind.__copy__ is BaseModel.__copy__
-
-
 def _resource(resource: MediaResource) -> MediaResource:
     """Return a copy of a text, an image or the like."""
     copied = copy(resource)
@@ -194,3 +182,16 @@ def to_passage(node: BaseNode) -> Passage:
     return Passage(
         id=node.node_id, text=embedded_text(node), metadata=filterable(source), source=source
     )
+
+
+def passages_of(nodes: Sequence[BaseNode]) -> list[Passage]:
+    """Return the passages of nodes, for an index.
+
+    Raises
+    ------
+    ValueError
+        If two share an id, or metadata cannot be copied.
+    """
+    passages = [to_passage(node) for node in nodes]
+    check_passages(passages)
+    return passages

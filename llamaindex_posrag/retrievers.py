@@ -4,54 +4,41 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Self, Unpack
 
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.instrumentation.events.retrieval import RetrievalStartEvent
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, QueryType
+from llama_index.core.schema import BaseNode, QueryBundle
 from llama_index.core.settings import Settings
 from llama_index.core.vector_stores.types import MetadataFilters
-from llama_index_instrumentation import get_dispatcher
 
-from llamaindex_posrag.caus_options import CAUSOptions, caus_of, refuse_similarity_top_k
 from llamaindex_posrag.embedding import (
-    aembed,
     aembed_nodes,
     aembed_queries,
-    as_bundles,
     embed,
     embed_nodes,
-    embedded_query,
     plain_text,
 )
-from llamaindex_posrag.events import dispatch, retrieving
-from llamaindex_posrag.filters import where
-from llamaindex_posrag.fusing import FusingArguments, FusingRetriever
-from llamaindex_posrag.index_objects import ObjectRetriever
-from llamaindex_posrag.node_chunks import NodeChunks
-from llamaindex_posrag.nodes import arranged, explanation, to_passage
+from llamaindex_posrag.fusion import FusingArguments, FusingRetriever
+from llamaindex_posrag.nodes import passages_of
+from llamaindex_posrag.options import caus_of, refuse_similarity_top_k
 from llamaindex_posrag.persistence import complete, decode_node, encode_node
-from shared_core import CAUS, Arrangement, HybridIndex, Passage
+from llamaindex_posrag.retrieval import EngineRetriever
+from shared_core import CAUS, HybridIndex
 from shared_core.checking import SHOWN, check_each
 from shared_core.errors import IndexFormatError
 from shared_core.index.dense import Dense, Metric
-from shared_core.index.hybrid import check_passages
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.options import CAUSArguments, decode_caus, encode_caus
-from shared_core.overriding import follows, inherits
 from shared_core.types import Query, Tokenizer
 from shared_core.wording import shortened
-
-dispatcher = get_dispatcher(__name__)
 
 _ADAPTER = "llamaindex_posrag"
 
 
-class CAUSRetriever(CAUSOptions, ObjectRetriever):
+class CAUSRetriever(EngineRetriever):
     """Search densely and by BM25, fuse the scores, and place the best k if the gate opens.
 
     Every node comes back as a copy with its fused score in [0, 1], higher is better, and the
@@ -119,6 +106,8 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
     ('torch.sort sorts a tensor', 0)
     """
 
+    _engine: HybridIndex
+
     def __init__(
         self,
         index: HybridIndex,
@@ -140,18 +129,17 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
             raise ValueError(
                 f"embed_model must be an embedding model of LlamaIndex, got {embed_model!r}"
             )
-        self.index = index
+        self._engine = index
         self.caus = caus_of(options, caus)
-        self._filters = filters
-        self._where = where(filters)
+        self.filters = filters
         manager = callback_manager or Settings.callback_manager
         self.embed_model = _traced_by(manager, embed_model)
         super().__init__(manager, object_map, verbose=verbose)
 
     @property
-    def filters(self) -> MetadataFilters | None:
-        """Metadata that a node must have to be found."""
-        return self._filters
+    def index(self) -> HybridIndex:
+        """The passages, as they were given; other retrievers may share them."""
+        return self._engine
 
     @classmethod
     def from_nodes(
@@ -206,7 +194,7 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
         index: VectorStoreIndex,
         nodes: Iterable[BaseNode] | None = None,
         *,
-        higher_is_better: bool,
+        higher_is_better: bool | None = None,
         **options: Unpack[FusingArguments],
     ) -> FusingRetriever:
         """Return a `FusingRetriever` over a vector index of LlamaIndex, also from a subclass.
@@ -232,11 +220,10 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
             cannot be copied, or an embedding is NaN, infinite or of another dimension.
         """
         nodes = check_each(nodes, "nodes", BaseNode)
-        passages = _passages_of(nodes)
+        passages = passages_of(nodes)
         vectors = embed_nodes(self.embed_model, nodes, show_progress=show_progress)
         return self.index.add(passages, vectors)
 
-    @follows("add_nodes")
     async def aadd_nodes(
         self, nodes: Iterable[BaseNode], *, show_progress: bool = False
     ) -> list[str]:
@@ -245,7 +232,7 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
         If it is cancelled, either all nodes are added or none.
         """
         nodes = check_each(nodes, "nodes", BaseNode)
-        passages = await asyncio.to_thread(_passages_of, nodes)
+        passages = await asyncio.to_thread(passages_of, nodes)
         vectors = await aembed_nodes(self.embed_model, nodes, show_progress=show_progress)
         return await asyncio.to_thread(self.index.add, passages, vectors)
 
@@ -284,56 +271,6 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
     async def adelete(self, ref_doc_id: str) -> list[str]:
         """Async version of `delete`, in a thread."""
         return await asyncio.to_thread(self.delete, ref_doc_id)
-
-    @dispatcher.span
-    def retrieve_batch(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
-        """Retrieve for many queries at once, faster; the results are those of `retrieve`.
-
-        Each query is announced as one retrieval to the dispatcher and to the callback manager; to
-        the latter once the common search is over. A subclass that overrides `retrieve` or
-        ``_retrieve`` is asked query by query.
-
-        Raises
-        ------
-        ValueError
-            If `queries` is one query instead of several.
-        """
-        bundles = as_bundles(queries)
-        if not inherits(type(self), CAUSRetriever, "retrieve", "_retrieve"):
-            return [self.retrieve(bundle) for bundle in bundles]
-        results = []
-        _announce_starts(bundles)
-        with self.callback_manager.as_trace("query"):
-            searched = bundles if len(self.index) else []
-            vectors = [embed(self.embed_model, query) for query in searched]
-            batch = self._search_batch(bundles, vectors)
-            for bundle, found in zip(bundles, batch, strict=True):
-                with retrieving(self.callback_manager, bundle) as nodes:
-                    nodes += self._handle_recursive_retrieval(bundle, found)
-                results.append(nodes)
-        return results
-
-    @dispatcher.span
-    async def aretrieve_batch(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
-        """Async version of `retrieve_batch`; the queries are embedded concurrently.
-
-        At most ``embed_model.num_workers`` at a time, if that is set. A subclass that overrides
-        `aretrieve`, ``_aretrieve`` or ``_retrieve`` is asked query by query.
-        """
-        bundles = as_bundles(queries)
-        if not inherits(type(self), CAUSRetriever, "aretrieve", "_aretrieve", "_retrieve"):
-            return [await self.aretrieve(bundle) for bundle in bundles]
-        results = []
-        _announce_starts(bundles)
-        with self.callback_manager.as_trace("query"):
-            searched = bundles if len(self.index) else []
-            vectors = await aembed_queries(self.embed_model, searched)
-            batch = await asyncio.to_thread(self._search_batch, bundles, vectors)
-            for bundle, found in zip(bundles, batch, strict=True):
-                with retrieving(self.callback_manager, bundle) as nodes:
-                    nodes += await self._ahandle_recursive_retrieval(bundle, found)
-                results.append(nodes)
-        return results
 
     def save(self, path: str | Path) -> None:
         """Write nodes, vectors and options to a folder, at once or not at all; no pickle.
@@ -419,37 +356,13 @@ class CAUSRetriever(CAUSOptions, ObjectRetriever):
             index.verify_embeddings(embed_model.get_text_embedding)
         return retriever
 
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if not len(self.index):
-            return []
-        return self._search(query_bundle, embed(self.embed_model, query_bundle))
+    def _queries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
+        model = self.embed_model
+        return [Query(plain_text(bundle), embed(model, bundle)) for bundle in bundles]
 
-    @dispatcher.span
-    @follows("_retrieve")
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if not len(self.index):
-            return []
-        vector = await aembed(self.embed_model, query_bundle)
-        return await asyncio.to_thread(self._search, query_bundle, vector)
-
-    def _search(self, query: QueryBundle, vector: list[float]) -> list[NodeWithScore]:
-        text, reader = plain_text(query), NodeChunks(self.caus.chunk_keys)
-        (found,) = self.caus.search(
-            self.index, [Query(text, vector)], where=self._where, reader=reader
-        )
-        return _reported(found, query)
-
-    def _search_batch(
-        self, queries: list[QueryBundle], vectors: list[list[float]]
-    ) -> list[list[NodeWithScore]]:
-        if not vectors:  # the index was empty
-            return [[] for _ in queries]
-        texts = [plain_text(query) for query in queries]
-        reader = NodeChunks(self.caus.chunk_keys)
-        found = self.caus.search(
-            self.index, [*map(Query, texts, vectors)], where=self._where, reader=reader
-        )
-        return list(map(_reported, found, queries))
+    async def _aqueries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
+        vectors = await aembed_queries(self.embed_model, bundles)
+        return [*map(Query, map(plain_text, bundles), vectors)]
 
 
 def _traced_by(manager: CallbackManager, embed_model: BaseEmbedding) -> BaseEmbedding:
@@ -463,24 +376,3 @@ def _traced_by(manager: CallbackManager, embed_model: BaseEmbedding) -> BaseEmbe
     copied = embed_model.model_copy()
     copied.callback_manager = manager
     return copied
-
-
-def _passages_of(nodes: Sequence[BaseNode]) -> list[Passage]:
-    passages = [to_passage(node) for node in nodes]
-    check_passages(passages)
-    return passages
-
-
-def _announce_starts(queries: Iterable[QueryBundle]) -> None:
-    for query in queries:
-        dispatch(dispatcher, partial(RetrievalStartEvent, str_or_query_bundle=query))
-
-
-def _reported(found: Arrangement, query: QueryBundle) -> list[NodeWithScore]:
-    """Return the nodes of a result; each names the embedded query, which may not be BM25's."""
-    nodes, embedded = arranged(found), embedded_query(query)
-    if embedded != found.ranking.query:
-        for detail in map(explanation, nodes):
-            if "query" in detail:
-                detail["query"] = embedded
-    return nodes

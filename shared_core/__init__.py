@@ -12,9 +12,9 @@ from shared_core.errors import (
     PosragError,
     ProfileNotFoundError,
 )
-from shared_core.expansion import NeighbourSpans
 from shared_core.generation import HuggingFaceModel, Journal
 from shared_core.index import BM25Index, HybridIndex, tokenize
+from shared_core.neighbour_spans import NeighbourSpans
 from shared_core.placement import PLACEMENTS, Placement, resolve_placement, u_shape_order
 from shared_core.scoring import auto_alpha, fuse, min_max, rank
 from shared_core.sensitivity import (

@@ -16,11 +16,11 @@ from typing import Any
 import numpy.typing as npt
 
 from shared_core.checking import check_choice, check_count, check_counts_of
-from shared_core.expanded import ExpandedArrangement, expand_ranking
-from shared_core.expansion import ChunkSource, NeighbourSpans
 from shared_core.index.engine import Engine
 from shared_core.index.metadata import Where
-from shared_core.index.neighbours.places import ChunkKeys, ChunkReader
+from shared_core.neighbour_spans import ChunkSource, NeighbourSpans
+from shared_core.neighbour_spans.expanded import ExpandedArrangement, expand_ranking
+from shared_core.neighbour_spans.places import ChunkKeys, ChunkReader
 from shared_core.placement import Placement, Sequential, resolve_placement
 from shared_core.scoring import rank
 from shared_core.scoring.fusion import Alpha, check_alpha

@@ -10,8 +10,8 @@ from typing import TypeVar
 import numpy.typing as npt
 
 from shared_core.caus import CAUS
-from shared_core.expansion import ChunkSource
-from shared_core.index.neighbours.places import ChunkReader
+from shared_core.neighbour_spans import ChunkSource
+from shared_core.neighbour_spans.places import ChunkReader
 from shared_core.scoring.fusion import Alpha
 from shared_core.types import Arrangement, Passage
 

@@ -11,8 +11,8 @@ from typing import Any, TypedDict
 import numpy as np
 
 from shared_core.caus import CAUS
-from shared_core.expansion import NeighbourSpans
-from shared_core.index.neighbours.places import ChunkKeys
+from shared_core.neighbour_spans import NeighbourSpans
+from shared_core.neighbour_spans.places import ChunkKeys
 from shared_core.placement import PLACEMENTS, Placement, resolve_placement
 from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity import PositionProfile, Psi

@@ -101,6 +101,21 @@ def cosine_similarity(
     return np.asarray(np.vecdot(first, second).clip(-1, 1))
 
 
+def query_similarities(query: npt.ArrayLike, vectors: npt.ArrayLike, count: int) -> list[float]:
+    """Return the cosine of a query to each of `count` passages; 0 for a zero vector.
+
+    Raises
+    ------
+    ValueError
+        If a vector is not finite, or a shape is wrong.
+    """
+    (unit,) = unit_rows(np.asarray(query)[None], 1, "the query")
+    passages = unit_rows(vectors, count, "the passages found", dim=unit.size)
+    # One dot product per row, so that equal passages have equal cosines.
+    similarities: list[float] = np.vecdot(passages, unit).tolist()
+    return similarities
+
+
 def model_mismatch(stored: Vectors, again: npt.ArrayLike) -> str | None:
     """Return how a text's embedding differs from the stored one, or None if it does not.
 

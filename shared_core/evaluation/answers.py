@@ -75,15 +75,16 @@ def best_subspan(answer: str, references: Sequence[str]) -> float:
 def exact_match(answer: str, references: Sequence[str]) -> float:
     """Exact match of SQuAD: 1 if the answer equals one reference, else 0.
 
-    Normalisation: `normalize_answer` of both.
+    Normalisation: `normalize_answer` of both, which leaves nothing of a reference like "A" or "*":
+    then an answer that says nothing would equal it, so both are only case folded.
 
     Raises
     ------
     ValueError
         If there is no reference.
     """
-    text = normalize_answer(answer)
-    return float(any(text == normalize_answer(each) for each in _checked(references)))
+    pairs = (_normalized(answer, each) for each in _checked(references))
+    return float(any(given == wanted for given, wanted in pairs))
 
 
 def keywords(answer: str, references: Sequence[str]) -> float:
@@ -105,17 +106,16 @@ def keywords(answer: str, references: Sequence[str]) -> float:
 def token_f1(answer: str, references: Sequence[str]) -> float:
     """Token F1 of SQuAD, the best over the references, in [0, 1].
 
-    Normalisation: `normalize_answer` of both. Tokens are split at spaces; in scripts without
-    spaces every character is a token. Where either side has no token it is 1 if neither has,
-    else 0 (SQuAD 2.0).
+    Normalisation as of `exact_match`. Tokens are split at spaces; in scripts without spaces every
+    character is a token. Where either side has no token it is 1 if neither has, else 0 (SQuAD 2.0).
 
     Raises
     ------
     ValueError
         If there is no reference.
     """
-    found = _tokens(answer)
-    return max(_f1(found, _tokens(each)) for each in _checked(references))
+    pairs = (_normalized(answer, each) for each in _checked(references))
+    return max(_f1(_tokens(given), _tokens(wanted)) for given, wanted in pairs)
 
 
 def normalize_answer(text: str) -> str:
@@ -237,6 +237,13 @@ def _as_written(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
+def _normalized(answer: str, reference: str) -> tuple[str, str]:
+    wanted = normalize_answer(reference)
+    if wanted or not reference.strip():  # a blank reference asks for no answer
+        return normalize_answer(answer), wanted
+    return _folded(answer), _folded(reference)
+
+
 def _folded(text: str) -> str:
     # Folding can decompose letters again, hence the second normalisation.
     folded = unicodedata.normalize("NFKC", text).casefold()
@@ -288,7 +295,7 @@ def _is_wordy(char: str) -> bool:
 
 
 def _tokens(text: str) -> list[str]:
-    return _UNSPACED.sub(r" \g<0> ", normalize_answer(text)).split()
+    return _UNSPACED.sub(r" \g<0> ", text).split()
 
 
 def _f1(found: list[str], wanted: list[str]) -> float:

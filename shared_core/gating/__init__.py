@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-from shared_core.gating.candidates import VectorCandidates
-from shared_core.gating.choosing import Choice, choose
-from shared_core.gating.coverage import WordCoverage
-from shared_core.gating.decision import RetrievalDecision
-from shared_core.gating.drift import DriftMonitor
-from shared_core.gating.everyday import EVERYDAY_QUESTIONS
+from shared_core.gating.candidates import EVERYDAY_QUESTIONS, VectorCandidates
+from shared_core.gating.decision import Policy, RetrievalDecision
 from shared_core.gating.gate import ContextGate
-from shared_core.gating.policies import Policy
-from shared_core.gating.prompts import CHAIN_OF_THOUGHT, FEW_SHOT, GatedPrompts
-from shared_core.gating.pseudo_queries import (
-    first_sentences,
+from shared_core.gating.prompts import (
+    CHAIN_OF_THOUGHT,
+    GatedPrompts,
+    Transform,
     generate_pseudo_queries,
-    key_phrases,
+    hyde,
     read_pseudo_queries,
+    rewriting,
+    unwrapped,
 )
-from shared_core.gating.transforms import Transform, hyde, rewriting, unwrapped
+from shared_core.gating.tuning import PolicyChoice, choose_policy
+from shared_core.gating.words import WordCoverage, key_phrases
 
 __all__ = [
     "CHAIN_OF_THOUGHT",
     "EVERYDAY_QUESTIONS",
-    "FEW_SHOT",
-    "Choice",
     "ContextGate",
-    "DriftMonitor",
     "GatedPrompts",
     "Policy",
+    "PolicyChoice",
     "RetrievalDecision",
     "Transform",
     "VectorCandidates",
     "WordCoverage",
-    "choose",
-    "first_sentences",
+    "choose_policy",
     "generate_pseudo_queries",
     "hyde",
     "key_phrases",

@@ -2,35 +2,178 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Embed, Scores
+from shared_core.arrays import Embed, Rows, Scores, Vectors
 from shared_core.checking import check_several
-from shared_core.gating.background import Background
-from shared_core.gating.decision import RetrievalDecision
-from shared_core.gating.fit_state import FitState
-from shared_core.gating.foreign_questions import foreign_questions
-from shared_core.gating.levels import Levels
-from shared_core.gating.policies import Policy, check_policy
-from shared_core.vectors import unit_rows
+from shared_core.errors import EmbeddingMismatchError
+from shared_core.gating.decision import Levels, Policy, RetrievalDecision, check_policy
+from shared_core.vectors import model_mismatch, unit_rows
 
-BATCH = 4096
-"""Contexts fitted per call of `on_contexts`."""
+EVERYDAY_QUESTIONS: tuple[str, ...] = tuple(
+    json.loads((files(__package__) / "everyday_questions.json").read_text("utf-8"))
+)
+"""Questions that people ask any assistant: the foreign questions if no others are given.
+
+A corpus may answer a few of them, as only their median counts. They are in English. For a corpus
+in another language give questions in that language.
+"""
+
+LEAST_NEGATIVES = 10
+"""Fewest foreign questions for a meaningful median."""
+
+
+@dataclass(frozen=True)
+class ForeignQuestions:
+    """Questions that the corpus does not answer; there may be none.
+
+    Attributes
+    ----------
+    vectors
+        Their unit vectors, shape (m, dim).
+    texts
+        Their texts; empty if only vectors were given.
+    """
+
+    vectors: Vectors
+    texts: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, embed: Embed | None, negatives: npt.ArrayLike | None) -> Self:
+        """Return the questions of `VectorCandidates`; none without `embed` and `negatives`."""
+        if negatives is None:
+            if embed is None:
+                return cls(np.empty((0, 0), np.float32))
+            negatives = EVERYDAY_QUESTIONS
+        rows = [*np.atleast_1d(np.asarray(negatives))]
+        if len(rows) < LEAST_NEGATIVES:
+            raise ValueError(
+                f"negatives: at least {LEAST_NEGATIVES} questions are needed, got {len(rows)}"
+            )
+        if all(isinstance(row, str) for row in rows) is (embed is None):
+            raise ValueError("negatives must be texts where embed= is given, else their vectors")
+        texts = [] if embed is None else [str(row) for row in rows]
+        vectors = negatives if embed is None else embed(texts)
+        return cls(unit_rows(vectors, len(rows), "negatives"), texts)
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def verify(self, embed: Embed) -> None:
+        """Embed the first text again; see `VectorCandidates.verify_embeddings`."""
+        # A vector of zeros has no direction to compare.
+        known = [row for row in range(len(self.texts)) if self.vectors[row].any()]
+        if not known:
+            raise ValueError(
+                "nothing to verify with: the fit has no text of its model; fit again with embed=, "
+                "or load without embed= to skip the check"
+            )
+        again = np.asarray(embed([self.texts[known[0]]])).reshape(-1)
+        found = model_mismatch(self.vectors[known[0]], again)
+        if found is not None:
+            raise EmbeddingMismatchError(
+                "the embedding model is not the one the gate was fitted with: a known question "
+                f"{found}; fit the gate again"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitState:
+    """The state of a fit; replaced as a whole, so that other threads may decide meanwhile.
+
+    Attributes
+    ----------
+    foreign
+        The foreign questions.
+    dim
+        Dimension of the vectors; None before the first.
+    ids
+        Context id -> its row.
+    owners, similarities
+        Row of each pseudo-query's context, and its similarity to it, shape (n,).
+    foreign_similarities
+        Similarity of each context to each foreign question, shape (len(ids), m).
+    """
+
+    foreign: ForeignQuestions
+    dim: int | None
+    ids: Mapping[str, int] = field(default_factory=dict)
+    owners: Rows = field(default_factory=lambda: np.empty(0, np.intp))
+    similarities: Scores = field(default_factory=lambda: np.empty(0))
+    foreign_similarities: Vectors
+    _levels: dict[Policy, Levels] = field(default_factory=dict, init=False)
+
+    @classmethod
+    def empty(cls, foreign: ForeignQuestions) -> Self:
+        """Return the state without a context."""
+        count, dim = foreign.vectors.shape
+        nothing = np.empty((0, count), np.float32)
+        return cls(foreign=foreign, dim=dim or None, foreign_similarities=nothing)
+
+    def extended(
+        self, ids: Sequence[str], contexts: Vectors, rows: Rows, queries: Vectors
+    ) -> FitState:
+        """Return this with new contexts, and pseudo-queries of the contexts in `rows`."""
+        count, dim = len(self.ids), contexts.shape[1]
+        asked = self.foreign.vectors.reshape(len(self.foreign), dim)
+        # One dot product per pair: unlike a matrix product it does not depend on the other rows.
+        near = np.vecdot(contexts[:, None, :], asked)
+        own = np.vecdot(queries, contexts[rows]).astype(np.float64)
+        return replace(
+            self,
+            dim=dim,
+            ids={**self.ids, **{id: count + row for row, id in enumerate(ids)}},
+            owners=np.concatenate([self.owners, count + rows]),
+            similarities=np.concatenate([self.similarities, own]),
+            foreign_similarities=np.concatenate([self.foreign_similarities, near]),
+        )
+
+    def without(self, ids: Iterable[str]) -> FitState:
+        """Return this without the contexts among `ids`."""
+        stays = np.ones(len(self.ids), np.bool_)
+        stays[[self.ids[id] for id in ids if id in self.ids]] = False
+        if stays.all():
+            return self
+        own, moved = stays[self.owners], np.cumsum(stays) - 1
+        return replace(
+            self,
+            ids={id: int(moved[row]) for id, row in self.ids.items() if stays[row]},
+            owners=moved[self.owners[own]],
+            similarities=self.similarities[own],
+            foreign_similarities=self.foreign_similarities[stays],
+        )
+
+    def highest_foreign(self) -> Scores:
+        """Return each foreign question's highest similarity, ascending; empty without any."""
+        if not self.ids:
+            return np.empty(0)
+        return np.sort(self.foreign_similarities.max(axis=0).astype(np.float64))
+
+    def levels(self, policy: Policy) -> Levels:
+        """Return the levels under a policy, cached; see `VectorCandidates.levels`."""
+        if policy not in self._levels:
+            highest = self.highest_foreign()
+            foreign = float(np.median(highest)) if highest.size else None
+            self._levels[policy] = Levels.of(np.sort(self.similarities), foreign, policy)
+        return self._levels[policy]
 
 
 class VectorCandidates:
     """Decides by a query's highest similarity whether to retrieve from the corpus.
 
-    It keeps the similarity of each pseudo-query to its own context, and the similarity to the
-    corpus of questions that are foreign to it. Contexts are added and deleted by id; the result
-    is that of a new fit, up to rounding among nearly equal contexts.
+    It keeps the similarity of each pseudo-query to its own context, and of each context to the
+    questions that are foreign to the corpus (4 bytes each). Contexts are added and deleted by id;
+    the result is that of a new fit.
 
     Parameters
     ----------
@@ -38,13 +181,13 @@ class VectorCandidates:
         See `Policy`. ``"calibrated"`` lies between the foreign questions and the pseudo-queries
         (`Levels`). The others are those of the paper, one-sided: ``"density"`` is the lower edge
         of the shortest interval that holds 95% of the pseudo-queries. None: calibrated if there
-        is a background, otherwise density.
+        are foreign questions, otherwise density.
     threshold
         CAG's T, in units of similarity: how far above the statistic a query must be.
     embed
-        The embedding model; called once, for the background.
+        The embedding model; called once, for the foreign questions.
     negatives
-        The background: at least 10 questions that the corpus does not answer. Texts if `embed` is
+        The foreign questions: at least 10 that the corpus does not answer. Texts if `embed` is
         given, by default `EVERYDAY_QUESTIONS`; otherwise vectors, shape (m, dim).
 
     Raises
@@ -61,11 +204,10 @@ class VectorCandidates:
         embed: Embed | None = None,
         negatives: npt.ArrayLike | None = None,
     ) -> None:
-        background, known = foreign_questions(embed, negatives)
+        foreign = ForeignQuestions.of(embed, negatives)
         if policy is None:
-            policy = "calibrated" if background is not None else "density"
-        dim = None if background is None else background.questions.shape[1]
-        self._set(FitState(background, known, dim=dim), policy, threshold)
+            policy = "calibrated" if foreign else "density"
+        self._set(FitState.empty(foreign), policy, threshold)
 
     @classmethod
     def of(cls, fitted: FitState, policy: Policy, threshold: float) -> Self:
@@ -75,15 +217,18 @@ class VectorCandidates:
         return candidates
 
     def _set(self, fitted: FitState, policy: Policy, threshold: float) -> None:
+        if policy == "calibrated" and not fitted.foreign:
+            raise ValueError(
+                "policy 'calibrated' needs foreign questions: give embed= or negatives="
+            )
         self._fitted = fitted
-        self._policy = _check_policy(policy, fitted.background)
+        self._policy = check_policy(policy)
         self._threshold = _check_finite(threshold, "threshold")
         self._writing = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for ``copy`` and ``pickle``; it is immutable, so copies share it."""
-        with self._writing:
-            return {"fitted": self._fitted, "policy": self.policy, "threshold": self.threshold}
+        """Return the state for ``copy`` and ``pickle``; a lock can be neither."""
+        return {"fitted": self._fitted, "policy": self.policy, "threshold": self.threshold}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self._set(**kept)
@@ -100,7 +245,6 @@ class VectorCandidates:
         threshold: float = 0.0,
         embed: Embed | None = None,
         negatives: npt.ArrayLike | None = None,
-        on_contexts: Callable[[int], None] | None = None,
     ) -> Self:
         """Fit on contexts and their pseudo-queries; pass what does not fit in memory to `add`.
 
@@ -116,8 +260,6 @@ class VectorCandidates:
             (len(owners), dim). A context may have none.
         policy, threshold, embed, negatives
             As in the class.
-        on_contexts
-            Called with the number of contexts fitted since the last call.
 
         Raises
         ------
@@ -125,11 +267,11 @@ class VectorCandidates:
             If an argument is out of range, or there are too few pseudo-queries for the policy.
         """
         candidates = cls(policy=policy, threshold=threshold, embed=embed, negatives=negatives)
-        candidates.add(ids, vectors, owners, pseudo_queries, on_contexts=on_contexts)
-        if candidates._fitted.background is None and policy is None:
+        candidates.add(ids, vectors, owners, pseudo_queries)
+        if not candidates._fitted.foreign and policy is None:
             warnings.warn(
-                "no background of foreign questions was given, so the 95% density edge is not "
-                "calibrated and users' questions will often be below it: give embed=",
+                "no foreign questions were given, so the 95% density edge is not calibrated and "
+                "users' questions will often be below it: give embed=",
                 stacklevel=2,
             )
         fault = candidates.levels.fault
@@ -143,8 +285,6 @@ class VectorCandidates:
         vectors: npt.ArrayLike,
         owners: Sequence[str],
         pseudo_queries: npt.ArrayLike,
-        *,
-        on_contexts: Callable[[int], None] | None = None,
     ) -> None:
         """Add contexts with their pseudo-queries, or replace those whose id exists.
 
@@ -155,7 +295,7 @@ class VectorCandidates:
         ValueError
             If ids are not unique, an owner is not among `ids`, or vectors are invalid.
         """
-        ids, owners = list(ids), list(owners)
+        ids = list(ids)
         place = {id: row for row, id in enumerate(ids)}
         if len(place) < len(ids):
             raise ValueError(f"ids must be unique, got {len(ids) - len(place)} duplicates")
@@ -164,45 +304,26 @@ class VectorCandidates:
             raise ValueError(f"a pseudo-query belongs to {unknown!r}, which is not among the ids")
         if not ids:
             return
+        rows = np.array([place[owner] for owner in owners], np.intp)
         with self._writing:
             contexts = unit_rows(vectors, len(ids), "contexts", dim=self._fitted.dim)
-            queries = unit_rows(
-                pseudo_queries, len(owners), "pseudo-queries", dim=contexts.shape[1]
-            )
-            rows = np.array([place[owner] for owner in owners], np.intp)
-            order = np.argsort(rows, kind="stable")
-            fitted = self._fitted.without(ids)
-            for start in range(0, len(ids), BATCH):
-                stop = start + BATCH
-                of = order[slice(*np.searchsorted(rows, [start, stop], sorter=order))]
-                part = ids[start:stop]
-                fitted = fitted.extended(part, contexts[start:stop], rows[of] - start, queries[of])
-                if on_contexts is not None:
-                    on_contexts(len(part))
-            self._fitted = fitted
+            dim = contexts.shape[1]
+            queries = unit_rows(pseudo_queries, len(rows), "pseudo-queries", dim=dim)
+            self._fitted = self._fitted.without(ids).extended(ids, contexts, rows, queries)
 
     def delete(self, ids: Iterable[str]) -> list[str]:
-        """Delete contexts with their pseudo-queries; return the ids that existed.
-
-        Only the nearest contexts of each background question are kept. Warns if they are all
-        deleted for so many questions that the foreign level is unknown: until the gate is fitted
-        again, ``"calibrated"`` then raises a `ValueError` in `levels` and `decide`, and the other
-        policies give no probability.
-        """
+        """Delete contexts with their pseudo-queries; return the ids that existed."""
         check_several(ids)
         with self._writing:
-            found = [id for id in dict.fromkeys(ids) if id in self._fitted.numbers]
+            found = [id for id in dict.fromkeys(ids) if id in self._fitted.ids]
             self._fitted = self._fitted.without(found)
-            fitted = self._fitted
-        if found:
-            _warn_of_lost_level(fitted)
         return found
 
     def __len__(self) -> int:
-        return len(self._fitted.numbers)
+        return len(self._fitted.ids)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._fitted.numbers
+        return id in self._fitted.ids
 
     def __repr__(self) -> str:
         return (
@@ -231,15 +352,9 @@ class VectorCandidates:
         return np.sort(self._fitted.similarities)
 
     @property
-    def background(self) -> Scores:
-        """Highest similarities of the foreign questions to the corpus, ascending.
-
-        Raises
-        ------
-        ValueError
-            If all contexts kept for a question were deleted, see `delete`.
-        """
-        return self._fitted.highest_of_background()
+    def foreign_similarities(self) -> Scores:
+        """Highest similarities of the foreign questions to the corpus, ascending."""
+        return self._fitted.highest_foreign()
 
     @property
     def levels(self) -> Levels:
@@ -248,9 +363,8 @@ class VectorCandidates:
         Raises
         ------
         ValueError
-            If there are too few pseudo-queries for the policy, they are no more similar to their
-            contexts than foreign questions are to the corpus, or so many contexts were deleted
-            that the foreign level of ``"calibrated"`` is unknown (see `delete`).
+            If there are too few pseudo-queries for the policy, or, for ``"calibrated"``, they are
+            no more similar to their contexts than foreign questions are to the corpus.
         """
         return self._fitted.levels(self.policy)
 
@@ -272,11 +386,15 @@ class VectorCandidates:
         ------
         ValueError
             If a similarity is not a finite number, `coverage` is outside [0, 1] or is given
-            without a background, or as in `levels`.
+            without foreign questions, or as in `levels`.
         """
         nearest = _highest(similarity)
         if nearest is None:
-            return RetrievalDecision.without_passages(str(self.policy))
+            return RetrievalDecision(
+                retrieve=False,
+                policy=str(self.policy),
+                reason="there is no passage to retrieve: answer without context",
+            )
         return self.levels.decide(nearest, self.threshold, coverage)
 
     def with_policy(self, policy: Policy, threshold: float = 0.0) -> Self:
@@ -293,26 +411,7 @@ class VectorCandidates:
         ValueError
             If the fit has no text to check with, as it was not given `embed`.
         """
-        known = self._fitted.known
-        if known is None:
-            raise ValueError(
-                "nothing to verify with: the fit has no text of its model; fit again with embed=, "
-                "or load without embed= to skip the check"
-            )
-        known.check(embed)
-
-
-def _warn_of_lost_level(fitted: FitState) -> None:
-    try:
-        fitted.foreign_level()
-    except ValueError as error:
-        warnings.warn(f"policy 'calibrated' cannot decide any more: {error}", stacklevel=3)
-
-
-def _check_policy(policy: Policy, background: Background | None) -> Policy:
-    if policy == "calibrated" and background is None:
-        raise ValueError("policy 'calibrated' needs a background: give embed= or negatives=")
-    return check_policy(policy)
+        self._fitted.foreign.verify(embed)
 
 
 def _highest(similarities: float | Sequence[float]) -> float | None:

@@ -1,9 +1,126 @@
-"""The decision of the gate about a query, with its reason."""
+"""The decision of the retrieval gate: policies, fitted levels, and what a query gets by them."""
 
 from __future__ import annotations
 
+import math
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from numbers import Real
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from shared_core.arrays import Scores
+
+Name: TypeAlias = Literal[
+    "calibrated", "density", "minimum", "mean", "median", "lower_quartile", "upper_quartile"
+]
+
+Policy: TypeAlias = Name | float
+"""A name, or a number in (0, 1): that quantile of the pseudo-queries' similarities."""
+
+DENSITY = 0.95
+"""Share of the pseudo-queries inside the interval of ``"density"``, as in the paper."""
+
+SHARE = 0.4
+"""Position of the calibrated edge between the foreign questions (0) and the pseudo-queries (1).
+
+Generated questions repeat the words of their context, so they are about as similar to it as a text
+can be. People ask for one detail in other words; their questions are anywhere down to the foreign
+ones. Both levels, and the edge with them, move with the corpus, its size and the embedding model.
+Foreign questions spread about two thirds as widely as people's, so the point equally unlikely for
+both is below the middle. Accuracy is flat around it, and a share chosen on other collections does
+no better: ``python -m benchmarks.gating --parts fraction``.
+"""
+
+STEEPNESS = 8.0
+"""Change in the log-odds that the corpus answers, from the foreign level to the near level."""
+
+COVERAGE_WEIGHT = 3.0
+"""Change in the log-odds from a query none of whose words occur to one whose words all do."""
+
+COVERAGE_MIDDLE = 0.3
+"""Share of a query's words that is evidence neither for the corpus nor against it."""
+
+CONSTANT = 1e-6
+"""Spread below which similarities differ only by rounding."""
+
+
+def shortest_interval(similarities: Scores, share: float = DENSITY) -> tuple[float, float]:
+    """Return the shortest interval that holds a share of the similarities.
+
+    Parameters
+    ----------
+    similarities
+        Ascending, shape (n,), n >= 1.
+    share
+        In (0, 1].
+    """
+    count = math.ceil(share * similarities.size)
+    widths = similarities[count - 1 :] - similarities[: similarities.size - count + 1]
+    start = int(widths.argmin())
+    return float(similarities[start]), float(similarities[start + count - 1])
+
+
+STATISTICS: Mapping[Name, tuple[int, Callable[[Scores], float]]] = {
+    "density": (20, lambda values: shortest_interval(values)[0]),
+    "minimum": (1, lambda values: float(values[0])),
+    "mean": (2, lambda values: float(values.mean())),
+    "median": (2, lambda values: float(np.median(values))),
+    "lower_quartile": (4, lambda values: float(np.quantile(values, 0.25))),
+    "upper_quartile": (4, lambda values: float(np.quantile(values, 0.75))),
+    "calibrated": (10, lambda values: float(np.median(values))),
+}
+"""Policy -> how many pseudo-queries it needs, and its statistic of their ascending similarities.
+
+For ``calibrated`` it is the upper of the two levels that the edge is between.
+"""
+
+
+def check_policy(policy: Policy) -> Policy:
+    """Return the policy, or raise ValueError."""
+    if isinstance(policy, str):
+        if policy not in STATISTICS:
+            raise ValueError(
+                f"policy must be one of {', '.join(STATISTICS)} or a quantile, got {policy!r}"
+            )
+        return policy
+    if isinstance(policy, bool) or not isinstance(policy, Real):
+        raise ValueError(f"policy must be a name or a quantile, got {policy!r}")
+    if not 0 < policy < 1:
+        raise ValueError(f"a quantile must lie between 0 and 1, got {policy}")
+    return float(policy)
+
+
+def statistic(similarities: Scores, policy: Policy) -> float:
+    """Return a policy's statistic of the pseudo-queries' similarities.
+
+    Parameters
+    ----------
+    similarities
+        Ascending, shape (n,).
+    policy
+        As checked by `check_policy`.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer similarities than the statistic needs: 20 for the 95% density, as one
+        in twenty is outside; 1 / min(q, 1 - q) for a quantile q.
+    """
+    if isinstance(policy, str):
+        needed = STATISTICS[policy][0]
+    else:
+        needed = math.ceil(1 / min(policy, 1 - policy) - 1e-9)
+    if similarities.size < needed:
+        raise ValueError(
+            f"the policy {policy!r} needs at least {needed} pseudo-queries, got "
+            f"{similarities.size}: fit more, or use policy='minimum'"
+        )
+    if isinstance(policy, str):
+        return STATISTICS[policy][1](similarities)
+    return float(np.quantile(similarities, policy))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +144,7 @@ class RetrievalDecision:
         retrieve. None without passages.
     probability
         Probability that the corpus answers the query, in [0, 1], with even prior odds; None
-        without a background.
+        without foreign questions.
     policy
         Name of the policy.
     reason
@@ -35,30 +152,129 @@ class RetrievalDecision:
     """
 
     retrieve: bool
-    similarity: float | None
-    statistic: float | None
-    interval: tuple[float, float] | None
-    margin: float | None
-    probability: float | None
+    similarity: float | None = None
+    statistic: float | None = None
+    interval: tuple[float, float] | None = None
+    margin: float | None = None
+    probability: float | None = None
     policy: str
     reason: str
-
-    @classmethod
-    def without_passages(cls, policy: str) -> RetrievalDecision:
-        """Return the decision for an index without passages."""
-        return cls(
-            retrieve=False,
-            similarity=None,
-            statistic=None,
-            interval=None,
-            margin=None,
-            probability=None,
-            policy=policy,
-            reason="there is no passage to retrieve: answer without context",
-        )
 
     def explain(self) -> dict[str, Any]:
         """Return the decision as a JSON-able dictionary, for metadata and traces."""
         # Not dataclasses.asdict: its deep copy costs time with every query.
         values: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
         return values | {"interval": None if self.interval is None else [*self.interval]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levels:
+    """The fitted levels, in units of similarity.
+
+    Attributes
+    ----------
+    policy
+        See `Policy`.
+    edge
+        Lower edge of the distribution under the policy. For ``"calibrated"`` it is ::
+
+            edge = foreign + 0.4 * (near - foreign)
+    near
+        Median similarity of a pseudo-query to its own context.
+    upper
+        Highest similarity of a pseudo-query to its own context.
+    foreign
+        Median over the foreign questions of the highest similarity to the corpus; None without
+        any.
+    """
+
+    policy: Policy
+    edge: float
+    near: float
+    upper: float
+    foreign: float | None
+
+    @classmethod
+    def of(cls, similarities: Scores, foreign: float | None, policy: Policy) -> Levels:
+        """Return the levels of ascending similarities and a foreign level; see `Levels`."""
+        edge = statistic(similarities, policy)
+        if similarities.size > 1 and similarities[-1] - similarities[0] < CONSTANT:
+            warnings.warn(
+                f"all {similarities.size} pseudo-queries have the similarity "
+                f"{similarities[0]:.3f} to their contexts: are they copies of them?",
+                stacklevel=4,
+            )
+        near = float(np.median(similarities))
+        if policy == "calibrated":
+            if foreign is None or near <= foreign:
+                raise ValueError(_not_apart(near, foreign))
+            edge = foreign + SHARE * (near - foreign)
+        return cls(
+            policy=policy, edge=edge, near=near, upper=float(similarities[-1]), foreign=foreign
+        )
+
+    @property
+    def fault(self) -> str | None:
+        """What is wrong if pseudo-queries are no nearer than foreign questions; None if nothing."""
+        if self.foreign is None or self.near > self.foreign:
+            return None
+        return _not_apart(self.near, self.foreign)
+
+    def probability(self, similarity: float, coverage: float | None = None) -> float | None:
+        """Return the probability that the corpus answers, with even prior odds.
+
+        A logistic curve that is one half at the calibrated edge, whatever the policy; None without
+        foreign questions, or if the pseudo-queries are no nearer than these.
+        """
+        if self.foreign is None or self.near <= self.foreign:
+            return None
+        edge = self.foreign + SHARE * (self.near - self.foreign)
+        log_odds = self._log_odds(similarity - edge, coverage)
+        return 0.5 * (1 + math.tanh(log_odds / 2))
+
+    def decide(
+        self, similarity: float, threshold: float, coverage: float | None
+    ) -> RetrievalDecision:
+        """Compare; see `VectorCandidates.decide`."""
+        margin = similarity - self.edge - threshold
+        retrieve, words = margin >= 0, ""
+        if coverage is not None:
+            retrieve = self._log_odds(margin, coverage) >= 0
+            words = f", with {coverage:.0%} of its words there"
+        bar = f"{self.edge:.3f}" + (f" {threshold:+.3f}" if threshold else "")
+        return RetrievalDecision(
+            retrieve=retrieve,
+            similarity=similarity,
+            statistic=self.edge,
+            interval=(self.edge, max(self.edge, self.upper)),
+            margin=margin,
+            probability=self.probability(similarity, coverage),
+            policy=str(self.policy),
+            reason=(
+                f"similarity {similarity:.3f} is {'not below' if margin >= 0 else 'below'} the "
+                f"{self.policy} edge {bar}{words}: "
+                f"{'retrieve' if retrieve else 'answer without context'}"
+            ),
+        )
+
+    def _log_odds(self, margin: float, coverage: float | None) -> float:
+        """Return the log-odds of a margin in similarity and, if known, a coverage."""
+        if coverage is not None and not 0 <= coverage <= 1:
+            raise ValueError(f"coverage must lie in [0, 1], got {coverage}")
+        if self.foreign is None:
+            raise ValueError(
+                "coverage is weighed against foreign questions, and there are none: fit with embed="
+            )
+        if self.fault is not None:
+            raise ValueError(self.fault)
+        words = 0.0 if coverage is None else COVERAGE_WEIGHT * (coverage - COVERAGE_MIDDLE)
+        return STEEPNESS * margin / (self.near - self.foreign) + words
+
+
+def _not_apart(near: float, foreign: float | None) -> str:
+    level = "none" if foreign is None else f"{foreign:.3f}"
+    return (
+        f"pseudo-queries have a median similarity of {near:.3f} to their contexts, no more than "
+        f"the {level} of questions foreign to the corpus: give pseudo-queries of these contexts, "
+        "and negatives= that the corpus does not answer"
+    )

@@ -1,20 +1,22 @@
-"""The gate in front of a retriever, shared by both frameworks."""
+"""The retrieval gate in front of a retriever, shared by both frameworks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
+
+import numpy.typing as npt
 
 from shared_core.arrays import Embed
 from shared_core.gating.candidates import VectorCandidates
-from shared_core.gating.coverage import WordCoverage
 from shared_core.gating.decision import RetrievalDecision
-from shared_core.gating.drift import DriftMonitor
 from shared_core.gating.files import read_gate, write_gate
-from shared_core.gating.transforms import Transform, unwrapped
+from shared_core.gating.prompts import Transform, unwrapped
+from shared_core.gating.words import WordCoverage
 from shared_core.types import Tokenizer
+from shared_core.vectors import query_similarities
 
 DEPTH = 5
 """Nearest passages searched for the one that holds most of the query's words."""
@@ -29,17 +31,15 @@ class ContextGate:
     candidates
         The fitted gate.
     transform
-        Applied to the query before it is embedded and searched; None leaves it as it is.
+        Applied to the query before it is embedded and searched; None leaves it as it is. The
+        candidates have to be fitted on questions transformed alike, as `fit_gate` does it.
     coverage
         Word counts of the corpus, if words count in addition to the similarity.
-    drift
-        Observes the highest similarity of every query, and warns of drift.
     """
 
     candidates: VectorCandidates
     transform: Transform | None = None
     coverage: WordCoverage | None = None
-    drift: DriftMonitor | None = None
 
     def prepare(self, query: str) -> str:
         """Return the text to embed and search: the query, unwrapped and transformed.
@@ -72,35 +72,95 @@ class ContextGate:
         ValueError
             If the query is blank or not a string, a similarity is not finite, or texts are missing.
         """
-        words = _asked(query)
-        share = None
+        words, share = _asked(query), None
         if self.coverage is not None and len(similarities):
-            share = self._share(self.coverage, words, similarities, texts)
-        decision = self.candidates.decide(similarities, coverage=share)
-        if self.drift is not None and decision.similarity is not None:
-            self.drift.observe(decision.similarity)
-        return decision
+            if len(texts) != len(similarities):
+                raise ValueError(
+                    f"got {len(similarities)} similarities and {len(texts)} texts: give one text "
+                    "each"
+                )
+            nearest = sorted(range(len(texts)), key=lambda row: -similarities[row])[:DEPTH]
+            share = self.coverage.share(words, [texts[row] for row in nearest])
+        return self.candidates.decide(similarities, coverage=share)
+
+    def decide_by_explanations(
+        self,
+        query: str,
+        searched: str | None,
+        details: Sequence[Mapping[str, Any]],
+        texts: Sequence[str],
+    ) -> RetrievalDecision | None:
+        """Decide by the cosines in the explanations of passages, if they are of this query.
+
+        Parameters
+        ----------
+        query
+            The query before `prepare`.
+        searched
+            The text that was to be searched; None for a vector without one. White space around it
+            is ignored.
+        details
+            From `shared_core.Arrangement.explain`: ``dense``, and ``nearest`` and ``query`` if
+            that is a cosine. The nearest passage counts even if it is not among these.
+        texts
+            The passages' texts.
+
+        Returns
+        -------
+        RetrievalDecision | None
+            None if a passage has no cosine, or one to another query: a retriever may rewrite the
+            query or search for several, but the gate judges the one it was given. Then
+            `decide_by_vectors`.
+
+        Raises
+        ------
+        ValueError
+            As `decide`.
+        """
+        text = None if searched is None else searched.strip()
+        if not all("nearest" in detail and detail.get("query") == text for detail in details):
+            return None
+        similarities, texts = [float(detail["dense"]) for detail in details], [*texts]
+        nearest = max((float(detail["nearest"]) for detail in details), default=None)
+        if nearest is not None and nearest > max(similarities):
+            similarities.append(nearest)
+            texts.append("")
+        return self.decide(query, similarities, texts)
+
+    def decide_by_vectors(
+        self, query: str, vector: npt.ArrayLike, vectors: npt.ArrayLike, texts: Sequence[str]
+    ) -> RetrievalDecision:
+        """Decide by embeddings.
+
+        Parameters
+        ----------
+        query
+            The query before `prepare`.
+        vector
+            That of the prepared query, shape (dim,).
+        vectors, texts
+            Those of the passages found, shape (len(texts), dim).
+
+        Raises
+        ------
+        ValueError
+            As `decide`, and if a vector is not finite or a shape is wrong.
+        """
+        return self.decide(query, query_similarities(vector, vectors, len(texts)), texts)
 
     def save(self, path: str | Path) -> None:
         """Write the gate into one file, atomically.
 
-        Candidates and coverage are written. A transform, a custom tokenizer and a monitor are
-        not: give the first two to `load` again, which asks for them.
+        Candidates and coverage are written. A transform and a custom tokenizer are not: give them
+        to `load` again, which asks for them.
 
         Raises
         ------
         ValueError
             If an id is not a string.
         """
-        candidates = self.candidates
-        write_gate(
-            Path(path),
-            candidates.fitted,
-            candidates.policy,
-            candidates.threshold,
-            self.coverage,
-            transformed=self.transform is not None,
-        )
+        transformed = self.transform is not None
+        write_gate(Path(path), self.candidates, self.coverage, transformed=transformed)
 
     @classmethod
     def load(
@@ -127,31 +187,20 @@ class ContextGate:
         Raises
         ------
         IndexFormatError
-            If the file is not a saved gate, or has a format this version cannot read.
+            If the file is not a saved gate, or has another format.
         CorruptIndexError
             If it is damaged.
         EmbeddingMismatchError
             If `embed` is not the model of the fit.
         ValueError
-            If the fit has no text to check `embed` with, `transform` is missing, or `tokenizer` is
-            missing or not needed.
+            If the fit has no text to check `embed` with, or `transform` or `tokenizer` is missing
+            or not needed.
         """
-        fit, coverage = read_gate(Path(path), tokenizer, transformed=transform is not None)
-        candidates = VectorCandidates.of(*fit)
+        transformed = transform is not None
+        candidates, coverage = read_gate(Path(path), tokenizer, transformed=transformed)
         if embed is not None:
             candidates.verify_embeddings(embed)
         return cls(candidates=candidates, transform=transform, coverage=coverage)
-
-    @staticmethod
-    def _share(
-        coverage: WordCoverage, query: str, similarities: Sequence[float], texts: Sequence[str]
-    ) -> float:
-        if len(texts) != len(similarities):
-            raise ValueError(
-                f"got {len(similarities)} similarities and {len(texts)} texts: give one text each"
-            )
-        nearest = sorted(range(len(texts)), key=lambda row: -similarities[row])[:DEPTH]
-        return coverage.share(query, [texts[row] for row in nearest])
 
 
 def _asked(query: object) -> str:

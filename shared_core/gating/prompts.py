@@ -1,26 +1,54 @@
-"""The prompt after the decision: with context, or without (CAG)."""
+"""What models are asked for the gate: the final prompt, transformed queries, pseudo-queries."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
 
+from shared_core.checking import check_count
+from shared_core.errors import GenerationError
+from shared_core.generation import Asker, Journal, as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
+from shared_core.json_lines import check_fields, read_lines, shorten_json
+
+Transform: TypeAlias = Callable[[str], str]
+"""Query -> text to embed and search."""
+
+QUESTIONS = 3
+"""Pseudo-queries per passage, as in CAG."""
 
 CHAIN_OF_THOUGHT = (
     "Answer the question from what you know. Think step by step, and end with the answer."
     "\n\nQuestion: {question}\nAnswer:"
 )
 
-FEW_SHOT = (
-    "Answer the question from what you know, as in the examples."
-    "\n\n{examples}\n\nQuestion: {question}\nAnswer:"
+REWRITE = (
+    "Rewrite the question as one short, complete search query. Give the query alone.\n\n"
+    "Question: {query}\nQuery:"
 )
 
-EXAMPLES = (
-    ("How many days has a leap year?", "366"),
-    ("Which gas do plants take from the air?", "Carbon dioxide"),
+PASSAGE = (
+    "Write a short passage that could stand in a reference work and answers the question.\n\n"
+    "Question: {query}\nPassage:"
 )
+
+PSEUDO_QUERIES = (
+    "Write {count} questions that people would ask and that the passage below answers. Ask each "
+    "in words of your own, on a line of its own, without numbers.\n\nPassage:\n{passage}\n\n"
+    "Questions:"
+)
+"""Asks for pseudo-queries; ``{count}`` and ``{passage}`` are filled in."""
+
+_NUMBERING = re.compile(r"^\s*(?:\d{1,2}\s*[-.):](?!\d)|[-*•])\s*")
+_BEFORE, _AFTER = "\ninput is ", "\n"
+
+
+def _check_once(prompt: str, name: str, placeholder: str) -> None:
+    if (count := prompt.count(placeholder)) != 1:
+        raise ValueError(f"{name} must hold {placeholder} once, got it {count} times")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,28 +60,20 @@ class GatedPrompts:
     context
         The prompt with retrieved passages.
     direct
-        The prompt without: `CHAIN_OF_THOUGHT`, `FEW_SHOT` or a custom one. Must contain
-        ``{question}`` once, and may contain ``{examples}`` once; all other braces are text.
-    examples
-        Questions and answers for ``{examples}``.
+        The prompt without: `CHAIN_OF_THOUGHT` or a custom one, with examples in it for few-shot.
+        Must contain ``{question}`` once; all other braces are text.
 
     Raises
     ------
     ValueError
-        If a placeholder is missing or repeated, or ``{examples}`` has no examples.
+        If the placeholder is missing or repeated.
     """
 
     context: PromptTemplate = ANSWER
     direct: str = CHAIN_OF_THOUGHT
-    examples: Sequence[tuple[str, str]] = field(default=EXAMPLES)
 
     def __post_init__(self) -> None:
-        if (count := self.direct.count("{question}")) != 1:
-            raise ValueError(f"direct must hold {{question}} once, got it {count} times")
-        if (count := self.direct.count("{examples}")) > 1:
-            raise ValueError(f"direct may hold {{examples}} once, got it {count} times")
-        if count and not self.examples:
-            raise ValueError("direct holds {examples}, but there are no examples: give examples=")
+        _check_once(self.direct, "direct", "{question}")
 
     def render(self, question: str, passages: Sequence[str] | None) -> str:
         """Return the prompt.
@@ -67,7 +87,132 @@ class GatedPrompts:
         """
         if passages:
             return self.context.render(passages, question)
-        shown = "\n\n".join(f"Question: {asked}\nAnswer: {said}" for asked, said in self.examples)
-        head, tail = self.direct.split("{question}")
-        head, tail = (part.replace("{examples}", shown) for part in (head, tail))
-        return head + question + tail
+        return self.direct.replace("{question}", question)
+
+
+def rewriting(model: object, *, prompt: str = REWRITE) -> Transform:
+    """Return a transform that lets a model rewrite the query.
+
+    Parameters
+    ----------
+    model
+        See `shared_core.generation.as_generator`.
+    prompt
+        Must contain ``{query}`` once; all other braces are text.
+
+    Raises
+    ------
+    ValueError
+        If `prompt` does not contain ``{query}`` once. The transform raises `GenerationError` if
+        the model gives an empty answer.
+    """
+    _check_once(prompt, "prompt", "{query}")
+    generator = as_generator(model)
+
+    def transform(query: str) -> str:
+        (answer,) = generator.generate([prompt.replace("{query}", query)])
+        if not answer.strip():
+            raise GenerationError(f"model {generator.name!r} made nothing of the query {query!r}")
+        return answer.strip()
+
+    return transform
+
+
+def hyde(model: object, *, prompt: str = PASSAGE) -> Transform:
+    """Return a transform that lets a model write a passage that answers the query (HyDE).
+
+    The text resembles a passage, whatever the query is about, so all similarities are higher; a
+    gate that is fitted with the transform allows for it. Parameters and errors are those of
+    `rewriting`.
+    """
+    return rewriting(model, prompt=prompt)
+
+
+def unwrapped(query: str) -> str:
+    r"""Return the query that LlamaIndex's RetrieverTool has wrapped as ``"\\ninput is <q>\\n"``.
+
+    Returns a query that is not wrapped unchanged.
+    """
+    if query.startswith(_BEFORE) and query.endswith(_AFTER):
+        return query[len(_BEFORE) : -len(_AFTER)]
+    return query
+
+
+def read_pseudo_queries(path: str | Path) -> list[tuple[str, str]]:
+    """Read pseudo-queries from JSON lines of ``{"id": context, "text": question}``.
+
+    Other fields and blank lines are ignored.
+
+    Returns
+    -------
+    list of (str, str)
+        Pairs of a context's id and the text of the pseudo-query.
+
+    Raises
+    ------
+    ValueError
+        If a line has another form; the message names file and line.
+    OSError
+        If the file cannot be read.
+    """
+    return [*read_lines(Path(path), _pair)]
+
+
+def _pair(data: Mapping[str, Any]) -> tuple[str, str]:
+    check_fields(data, ("id", "text"))
+    pair = data["id"], data["text"]
+    if not all(isinstance(value, str) and value.strip() for value in pair):
+        raise ValueError(f"id and text must be strings, not blank, got {shorten_json(pair)}")
+    return pair
+
+
+def generate_pseudo_queries(
+    texts: Iterable[str],
+    model: object,
+    *,
+    count: int = QUESTIONS,
+    prompt: str = PSEUDO_QUERIES,
+    journal: Journal | None = None,
+    on_answer: Callable[[int], None] | None = None,
+) -> list[list[str]]:
+    """Let a model write questions that each passage answers.
+
+    Parameters
+    ----------
+    texts
+        The passages.
+    model
+        See `shared_core.generation.as_generator`.
+    count
+        Questions per passage, >= 1. A passage may get fewer.
+    prompt
+        Must contain ``{passage}`` once, and may contain ``{count}``; all other braces are text.
+    journal
+        Keeps the answers, so that nothing is asked twice.
+    on_answer
+        Called with the number of passages done since the last call.
+
+    Raises
+    ------
+    ValueError
+        If `count` or `prompt` is invalid.
+    GenerationError
+        If the model fails, or writes no questions at all.
+    """
+    check_count(count, "count")
+    _check_once(prompt, "prompt", "{passage}")
+    head, tail = prompt.replace("{count}", str(count)).split("{passage}")
+    generator = as_generator(model)
+    asker = Asker.of(generator, journal=journal)
+    answers = asker.answers([(head + text + tail,) for text in texts], on_answer=on_answer)
+    questions = [_questions(str(answer), count) for answer in answers]
+    if questions and not any(questions):
+        raise GenerationError(
+            f"model {generator.name!r} wrote no question, but: {answers[0]!r:.200}"
+        )
+    return questions
+
+
+def _questions(answer: str, count: int) -> list[str]:
+    lines = (_NUMBERING.sub("", line, count=1).strip() for line in answer.splitlines())
+    return [line for line in lines if line][:count]

@@ -1,11 +1,23 @@
-"""The index: dense (FAISS), sparse (BM25), the hybrid of both, and the neighbours of passages."""
+"""The indexes: passages under BM25, and the hybrid of BM25 and vectors."""
 
 from __future__ import annotations
 
 from shared_core.index.hybrid import HybridIndex
-from shared_core.index.neighbours.places import ChunkKeys
+from shared_core.index.metadata import Where
+from shared_core.index.passages import PassageIndex
+from shared_core.index.sparse.bm25 import Variant
 from shared_core.index.sparse.index import BM25Index
 from shared_core.index.tokenize import tokenize
+from shared_core.neighbour_spans.places import ChunkKeys
 from shared_core.types import Tokenizer
 
-__all__ = ["BM25Index", "ChunkKeys", "HybridIndex", "Tokenizer", "tokenize"]
+__all__ = [
+    "BM25Index",
+    "ChunkKeys",
+    "HybridIndex",
+    "PassageIndex",
+    "Tokenizer",
+    "Variant",
+    "Where",
+    "tokenize",
+]

@@ -12,9 +12,9 @@ from typing import Literal, Protocol, runtime_checkable
 
 import numpy.typing as npt
 
-from shared_core.expansion import ChunkSource
 from shared_core.index.metadata import Where
-from shared_core.index.neighbours.places import ChunkReader
+from shared_core.neighbour_spans import ChunkSource
+from shared_core.neighbour_spans.places import ChunkReader
 from shared_core.types import Passage, Pool, Query
 
 Leg = Literal["dense", "sparse"]

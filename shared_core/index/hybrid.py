@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +17,19 @@ from shared_core.checking import check_choice, check_count, check_several
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.index.dense import Dense, DenseSnapshot, Metric
 from shared_core.index.engine import InThreads, Leg
-from shared_core.index.metadata import Visible, Where
-from shared_core.index.neighbours.places import ChunkKeys, ChunkReader
-from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.index.metadata import Where
+from shared_core.index.passages import PassageIndex, check_passages
 from shared_core.index.searching import pools
-from shared_core.index.sparse.bm25 import BM25Options, Variant
-from shared_core.index.sparse.query import SparseQuery
-from shared_core.index.sparse.view import SparseView
+from shared_core.index.sparse.bm25 import Variant
 from shared_core.index.state import State
 from shared_core.index.storage import load_state, save_state
-from shared_core.index.tokenize import tokenize
 from shared_core.scoring.fusion import Alpha
 from shared_core.scoring.ranking import rank_pool
 from shared_core.types import Fusion, Passage, Pool, Query, Ranking, Tokenizer
 from shared_core.vectors import model_mismatch
 
 
-class HybridIndex(InThreads):
+class HybridIndex(InThreads, PassageIndex):
     """Passages under vectors and BM25, searched together and fused (CAUS, Gear 1).
 
     Both legs search to depth `fetch_k`; the pool is the union of what they find, and each leg
@@ -63,6 +60,8 @@ class HybridIndex(InThreads):
         If an option is unknown or out of range.
     """
 
+    _state: State
+
     def __init__(
         self,
         *,
@@ -76,30 +75,22 @@ class HybridIndex(InThreads):
     ) -> None:
         check_choice(metric, "metric", Metric)
         check_choice(dense, "dense", Dense)
-        options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon)
+        super().__init__(variant=variant, k1=k1, b=b, epsilon=epsilon, tokenizer=tokenizer)
         self.extra: dict[str, Any] = {}
-        self._writing, self._saving = threading.Lock(), threading.Lock()
-        self._state = State(DenseSnapshot(metric, dense), SparseView.empty(options, tokenizer))
+        self._state = State(sparse=self._state.sparse, dense=DenseSnapshot(metric, dense))
+
+    def _make_locks(self) -> None:
+        super()._make_locks()
+        self._saving = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for ``copy`` and ``pickle``, neither of which changes it."""
-        with self._writing:
-            return {"extra": deepcopy(self.extra), "state": self._state.apart()}
-
-    def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.extra, self._state = kept["extra"], kept["state"]
-        self._writing, self._saving = threading.Lock(), threading.Lock()
+        return super().__getstate__() | {"extra": deepcopy(self.extra)}
 
     @property
     def embeds(self) -> bool:
         """False: `add` and `pool` take vectors."""
         return False
-
-    def __len__(self) -> int:
-        return self._state.sparse.alive_count
-
-    def __contains__(self, id: object) -> bool:
-        return self._state.row(id) is not None
 
     def __repr__(self) -> str:
         state = self._state
@@ -113,41 +104,11 @@ class HybridIndex(InThreads):
         """Dimension of the vectors; None while the index has never held any."""
         return self._state.dense.dim
 
-    @property
-    def tokenizer(self) -> Tokenizer | None:
-        """The custom tokenizer; None: the default."""
-        tokenizer = self._state.sparse.lexicon.tokenizer
-        return None if tokenizer is tokenize else tokenizer
-
-    @property
-    def passages(self) -> list[Passage]:
-        """The passages, in insertion order."""
-        state = self._state
-        return [state.passages[row] for row in state.alive_rows]
-
-    @property
-    def ids(self) -> list[str]:
-        """The ids, in insertion order."""
-        return [passage.id for passage in self.passages]
-
     def embedded(self) -> tuple[list[Passage], Vectors]:
         """Return the passages in insertion order and their vectors, shape (n, dim), as copies."""
         state = self._state
         rows = np.array(state.alive_rows, np.intp)
         return [state.passages[row] for row in rows], state.dense.vectors[rows]
-
-    def get(self, ids: Iterable[str]) -> list[Passage]:
-        """Return the passages of `ids`, in that order; unknown ids are left out.
-
-        Raises
-        ------
-        ValueError
-            If `ids` is a single string.
-        """
-        check_several(ids)
-        state = self._state
-        rows = map(state.row, ids)
-        return [state.passages[row] for row in rows if row is not None]
 
     def add(self, passages: Sequence[Passage], vectors: npt.ArrayLike | None = None) -> list[str]:
         """Add passages, or replace those whose id is there already; all of them or none.
@@ -181,37 +142,9 @@ class HybridIndex(InThreads):
         with self._writing:
             state = self._state
             matrix = state.dense.checked(vectors, [f"passage {id!r}" for id in ids])
-            documents = [state.sparse.lexicon.learn(passage.text) for passage in passages]
-            replaced = [row for row in map(state.row, ids) if row is not None]
-            sparse = state.sparse.without(np.array(replaced, np.intp))
-            sparse = sparse.extended(documents)
             dense = state.dense.extended(matrix)
-            self._publish(state.extended(dense, sparse, passages))
+            self._publish(replace(state.extended(passages), dense=dense))
         return ids
-
-    def delete(self, ids: Iterable[str]) -> list[str]:
-        """Delete passages and return the ids that were there; unknown ids are ignored.
-
-        Raises
-        ------
-        ValueError
-            If `ids` is a single string.
-        """
-        check_several(ids)
-        with self._writing:
-            state = self._state
-            rows = {id: row for id in ids if (row := state.row(id)) is not None}
-            sparse = state.sparse.without(np.fromiter(rows.values(), np.intp))
-            self._publish(state.without(sparse))
-        return list(rows)
-
-    def compact(self) -> None:
-        """Free the memory of deleted passages; automatic once they are the majority."""
-        with self._writing:
-            self._state = self._state.compacted()
-
-    def _publish(self, state: State) -> None:
-        self._state = state.compacted() if state.sparse.mostly_deleted else state
 
     def search(
         self,
@@ -318,51 +251,16 @@ class HybridIndex(InThreads):
             As `pool`, and if there is no such leg.
         """
         check_choice(leg, "leg", Leg)
+        if leg == "sparse":
+            return self.best(query.text, k, where=where)
         k, state = check_count(k, "k"), self._state
         allowed = state.allowed(where)
-        if leg == "dense":
-            ((rows, scores),) = state.dense.best(state.dense.unit(query.vector)[None], k, allowed)
-        else:
-            lexicon = state.sparse.lexicon
-            rows, scores = SparseQuery(state.sparse, lexicon.lookup(query.text)).best(k, allowed)
+        ((rows, scores),) = state.dense.best(state.dense.unit(query.vector)[None], k, allowed)
         best = np.lexsort((rows, -scores))
         return [(state.passages[rows[at]], float(scores[at])) for at in best]
 
-    def count(self) -> int:
-        """Return the number of passages."""
-        return len(self)
-
     def close(self) -> None:
         """Do nothing: all is in memory."""
-
-    def neighbours(
-        self, reader: ChunkReader | None = None, *, where: Where = None
-    ) -> PassageNeighbours:
-        """Return the passages as a source of neighbours, as they are now.
-
-        The first call with a reader reads the positions of all passages, later calls those of new
-        passages only; a few readers may take turns.
-
-        Parameters
-        ----------
-        reader
-            Identifies the chunk of a passage; by default ``ChunkKeys()``.
-        where
-            Filter on the metadata, see `Where`; passages that do not pass are not neighbours.
-
-        Raises
-        ------
-        ValueError
-            If a passage gives an invalid position, or the filter is malformed.
-        """
-        state = self._state
-        alive = state.sparse.alive
-        table = state.places.table(state.passages, state.size, alive, reader or ChunkKeys())
-        by_function = where if callable(where) else None
-        allowed = state.allowed(None if callable(where) else where)
-        visible = Visible(state.size, allowed, by_function, state.passages)
-        unit = state.dense.metric == "cosine"
-        return PassageNeighbours(table, state.row, visible, state.dense.vectors, unit=unit)
 
     def verify_embeddings(self, embed: Callable[[str], Sequence[float]]) -> None:
         """Check that `embed` is the model the index was built with, by embedding one passage again.
@@ -460,23 +358,3 @@ class HybridIndex(InThreads):
         index = cls(tokenizer=tokenizer)
         index._state, index.extra = load_state(Path(path), tokenizer, decode_source)
         return index
-
-
-def check_passages(passages: Sequence[Passage]) -> None:
-    """Raise ValueError if an id is empty or repeated, or a value of a passage is of a wrong type.
-
-    An adapter calls it before embedding; `HybridIndex.add` calls it in any case.
-    """
-    seen: dict[str, int] = {}
-    for position, passage in enumerate(passages):
-        id = passage.id
-        if not isinstance(id, str) or not id:
-            raise ValueError(f"the id of passage {position} must be a non-empty string, got {id!r}")
-        if seen.setdefault(id, position) != position:
-            raise ValueError(f"id {id!r} occurs twice, at positions {seen[id]} and {position}")
-        if not isinstance(passage.text, str):
-            raise ValueError(f"the text of passage {id!r} must be a string, got {passage.text!r}")
-        if not isinstance(passage.metadata, (dict, Mapping)):  # a dict is told faster
-            raise ValueError(
-                f"the metadata of passage {id!r} must be a mapping, got {passage.metadata!r}"
-            )

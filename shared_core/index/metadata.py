@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -125,44 +124,6 @@ class _Column:
 
     size: int = 0
     rows: dict[Any, Rows] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Visible:
-    """Which rows a query may see.
-
-    Attributes
-    ----------
-    size
-        Rows from this one on belong to a later state.
-    allowed
-        Rows that may be seen, shape (size,); None: all.
-    passes, passages
-        A function of the metadata that a row must also pass, and the passages that hold them.
-    kept
-        What others keep for as long as the query lasts, by the object that keeps it.
-    """
-
-    size: int
-    allowed: Bools | None = None
-    passes: Callable[[Mapping[str, Any]], bool] | None = None
-    passages: Sequence[Passage] = ()
-    kept: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
-
-    def __call__(self, row: int) -> bool:
-        """Return whether a row may be seen."""
-        if row >= self.size or (self.allowed is not None and not self.allowed[row]):
-            return False
-        return self.passes is None or bool(self.passes(self.passages[row].metadata))
-
-    def count(self, rows: Sequence[int]) -> int:
-        """Return how many of these ascending rows may be seen."""
-        if self.passes is not None:
-            return sum(map(self, rows))
-        there = bisect_left(rows, self.size)
-        if self.allowed is None:
-            return there
-        return int(np.count_nonzero(self.allowed[np.array(rows[:there], np.intp)]))
 
 
 def _wanted(where: Mapping[str, Any]) -> dict[str, set[Any]]:

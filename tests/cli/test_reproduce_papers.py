@@ -122,7 +122,7 @@ def test_positional_bias_on_a_reader(tmp_path: Path, profiles: Path) -> None:
             relevant=tuple(rank == line["gold"] for rank in range(5)),
         )
         (effects,) = distracting_effect(model, [ranking], template=ANSWER)
-        assert effect == pytest.approx(max(effects))
+        assert effect == pytest.approx(max(effects), abs=1e-5)  # float32, batched otherwise
 
     journal = (profiles / "biased.answers.jsonl").read_bytes()
     reproduce("positionalbias", tmp_path / "again.json", *options)

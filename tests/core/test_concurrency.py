@@ -177,7 +177,7 @@ def test_a_copy_is_made_while_searches_meet_new_words(kind: type) -> None:
         index.search(word, [1.0]) if kind is HybridIndex else index.search(word, 1)
     assert len(view.idf) == 5
     kept = index.__getstate__()
-    copy = kept["state"].sparse if kind is HybridIndex else kept["view"]
+    copy = kept["_state"].sparse if kind is HybridIndex else kept["view"]
     assert len(copy.idf) == 0
 
 

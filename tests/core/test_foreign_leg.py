@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from shared_core import CAUS, Arrangement, BM25Index, HybridIndex, Passage
-from shared_core.expanded import ExpandedArrangement
-from shared_core.expansion import NeighbourSpans
 from shared_core.foreign_leg import fuse_foreign
 from shared_core.index import ChunkKeys
-from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.neighbour_spans import NeighbourSpans
+from shared_core.neighbour_spans.expanded import ExpandedArrangement
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
 from shared_core.types import Query
 
 TEXTS = ["relu layer", "conv layer", "pool layer relu", "norm of a layer", "drop", "relu relu"]

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from shared_core import CAUS, HybridIndex, Passage
-from shared_core.expanded import ExpandedArrangement, similarities
-from shared_core.expansion import Chunk, Neighbourhood, NeighbourSpans
 from shared_core.index import ChunkKeys
-from shared_core.index.metadata import Visible
-from shared_core.index.neighbours.links import Links
-from shared_core.index.neighbours.place_table import MOST_READERS, PlaceTable
-from shared_core.index.neighbours.source import PassageNeighbours
 from shared_core.index.sparse import view as sparse_view
+from shared_core.neighbour_spans import Chunk, Neighbourhood, NeighbourSpans
+from shared_core.neighbour_spans.expanded import ExpandedArrangement, similarities
+from shared_core.neighbour_spans.lines import Visible
+from shared_core.neighbour_spans.links import Links
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
+from shared_core.neighbour_spans.place_table import MOST_READERS, PlaceTable
 from shared_core.options import decode_expand, encode_expand
 from shared_core.placement import UShape
 from shared_core.types import Query

@@ -17,11 +17,11 @@ from langchain_text_splitters import (
 )
 
 from shared_core import HybridIndex, Passage
-from shared_core.expansion import Chunk, Neighbourhood
-from shared_core.expansion.stitch import stitch
 from shared_core.index import ChunkKeys
-from shared_core.index.neighbours.seams import MOST_STRIPPED
-from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.neighbour_spans import Chunk, Neighbourhood
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
+from shared_core.neighbour_spans.seams import MOST_STRIPPED
+from shared_core.neighbour_spans.stitch import stitch
 
 from .making import lines_run
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shared_core.gating.found_cosines import cosines
-from shared_core.vectors import cosine_similarity, l2_normalized, model_mismatch, unit_rows
+from shared_core.vectors import (
+    cosine_similarity,
+    l2_normalized,
+    model_mismatch,
+    query_similarities,
+    unit_rows,
+)
 
 from .making import random_vectors
 
@@ -70,7 +75,7 @@ def test_the_gate_and_the_model_check_do_not_see_lengths(size: float) -> None:
     np.testing.assert_allclose(
         unit_rows(vectors, 2, "passages", dim=2), [[0.6, 0.8], [0.8, -0.6]], rtol=1e-6
     )
-    assert cosines([3.0, 4.0], vectors, 2) == pytest.approx([1, 0], abs=1e-6)
+    assert query_similarities([3.0, 4.0], vectors, 2) == pytest.approx([1, 0], abs=1e-6)
     stored = vectors[0].astype(np.float32)
     assert model_mismatch(stored, [3.0, 4.0]) is None
     assert model_mismatch(stored, [4.0, 3.0]) == "now has cosine 0.960 with its stored vector"

@@ -28,8 +28,8 @@ from benchmarks.span_reading import (
 from shared_core import HuggingFaceModel
 from shared_core.arrays import Vectors
 from shared_core.evaluation import GRADERS
-from shared_core.expansion import NeighbourSpans, Seed
-from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.neighbour_spans import NeighbourSpans, Seed
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
 
 
 @cache

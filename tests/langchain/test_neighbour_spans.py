@@ -19,8 +19,8 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import MarkdownHeaderTextSplitter, RecursiveCharacterTextSplitter
 
 from langchain_posrag import CAUSRetriever, NeighbourSpanTransformer, PlacementTransformer
-from shared_core.expansion import NeighbourSpans
 from shared_core.index import ChunkKeys
+from shared_core.neighbour_spans import NeighbourSpans
 
 EMBEDDINGS = DeterministicFakeEmbedding(size=16)
 WINDOW = NeighbourSpans(window=1, token_budget=None)

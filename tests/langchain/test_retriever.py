@@ -1,216 +1,95 @@
-"""What comes back from one call."""
+"""What is LangChain's own: documents, the options of a call, chains and configurable fields."""
 
 import copy
 import json
 import pickle
 import warnings
+from typing import Any
 
 import pytest
 from langchain_core._api.beta_decorator import LangChainBetaWarning
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
 
 from langchain_posrag import CAUSRetriever, PlacementTransformer
-from shared_core import PLACEMENTS, Passage, PositionProfile
-from shared_core.placement import UShape
-from shared_core.types import Query
+
+from .conftest import WORDS
 
 QUERY = "the relu layer"
-PROFILE = PositionProfile(model="m", accuracy=(0.9, 0.2, 0.8), distraction=(0.1, 0.9, 0.3))
 
 
 def ids(documents: list[Document]) -> list[str | None]:
     return [document.id for document in documents]
 
 
-def test_documents_are_those_of_the_core_by_slot(
-    retriever: CAUSRetriever, embeddings: Embeddings
-) -> None:
-    core = retriever.caus.search(retriever.index, [Query(QUERY, embeddings.embed_query(QUERY))])[0]
-
-    found = retriever.invoke(QUERY)
-
-    assert ids(found) == [passage.id for passage in core.passages]
-    assert [document.metadata["posrag"] for document in found] == core.explain()
-    assert [document.metadata["score"] for document in found] == core.scores
-
-
-def test_best_document_is_the_one_both_legs_prefer(retriever: CAUSRetriever) -> None:
-    text = retriever.get(["d1"])[0].page_content
-
-    best = retriever.invoke(text, k=1)[0]
-
-    assert best.id == "d1"
-    assert best.metadata["score"] == pytest.approx(1.0, abs=1e-5)
-    assert best.metadata["posrag"]["dense_rank"] == best.metadata["posrag"]["sparse_rank"] == 0
-
-
-def test_texts_ids_and_metadata_survive(
-    retriever: CAUSRetriever, documents: list[Document]
-) -> None:
-    original = {document.id: document for document in documents}
-    for found in retriever.invoke(QUERY):
-        del found.metadata["score"], found.metadata["posrag"]
-        assert found == original[found.id]
-
-
 def test_a_document_is_an_ordinary_document(retriever: CAUSRetriever) -> None:
-    found = retriever.invoke(QUERY)[0]
-    ordinary = Document(found.page_content, id=found.id, metadata=found.metadata)
-
-    assert found == ordinary
-    assert found.model_fields_set == ordinary.model_fields_set
-    assert found.model_dump() == ordinary.model_dump()
-    assert Document.model_validate_json(found.model_dump_json()) == ordinary
-    assert pickle.loads(pickle.dumps(found)) == copy.deepcopy(found) == ordinary
-    assert repr(found) == repr(ordinary)
-
-
-def test_metadata_is_json(retriever: CAUSRetriever) -> None:
-    for document in retriever.invoke(QUERY):
-        assert json.loads(json.dumps(document.metadata)) == document.metadata
-        assert type(document.metadata["score"]) is float
+    """It is equal to one, copied and dumped alike, and its metadata is JSON."""
+    for found in retriever.invoke(QUERY):
+        ordinary = Document(found.page_content, id=found.id, metadata=found.metadata)
+        assert found == ordinary
+        assert found.model_dump() == ordinary.model_dump()
+        assert Document.model_validate_json(found.model_dump_json()) == ordinary
+        assert pickle.loads(pickle.dumps(found)) == copy.deepcopy(found) == ordinary
+        assert json.loads(json.dumps(found.metadata)) == found.metadata
+        assert type(found.metadata["score"]) is float
 
 
 def test_scores_can_be_left_out(documents: list[Document], embeddings: Embeddings) -> None:
     retriever = CAUSRetriever.from_documents(documents, embeddings, include_scores=False)
-
-    for found in retriever.invoke(QUERY):
-        assert found == next(document for document in documents if document.id == found.id)
+    assert all(found in documents for found in retriever.invoke(QUERY))
 
 
-def test_a_score_of_the_users_own_stays(embeddings: Embeddings) -> None:
-    mine = Document("relu", id="a", metadata={"score": "A+"})
-
-    found = CAUSRetriever.from_documents([mine], embeddings).invoke("relu")[0]
-
-    assert found.metadata["score"] == "A+"
-    assert isinstance(found.metadata["posrag"]["score"], float)
-
-
-def test_a_score_of_an_earlier_search_is_replaced(
-    retriever: CAUSRetriever, embeddings: Embeddings
-) -> None:
-    again = CAUSRetriever.from_documents(retriever.invoke(QUERY), embeddings)
-
-    for document in again.invoke("pool"):
-        assert document.metadata["score"] == document.metadata["posrag"]["score"]
-        assert document.metadata["posrag"]["placement"] == "sequential"
-
-
-def test_nothing_is_shared_with_the_caller(
-    documents: list[Document], embeddings: Embeddings
-) -> None:
-    before = copy.deepcopy(documents)
-    retriever = CAUSRetriever.from_documents(documents, embeddings)
-    expected = retriever.invoke(QUERY)
-    assert documents == before
-
-    documents[0].page_content = "changed"
-    for document in documents:
-        document.metadata["tags"]["kind"].append("changed")
-    found = retriever.invoke(QUERY)
-    for document in (*found, *retriever.get(["d0"])):
-        document.metadata["tags"]["kind"].append("changed")
-        document.metadata["lang"] = "changed"
-
-    assert retriever.invoke(QUERY) == expected
-    assert retriever.get(["d0"]) == before[:1]
-
-
-@pytest.mark.parametrize("k", [1, 3, 14, 100])
-def test_k_of_a_call(retriever: CAUSRetriever, k: int) -> None:
-    assert len(retriever.invoke(QUERY, k=k)) == min(k, 14)
-
-
-def test_alpha_of_a_call_decides_between_the_legs(retriever: CAUSRetriever) -> None:
-    dense = retriever.invoke(QUERY, alpha=1.0, k=1)[0].metadata["posrag"]
-    sparse = retriever.invoke(QUERY, alpha=0.0, k=1)[0].metadata["posrag"]
-
-    assert (dense["dense_rank"], sparse["sparse_rank"]) == (0, 0)
-    assert (dense["alpha"], sparse["alpha"]) == (1.0, 0.0)
-    assert 0 <= retriever.invoke(QUERY, alpha="auto")[0].metadata["posrag"]["alpha"] <= 1
+def test_a_document_without_an_id_gets_one_it_is_found_by(retriever: CAUSRetriever) -> None:
+    document = Document("swish")
+    (id_,) = retriever.add_documents([document])
+    assert document.id is None
+    assert retriever.get([id_])[0].page_content == "swish"
+    assert id_ in ids(retriever.invoke(QUERY, k=100))
 
 
 @pytest.mark.parametrize(
-    "where", [{"lang": "en"}, {"lang": ["en"]}, lambda metadata: metadata["lang"] == "en"]
+    "options",
+    [
+        {"k": 3, "alpha": 1.0},
+        {"fetch_k": 2, "alpha": "auto"},
+        {"filter": lambda metadata: metadata["page"] > 9, "k": 100},
+    ],
 )
-def test_a_filter_holds_in_both_legs(retriever: CAUSRetriever, where: object) -> None:
-    found = retriever.invoke(QUERY, filter=where, k=14, alpha=0.5)
-
-    assert {document.metadata["lang"] for document in found} == {"en"}
-    assert len(found) == 7
-
-
-@pytest.mark.parametrize("placement", PLACEMENTS)
-@pytest.mark.parametrize("k", range(1, 13))
-def test_every_placement_gives_its_own_order(
-    documents: list[Document], embeddings: Embeddings, placement: str, k: int
+async def test_options_of_a_call_hold_for_that_call(
+    retriever: CAUSRetriever, options: dict[str, Any]
 ) -> None:
-    retriever = CAUSRetriever.from_documents(
-        documents, embeddings, k=k, placement=placement, psi=PROFILE
-    )
-    expected = PLACEMENTS[placement]()(k, PROFILE)
-
-    details = [document.metadata["posrag"] for document in retriever.invoke(QUERY)]
-
-    assert tuple(detail["rank"] for detail in details) == expected
-    assert [detail["slot"] for detail in details] == list(range(k))
-
-
-def test_without_psi_the_ranked_order_is_kept(
-    documents: list[Document], embeddings: Embeddings
-) -> None:
-    retriever = CAUSRetriever.from_documents(documents, embeddings, k=5)
-
-    details = [document.metadata["posrag"] for document in retriever.invoke(QUERY)]
-
-    assert [detail["rank"] for detail in details] == [0, 1, 2, 3, 4]
-    assert {detail["gate"] for detail in details} == {"shut"}
+    """However it is called; and a function of the metadata may be the filter."""
+    where = options.get("filter")
+    own = {name: value for name, value in options.items() if name != "filter"}
+    made = retriever.model_copy(update={**own, "k": own.get("k", 5)})
+    expected = made.invoke(QUERY, filter=where)
+    assert len(expected) == (4 if where else made.k)
+    assert retriever.invoke(QUERY, **options) == expected
+    assert await retriever.ainvoke(QUERY, **options) == expected
+    assert retriever.batch([QUERY] * 2, **options) == [expected] * 2
+    assert await retriever.abatch([QUERY] * 2, **options) == [expected] * 2
+    assert len(retriever.invoke(QUERY)) == 5
 
 
-def test_a_placement_as_an_object(documents: list[Document], embeddings: Embeddings) -> None:
-    retriever = CAUSRetriever.from_documents(
-        documents, embeddings, k=4, placement=UShape("end"), psi="always"
-    )
-
-    found = retriever.invoke(QUERY)
-
-    assert [document.metadata["posrag"]["rank"] for document in found] == [1, 3, 2, 0]
+def test_a_filter_that_is_none_is_named(retriever: CAUSRetriever) -> None:
+    with pytest.raises(ValueError, match="lang"):
+        retriever.invoke(QUERY, filter="lang")
 
 
-def test_options_changed_later_take_effect(retriever: CAUSRetriever) -> None:
-    retriever.k = 2
-    copied = retriever.model_copy(update={"k": 3, "psi": "never"})
-
-    assert len(retriever.invoke(QUERY)) == 2
-    assert [d.metadata["posrag"]["gate"] for d in copied.invoke(QUERY)] == ["shut"] * 3
-    assert copied.index is retriever.index
-
-
-def test_configurable_fields_share_the_index(
-    retriever: CAUSRetriever, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    searched = []
-    search = type(retriever.index).search
-
-    def recording(index: object, *args: object, **kwargs: object) -> object:
-        searched.append(index)
-        return search(index, *args, **kwargs)
-
-    monkeypatch.setattr(type(retriever.index), "search", recording)
+def test_configurable_fields_share_the_index(retriever: CAUSRetriever) -> None:
     configurable = retriever.configurable_fields(
         k=ConfigurableField(id="k"), psi=ConfigurableField(id="psi")
     )
-
-    found = configurable.invoke(QUERY, config={"configurable": {"k": 3, "psi": "never"}})
-
-    assert [document.metadata["posrag"]["gate"] for document in found] == ["shut"] * 3
+    config: Any = {"configurable": {"k": 20, "psi": "never"}}
+    retriever.add_documents([Document("the gelu layer", id="new")])
+    found = configurable.invoke(QUERY, config=config)
+    assert {document.metadata["posrag"]["gate"] for document in found} == {"shut"}
+    assert "new" in ids(found)
     assert len(configurable.invoke(QUERY)) == 5
-    assert all(index is retriever.index for index in searched)
+    assert retriever.model_copy(update={"k": 3}).index is retriever.index
 
 
 def test_in_a_chain(retriever: CAUSRetriever) -> None:
@@ -228,45 +107,6 @@ def test_in_a_chain(retriever: CAUSRetriever) -> None:
     assert chain.batch([QUERY, "pool"]) == [chain.invoke(QUERY), chain.invoke("pool")]
 
 
-def test_a_copy_is_a_retriever_of_its_own(retriever: CAUSRetriever) -> None:
-    """To another process, say: it finds the same, and what it deletes stays with the original."""
-    before = retriever.invoke(QUERY)
-    for copied in (
-        copy.deepcopy(retriever),
-        retriever.model_copy(deep=True),
-        pickle.loads(pickle.dumps(retriever)),
-    ):
-        assert copied.invoke(QUERY) == before
-        copied.delete([document.id for document in before])
-        assert copied.invoke(QUERY) != before
-    assert retriever.invoke(QUERY) == before
-
-
-def test_from_texts(embeddings: Embeddings) -> None:
-    retriever = CAUSRetriever.from_texts(
-        ["conv", "relu"], embeddings, metadatas=[{"n": 1}, {"n": 2}], ids=["a", "b"], k=1
-    )
-
-    found = retriever.invoke("relu")[0]
-
-    assert (found.id, found.page_content, found.metadata["n"]) == ("b", "relu", 2)
-
-
-def test_tokenizer_of_the_callers_own(embeddings: Embeddings) -> None:
-    documents = [Document("aqb", id="1"), Document("bqc", id="2")]
-    retriever = CAUSRetriever.from_documents(
-        documents, embeddings, alpha=0.0, tokenizer=lambda text: text.split("q")
-    )
-
-    assert ids(retriever.invoke("cqd", k=1)) == ["2"]
-
-
-def test_index_of_the_core_serves_as_it_is(retriever: CAUSRetriever) -> None:
-    retriever.index.add([Passage("new", "swish")], [[1.0] * 16])
-
-    assert "new" in ids(retriever.invoke("swish", k=14, alpha=0.0)[:1])
-
-
 def test_tracing_parameters_name_the_parts(retriever: CAUSRetriever) -> None:
     assert retriever._get_ls_params() == {
         "ls_retriever_name": "caus",
@@ -274,10 +114,30 @@ def test_tracing_parameters_name_the_parts(retriever: CAUSRetriever) -> None:
     }
 
 
-def test_the_beta_warning_of_langchain_does_not_reach_users(
-    documents: list[Document], embeddings: Embeddings
-) -> None:
+def test_the_beta_warning_of_langchain_does_not_reach_users(embeddings: Embeddings) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", LangChainBetaWarning)
-        retriever = CAUSRetriever.from_documents(documents, embeddings)
+        retriever = CAUSRetriever.from_texts(WORDS, embeddings)
         assert len(retriever.invoke(QUERY)) == 10
+
+
+async def test_ainvoke_awaits_the_embedding(documents: list[Document]) -> None:
+    class Native(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            raise AssertionError("the async twin is there")
+
+        def embed_query(self, text: str) -> list[float]:
+            raise AssertionError("the async twin is there")
+
+        async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+            return model.embed_documents(texts)
+
+        async def aembed_query(self, text: str) -> list[float]:
+            return model.embed_query(text)
+
+    model = DeterministicFakeEmbedding(size=16)
+    native = CAUSRetriever.from_documents([], Native())
+    await native.aadd_documents(documents)
+    expected = CAUSRetriever.from_documents(documents, model)
+    assert await native.ainvoke("relu") == expected.invoke("relu")
+    assert await native.abatch(["relu", "pool"]) == expected.batch(["relu", "pool"])

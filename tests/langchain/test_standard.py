@@ -14,7 +14,7 @@ from langchain_tests.integration_tests.indexer import (
 )
 
 from langchain_posrag import CAUSRetriever
-from shared_core.expansion import NeighbourSpans
+from shared_core.neighbour_spans import NeighbourSpans
 
 from .conftest import corpus
 

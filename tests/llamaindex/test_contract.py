@@ -25,7 +25,7 @@ from llamaindex_posrag import (
     NeighbourSpanPostprocessor,
     PlacementPostprocessor,
 )
-from shared_core.expansion import NeighbourSpans
+from shared_core.neighbour_spans import NeighbourSpans
 from shared_core.placement import UShape
 
 from .contract import PostprocessorContract, RetrieverContract

@@ -37,7 +37,7 @@ from llama_index.core.vector_stores import (
 from llama_index.vector_stores.faiss import FaissVectorStore
 
 from llamaindex_posrag import CAUSRetriever, FusingRetriever
-from llamaindex_posrag.index_leg import held_nodes
+from llamaindex_posrag.fusion import held_nodes
 from llamaindex_posrag.nodes import ExplainedNode
 
 from .checks import facts, ids
@@ -330,7 +330,7 @@ def test_its_nodes_are_read_as_copies() -> None:
 
 
 def test_both_retrievals_are_announced(capsys: pytest.CaptureFixture[str]) -> None:
-    """That of the dense leg inside the fused one; and the way to an object, if asked for."""
+    """The way to an object, too, if asked for."""
     log = CallbackLog()
     index = VectorStoreIndex(objects=objects(), embed_model=WordEmbedding())
     retriever = CAUSRetriever.from_index(
@@ -339,9 +339,9 @@ def test_both_retrievals_are_announced(capsys: pytest.CaptureFixture[str]) -> No
     with traced() as trace:
         retriever.retrieve(QUERY)
     assert log.started == log.ended == [CBEventType.RETRIEVE]
-    own_and_dense_and_object = 3
-    assert len(trace.of(RetrievalStartEvent)) == own_and_dense_and_object
-    assert len(trace.of(RetrievalEndEvent)) == own_and_dense_and_object
+    own_and_object = 2
+    assert len(trace.of(RetrievalStartEvent)) == own_and_object
+    assert len(trace.of(RetrievalEndEvent)) == own_and_object
     assert "Retrieval entering i0" in capsys.readouterr().out
 
 
@@ -356,8 +356,3 @@ def test_it_takes_the_options_by_name() -> None:
     options: dict[str, Any] = {"kk": 9}
     with pytest.raises(TypeError, match="kk"):
         CAUSRetriever.from_index(indexed(), higher_is_better=True, **options)
-
-
-def test_an_index_is_no_retriever() -> None:
-    with pytest.raises(ValueError, match=r"dense must be a retriever, got .*from_index takes"):
-        FusingRetriever(indexed(), corpus(), higher_is_better=True)  # type: ignore[arg-type]

@@ -45,9 +45,9 @@ from llamaindex_posrag import (
 from llamaindex_posrag.nodes import explanation
 from shared_core import CAUS
 from shared_core.errors import EmbeddingMismatchError
-from shared_core.expansion import NeighbourSpans
 from shared_core.gating import ContextGate, GatedPrompts
-from shared_core.gating.fitting import fit_index
+from shared_core.gating.fit import fit_index
+from shared_core.neighbour_spans import NeighbourSpans
 from tests.core.gating.words import IDS, INSIDE, OUTSIDE, PASSAGES, embed
 from tests.langchain.openai_server import OpenAIServer, Request
 from tests.llamaindex.doubles import CallbackLog, traced
@@ -439,7 +439,10 @@ def test_a_transform_changes_what_is_searched_and_not_what_is_asked(
 ) -> None:
     """An embedding of the query as it was asked is not used for another text."""
     engine = GatedQueryEngine.from_retriever(
-        retriever, MockLLM(), transform=lambda query: INSIDE, prompts=GatedPrompts()
+        retriever,
+        MockLLM(),
+        transform=lambda query: INSIDE if query == "what about it?" else query,
+        prompts=GatedPrompts(),
     )
     response = ask(engine, "what about it?")
     assert response.source_nodes[0].node_id == "p4"

@@ -33,8 +33,8 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from llamaindex_posrag import CAUSRetriever, NeighbourSpanPostprocessor, PlacementPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode, explanation
 from shared_core import CAUS
-from shared_core.expansion import Chunk, Neighbourhood, NeighbourSpans
 from shared_core.index import ChunkKeys
+from shared_core.neighbour_spans import Chunk, Neighbourhood, NeighbourSpans
 
 from .doubles import WordEmbedding
 
@@ -499,7 +499,7 @@ def test_a_copy_with_another_option_does_what_it_shows() -> None:
     postprocessor = NeighbourSpanPostprocessor.from_nodes(nodes, WINDOW)
     alone = postprocessor.model_copy(update={"expand": NeighbourSpans(window=0)})
     assert chunks(alone.postprocess_nodes(hits(nodes, manual4=0.5))[0]) == ["manual4"]
-    with pytest.raises(ValueError, match="expand must be NeighbourSpans"):
+    with pytest.raises(ValueError, match="expand must be a NeighbourSpans"):
         postprocessor.model_copy(update={"expand": 3})
     keys, docstore = ChunkKeys(number="part"), SimpleDocumentStore()
     bare = NeighbourSpanPostprocessor(WINDOW)

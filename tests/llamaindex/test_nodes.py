@@ -19,7 +19,7 @@ from llama_index.core.schema import (
 )
 
 from llamaindex_posrag import CAUSRetriever
-from llamaindex_posrag.nodes import ExplainedNode, explained_node, isolated
+from llamaindex_posrag.nodes import isolated
 
 from .doubles import WordEmbedding
 
@@ -130,15 +130,3 @@ def test_a_class_that_copies_itself_is_let_to() -> None:
     copied = isolated(Counted(text="text"))
     assert isinstance(copied, Counted)
     assert copied.copies == 1
-
-
-def test_an_explained_node_is_what_the_constructor_makes() -> None:
-    """Though nothing is validated: equal, with the same fields set, and copied and dumped alike."""
-    node = NODES[0]
-    why = {"score": 0.5, "slot": 1}
-    made, same = explained_node(node, why), ExplainedNode(node=node, score=0.5, posrag=why)
-    assert made == same
-    assert made.model_fields_set == same.model_fields_set
-    assert made.model_dump() == same.model_dump()
-    assert made.model_copy() == same
-    assert made.to_dict() == same.to_dict()

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from llama_index.core.llms import MockLLM
 from llama_index.core.schema import (
     BaseNode,
     Document,
@@ -30,16 +29,10 @@ from llamaindex_posrag.nodes import to_passage
 from llamaindex_posrag.persistence import decode_node, encode_node
 from shared_core import (
     CAUS,
-    CorruptIndexError,
-    EmbeddingMismatchError,
-    HybridIndex,
     IndexFormatError,
-    Passage,
-    PositionProfile,
 )
-from shared_core.placement import Sequential, UShape
 
-from .checks import facts, ids
+from .checks import ids
 from .doubles import QUERY, TEXTS, WordEmbedding, corpus
 
 
@@ -128,44 +121,6 @@ def test_what_is_not_a_node_is_refused(data: Any) -> None:
         decode_node(data)
 
 
-def test_the_results_survive(tmp_path: Path) -> None:
-    retriever = CAUSRetriever.from_nodes(
-        corpus(),
-        WordEmbedding(),
-        k=4,
-        alpha=0.6,
-        fetch_k=7,
-        fusion="rrf",
-        placement=UShape(best_at="end"),
-        psi="always",
-        filters=MetadataFilters(filters=[MetadataFilter(key="lang", value="en")]),
-    )
-    retriever.delete_nodes(["n0"])
-    retriever.save(tmp_path / "index")
-    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding())
-    assert loaded.caus == retriever.caus
-    for query in TEXTS:
-        assert facts(loaded.retrieve(query)) == facts(retriever.retrieve(query))
-        for hit, other in zip(loaded.retrieve(query), retriever.retrieve(query), strict=True):
-            assert hit.model_dump_json() == other.model_dump_json()
-    loaded.add_nodes([TextNode(id_="new", text=QUERY, metadata={"lang": "en"})])
-    assert "new" in ids(loaded.retrieve(QUERY))
-    assert not list((tmp_path / "index").rglob("*.pkl"))
-
-
-def test_a_profile_survives(tmp_path: Path) -> None:
-    profile = PositionProfile(
-        model="m", accuracy=(0.9, 0.5, 0.8), distraction=(0.1, 0.2, 0.3), interval=(1.1, 1.9)
-    )
-    retriever = CAUSRetriever.from_nodes(
-        corpus(), WordEmbedding(), placement="max_relevance", psi=profile, evidence="interval"
-    )
-    retriever.save(tmp_path / "index")
-    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding())
-    assert loaded.caus.psi == profile
-    assert ids(loaded.retrieve(QUERY)) == ids(retriever.retrieve(QUERY))
-
-
 def test_options_given_when_loading_win(tmp_path: Path) -> None:
     """And the others stay as they were saved."""
     caus = CAUS(k=3, alpha="auto", fusion="rrf", psi="always", placement="inverse")
@@ -182,96 +137,6 @@ def test_options_given_when_loading_win(tmp_path: Path) -> None:
             CAUSRetriever.load(tmp_path / "index", WordEmbedding(), **wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="called k here: give k=2"):
         CAUSRetriever.load(tmp_path / "index", WordEmbedding(), similarity_top_k=2)  # type: ignore[call-arg]
-
-
-class Mine(Sequential):
-    """A placement of the user's own."""
-
-    name = "mine"
-
-
-def test_a_placement_of_ones_own_is_given_again(tmp_path: Path) -> None:
-    retriever = CAUSRetriever.from_nodes(corpus(), WordEmbedding(), placement=Mine(), psi="always")
-    retriever.save(tmp_path / "index")
-    with pytest.raises(ValueError, match="mine"):
-        CAUSRetriever.load(tmp_path / "index", WordEmbedding())
-    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding(), placement=Mine())
-    assert loaded.caus == retriever.caus
-    assert facts(loaded.retrieve(QUERY)) == facts(retriever.retrieve(QUERY))
-
-
-def words(text: str) -> list[str]:
-    """Split at spaces."""
-    return text.split()
-
-
-def test_a_tokenizer_of_ones_own_is_given_again(tmp_path: Path) -> None:
-    retriever = CAUSRetriever.from_nodes(corpus(), WordEmbedding(), tokenizer=words)
-    retriever.save(tmp_path / "index")
-    with pytest.raises(ValueError, match="tokenizer"):
-        CAUSRetriever.load(tmp_path / "index", WordEmbedding())
-    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding(), tokenizer=words)
-    assert facts(loaded.retrieve(QUERY)) == facts(retriever.retrieve(QUERY))
-
-
-def test_an_empty_index_survives(tmp_path: Path) -> None:
-    CAUSRetriever.from_nodes([], WordEmbedding()).save(tmp_path / "index")
-    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding())
-    assert loaded.retrieve(QUERY) == []
-    loaded.add_nodes(corpus())
-    assert loaded.retrieve(QUERY)
-
-
-def test_another_embedding_model_is_noticed(tmp_path: Path) -> None:
-    CAUSRetriever.from_nodes(corpus(), WordEmbedding()).save(tmp_path / "index")
-    for other in (WordEmbedding(salt="another model"), WordEmbedding(dim=32)):
-        with pytest.raises(EmbeddingMismatchError):
-            CAUSRetriever.load(tmp_path / "index", other)
-    unchecked = CAUSRetriever.load(
-        tmp_path / "index", WordEmbedding(salt="another model"), verify=False
-    )
-    assert len(unchecked.retrieve(QUERY)) == 10
-
-
-@pytest.mark.parametrize("damage", ["truncated", "missing", "altered"])
-def test_a_damaged_folder_is_noticed(tmp_path: Path, damage: str) -> None:
-    folder = tmp_path / "index"
-    CAUSRetriever.from_nodes(corpus(), WordEmbedding()).save(folder)
-    target = max(folder.rglob("*.npy"), key=lambda file: file.stat().st_size)
-    content = target.read_bytes()
-    if damage == "missing":
-        target.unlink()
-    else:
-        target.write_bytes(content[:-8] if damage == "truncated" else content[:-8] + b"\1" * 8)
-    with pytest.raises(CorruptIndexError, match=f"{target.name}.*; restore the folder from a copy"):
-        CAUSRetriever.load(folder, WordEmbedding())
-
-
-def test_a_folder_that_is_no_index_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(IndexFormatError, match=r"has no manifest\.json"):
-        CAUSRetriever.load(tmp_path, WordEmbedding())
-    with pytest.raises(IndexFormatError, match="there is no such folder"):
-        CAUSRetriever.load(tmp_path / "nowhere", WordEmbedding())
-    with pytest.raises(IndexFormatError):
-        CAUSRetriever.from_nodes(corpus(), WordEmbedding()).save(tmp_path)
-    assert (tmp_path / "notes.txt").read_text() == "mine"
-
-
-def test_an_index_of_another_adapter_is_refused(tmp_path: Path) -> None:
-    index = HybridIndex()
-    index.add([Passage("a", "text")], [[1.0] * 64])
-    index.save(tmp_path / "index", extra={"adapter": "another"})
-    with pytest.raises(IndexFormatError, match="llamaindex_posrag"):
-        CAUSRetriever.load(tmp_path / "index", WordEmbedding())
-
-
-def test_an_index_without_nodes_is_refused(tmp_path: Path) -> None:
-    """As it is when it was loaded and saved by what knows no nodes of LlamaIndex."""
-    CAUSRetriever.from_nodes(corpus(), WordEmbedding()).save(tmp_path / "index")
-    HybridIndex.load(tmp_path / "index").save(tmp_path / "index")
-    with pytest.raises(IndexFormatError, match="'n0' has no LlamaIndex node"):
-        CAUSRetriever.load(tmp_path / "index", WordEmbedding())
 
 
 @pytest.mark.parametrize("earlier", [False, True])
@@ -291,14 +156,3 @@ def test_the_source_document_survives_for_filters(tmp_path: Path, earlier: bool)
         filters=MetadataFilters(filters=[excluded]),
     )
     assert {hit.node.ref_doc_id for hit in loaded.retrieve(QUERY)} == {"d1"}
-
-
-def test_a_save_that_fails_leaves_the_old_index(tmp_path: Path) -> None:
-    retriever = CAUSRetriever.from_nodes(corpus(), WordEmbedding())
-    retriever.save(tmp_path / "index")
-    before = facts(retriever.retrieve(QUERY))
-    retriever.add_nodes([TextNode(text=QUERY, metadata={"model": MockLLM()})])
-    with pytest.raises(ValueError):
-        retriever.save(tmp_path / "index")
-    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding())
-    assert facts(loaded.retrieve(QUERY)) == before

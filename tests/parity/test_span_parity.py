@@ -16,8 +16,8 @@ from llama_index.core.vector_stores.types import MetadataFilters
 import langchain_posrag as on_langchain
 import llamaindex_posrag as on_llamaindex
 from shared_core import CAUS, HybridIndex, Passage, PositionProfile
-from shared_core.expanded import ExpandedArrangement
-from shared_core.expansion import NeighbourSpans
+from shared_core.neighbour_spans import NeighbourSpans
+from shared_core.neighbour_spans.expanded import ExpandedArrangement
 from shared_core.placement import UShape
 from shared_core.types import Query
 

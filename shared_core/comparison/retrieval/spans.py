@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared_core.comparison.retrieval.pipelines import SPANNED, RankedPassages
-from shared_core.expanded import expand_passages
-from shared_core.expansion import NeighbourSpans, Span
-from shared_core.index.neighbours.places import ChunkKeys
-from shared_core.index.neighbours.source import PassageNeighbours
+from shared_core.neighbour_spans import NeighbourSpans, Span
+from shared_core.neighbour_spans.expanded import expand_passages
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
+from shared_core.neighbour_spans.places import ChunkKeys
 from shared_core.types import Passage
 
 MEMBERS = SPANNED

@@ -85,24 +85,9 @@ class BM25Index:
         ValueError
             If `bm25` is of another class, whose formula differs.
         """
-        if type(bm25).__name__ != "BM25Okapi":
-            raise ValueError(
-                f"only rank_bm25.BM25Okapi converts, got {type(bm25).__name__}; "
-                "build the index from the texts instead"
-            )
-        index = cls(
-            variant="okapi", k1=bm25.k1, b=bm25.b, epsilon=bm25.epsilon, tokenizer=tokenizer
-        )
-        numbered = index.lexicon.ids
-        documents = [
-            [
-                numbered.setdefault(token, len(numbered))
-                for token, count in document.items()
-                for _ in range(count)
-            ]
-            for document in bm25.doc_freqs
-        ]
-        index.append(documents)
+        index = cls()
+        index._view = read_rank_bm25(bm25, tokenizer)
+        index.options = index._view.options
         return index
 
     def __getstate__(self) -> dict[str, Any]:
@@ -267,3 +252,25 @@ class BM25Index:
             If there is no such row.
         """
         return self.query(query).of(rows, text_at)
+
+
+def read_rank_bm25(bm25: Any, tokenizer: Tokenizer) -> SparseView:
+    """Return the counts of a ``rank_bm25.BM25Okapi``; see `BM25Index.from_rank_bm25`."""
+    if type(bm25).__name__ != "BM25Okapi":
+        raise ValueError(
+            f"only rank_bm25.BM25Okapi converts, got {type(bm25).__name__}; "
+            "build the index from the texts instead"
+        )
+    options = BM25Options(variant="okapi", k1=bm25.k1, b=bm25.b, epsilon=bm25.epsilon)
+    empty = SparseView.empty(options, tokenizer)
+    numbered = empty.lexicon.ids
+    return empty.extended(
+        [
+            [
+                numbered.setdefault(token, len(numbered))
+                for token, count in document.items()
+                for _ in range(count)
+            ]
+            for document in bm25.doc_freqs
+        ]
+    )

@@ -53,6 +53,11 @@ def test_answers_are_normalised_as_by_squad(text: str, expected: str) -> None:
         ("", ["Denver"], 0.0, 0.0),
         ("", [""], 1.0, 1.0),
         ("the", [""], 1.0, 1.0),
+        ("", ["A"], 0.0, 0.0),  # nothing is left of the reference, which is right all the same
+        ("the", ["A"], 0.0, 0.0),
+        ("a", ["A"], 1.0, 1.0),
+        ("", ["*"], 0.0, 0.0),
+        ("*", ["*"], 1.0, 1.0),
     ],
 )
 def test_f1_and_exact_match_are_those_of_squad(

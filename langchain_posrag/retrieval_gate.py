@@ -1,0 +1,269 @@
+"""A retriever behind the retrieval gate: options, fit and decision of both Runnables with one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self, Unpack
+
+from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.retrievers import RetrieverLike
+from langchain_core.runnables import RunnableBinding, run_in_executor
+from langchain_core.runnables.config import patch_config
+from langchain_core.runnables.utils import ConfigurableFieldSpec
+from pydantic import ConfigDict, Field, InstanceOf
+
+from langchain_posrag.checked_options import CheckedOptions
+from langchain_posrag.documents import (
+    DETAIL,
+    bare_copy_of,
+    check_documents,
+    copy_metadata,
+    copy_with,
+    detail_of,
+    id_of,
+)
+from langchain_posrag.finishing import finish
+from langchain_posrag.retrievers import CAUSRetriever
+from shared_core import HybridIndex
+from shared_core.arrays import Embed
+from shared_core.gating import ContextGate, RetrievalDecision, Transform
+from shared_core.gating.fit import FitArguments, as_queries, fit_gate, fit_index
+from shared_core.types import Tokenizer
+
+RUN = "retrieve_or_not"
+"""Name of the run that reports a decision."""
+
+
+class Gated(NamedTuple):
+    """A decision, and the documents that the gate let through."""
+
+    decision: RetrievalDecision
+    documents: list[Document]
+
+
+class RetrievalGate(CheckedOptions):
+    """A retriever, and the gate that decides by the documents it finds.
+
+    Attributes
+    ----------
+    retriever
+        Any retriever, also with settings bound to it, in a pipe, or with fallbacks. A
+        `CAUSRetriever` over its own index returns the cosine of the question and its nearest
+        passage with the documents. Those of others, of one without ``include_scores``, or of one
+        that rewrites the question, are embedded for it, and the nearest passage has to be among
+        them.
+    gate
+        The fitted gate; its `save` writes the file that `load` reads.
+    embeddings
+        The model that the gate was fitted with; needed for a retriever that returns no cosines,
+        unless it is a `CAUSRetriever`.
+    include_scores
+        Whether the documents carry the decision and their earlier explanation in their metadata.
+        It differs by query: set this to False under LangChain's MultiQueryRetriever, which keeps
+        equal documents once.
+    """
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    retriever: RetrieverLike
+    gate: InstanceOf[ContextGate]
+    embeddings: Embeddings | None = Field(default=None, repr=False)
+    include_scores: bool = True
+
+    @classmethod
+    def from_retriever(
+        cls,
+        retriever: RetrieverLike,
+        embeddings: Embeddings | None = None,
+        contexts: Iterable[Document] | None = None,
+        *,
+        include_scores: bool = True,
+        **fit: Unpack[FitArguments],
+    ) -> Self:
+        """Fit a gate on what a retriever searches, and put it in front.
+
+        Parameters
+        ----------
+        retriever
+            The retriever.
+        embeddings
+            The model behind it; by default that of a `CAUSRetriever`.
+        contexts
+            The documents it searches; by default those in the index of a `CAUSRetriever`, whose
+            vectors are then taken as they are.
+        include_scores
+            As of the class.
+        **fit
+            ``pseudo_queries``, ``negatives``, ``policy``, ``threshold``, ``transform``,
+            ``coverage`` and ``tokenizer``, see `shared_core.gating.fit.fit_gate`.
+
+        Raises
+        ------
+        ValueError
+            If `embeddings` or `contexts` are missing, `contexts` is one instead of several, one is
+            not a Document, or the gate cannot be fitted on them.
+        EmbeddingMismatchError
+            If `embeddings` is not the model of the index.
+        """
+        gate, model = fit_for(retriever, embeddings, contexts, **fit)
+        return cls(retriever=retriever, gate=gate, embeddings=model, include_scores=include_scores)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        retriever: RetrieverLike,
+        embeddings: Embeddings | None = None,
+        *,
+        transform: Transform | None = None,
+        tokenizer: Tokenizer | None = None,
+        include_scores: bool = True,
+    ) -> Self:
+        """Read what `ContextGate.save` wrote, and put it in front of a retriever.
+
+        Parameters
+        ----------
+        path
+            The file.
+        retriever, embeddings
+            As in `from_retriever`.
+        transform, tokenizer
+            As in `ContextGate.load`: needed if the gate that was saved had one of its own.
+        include_scores
+            As of the class.
+
+        Raises
+        ------
+        IndexFormatError, CorruptIndexError
+            If the file is not a gate, or damaged.
+        EmbeddingMismatchError
+            If `embeddings` is not the model of the fit.
+        ValueError
+            As `ContextGate.load`, and if there are no embeddings.
+        """
+        model = model_of(retriever, embeddings)
+        gate = ContextGate.load(path, embed=_embed(model), transform=transform, tokenizer=tokenizer)
+        return cls(retriever=retriever, gate=gate, embeddings=model, include_scores=include_scores)
+
+    @property
+    def config_specs(self) -> list[ConfigurableFieldSpec]:
+        """Fields that a call may configure: those of the retriever."""
+        return self.retriever.config_specs
+
+    def _find(self, query: str, callbacks: CallbackManager, options: Mapping[str, Any]) -> Gated:
+        """Retrieve with the config of the run around it, and decide."""
+        run = callbacks.on_chain_start(None, {"query": query}, name=RUN)
+        try:
+            searched = self.gate.prepare(query)
+            below = patch_config(None, callbacks=run.get_child())
+            documents = check_documents(self.retriever.invoke(searched, below, **options))
+            details, texts = _read(documents)
+            decision = self.gate.decide_by_explanations(query, searched, details, texts)
+            if decision is None:
+                model = model_of(self.retriever, self.embeddings)
+                vector, vectors = model.embed_query(searched), model.embed_documents(texts)
+                decision = self.gate.decide_by_vectors(query, vector, vectors, texts)
+        except BaseException as error:
+            run.on_chain_error(error)
+            raise
+        run.on_chain_end(decision.explain())
+        return self._let_through(decision, documents)
+
+    async def _afind(
+        self, query: str, callbacks: AsyncCallbackManager, options: Mapping[str, Any]
+    ) -> Gated:
+        """Async version of `_find`; the retriever, the embeddings and the handlers are awaited.
+
+        A task that is cancelled meanwhile leaves no run open.
+        """
+        run = await callbacks.on_chain_start(None, {"query": query}, name=RUN)
+        try:
+            searched = await run_in_executor(None, self.gate.prepare, query)
+            below = patch_config(None, callbacks=run.get_child())
+            documents = check_documents(await self.retriever.ainvoke(searched, below, **options))
+            details, texts = _read(documents)
+            decision = self.gate.decide_by_explanations(query, searched, details, texts)
+            if decision is None:
+                model = model_of(self.retriever, self.embeddings)
+                vector = await model.aembed_query(searched)
+                vectors = await model.aembed_documents(texts)
+                decision = self.gate.decide_by_vectors(query, vector, vectors, texts)
+        except BaseException as error:
+            await finish(run.on_chain_error(error))
+            raise
+        await finish(run.on_chain_end(decision.explain()))
+        return self._let_through(decision, documents)
+
+    def _let_through(self, decision: RetrievalDecision, documents: Sequence[Document]) -> Gated:
+        """Return copies of the documents if the decision is to retrieve, or none.
+
+        They carry the decision next to their earlier explanation; without `include_scores` no
+        explanation at all, and no score that came with one.
+        """
+        if not decision.retrieve:
+            return Gated(decision, [])
+        if self.include_scores:
+            return Gated(decision, [_explained(each, decision) for each in documents])
+        return Gated(decision, [bare_copy_of(each) for each in documents])
+
+
+def fit_for(
+    retriever: RetrieverLike,
+    embeddings: Embeddings | None,
+    contexts: Iterable[Document] | None,
+    **fit: Unpack[FitArguments],
+) -> tuple[ContextGate, Embeddings]:
+    """Fit a gate, and return it with the model; see `RetrievalGate.from_retriever`."""
+    model, own = model_of(retriever, embeddings), _own(retriever)
+    if contexts is not None:
+        contexts = check_documents(contexts, "contexts")
+        ids = [id_of(each) for each in contexts]
+        texts = [each.page_content for each in contexts]
+        gate = fit_gate(ids, texts, model.embed_documents(texts), _embed(model), **fit)
+    elif own is not None and isinstance(own.index, HybridIndex):
+        verify = None if embeddings is None else lambda text: model.embed_documents([text])[0]
+        gate = fit_index(own.index, _embed(model), verify=verify, **fit)
+    else:
+        raise ValueError(
+            f"{type(retriever).__name__} does not expose its documents: give contexts="
+        )
+    return gate, model
+
+
+def model_of(retriever: RetrieverLike, embeddings: Embeddings | None) -> Embeddings:
+    """Return the embeddings, by default those of a `CAUSRetriever`; ValueError without any."""
+    own = _own(retriever)
+    found = own.embeddings if embeddings is None and own is not None else embeddings
+    if found is None:
+        raise ValueError(
+            f"{type(retriever).__name__} has no embeddings: give embeddings=, the model of its "
+            "passages that the gate is fitted with"
+        )
+    return found
+
+
+def _own(retriever: RetrieverLike) -> CAUSRetriever | None:
+    """Return the `CAUSRetriever` below any bound settings; None if it is another retriever."""
+    inner: object = retriever
+    while isinstance(inner, RunnableBinding):
+        inner = inner.bound
+    return inner if isinstance(inner, CAUSRetriever) else None
+
+
+def _embed(model: Embeddings) -> Embed:
+    return as_queries(model.embed_query, model.embed_documents)
+
+
+def _read(documents: Sequence[Document]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the explanations and the texts of documents."""
+    return [detail_of(each) for each in documents], [each.page_content for each in documents]
+
+
+def _explained(document: Document, decision: RetrievalDecision) -> Document:
+    # The explanation is replaced anyway, and it alone would make the copy a deep one.
+    metadata = copy_metadata({**document.metadata, DETAIL: None}, document)
+    metadata[DETAIL] = {**detail_of(document), "retrieval": decision.explain()}
+    return copy_with(document, metadata)

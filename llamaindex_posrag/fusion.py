@@ -1,0 +1,264 @@
+"""Retrievers and indexes of LlamaIndex as the dense leg, fused with BM25 over their nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, Unpack
+
+from llama_index.core import VectorStoreIndex
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.vector_stores import SimpleVectorStore
+from llama_index.core.vector_stores.types import MetadataFilters
+
+from llamaindex_posrag.embedding import plain_text
+from llamaindex_posrag.nodes import isolated, passages_of, to_passage
+from llamaindex_posrag.options import caus_of
+from llamaindex_posrag.retrieval import EngineRetriever
+from shared_core import CAUS, Passage
+from shared_core.checking import SHOWN, check_each
+from shared_core.engines.store import Store, StoreEngine
+from shared_core.index import PassageIndex, Variant, Where
+from shared_core.index.metadata import predicate
+from shared_core.options import CAUSArguments
+from shared_core.types import Query, Tokenizer
+from shared_core.wording import shortened
+
+DIRECTIONS: dict[str, Callable[[Any], bool]] = {
+    "llama_index.core.vector_stores.simple.SimpleVectorStore": lambda store: True,
+    "llama_index.vector_stores.chroma.base.ChromaVectorStore": lambda store: True,
+    "llama_index.vector_stores.faiss.base.FaissVectorStore": (
+        lambda store: bool(store.client.metric_type == 0)  # faiss.METRIC_INNER_PRODUCT
+    ),
+    "llama_index.vector_stores.milvus.base.MilvusVectorStore": (
+        lambda store: bool(store.similarity_metric != "L2")
+    ),
+    "llama_index.vector_stores.postgres.base.PGVectorStore": lambda store: True,
+}
+"""Whether higher scores are better, by qualified class name; from the sources of the stores."""
+
+
+class FusingArguments(CAUSArguments, total=False):
+    """Keyword arguments of `FusingRetriever` that have a default."""
+
+    filters: MetadataFilters | None
+    variant: Variant
+    tokenizer: Tokenizer | None
+    callback_manager: CallbackManager | None
+    object_map: dict[str, Any] | None
+    verbose: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _BundleQuery(Query):
+    """A query that brings what the dense leg is asked."""
+
+    bundle: QueryBundle | None = None
+    filters: MetadataFilters | None = None
+
+
+class FusingRetriever(EngineRetriever):
+    """Fuse the nodes that a dense leg of LlamaIndex finds with those of BM25, cut to k, and place.
+
+    A dense leg cannot be asked for the score of a given node, so a node that only BM25 found gets
+    the lowest score of the dense leg; a `CAUSRetriever` over its own index scores it exactly.
+    `shared_core.engines.store.StoreEngine` says how both legs are matched. Nodes are added and
+    deleted where the dense leg keeps them; the nodes that BM25 searches are fixed, and neighbours
+    for ``caus.expand`` are among them: build the retriever anew after that, or BM25 goes on to find
+    deleted nodes. An `IndexNode` leads to its object after the fusion, as in `CAUSRetriever`. Every
+    node comes back as an `ExplainedNode`.
+
+    Parameters
+    ----------
+    dense
+        The dense leg: a `VectorStoreIndex`, which is searched to the depth `fetch_k` under the
+        filters, or a retriever, which decides how many candidates it returns.
+    nodes
+        The nodes that BM25 searches; ids are unique and those of the dense leg. Where the dense leg
+        has others, as when documents have been split again, nodes of equal text are the same.
+    higher_is_better
+        False if the scores of `dense` are distances, as those of FaissVectorStore with L2. None is
+        enough for an index over LlamaIndex's own store, FAISS, Chroma, Milvus or PGVectorStore.
+    caus
+        Options of the search and the placement, see `shared_core.CAUS`; ``fetch_k`` is the depth
+        of the BM25 leg, and of an index.
+    filters
+        Metadata that a node must have to be found, in either leg.
+    variant, tokenizer
+        As in `shared_core.BM25Index`.
+    callback_manager
+        By default that of `dense`.
+    object_map
+        Objects of index nodes; by default those of an index.
+    verbose
+        As in LlamaIndex's `BaseRetriever`.
+    **options
+        Options of `caus`, in place of it.
+
+    Attributes
+    ----------
+    caus
+        As given.
+    k, alpha, fetch_k, fusion, placement, psi, evidence, expand, chunk_keys
+        Those of `caus`; one that is set, as by ``r.k = 3``, counts from the next query.
+
+    Raises
+    ------
+    ValueError
+        If `dense` is neither, `nodes` is empty or one node instead of several, one is not a node,
+        or two share an id; or if `higher_is_better` is not a bool, or None where the direction is
+        not known, `caus` is not a `CAUS`, an option is out of range, or both `caus` and options
+        are given.
+    """
+
+    def __init__(
+        self,
+        dense: BaseRetriever | VectorStoreIndex,
+        nodes: Iterable[BaseNode],
+        *,
+        higher_is_better: bool | None = None,
+        caus: CAUS | None = None,
+        filters: MetadataFilters | None = None,
+        variant: Variant = "lucene",
+        tokenizer: Tokenizer | None = None,
+        callback_manager: CallbackManager | None = None,
+        object_map: dict[str, Any] | None = None,
+        verbose: bool = False,
+        **options: Unpack[CAUSArguments],
+    ) -> None:
+        if not isinstance(dense, BaseRetriever | VectorStoreIndex):
+            raise ValueError(
+                "dense must be a retriever or a VectorStoreIndex, got "
+                f"{shortened(repr(dense), SHOWN)}"
+            )
+        passages = passages_of(check_each(nodes, "nodes", BaseNode))
+        if not passages:
+            raise ValueError(
+                "no nodes for the BM25 leg; a vector store that keeps the text itself leaves "
+                "them out of the docstore: give nodes="
+            )
+        if higher_is_better is None:
+            higher_is_better = direction_of(dense)
+        self.caus = caus_of(options, caus)
+        self.filters = filters
+        self._dense = dense
+        self._sparse = PassageIndex(variant=variant, tokenizer=tokenizer)
+        self._sparse.add(passages)
+        store = Store(search=self._hits, asearch=self._ahits)
+        self._engine = StoreEngine(store, self._sparse, higher_is_better=higher_is_better)
+        leg: Any = dense.as_retriever() if isinstance(dense, VectorStoreIndex) else dense
+        # With another manager here, that of the dense leg would keep every event.
+        manager = callback_manager or getattr(leg, "callback_manager", None)
+        objects = leg.object_map if object_map is None and leg is not dense else object_map
+        super().__init__(manager, objects, verbose=verbose)
+
+    @classmethod
+    def from_index(
+        cls,
+        index: VectorStoreIndex,
+        nodes: Iterable[BaseNode] | None = None,
+        *,
+        higher_is_better: bool | None = None,
+        **options: Unpack[FusingArguments],
+    ) -> Self:
+        """Build a retriever over a vector index of LlamaIndex.
+
+        Parameters
+        ----------
+        index
+            Any vector index; its embedding model embeds the query.
+        nodes
+            The nodes that BM25 searches; by default those of the index, as its docstore has them
+            now. Unless the store is LlamaIndex's, these include nodes that ``delete_nodes``
+            deleted without ``delete_from_docstore=True``.
+        higher_is_better, **options
+            As in the constructor.
+
+        Raises
+        ------
+        ValueError
+            As the constructor; there are no nodes for BM25 by default where a vector store keeps
+            the text itself and leaves it out of the docstore.
+        """
+        given = held_nodes(index) if nodes is None else nodes
+        return cls(index, given, higher_is_better=higher_is_better, **options)
+
+    @property
+    def nodes(self) -> list[BaseNode]:
+        """Copies of the nodes that BM25 searches, whatever the filters."""
+        return [isolated(passage.source) for passage in self._sparse.passages]
+
+    def _queries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
+        return [self._query(bundle) for bundle in bundles]
+
+    async def _aqueries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
+        return self._queries(bundles)
+
+    def _query(self, bundle: QueryBundle) -> Query:
+        """Copy a query, without the wrapping of a tool; retrievers write its embedding into it."""
+        text = plain_text(bundle)
+        asked = QueryBundle(
+            text, bundle.image_path, bundle.custom_embedding_strs, embedding=bundle.embedding
+        )
+        return _BundleQuery(text, bundle=asked, filters=self.filters)
+
+    def _hits(self, query: Any, depth: int, where: Where) -> list[tuple[Passage, float | None]]:
+        if isinstance(self._dense, VectorStoreIndex):
+            leg = self._dense.as_retriever(similarity_top_k=depth, filters=query.filters)
+            # `retrieve` would follow index nodes to their objects, which has time until the end.
+            return _hits(leg._retrieve(query.bundle))
+        return _passing(_hits(self._dense.retrieve(query.bundle)), where)
+
+    async def _ahits(
+        self, query: Any, depth: int, where: Where
+    ) -> list[tuple[Passage, float | None]]:
+        if isinstance(self._dense, VectorStoreIndex):
+            leg = self._dense.as_retriever(similarity_top_k=depth, filters=query.filters)
+            return _hits(await leg._aretrieve(query.bundle))
+        return _passing(_hits(await self._dense.aretrieve(query.bundle)), where)
+
+
+def _hits(found: Iterable[NodeWithScore]) -> list[tuple[Passage, float | None]]:
+    return [(to_passage(hit.node), hit.score) for hit in found]
+
+
+def _passing(
+    hits: Iterable[tuple[Passage, float | None]], where: Where
+) -> list[tuple[Passage, float | None]]:
+    passes = predicate(where)
+    return [hit for hit in hits if passes(hit[0].metadata)]
+
+
+def direction_of(dense: object) -> bool:
+    """Return whether higher scores of an index are better.
+
+    Raises
+    ------
+    ValueError
+        If it is not known.
+    """
+    store = dense.vector_store if isinstance(dense, VectorStoreIndex) else dense
+    for cls in type(store).__mro__:
+        known = DIRECTIONS.get(f"{cls.__module__}.{cls.__qualname__}")
+        if known is not None:
+            return known(store)
+    raise ValueError(
+        f"whether the scores of {type(store).__name__} are similarities or distances is not known: "
+        "give higher_is_better=True or False"
+    )
+
+
+def held_nodes(index: VectorStoreIndex) -> list[BaseNode]:
+    """Return the nodes of an index; an empty list if its vector store keeps the text itself.
+
+    Its docstore may hold others: of deleted documents, of other indices, parents of its nodes.
+    """
+    store = index.vector_store
+    if store.stores_text and not index._store_nodes_override:
+        return []  # the docstore has its images and index nodes alone
+    held = index.index_struct.nodes_dict
+    if isinstance(store, SimpleVectorStore):  # which forgets at once what `delete_nodes` deletes
+        held = {row: id_ for row, id_ in held.items() if row in store.data.embedding_dict}
+    return index.docstore.get_nodes([*dict.fromkeys(held.values())], raise_error=False)

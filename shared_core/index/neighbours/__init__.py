@@ -1,1 +1,0 @@
-"""Which passages are next to each other in their documents."""

@@ -1,0 +1,272 @@
+"""Passages under BM25: found by words and by id, filtered, with their neighbours; no vectors."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from shared_core.arrays import Scores
+from shared_core.checking import check_count, check_several
+from shared_core.index.metadata import Where
+from shared_core.index.sparse.bm25 import BM25Options, Variant
+from shared_core.index.sparse.index import read_rank_bm25
+from shared_core.index.sparse.query import SparseQuery
+from shared_core.index.sparse.view import SparseView
+from shared_core.index.state import PassageState
+from shared_core.index.tokenize import tokenize
+from shared_core.neighbour_spans.lines import Visible
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
+from shared_core.neighbour_spans.places import ChunkKeys, ChunkReader
+from shared_core.types import Passage, Tokenizer
+
+
+class PassageIndex:
+    """Passages under BM25: what a store of vectors alone lacks.
+
+    Safe to search from many threads while one adds or deletes: a search works on the state it
+    starts from. No lock is held while a filter runs.
+
+    Parameters
+    ----------
+    variant, k1, b, epsilon
+        BM25, see `BM25Index`.
+    tokenizer
+        Text to tokens, by default `tokenize`.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown or out of range.
+    """
+
+    _state: PassageState
+
+    def __init__(
+        self,
+        *,
+        variant: Variant = "lucene",
+        k1: float | None = None,
+        b: float = 0.75,
+        epsilon: float = 0.25,
+        tokenizer: Tokenizer | None = None,
+    ) -> None:
+        options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon)
+        self._state = PassageState(sparse=SparseView.empty(options, tokenizer))
+        self._make_locks()
+
+    def _make_locks(self) -> None:
+        self._writing = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for ``copy`` and ``pickle``, neither of which changes it."""
+        with self._writing:
+            kept = self.__dict__ | {"_state": self._state.apart()}
+        locks = type(threading.Lock())
+        return {name: value for name, value in kept.items() if not isinstance(value, locks)}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__dict__.update(kept)
+        self._make_locks()
+
+    @classmethod
+    def from_rank_bm25(
+        cls, bm25: Any, passages: Sequence[Passage], *, tokenizer: Tokenizer
+    ) -> PassageIndex:
+        """Convert a ``rank_bm25.BM25Okapi``; the scores stay the same.
+
+        Parameters
+        ----------
+        bm25
+            The object; its counts, ``k1``, ``b`` and ``epsilon`` are taken over.
+        passages
+            The passages of its rows, in order; they are not read again.
+        tokenizer
+            The tokenizer its corpus was split with; the object does not hold it.
+
+        Raises
+        ------
+        ValueError
+            If `bm25` is of another class, whose formula differs; if the numbers differ; and as
+            `add`.
+        """
+        sparse, passages = read_rank_bm25(bm25, tokenizer), list(passages)
+        check_passages(passages)
+        if len(passages) != sparse.size:
+            raise ValueError(f"the BM25 object has {sparse.size} rows, got {len(passages)}")
+        index = PassageIndex()
+        index._state = index._state.holding(sparse, passages)
+        return index
+
+    def __len__(self) -> int:
+        return self._state.sparse.alive_count
+
+    def __contains__(self, id: object) -> bool:
+        return self._state.row(id) is not None
+
+    def __repr__(self) -> str:
+        variant = self._state.sparse.options.variant
+        return f"{type(self).__name__}({len(self)} passages, variant={variant!r})"
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """The custom tokenizer; None: the default."""
+        tokenizer = self._state.sparse.lexicon.tokenizer
+        return None if tokenizer is tokenize else tokenizer
+
+    @property
+    def passages(self) -> list[Passage]:
+        """The passages, in insertion order."""
+        state = self._state
+        return [state.passages[row] for row in state.alive_rows]
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids, in insertion order."""
+        return [passage.id for passage in self.passages]
+
+    def count(self) -> int:
+        """Return the number of passages."""
+        return len(self)
+
+    def get(self, ids: Iterable[str]) -> list[Passage]:
+        """Return the passages of `ids`, in that order; unknown ids are left out.
+
+        Raises
+        ------
+        ValueError
+            If `ids` is a single string.
+        """
+        check_several(ids)
+        state = self._state
+        rows = map(state.row, ids)
+        return [state.passages[row] for row in rows if row is not None]
+
+    def add(self, passages: Sequence[Passage]) -> list[str]:
+        """Add passages, or replace those whose id is there already; all of them or none.
+
+        Parameters
+        ----------
+        passages
+            The passages; ids unique among them. A replaced one moves to the end. Their metadata are
+            not copied and must not change later: add a new passage under the same id instead.
+
+        Returns
+        -------
+        list of str
+            The ids.
+
+        Raises
+        ------
+        ValueError
+            If an id occurs twice or is empty, an id or text is not a string, or metadata are not a
+            mapping.
+        """
+        passages = list(passages)
+        check_passages(passages)
+        with self._writing:
+            self._publish(self._state.extended(passages))
+        return [passage.id for passage in passages]
+
+    def delete(self, ids: Iterable[str]) -> list[str]:
+        """Delete passages and return the ids that were there; unknown ids are ignored.
+
+        Raises
+        ------
+        ValueError
+            If `ids` is a single string.
+        """
+        check_several(ids)
+        with self._writing:
+            state = self._state
+            rows = {id: row for id in ids if (row := state.row(id)) is not None}
+            self._publish(state.without([*rows.values()]))
+        return list(rows)
+
+    def compact(self) -> None:
+        """Free the memory of deleted passages; automatic once they are the majority."""
+        with self._writing:
+            self._state = self._state.compacted()
+
+    def _publish(self, state: PassageState) -> None:
+        self._state = state.compacted() if state.sparse.mostly_deleted else state
+
+    def best(self, text: str, k: int, *, where: Where = None) -> list[tuple[Passage, float]]:
+        """Return the best `k` passages by BM25 and their scores, best first.
+
+        Only passages that share a token with the text are found; equal ones in insertion order.
+
+        Raises
+        ------
+        ValueError
+            If `k` is below 1, the text is not a string, or the filter is malformed.
+        """
+        k, state = check_count(k, "k"), self._state
+        query = SparseQuery(state.sparse, state.sparse.lexicon.lookup(text))
+        rows, scores = query.ranked(k, state.allowed(where))
+        found = zip(rows.tolist(), scores.tolist(), strict=True)
+        return [(state.passages[row], score) for row, score in found]
+
+    def scores(self, text: str, passages: Sequence[Passage]) -> Scores:
+        """Return the BM25 scores of any passages, shape (len(passages),), higher is better.
+
+        One that is not here by id and text, as after a postprocessor that merges passages, is
+        scored by its text with the statistics of those that are.
+        """
+        state = self._state
+        rows = [state.row(passage.id) for passage in passages]
+        rows = [
+            row if row is not None and state.passages[row].text == passage.text else None
+            for row, passage in zip(rows, passages, strict=True)
+        ]
+        query = SparseQuery(state.sparse, state.sparse.lexicon.lookup(text))
+        return query.of(rows, lambda at: passages[at].text)
+
+    def neighbours(
+        self, reader: ChunkReader | None = None, *, where: Where = None
+    ) -> PassageNeighbours:
+        """Return the passages as a source of neighbours, as they are now.
+
+        The first call with a reader reads the positions of all passages, later calls those of new
+        passages only; a few readers may take turns.
+
+        Parameters
+        ----------
+        reader
+            Identifies the chunk of a passage; by default ``ChunkKeys()``.
+        where
+            Filter on the metadata, see `Where`; passages that do not pass are not neighbours.
+
+        Raises
+        ------
+        ValueError
+            If a passage gives an invalid position, or the filter is malformed.
+        """
+        state = self._state
+        alive = state.sparse.alive
+        table = state.places.table(state.passages, state.size, alive, reader or ChunkKeys())
+        by_function = where if callable(where) else None
+        allowed = state.allowed(None if callable(where) else where)
+        visible = Visible(state.size, allowed, by_function, state.passages)
+        vectors, unit = state.embeddings
+        return PassageNeighbours(table, state.row, visible, vectors, unit=unit)
+
+
+def check_passages(passages: Sequence[Passage]) -> None:
+    """Raise ValueError if an id is empty or repeated, or a value of a passage is of a wrong type.
+
+    An adapter calls it before embedding; `add` of an index calls it in any case.
+    """
+    seen: dict[str, int] = {}
+    for position, passage in enumerate(passages):
+        id = passage.id
+        if not isinstance(id, str) or not id:
+            raise ValueError(f"the id of passage {position} must be a non-empty string, got {id!r}")
+        if seen.setdefault(id, position) != position:
+            raise ValueError(f"id {id!r} occurs twice, at positions {seen[id]} and {position}")
+        if not isinstance(passage.text, str):
+            raise ValueError(f"the text of passage {id!r} must be a string, got {passage.text!r}")
+        if not isinstance(passage.metadata, (dict, Mapping)):  # a dict is told faster
+            raise ValueError(
+                f"the metadata of passage {id!r} must be a mapping, got {passage.metadata!r}"
+            )

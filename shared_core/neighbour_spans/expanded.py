@@ -1,0 +1,171 @@
+"""Spans in the slots of a prompt: what `CAUS` returns when it expands passages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shared_core.neighbour_spans.chunk_source import ChunkSource
+from shared_core.neighbour_spans.chunks import Seed
+from shared_core.neighbour_spans.method import NeighbourSpans
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
+from shared_core.neighbour_spans.places import ChunkReader
+from shared_core.neighbour_spans.spans import Expansion, Span
+from shared_core.types import Arrangement, Passage, Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandedArrangement(Arrangement):
+    """Spans put into slots.
+
+    Like `Arrangement`, with spans for passages. `ranking` has one entry per span, best first: the
+    leg scores of its best seed, the score of the span (not bounded by 1), and a passage with the
+    id, metadata and source of the best seed and the text of the span.
+
+    Attributes
+    ----------
+    seeds
+        The ranking that was expanded.
+    expansion
+        The spans, and the seeds for which the budget had no room. Its own order is ignored.
+    """
+
+    seeds: Ranking
+    expansion: Expansion
+
+    @property
+    def spans(self) -> list[Span]:
+        """Slot -> span."""
+        return [self.expansion.spans[rank] for rank in self.slots]
+
+    def explain(self) -> list[dict[str, Any]]:
+        """Return, slot by slot, what led to the seed, overlaid by what led to the span.
+
+        ``score`` is the span's; ``similarity`` is the fused score of the best seed.
+        """
+        seeds = super(ExpandedArrangement, self).explain()
+        spans = map(self.expansion.explain, self.slots)
+        return [{**why, **span} for why, span in zip(seeds, spans, strict=True)]
+
+
+def expand_ranking(
+    ranking: Ranking, spans: NeighbourSpans, reader: ChunkReader, source: ChunkSource
+) -> tuple[Ranking, Expansion]:
+    """Expand the passages of a ranking.
+
+    Returns
+    -------
+    ranking : Ranking
+        One entry per span, see `ExpandedArrangement`.
+    expansion : Expansion
+        The spans.
+
+    Raises
+    ------
+    ValueError
+        As `expand_passages`, and if the ranking does not hold all its passages.
+    """
+    if len(ranking.passages) != len(ranking):
+        raise ValueError(
+            f"the ranking has {len(ranking)} entries and {len(ranking.passages)} passages; "
+            "expansion needs one for each entry, as in a ranking from an index"
+        )
+    expansion, best = expand_passages(ranking.passages, ranking.scores, spans, reader, source)
+    passages = [
+        _spanned(ranking.passages[rank], span)
+        for rank, span in zip(best, expansion.spans, strict=True)
+    ]
+    return (
+        replace(
+            ranking,
+            indices=[ranking.indices[rank] for rank in best],
+            scores=[span.score.total for span in expansion.spans],
+            dense=[ranking.dense[rank] for rank in best],
+            sparse=[ranking.sparse[rank] for rank in best],
+            dense_norm=[ranking.dense_norm[rank] for rank in best],
+            sparse_norm=[ranking.sparse_norm[rank] for rank in best],
+            dense_rank=[ranking.dense_rank[rank] for rank in best],
+            sparse_rank=[ranking.sparse_rank[rank] for rank in best],
+            passages=passages,
+        ),
+        expansion,
+    )
+
+
+def expand_passages(
+    passages: Sequence[Passage],
+    scores: Sequence[float],
+    spans: NeighbourSpans,
+    reader: ChunkReader,
+    source: ChunkSource | None,
+) -> tuple[Expansion, list[int]]:
+    """Expand passages with their scores.
+
+    Parameters
+    ----------
+    passages, scores
+        What was retrieved.
+    spans
+        How it is expanded.
+    reader
+        Identifies the chunk of a passage.
+    source
+        Source of the neighbours. None: only those among `passages`.
+
+    Returns
+    -------
+    expansion : Expansion
+        The spans.
+    best : list of int
+        Rank of a span -> position of its best seed in `passages`.
+
+    Raises
+    ------
+    ValueError
+        As `NeighbourSpans.expand`, and if a passage gives an invalid position.
+    """
+    chunks = [reader.chunk(passage) for passage in passages]
+    if source is None:
+        source = PassageNeighbours.of(passages, reader)
+    expansion = spans.expand(list(map(Seed, chunks, scores)), source)
+    first = {chunk.id: at for at, chunk in reversed([*enumerate(chunks)])}
+    return expansion, [first[span.seeds[0].chunk.id] for span in expansion.spans]
+
+
+def explain_expansion(expansion: Expansion, spans: NeighbourSpans) -> list[dict[str, Any]]:
+    """Return, in the order of the spans' own slots, what led to each, JSON-able."""
+    placement = spans.order if isinstance(spans.order, str) else spans.order.name
+    return [
+        {**expansion.explain(rank), "rank": rank, "slot": slot, "placement": placement}
+        for slot, rank in enumerate(expansion.slots)
+    ]
+
+
+def _spanned(passage: Passage, span: Span) -> Passage:
+    return passage if len(span.chunks) == 1 else replace(passage, text=span.text)
+
+
+def similarities(scores: Sequence[float | None], *, higher_is_better: bool = True) -> list[float]:
+    """Return one finite score for each seed from any retriever, higher is better.
+
+    Distances (``higher_is_better=False``) are negated. A score that is missing, None or NaN, counts
+    as the lowest of the others. If all are missing, the order decides: the first of n gets 1, the
+    last ``1 / n``.
+
+    Raises
+    ------
+    ValueError
+        If a score is infinite.
+    """
+    sign = 1.0 if higher_is_better else -1.0
+    given = [
+        None if score is None or math.isnan(score) else sign * float(score) for score in scores
+    ]
+    known = [score for score in given if score is not None]
+    if any(map(math.isinf, known)):
+        raise ValueError(f"the scores must be finite, got {given}")
+    if not known:
+        return [(len(given) - rank) / len(given) for rank in range(len(given))]
+    return [min(known) if score is None else score for score in given]

@@ -1,0 +1,152 @@
+"""A clear error that names the value, before anything is embedded, changed or paid for."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared_core import CAUS, ProfileNotFoundError
+
+from .drivers import Adapter, corpus, embed, search
+from .test_retriever import INDEX
+
+CORPUS = corpus()
+OPTIONS: list[tuple[dict[str, Any], str]] = [
+    ({"k": 0}, "k must be an integer >= 1, got 0"),
+    ({"k": True}, "k must be an integer >= 1, got True"),
+    ({"k": "3"}, "k must be an integer >= 1, got '3'"),
+    ({"k": 3.0}, "k must be an integer >= 1, got 3.0"),
+    ({"alpha": 1.5}, "1.5"),
+    ({"alpha": "0.5"}, "alpha must be a number in .* got '0.5'"),
+    ({"fusion": "sum"}, "sum"),
+    ({"placement": "v_shape"}, "v_shape.*sequential"),
+    ({"placement": "max_relevance", "psi": "always"}, "max_relevance"),
+    ({"psi": -1.0}, "-1.0"),
+    ({"psi": float("nan")}, "nan"),
+    ({"psi": True}, "psi must be a number, .* got True"),
+    ({"evidence": "strong"}, "strong"),
+]
+OF_A_SEARCH: list[tuple[dict[str, Any], str]] = [
+    ({"fetch_k": 0}, "fetch_k must be an integer >= 1, got 0"),
+    ({"metric": "l1"}, "l1"),
+    ({"dense": "annoy"}, "annoy"),
+    ({"variant": "plus"}, "plus"),
+]
+
+
+@pytest.mark.parametrize(("options", "named"), [*OPTIONS, *OF_A_SEARCH], ids=repr)
+def test_options_of_a_retriever(adapter: Adapter, options: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        adapter.build(**options)
+
+
+@pytest.mark.parametrize(("options", "named"), OPTIONS, ids=repr)
+def test_options_of_a_rescorer(adapter: Adapter, options: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        adapter.rescorer(**options)
+
+
+def test_unknown_options_and_profiles(adapter: Adapter) -> None:
+    for make in (adapter.build, adapter.over_store):
+        with pytest.raises((TypeError, ValueError), match="kk"):
+            make(CORPUS[:2], kk=9)
+    for make in (adapter.rescorer, adapter.placer):
+        with pytest.raises((TypeError, ValueError), match="kk"):
+            make(kk=9)
+    with pytest.raises((TypeError, ValueError), match="kk"):
+        adapter.rescorer_of([], kk=9)
+    for make in (adapter.build, adapter.rescorer):
+        with pytest.raises(ProfileNotFoundError, match="no-such-model"):
+            make(psi="no-such-model")
+
+
+def test_an_option_set_later_is_checked_and_the_last_one_stays(adapter: Adapter) -> None:
+    for retriever in (adapter.build(CORPUS), adapter.over_store(CORPUS)):
+        expected = adapter.ask(retriever, "padding")
+        for name, value in (("k", 0), ("alpha", 9), ("fetch_k", 1.5), ("placement", "v_shape")):
+            with pytest.raises(ValueError, match=rf"{name}(.|\n)*{value}"):
+                setattr(retriever, name, value)
+        assert adapter.ask(retriever, "padding") == expected
+
+
+def test_numbers_of_numpy_are_numbers(adapter: Adapter) -> None:
+    retriever = adapter.build(CORPUS, k=np.int64(3), alpha=np.float32(0.5), fetch_k=np.int32(9))
+    expected = search(INDEX, "padding", CAUS(k=3, alpha=0.5, fetch_k=9))
+    assert adapter.ask(retriever, "padding") == expected
+    rescorer = adapter.rescorer(k=np.int64(3), alpha=np.float32(0.5), psi=np.float32(1.5))
+    assert [type(option) for option in (rescorer.k, rescorer.alpha)] == [int, float]
+
+
+def test_what_is_no_embedding_model(adapter: Adapter) -> None:
+    for model in ("local", 3):
+        with pytest.raises(ValueError, match=f"mbed.*(.|\n)*{model!r}"):
+            adapter.build(model=model)
+
+
+async def test_what_cannot_be_added_is_refused_before_it_is_embedded(adapter: Adapter) -> None:
+    """Embedding takes long, and often costs."""
+    embedded: list[str] = []
+    retriever = adapter.build(model=adapter.model(embedded.append))
+    item = adapter.item("relu", "x")
+    for given, told in (
+        (item, rf"{adapter.many} must be a list, got the "),
+        ("relu", rf"{adapter.many} must be a list, got the string 'relu'"),
+        (["relu"], rf"{adapter.many}\[0\] must be a {adapter.one}, got 'relu'"),
+        ([item, {"text": "x"}], rf"{adapter.many}\[1\] must be a {adapter.one}, got {{"),
+        ([item, adapter.item("gelu", "x")], "id 'x' occurs twice"),
+        ([item, adapter.item("gelu", "")], "id of passage 1 must be a non-empty string"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            adapter.add(retriever, given)
+        with pytest.raises(ValueError, match=told):
+            await adapter.aadd(retriever, given)
+    assert embedded == []
+
+
+async def test_one_id_is_not_taken_for_several(adapter: Adapter) -> None:
+    """Its letters may be the ids of others."""
+    retriever = adapter.build(CORPUS[:2])
+    for ids in ("p1", None):
+        with pytest.raises((ValueError, TypeError), match=r"ids|None"):
+            adapter.delete(retriever, ids)
+        with pytest.raises((ValueError, TypeError), match=r"ids|None"):
+            await adapter.adelete(retriever, ids)
+    assert len(adapter.ask(retriever, "x")) == 2
+
+
+def test_a_query_whose_vector_does_not_fit(adapter: Adapter) -> None:
+    retriever = adapter.build(CORPUS, adapter.model(embed, lambda text: [1.0, 2.0, 3.0]))
+    with pytest.raises(ValueError, match="dimension 24, got dimension 3"):
+        adapter.ask(retriever, "padding")
+
+
+# One instead of several, and several that are read once: wherever a corpus or candidates are given.
+
+
+def uses(adapter: Adapter, given: Any) -> list[Any]:
+    """What takes documents or nodes, as functions."""
+    found = adapter.items(CORPUS[:5], [0.9, 0.8, 0.7, 0.6, 0.5])
+    return [
+        lambda: adapter.retrieve(adapter.built(given, adapter.model()), "padding"),
+        lambda: adapter.rescore(adapter.rescorer_of(given), found, "padding"),
+    ]
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_corpus_may_come_one_by_one(adapter: Adapter, at: int) -> None:
+    """What reads it twice finds none the second time, and loses it without a word."""
+    items = adapter.items(CORPUS)
+    found = uses(adapter, items)[at]()
+    assert uses(adapter, iter(items))[at]() == found != []
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_what_is_no_corpus_is_named(adapter: Adapter, at: int) -> None:
+    item = adapter.item("text", "x")
+    for given, told in (
+        (item, r"must be a list, got the "),
+        ("abc", r"must be a list, got the string 'abc'"),
+        ([item, "abc"], rf"\[1\] must be a {adapter.one}, got 'abc'"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            uses(adapter, given)[at]()

@@ -1,0 +1,76 @@
+"""Ranked passages put into slots, by a step of its own, as the core puts them."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from shared_core import CAUS, PLACEMENTS, PositionProfile
+from shared_core.placement import Shuffle, UShape
+
+from .drivers import Adapter, corpus, ids
+
+CORPUS = corpus()
+PROFILE = PositionProfile(
+    model="m", accuracy=(0.9, 0.5, 0.4, 0.6, 0.8), distraction=(0.3, 0.1, 0.2, 0.5, 0.4)
+)
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 5, 12])
+@pytest.mark.parametrize("placement", [*PLACEMENTS, UShape(best_at="end"), Shuffle(5)], ids=repr)
+def test_the_order_is_the_cores(adapter: Adapter, placement: Any, k: int) -> None:
+    """With its reasons; and what was given stays as it was."""
+    given = adapter.items(CORPUS[:k])
+    before = copy.deepcopy(given)
+    expected = CAUS(placement=placement, psi=PROFILE).explain(k)
+    placed = adapter.place(adapter.placer(placement, psi=PROFILE), given)
+    assert ids(placed) == [f"p{why['rank']}" for why in expected]
+    assert [hit.why for hit in adapter.hits(placed)] == expected
+    assert given == before
+
+
+@pytest.mark.parametrize("psi", ["never", None, 0.8, 1.2, PROFILE])
+@pytest.mark.parametrize("evidence", ["point", "interval"])
+def test_the_gate_decides(adapter: Adapter, psi: Any, evidence: Any) -> None:
+    """By the sensitivity of the model; each passage says why."""
+    step = adapter.placer("inverse", psi=psi, evidence=evidence)
+    placed = adapter.hits(adapter.place(step, adapter.items(CORPUS[:5])))
+    expected = CAUS(placement="inverse", psi=psi, evidence=evidence).explain(5)
+    assert [hit.why for hit in placed] == expected
+
+
+def test_naming_a_placement_is_asking_for_it(adapter: Adapter) -> None:
+    """The step is told no sensitivity, and places."""
+    items = adapter.items(CORPUS[:5])
+    assert ids(adapter.place(adapter.placer("inverse"), items)) == ["p4", "p3", "p2", "p1", "p0"]
+    assert ids(adapter.place(adapter.placer(), items)) == ["p0", "p2", "p4", "p3", "p1"]
+
+
+def test_the_explanation_of_the_search_is_carried_on(adapter: Adapter) -> None:
+    """Its scores and ranks by leg; of the slot, what is said is the last word."""
+    ranked = adapter.retrieve(adapter.build(CORPUS, k=5, psi="never"), "padding stride")
+    before = adapter.hits(ranked)
+    after = adapter.hits(adapter.place(adapter.placer("inverse", psi=1.5), ranked))
+    of_a_slot = CAUS(placement="inverse", psi=1.5).explain(5)
+    for slot, hit in enumerate(after):
+        found = before[4 - slot]
+        assert (hit.id, hit.score) == (found.id, found.score)
+        assert hit.why == {**found.why, **of_a_slot[slot]}
+    assert adapter.hits(ranked) == before
+
+
+def test_what_is_placed_twice_stands_as_placed_once(adapter: Adapter) -> None:
+    """The ranking is what the first placement placed, not the slots it placed it in."""
+    retriever = adapter.build(CORPUS, k=5, placement="u_shape", psi="always")
+    placed = adapter.retrieve(retriever, "padding stride")
+    once = adapter.build(CORPUS, k=5, placement="inverse", psi="always")
+    twice = adapter.hits(adapter.place(adapter.placer("inverse"), placed))
+    assert twice == adapter.ask(once, "padding stride")
+
+
+@pytest.mark.parametrize(
+    "options", [{"placement": "v_shape"}, {"placement": 3}, {"psi": -1.0}, {"evidence": "strong"}]
+)
+def test_bad_options_are_named(adapter: Adapter, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=str(next(iter(options.values())))):
+        adapter.placer(**options)

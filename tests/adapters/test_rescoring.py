@@ -1,0 +1,105 @@
+"""Candidates of any retriever, scored by both legs and placed, as the core scores and places."""
+
+import copy
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from shared_core import CAUS, BM25Index
+
+from .drivers import Adapter, Hit, corpus, ids
+
+CORPUS = corpus()
+QUERY = "convolution with stride"
+SCORES = [0.9, 0.2, 0.7, 0.7, -0.4, 0.1, 0.9, 0.3, 0.0, 0.5, 0.6, 0.8]
+GAPS = [None, *SCORES[1:5], math.nan, *SCORES[6:]]
+
+
+def expected(dense: Sequence[float | None], sparse: Any, **options: Any) -> list[tuple[Any, ...]]:
+    """Return id, score and explanation of what the core makes of two legs."""
+    caus = CAUS(**options)
+    found = caus.place(caus.rank([math.nan if score is None else score for score in dense], sparse))
+    rows = zip(found.indices, found.scores, found.explain(), strict=True)
+    return [(f"p{at}", score, why) for at, score, why in rows]
+
+
+def facts(hits: Sequence[Hit]) -> list[tuple[Any, ...]]:
+    return [(hit.id, hit.score, hit.why) for hit in hits]
+
+
+@pytest.mark.parametrize(
+    ("scores", "options"),
+    [
+        ([], {}),
+        (SCORES[:1], {}),
+        (SCORES, {}),
+        (SCORES, {"psi": "always", "k": 5, "alpha": "auto", "fusion": "rrf"}),
+        (SCORES, {"psi": 1.3, "k": 50, "placement": "inverse", "alpha": 0.7}),
+        ([-3.0] * 12, {}),
+        (GAPS, {"alpha": 1.0, "k": 12}),
+        (GAPS, {"fusion": "rrf"}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("distances", [False, True])
+def test_scores_are_the_cores(
+    adapter: Adapter, scores: list[float | None], options: dict[str, Any], distances: bool
+) -> None:
+    """A missing score counts as the lowest; distances are turned round; nothing given changes."""
+    texts = [passage.text for passage in CORPUS[: len(scores)]]
+    given = adapter.items(CORPUS[: len(scores)], scores)
+    before = copy.deepcopy(given)
+    step = adapter.rescorer(higher_is_better=not distances, **options)
+    found = adapter.hits(adapter.rescore(step, given, QUERY)) if scores else []
+    dense = [-score if distances and score is not None else score for score in scores]
+    assert facts(found) == expected(dense, BM25Index.from_texts(texts).scores(QUERY), **options)
+    assert str(given) == str(before)
+    assert adapter.rescore(step, [], QUERY) == []
+
+
+def test_a_corpus_gives_its_statistics(adapter: Adapter) -> None:
+    """To candidates of its own, bit for bit or to rounding, and to others by their text."""
+    bm25 = BM25Index.from_texts([passage.text for passage in CORPUS[1:]])
+    step = adapter.rescorer_of(adapter.items(CORPUS[1:]), k=12)
+    candidates = adapter.items(CORPUS[:12], SCORES)
+    found = {hit.id: hit for hit in adapter.hits(adapter.rescore(step, candidates, QUERY))}
+    sparse = bm25.score_texts(QUERY, [passage.text for passage in CORPUS[:12]])
+    assert [found[f"p{at}"].why["sparse"] for at in range(12)] == pytest.approx([*sparse])
+    assert found["p0"].why["sparse"] > 0
+
+
+def test_an_empty_corpus_scores_nothing(adapter: Adapter) -> None:
+    step = adapter.rescorer_of([], alpha=0.5, k=3)
+    found = adapter.hits(adapter.rescore(step, adapter.items(CORPUS[:3], [3, 2, 1]), QUERY))
+    assert [(hit.id, hit.why["sparse"]) for hit in found] == [("p0", 0), ("p1", 0), ("p2", 0)]
+
+
+def test_a_tokenizer_of_the_callers_own(adapter: Adapter) -> None:
+    given = adapter.items(CORPUS[:12], SCORES)
+    texts = [passage.text for passage in CORPUS[:12]]
+    sparse = BM25Index.from_texts(texts, tokenizer=list).scores("x")
+    for step in (
+        adapter.rescorer(tokenizer=list, alpha=0.0, k=12),
+        adapter.rescorer_of(adapter.items(CORPUS[:12]), tokenizer=list, alpha=0.0, k=12),
+    ):
+        found = {hit.id: hit for hit in adapter.hits(adapter.rescore(step, given, "x"))}
+        assert [found[f"p{at}"].why["sparse"] for at in range(12)] == pytest.approx([*sparse])
+
+
+def test_an_infinite_score_is_refused(adapter: Adapter) -> None:
+    with pytest.raises(ValueError, match="inf"):
+        adapter.rescore(adapter.rescorer(), adapter.items(CORPUS[:2], [math.inf, 0.5]), QUERY)
+
+
+def test_behind_a_search_the_new_score_counts(adapter: Adapter) -> None:
+    """The one it was made from stays in the explanation; and placing comes after."""
+    ranked = adapter.retrieve(adapter.build(CORPUS, k=12), QUERY)
+    before = {hit.id: hit.score for hit in adapter.hits(ranked)}
+    found = adapter.rescore(adapter.rescorer(k=5, alpha=0.5), ranked, QUERY)
+    for hit in adapter.hits(found):
+        assert hit.why["dense"] == before[hit.id]
+        assert hit.score == hit.why["score"]
+    placed = adapter.place(adapter.placer("inverse"), found)
+    assert ids(placed) == ids(found)[::-1]

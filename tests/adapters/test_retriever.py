@@ -1,0 +1,217 @@
+"""What a retriever over an index of its own finds: what the core finds, bit for bit."""
+
+import asyncio
+import copy
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from shared_core import CAUS, PLACEMENTS, Passage, PositionProfile
+from shared_core.placement import UShape
+
+from .drivers import QUERIES, Adapter, core_index, corpus, embed, ids, search
+
+CORPUS = corpus()
+INDEX = core_index(CORPUS)
+PROFILE = PositionProfile(
+    model="m", accuracy=(0.9, 0.5, 0.4, 0.6, 0.8), distraction=(0.3, 0.1, 0.2, 0.5, 0.4)
+)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"alpha": 0.0},
+        {"alpha": 1.0, "psi": "always"},
+        {"alpha": "auto", "psi": 1.3},
+        {"fusion": "rrf", "psi": "never"},
+        {"fetch_k": 1, "k": 3},
+        {"k": 1000, "psi": 0.8},
+        {"placement": UShape(best_at="end"), "psi": "always", "k": 4},
+        *({"placement": name, "psi": PROFILE, "k": 7} for name in PLACEMENTS),
+    ],
+    ids=repr,
+)
+async def test_it_finds_what_the_core_finds(adapter: Adapter, options: dict[str, Any]) -> None:
+    """Asked once, awaited and in a batch, for much, little and nothing."""
+    retriever = adapter.build(CORPUS, **options)
+    expected = [search(INDEX, query, CAUS(**options)) for query in QUERIES]
+    assert [adapter.ask(retriever, query) for query in QUERIES] == expected
+    assert [await adapter.aask(retriever, query) for query in QUERIES] == expected
+    assert adapter.ask_many(retriever, QUERIES) == expected
+    assert await adapter.aask_many(retriever, QUERIES) == expected
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"variant": "okapi"}, {"metric": "inner_product"}, {"tokenizer": lambda text: [*text]}],
+    ids=lambda options: next(iter(options)),
+)
+def test_options_of_the_index_are_handed_through(adapter: Adapter, options: dict[str, Any]) -> None:
+    expected = search(core_index(CORPUS, **options), QUERIES[0], CAUS())
+    assert adapter.ask(adapter.build(CORPUS, **options), QUERIES[0]) == expected
+
+
+def test_options_set_later_take_effect(adapter: Adapter) -> None:
+    retriever = adapter.build(CORPUS)
+    retriever.k, retriever.alpha, retriever.psi = 3, 1.0, "always"
+    expected = search(INDEX, QUERIES[0], CAUS(k=3, alpha=1.0, psi="always"))
+    assert adapter.ask(retriever, QUERIES[0]) == expected
+
+
+async def test_an_empty_index_answers_nothing(adapter: Adapter) -> None:
+    """Also one of which all was deleted; and the model is not asked in vain."""
+    emptied = adapter.build(CORPUS[:3])
+    assert adapter.delete(emptied, ["p0", "p1", "p2"]) == ["p0", "p1", "p2"]
+    for retriever in (adapter.build(), emptied):
+        assert adapter.ask(retriever, "x") == await adapter.aask(retriever, "x") == []
+        assert adapter.ask_many(retriever, ["x", "y"]) == [[], []]
+    assert adapter.ask_many(adapter.build(CORPUS), []) == []
+
+
+# What is handed out, and what stays with the index and with the caller.
+
+
+async def test_nothing_is_shared_with_the_caller(adapter: Adapter) -> None:
+    given = adapter.items(CORPUS)
+    before = copy.deepcopy(given)
+    retriever = adapter.build()
+    adapter.add(retriever, given)
+    expected = adapter.ask(retriever, QUERIES[0])
+    assert given == before
+    for item in given:
+        item.metadata["tags"].append("changed")
+    for found in (adapter.ask(retriever, QUERIES[0]), await adapter.aask(retriever, QUERIES[0])):
+        for hit in found:
+            hit.metadata["tags"].append("changed")
+            hit.why["slot"] = -1
+    assert adapter.ask(retriever, QUERIES[0]) == expected
+
+
+def test_metadata_that_has_no_copy_is_named_before_anything_is_embedded(adapter: Adapter) -> None:
+    embedded: list[str] = []
+    retriever = adapter.build(model=adapter.model(embedded.append))
+    item = adapter.item("a text", "b", guard=threading.Lock())
+    with pytest.raises(ValueError, match=r" 'b'.*: 'guard' holds a lock"):
+        adapter.add(retriever, [adapter.item("fine", "a"), item])
+    assert embedded == []
+
+
+def test_equal_texts_are_two(adapter: Adapter) -> None:
+    twins = [Passage(id_, "the same words") for id_ in ("one", "other")]
+    for retriever in (adapter.build(twins), adapter.over_store(twins)):
+        assert sorted(ids(adapter.ask(retriever, "same"))) == ["one", "other"]
+
+
+def test_a_copy_is_a_retriever_of_its_own(adapter: Adapter) -> None:
+    """To another process, say: it finds the same, and what it deletes stays with the original."""
+    retriever = adapter.build(CORPUS)
+    before = adapter.ask(retriever, QUERIES[0])
+    for copied in (copy.deepcopy(retriever), pickle.loads(pickle.dumps(retriever))):
+        assert adapter.ask(copied, QUERIES[0]) == before
+        adapter.delete(copied, ids(before))
+        assert adapter.ask(copied, QUERIES[0]) != before
+    assert adapter.ask(retriever, QUERIES[0]) == before
+
+
+# Adding and deleting.
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_it_stays_in_step_through_changes(adapter: Adapter, awaited: bool) -> None:
+    """Adding, replacing and deleting, of ids that come one by one, and of some that are unknown."""
+    changed, index, retriever = corpus(80), core_index(CORPUS), adapter.build(CORPUS)
+    replaced = [Passage("p3", "a wholly new zebra", {"lang": "fr"})]
+    for passages in (changed[50:], replaced, []):
+        index.add(passages, [embed(passage.text) for passage in passages])
+        items = iter(adapter.items(passages))
+        added = await adapter.aadd(retriever, items) if awaited else adapter.add(retriever, items)
+        assert added == ids(passages)
+    gone = [f"p{number}" for number in range(0, 80, 4)]
+    asked = iter([*gone, "unknown"])
+    deleted = adapter.adelete if awaited else adapter.delete
+    told = deleted(retriever, asked)
+    assert (await told if awaited else told) == index.delete(gone) == gone
+    for query in (*QUERIES, "zebra"):
+        assert adapter.ask(retriever, query) == search(index, query, CAUS())
+
+
+@pytest.mark.parametrize("text", ["raise", "nan", "short", "none"])
+async def test_nothing_is_half_added(adapter: Adapter, text: str) -> None:
+    """Where the model raises midway, or gives no vector that fits."""
+
+    def broken(given: str) -> Any:
+        if given == "raise":
+            raise ConnectionError("no model today")
+        vector = embed(given)
+        return {"nan": [*vector[1:], float("nan")], "short": vector[1:], "none": []}.get(
+            given, vector
+        )
+
+    retriever = adapter.build(CORPUS, adapter.model(broken))
+    before = adapter.ask(retriever, "fine")
+    batch = adapter.items([Passage("a", "fine"), Passage("b", text), Passage("p0", "good")])
+    with pytest.raises((ConnectionError, ValueError)):
+        adapter.add(retriever, batch)
+    with pytest.raises((ConnectionError, ValueError)):
+        await adapter.aadd(retriever, batch)
+    with pytest.raises((ConnectionError, ValueError)):
+        adapter.ask(retriever, text)
+    assert adapter.ask(retriever, "fine") == before
+
+
+# Many at once.
+
+
+async def test_many_at_once_get_what_one_gets(adapter: Adapter) -> None:
+    retriever = adapter.build(CORPUS, psi="always")
+    queries = [passage.text for passage in CORPUS] * 3
+    serial = [adapter.ask(retriever, query) for query in queries]
+    with ThreadPoolExecutor(16) as threads:
+        assert [*threads.map(lambda query: adapter.ask(retriever, query), queries)] == serial
+    assert await asyncio.gather(*(adapter.aask(retriever, query) for query in queries)) == serial
+
+
+def test_readers_see_whole_changes(adapter: Adapter) -> None:
+    """While another adds and deletes: all five of a version, and none of two."""
+    retriever, done = adapter.build(k=100), threading.Event()
+
+    def version(number: int) -> list[Any]:
+        return [adapter.item(f"mark v{number}", f"q{at}", version=number) for at in range(5)]
+
+    def read() -> set[tuple[int, int]]:
+        seen = set()
+        while not done.is_set():
+            found = adapter.ask(retriever, "mark")
+            seen.add((len(found), len({hit.metadata["version"] for hit in found})))
+        return seen
+
+    adapter.add(retriever, version(0))
+    with ThreadPoolExecutor(3) as threads:
+        reading = [threads.submit(read) for _ in range(3)]
+        try:
+            for number in range(1, 60):
+                adapter.add(retriever, version(number))
+        finally:
+            done.set()
+        assert [future.result() for future in reading] == [{(5, 1)}] * 3
+
+
+async def test_one_bad_query_is_its_own_error(adapter: Adapter) -> None:
+    """The model's own comes out of a batch, and of an awaited one."""
+
+    def failing(text: str) -> list[float]:
+        if text == "raise":
+            raise ConnectionError("no model today")
+        return embed(text)
+
+    retriever = adapter.build(CORPUS, adapter.model(embed, failing))
+    for queries in (["raise"], ["fine", "raise", "fine"]):
+        with pytest.raises(ConnectionError, match="no model today"):
+            adapter.ask_many(retriever, queries)
+        with pytest.raises(ConnectionError, match="no model today"):
+            await adapter.aask_many(retriever, queries)

@@ -1,0 +1,155 @@
+"""A retriever saved to a folder and read back, by the same framework and by the other."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared_core import (
+    CorruptIndexError,
+    EmbeddingMismatchError,
+    HybridIndex,
+    IndexFormatError,
+    PositionProfile,
+)
+from shared_core.placement import Sequential, Shuffle, UShape
+
+from .drivers import QUERIES, Adapter, LangChain, LlamaIndex, corpus, embed, ids
+
+CORPUS = corpus()
+PROFILE = PositionProfile(
+    model="m", accuracy=(0.9, 0.2, 0.8), distraction=(0.1, 0.2, 0.3), interval=(1.1, 4.0), n=7
+)
+
+
+def answers(adapter: Adapter, retriever: Any) -> list[Any]:
+    return [adapter.ask(retriever, query) for query in QUERIES]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"k": 3, "alpha": "auto", "fetch_k": 20, "fusion": "rrf", "psi": "never"},
+        {"placement": UShape("end"), "psi": PROFILE, "evidence": "interval"},
+        {"placement": Shuffle(seed=7), "psi": 1.5, "variant": "okapi"},
+    ],
+    ids=str,
+)
+def test_it_answers_as_before(adapter: Adapter, options: dict[str, Any], tmp_path: Path) -> None:
+    """By the same options; and may be changed, and saved again."""
+    retriever = adapter.build(CORPUS, **options)
+    adapter.delete(retriever, ["p0"])
+    retriever.save(tmp_path / "index")
+    loaded = adapter.load(tmp_path / "index")
+    assert loaded.caus == retriever.caus
+    assert answers(adapter, loaded) == answers(adapter, retriever)
+    adapter.add(loaded, adapter.items(CORPUS[:1]))
+    loaded.save(tmp_path / "index")
+    assert answers(adapter, adapter.load(tmp_path / "index")) == answers(adapter, loaded)
+    assert not [*(tmp_path / "index").rglob("*.pkl"), *(tmp_path / "index").rglob("*.pickle")]
+
+
+def test_an_empty_index_may_be_saved(adapter: Adapter, tmp_path: Path) -> None:
+    adapter.build().save(tmp_path / "index")
+    loaded = adapter.load(tmp_path / "index")
+    assert adapter.ask(loaded, "x") == []
+    adapter.add(loaded, adapter.items(CORPUS))
+    assert answers(adapter, loaded) == answers(adapter, adapter.build(CORPUS))
+
+
+def test_options_given_when_loading_win(adapter: Adapter, tmp_path: Path) -> None:
+    """And the others stay as they were saved, also of a profile that was given by its path."""
+    path = PROFILE.save(tmp_path / "profile.json")
+    saved = adapter.build(CORPUS, k=7, psi=path, placement="inverse")
+    saved.save(tmp_path / "index")
+    loaded = adapter.load(tmp_path / "index", k=2)
+    assert (loaded.k, loaded.caus.gate, loaded.placement) == (2, saved.caus.gate, "inverse")
+    assert adapter.load(tmp_path / "index", psi=None).psi is None
+    with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
+        adapter.load(tmp_path / "index", k=0)
+    with pytest.raises((TypeError, ValueError), match="kk"):
+        adapter.load(tmp_path / "index", kk=9)
+
+
+class Mine(Sequential):
+    """A placement of the user's own."""
+
+    name = "mine"
+
+
+def split(text: str) -> list[str]:
+    """Split at spaces."""
+    return text.split()
+
+
+def test_functions_of_ones_own_are_given_again(adapter: Adapter, tmp_path: Path) -> None:
+    """They are code, which a folder holds none of."""
+    own: dict[str, Any] = {"placement": Mine(), "tokenizer": split}
+    retriever = adapter.build(CORPUS, psi="always", **own)
+    retriever.save(tmp_path / "index")
+    for name in own:
+        with pytest.raises(ValueError, match="mine" if name == "placement" else name):
+            adapter.load(tmp_path / "index", **{k: v for k, v in own.items() if k != name})
+    loaded = adapter.load(tmp_path / "index", **own)
+    assert answers(adapter, loaded) == answers(adapter, retriever)
+
+
+def test_another_embedding_model_is_noticed(adapter: Adapter, tmp_path: Path) -> None:
+    """Of equal dimension and of another; unless one asks not to look."""
+    adapter.build(CORPUS).save(tmp_path / "index")
+    other = adapter.model(lambda text: embed(f"{text} of another model"))
+    for model in (other, adapter.model(lambda text: embed(text)[1:])):
+        with pytest.raises(EmbeddingMismatchError):
+            adapter.load(tmp_path / "index", model)
+    unverified = adapter.load(tmp_path / "index", other, verify=False)
+    assert len(adapter.ask(unverified, "padding")) == 10
+
+
+def test_what_is_no_index_or_damaged_is_refused(adapter: Adapter, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    retriever = adapter.build(CORPUS)
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(IndexFormatError):
+            adapter.load(folder)
+    with pytest.raises(IndexFormatError):
+        retriever.save(tmp_path)
+    assert [*tmp_path.iterdir()] == [tmp_path / "notes.txt"]
+    retriever.save(tmp_path / "index")
+    target = max((tmp_path / "index").rglob("*.npy"), key=lambda file: file.stat().st_size)
+    target.write_bytes(target.read_bytes()[:-8])
+    with pytest.raises(CorruptIndexError, match=target.name):
+        adapter.load(tmp_path / "index")
+
+
+def test_a_save_that_fails_leaves_the_old_folder(adapter: Adapter, tmp_path: Path) -> None:
+    """As metadata do that JSON cannot hold; the passage is named."""
+    retriever = adapter.build(CORPUS)
+    retriever.save(tmp_path / "index")
+    before = answers(adapter, retriever)
+    adapter.add(retriever, [adapter.item("padding", "odd", shape={1, 2})])
+    with pytest.raises(ValueError, match="odd"):
+        retriever.save(tmp_path / "index")
+    assert answers(adapter, adapter.load(tmp_path / "index")) == before
+
+
+def test_langchain_reads_what_llamaindex_saved_but_not_the_reverse(tmp_path: Path) -> None:
+    """The texts are there, the nodes are not, once anything but LlamaIndex has saved the folder."""
+    one, other = LangChain(), LlamaIndex()
+    saved = other.build(CORPUS, k=5)
+    saved.save(tmp_path / "nodes")
+    loaded = one.load(tmp_path / "nodes", k=5)
+    assert ids(one.ask(loaded, "padding")) == ids(other.ask(saved, "padding"))
+    loaded.save(tmp_path / "nodes")
+    one.build(CORPUS).save(tmp_path / "documents")
+    for folder in ("nodes", "documents"):
+        with pytest.raises(IndexFormatError, match=r"[Nn]ode|llamaindex_posrag"):
+            other.load(tmp_path / folder)
+
+
+def test_langchain_reads_what_the_core_saved(tmp_path: Path) -> None:
+    index = HybridIndex()
+    index.add(CORPUS, [embed(passage.text) for passage in CORPUS])
+    index.save(tmp_path / "index")
+    side = LangChain()
+    assert answers(side, side.load(tmp_path / "index")) == answers(side, side.build(CORPUS))

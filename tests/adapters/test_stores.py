@@ -1,0 +1,60 @@
+"""A vector store of the framework's own as the dense leg, with BM25 next to it."""
+
+from typing import Any
+
+import pytest
+
+from .drivers import QUERIES, Adapter, corpus, ids
+
+CORPUS = corpus()
+ASKED = QUERIES[:3]  # LlamaIndex's own index embeds no empty query
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"alpha": 0.0, "k": 20},
+        {"alpha": 1.0},
+        {"psi": "always"},
+        {"alpha": "auto", "k": 3, "psi": 1.3, "placement": "inverse"},
+    ],
+    ids=str,
+)
+async def test_deep_enough_it_finds_what_an_index_of_ones_own_finds(
+    adapter: Adapter, options: dict[str, Any]
+) -> None:
+    """Both score cosines; the store's are rounded otherwise."""
+    own = adapter.build(CORPUS, fetch_k=60, **options)
+    over = adapter.over_store(CORPUS, fetch_k=60, **options)
+    for query in ASKED:
+        found, expected = adapter.ask(over, query), adapter.ask(own, query)
+        scores = [hit.score for hit in expected]
+        assert [hit.score for hit in found] == pytest.approx(scores, abs=1e-5)
+        ranks = [hit.why["rank"] for hit in expected]
+        assert [hit.why["rank"] for hit in found] == ranks
+        assert await adapter.aask(over, query) == found
+    singles = [adapter.ask(over, query) for query in ASKED]
+    assert adapter.ask_many(over, ASKED) == await adapter.aask_many(over, ASKED) == singles
+
+
+def test_what_is_found_is_the_callers_to_change(adapter: Adapter) -> None:
+    retriever = adapter.over_store(CORPUS)
+    expected = adapter.ask(retriever, QUERIES[0])
+    for hit in adapter.ask(retriever, QUERIES[0]):
+        hit.metadata["tags"].append("changed")
+    assert adapter.ask(retriever, QUERIES[0]) == expected
+
+
+def test_what_bm25_alone_found_stands_at_the_floor_of_the_store(adapter: Adapter) -> None:
+    """And what the store alone found has its exact BM25 score."""
+    shallow = adapter.over_store(CORPUS, k=20, fetch_k=3, alpha=0.0)
+    deep = {hit.id: hit.why for hit in adapter.ask(adapter.over_store(CORPUS, k=60), "padding")}
+    found = [hit.why for hit in adapter.ask(shallow, "padding")]
+    dense = sorted({why["dense"] for why in found})
+    assert [why["dense"] for why in found].count(dense[0]) >= 1
+    for hit in adapter.ask(shallow, "padding"):
+        assert hit.why["sparse"] == deep[hit.id]["sparse"]
+    assert ids(adapter.ask(shallow, "padding"))[0] in {
+        passage.id for passage in CORPUS if "padding" in passage.text
+    }

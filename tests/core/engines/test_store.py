@@ -1,0 +1,334 @@
+"""A store of others as an engine, reached by plain functions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared_core import CAUS, HybridIndex, Passage
+from shared_core.engines import Engine
+from shared_core.engines.store import Hits, Store, StoreEngine
+from shared_core.index.metadata import predicate
+from shared_core.index.passages import PassageIndex
+from shared_core.neighbour_spans import NeighbourSpans
+from shared_core.types import Query
+from shared_core.vectors import cosine_similarity
+
+TEXTS = ["relu layer", "pool layer", "gru cell", "lstm cell", "conv layer", "relu relu"]
+PASSAGES = [
+    Passage(f"p{n}", text, {"n": n, "doc_id": "d", "chunk_id": n}) for n, text in enumerate(TEXTS)
+]
+QUERY = Query("the relu layer")
+
+
+def vector(text: str) -> list[float]:
+    """Letters, counted."""
+    return [float(text.count(letter)) for letter in "abcdefghijklmnopqrstuvwxyz"]
+
+
+class Shop:
+    """A store: passages by id, compared by cosine."""
+
+    def __init__(self, passages: Sequence[Passage] = PASSAGES) -> None:
+        self.held = {passage.id: passage for passage in passages}
+        self.filters: list[Any] = []
+        self.asked: list[list[str]] = []
+
+    def search(self, query: Query, depth: int, where: Any) -> Hits:
+        self.filters.append(where)
+        passes = predicate(where if isinstance(where, dict) or callable(where) else None)
+        there = [each for each in self.held.values() if passes(each.metadata)]
+        scored = zip(there, self.cosines(query, there), strict=True)
+        return sorted(scored, key=lambda hit: -hit[1])[:depth]
+
+    def cosines(self, query: Query, passages: Sequence[Passage]) -> list[float]:
+        vectors = [vector(passage.text) for passage in passages]
+        asked = [vector(query.text)] * len(passages)
+        return cosine_similarity(asked, vectors).tolist() if vectors else []
+
+    def add(self, passages: Sequence[Passage]) -> list[str]:
+        self.held |= {passage.id: passage for passage in passages}
+        return [passage.id for passage in passages]
+
+    def delete(self, ids: Sequence[str]) -> None:
+        for id in ids:
+            del self.held[id]
+
+    def get(self, ids: Sequence[str]) -> list[Passage]:
+        self.asked.append([*ids])
+        return [self.held[id] for id in ids if id in self.held]
+
+    def calls(self, **others: Any) -> Store:
+        calls = {"search": self.search, "add": self.add, "delete": self.delete, "get": self.get}
+        return Store(**{**calls, **others})
+
+
+def bm25_of(passages: Sequence[Passage] = PASSAGES) -> PassageIndex:
+    index = PassageIndex()
+    index.add(passages)
+    return index
+
+
+def engine_of(shop: Shop, sparse: Sequence[Passage] = PASSAGES, **options: Any) -> StoreEngine:
+    return StoreEngine(shop.calls(), bm25_of(sparse), **options)
+
+
+def awaiting(function: Callable[..., Any]) -> Callable[..., Any]:
+    async def awaited(*args: Any) -> Any:
+        return function(*args)
+
+    return awaited
+
+
+def test_over_the_whole_corpus_it_gives_the_pool_of_the_own_index() -> None:
+    own = HybridIndex()
+    own.add(PASSAGES, [vector(text) for text in TEXTS])
+    engine = engine_of(Shop(), cosines=True)
+    assert isinstance(engine, Engine)
+    (expected,) = own.pool([Query(QUERY.text, vector(QUERY.text))], 10)
+
+    (found,) = engine.pool([QUERY], 10)
+
+    order = [[each.id for each in found.passages].index(p.id) for p in expected.passages]
+    assert len(found.passages) == len(expected.passages)
+    assert found.dense[order] == pytest.approx(expected.dense)
+    assert found.sparse[order] == pytest.approx(expected.sparse)
+    assert found.nearest == pytest.approx(expected.nearest)
+    assert (found.query, found.complete) == ("the relu layer", False)
+
+
+def test_what_only_bm25_found_has_no_dense_score_and_counts_with_the_lowest() -> None:
+    store = Store(search=lambda *_: [(PASSAGES[2], 0.7)])
+    engine = StoreEngine(store, bm25_of())
+    (pool,) = engine.pool([Query("relu layer")], 1)
+    assert pool.passages == [PASSAGES[2], PASSAGES[0]]
+    np.testing.assert_equal(pool.dense, [0.7, np.nan])
+
+    (found,) = CAUS(k=2, fetch_k=2, alpha=0.0).search(engine, [Query("relu layer")])
+
+    assert [passage.id for passage in found.passages] == ["p0", "p5"]
+    assert [why["dense"] for why in found.explain()] == [0.7, 0.7]
+    assert [why["dense_exact"] for why in found.explain()] == [False, False]
+    assert [why["sparse_exact"] for why in found.explain()] == [True, True]
+
+
+def test_rescored_it_has_its_cosine_and_all_have_where_the_others_are_none() -> None:
+    shop = Shop(PASSAGES[:2])
+    query = Query("relu cell layer")
+    halved = [(passage, score / 2) for passage, score in shop.search(query, 6, None)]
+    for hits, cosines in ((shop.search(query, 6, None), True), (halved, False)):
+        store = Store(search=lambda *_, hits=hits: hits, rescore=shop.cosines)
+        (pool,) = StoreEngine(store, bm25_of(), cosines=cosines).pool([query], 6)
+        assert len(pool.passages) > 2
+        assert pool.dense == pytest.approx(shop.cosines(query, pool.passages))
+
+
+def test_distances_are_negated_and_none_is_no_score() -> None:
+    store = Store(search=lambda *_: [(PASSAGES[2], 1.0), (PASSAGES[3], 4.0), (PASSAGES[1], None)])
+    (pool,) = StoreEngine(store, bm25_of(), higher_is_better=False).pool([Query("")], 3)
+    np.testing.assert_equal(pool.dense, [-1.0, -4.0, np.nan])
+    assert pool.nearest is None
+
+
+def test_equal_scores_keep_the_order_of_the_store_and_then_that_of_bm25() -> None:
+    hits = [(PASSAGES[4], 0.5), (PASSAGES[1], 0.5)]
+    (found,) = CAUS(alpha=1.0).search(
+        StoreEngine(Store(search=lambda *_: hits), bm25_of()), [QUERY]
+    )
+    assert [p.id for p in found.ranking.passages] == ["p4", "p1", "p0", "p5"]
+
+
+@pytest.mark.parametrize("more", [{}, {"_collection": "c"}])
+def test_passages_that_the_store_has_under_other_ids_come_once(more: dict[str, Any]) -> None:
+    """As in Qdrant, which wants UUIDs, and with one more key in the store's metadata."""
+    renamed = [
+        replace(passage, id=f"uuid-{n}", metadata={**passage.metadata, "n": float(n), **more})
+        for n, passage in enumerate(PASSAGES)
+    ]
+    (expected,) = CAUS(k=6).search(engine_of(Shop()), [QUERY])
+    (found,) = CAUS(k=6).search(engine_of(Shop(renamed)), [QUERY])
+    assert found.passages == expected.passages
+    assert found.explain() == expected.explain()
+
+
+def test_passages_of_equal_text_are_told_apart_by_their_metadata() -> None:
+    twins = [Passage(id, "relu", {"n": n, "of": "x"}) for n, id in enumerate("abc")]
+    stored = [replace(twin, id=f"uuid-{twin.id}") for twin in reversed(twins)]
+    (pool,) = engine_of(Shop(stored), twins).pool([Query("relu")], 3)
+    assert pool.passages == twins[::-1]
+
+
+def test_passages_of_equal_text_and_own_ids_stay_apart() -> None:
+    twins = [Passage("a", "relu"), Passage("b", "relu")]
+    for known in (twins, twins[:1], twins[1:]):
+        (pool,) = engine_of(Shop(twins), known).pool([Query("relu")], 3)
+        assert sorted(passage.id for passage in pool.passages) == ["a", "b"]
+
+
+def test_the_text_of_the_store_counts_where_that_of_an_id_differs() -> None:
+    newer = replace(PASSAGES[0], text="relu relu relu")
+    (pool,) = engine_of(Shop([newer])).pool([Query("relu")], 1)
+    assert pool.passages[0] == newer
+    assert [passage.id for passage in pool.passages].count("p0") == 1
+
+
+@pytest.mark.parametrize("where", [{"n": [1, 2, 4]}, lambda metadata: metadata["n"] in (1, 2, 4)])
+def test_a_filter_holds_in_both_legs_and_for_neighbours(where: Any) -> None:
+    engine = engine_of(Shop())
+    caus = CAUS(k=1, expand=NeighbourSpans(window=2, token_budget=None, min_continuity=None))
+    (pool,) = engine.pool([QUERY], 6, where=where)
+    assert sorted(passage.id for passage in pool.passages) == ["p1", "p2", "p4"]
+    (found,) = caus.search(engine, [Query("pool")], where=where)
+    assert [span.text for span in found.spans] == ["pool layer\ngru cell"]  # type: ignore[attr-defined]
+
+
+def test_a_filter_of_the_store_itself_leaves_what_the_store_finds() -> None:
+    """BM25 cannot apply it; what BM25 alone would find might not pass."""
+    shop, native = Shop(PASSAGES[2:4]), object()
+    (pool,) = engine_of(shop).pool([QUERY], 6, where=native)
+    assert shop.filters == [native]
+    assert {passage.id for passage in pool.passages} == {"p2", "p3"}
+    with pytest.raises(ValueError, match="filter"):
+        CAUS(expand=NeighbourSpans()).search(engine_of(shop), [QUERY], where=native)
+
+
+def test_what_was_deleted_in_the_store_itself_can_be_left_out() -> None:
+    shop = Shop(PASSAGES[1:])
+    (kept,) = engine_of(shop).pool([Query("relu layer")], 4)
+    (found,) = engine_of(shop, drop_deleted=True).pool([Query("relu layer")], 4)
+    assert kept.passages == [*found.passages, PASSAGES[0]]
+    assert len(found.passages) == len(found.dense) == len(found.sparse)
+    renamed = Shop([replace(passage, id=f"uuid-{passage.id}") for passage in PASSAGES])
+    with pytest.raises(ValueError, match="other ids"):
+        engine_of(renamed, drop_deleted=True).pool([QUERY], 1)
+    with pytest.raises(ValueError, match="by id"):
+        StoreEngine(Store(search=shop.search), bm25_of(), drop_deleted=True)
+
+
+def test_no_passages_for_bm25_over_a_filled_store_are_told() -> None:
+    with pytest.warns(UserWarning, match="BM25 has no passages"):
+        engine_of(Shop(), []).pool([QUERY], 2)
+
+
+def test_each_leg_alone() -> None:
+    engine = engine_of(Shop(), cosines=True)
+    assert engine.search_leg("dense", QUERY, 2) == Shop().search(QUERY, 2, None)
+    assert engine.search_leg("sparse", QUERY, 2, where={"n": 1}) == bm25_of().best(
+        QUERY.text, 2, where={"n": 1}
+    )
+    with pytest.raises(ValueError, match="leg"):
+        engine.search_leg("both", QUERY, 2)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("native", [True, False])
+async def test_awaited_it_gives_the_same_by_the_functions_that_are_awaited(native: bool) -> None:
+    shop = Shop(PASSAGES[1:4])
+    names = ("search", "add", "delete", "get", "rescore")
+    plain = shop.calls(rescore=shop.cosines)
+    awaited = {f"a{name}": awaiting(getattr(plain, name)) for name in names}
+    store = Store(search=_unasked, **awaited) if native else plain
+    engine = StoreEngine(store, bm25_of(), drop_deleted=True)
+    queries = [QUERY, Query("gru lstm")]
+
+    assert repr(await engine.apool(queries, 2)) == repr(
+        StoreEngine(plain, bm25_of(), drop_deleted=True).pool(queries, 2)
+    )
+    new = Passage("new", "swish")
+    assert await engine.aadd([new]) == ["new"]
+    assert await engine.aget(["new", "p1", "none"]) == [new, PASSAGES[1]]
+    assert await engine.adelete(["new", "none", "p0"]) == ["new", "p0"]
+    assert await engine.aget(["new"]) == []
+    assert await engine.acount() == 5
+    await engine.aclose()
+
+
+def _unasked(*_: Any) -> Hits:
+    raise AssertionError("only what is awaited may be called")
+
+
+def test_adding_replaces_in_both_legs_also_under_another_id() -> None:
+    shop = Shop([replace(PASSAGES[0], id="uuid-0"), *PASSAGES[1:]])
+    engine = engine_of(shop)
+    newer = Passage("uuid-0", "swish")
+    assert engine.add([newer]) == ["uuid-0"]
+    assert engine.get(["uuid-0", "p0"]) == [newer]
+    assert engine.count() == len(shop.held) == 6
+    assert engine.delete(["uuid-0", "none"]) == ["uuid-0"]
+    assert engine.count() == len(shop.held) == 5
+
+
+def test_the_store_may_choose_the_ids() -> None:
+    shop = Shop([])
+
+    def add(passages: Sequence[Passage]) -> list[str]:
+        return shop.add([replace(passage, id=f"{passage.id}!") for passage in passages])
+
+    engine = StoreEngine(shop.calls(add=add), bm25_of([]))
+    assert engine.add(PASSAGES[:2]) == ["p0!", "p1!"]
+    (pool,) = engine.pool([QUERY], 5)
+    assert [passage.id for passage in pool.passages] == ["p0!", "p1!"]
+
+
+@pytest.mark.parametrize("awaited", [True, False])
+async def test_a_store_that_raises_leaves_bm25_as_it_was(awaited: bool) -> None:
+    shop = Shop()
+
+    def add(_: object) -> list[str]:
+        raise ConnectionError("gone")
+
+    engine = StoreEngine(shop.calls(add=add), bm25_of())
+    before = engine.search_leg("sparse", Query("relu swish"), 9)
+    added = [replace(PASSAGES[5], text="swish"), Passage("new", "swish")]
+    with pytest.raises(ConnectionError):
+        await engine.aadd(added) if awaited else engine.add(added)
+    assert engine.search_leg("sparse", Query("relu swish"), 9) == before
+
+
+def test_a_passage_that_bm25_refuses_does_not_reach_the_store() -> None:
+    shop = Shop()
+    for bad in ([Passage("", "text")], [Passage("a", "x"), Passage("a", "y")]):
+        with pytest.raises(ValueError, match="id"):
+            engine_of(shop).add(bad)
+    assert len(shop.held) == 6
+
+
+async def test_a_change_that_is_cancelled_is_made_in_both_legs() -> None:
+    shop, started, go_on = Shop(), asyncio.Event(), asyncio.Event()
+
+    async def add(passages: Sequence[Passage]) -> list[str]:
+        started.set()
+        await go_on.wait()
+        return shop.add(passages)
+
+    engine = StoreEngine(shop.calls(aadd=add), bm25_of())
+    task = asyncio.ensure_future(engine.aadd([Passage("new", "swish")]))
+    await started.wait()
+    task.cancel()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    while "new" not in shop.held:
+        await asyncio.sleep(0)
+    assert engine.search_leg("sparse", Query("swish"), 1)
+
+
+def test_what_cannot_be_meant_is_named() -> None:
+    engine = engine_of(Shop())
+    with pytest.raises(ValueError, match="depth must be an integer >= 1, got 0"):
+        engine.pool([QUERY], 0)
+    with pytest.raises(ValueError, match="higher_is_better"):
+        engine_of(Shop(), higher_is_better=None)
+    with pytest.raises(ValueError, match="vectors"):
+        engine.add(PASSAGES, [[1.0]])
+    with pytest.raises(ValueError, match=r"\['p0'\]"):
+        engine.delete("p0")
+    fixed = StoreEngine(Store(search=Shop().search), bm25_of())
+    with pytest.raises(ValueError, match="no add"):
+        fixed.add(PASSAGES)
+    with pytest.raises(ValueError, match="no delete"):
+        fixed.delete(["p0"])

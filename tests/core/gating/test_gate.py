@@ -1,0 +1,253 @@
+"""The gate that hosts in both frameworks share: fitted in one step, deciding by what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared_core import CAUS, HybridIndex, Passage
+from shared_core.errors import EmbeddingMismatchError
+from shared_core.gating import ContextGate, VectorCandidates, WordCoverage, hyde
+from shared_core.gating.fit import as_queries, fit_gate, fit_index
+from tests.core.gating.texts import ELSEWHERE, GENERATED
+from tests.core.gating.words import DIM, IDS, INSIDE, OUTSIDE, PASSAGES, embed
+
+VECTORS = np.array([embed(text) for text in PASSAGES], np.float32)
+
+TEXTS = ["hive", "dough", "tide pool of flour"]
+
+TOLD: list[dict[str, Any]] = [
+    {"dense": 0.4, "nearest": 0.6, "query": "hive"},
+    {"dense": 0.2, "nearest": 0.6, "query": "hive"},
+]
+
+
+def filled(**options: Any) -> HybridIndex:
+    index = HybridIndex(**options)
+    index.add([Passage(id, text) for id, text in zip(IDS, PASSAGES, strict=True)], VECTORS)
+    return index
+
+
+def embed_all(texts: Sequence[str]) -> list[list[float]]:
+    return [embed(text) for text in texts]
+
+
+def fitted(**options: Any) -> ContextGate:
+    return fit_gate(IDS, PASSAGES, VECTORS, embed_all, **options)
+
+
+def retrieves(gate: ContextGate, query: str) -> bool:
+    similarities = (VECTORS @ embed(gate.prepare(query))).tolist()
+    return gate.decide(query, similarities, PASSAGES).retrieve
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_a_ranking_tells_the_nearest_cosine_whatever_it_ranks(alpha: float) -> None:
+    """The best by both legs need not hold it; the pool always does."""
+    ranking = filled().search(" hive\n", embed("hive"), k=1, fetch_k=1, alpha=alpha)
+    assert ranking.nearest == pytest.approx((VECTORS @ embed("hive")).max(), abs=1e-6)
+    (placed,) = CAUS().place(ranking).explain()
+    assert (placed["nearest"], placed["query"]) == (ranking.nearest, "hive")
+
+
+def test_what_is_no_cosine_is_not_called_one() -> None:
+    """Inner products may have any size; a ranking of bare scores, and an empty one, know none."""
+    ranking = filled(metric="inner_product").search("hive", embed("hive"), k=2)
+    assert ranking.nearest is None
+    assert {"nearest", "query"}.isdisjoint(CAUS().place(ranking).explain()[0])
+    assert CAUS().rank([0.9, 0.1], [1.0, 2.0]).nearest is None
+    assert HybridIndex().search("hive", embed("hive")).nearest is None
+
+
+def test_an_index_gives_back_what_it_embeds() -> None:
+    """In insertion order, without what was deleted, as copies."""
+    index = filled()
+    index.delete(["p1"])
+    passages, vectors = index.embedded()
+    assert [each.id for each in passages] == [id for id in IDS if id != "p1"]
+    np.testing.assert_allclose(vectors, np.delete(VECTORS, 1, axis=0), atol=1e-6)
+    vectors[:] = 0
+    assert index.embedded()[1].any()
+
+
+@pytest.mark.parametrize(
+    ("searched", "details", "highest"),
+    [
+        ("hive", TOLD, 0.6),
+        (" hive\n", TOLD, 0.6),
+        ("hive", [{**TOLD[0], "dense": 0.7}], 0.7),
+        ("hive", [], None),
+        (None, [{**each, "query": None} for each in TOLD], 0.6),
+    ],
+)
+def test_explanations_tell_cosines_of_the_text_that_was_searched(
+    searched: str | None, details: list[dict[str, Any]], highest: float | None
+) -> None:
+    """The nearest passage counts, though it is not there; its words are not known."""
+    gate = fitted(coverage=True)
+    texts = PASSAGES[: len(details)]
+    decision = gate.decide_by_explanations("queen bee", searched, details, texts)
+    assert decision is not None
+    assert decision.similarity == highest
+
+
+@pytest.mark.parametrize(
+    ("searched", "details"),
+    [
+        ("hive", [*TOLD, {"score": 1.0}]),
+        ("dough", TOLD),
+        (None, TOLD),
+        ("hive", [TOLD[0], {**TOLD[1], "query": "dough"}]),
+        ("hive", [{**each, "query": None} for each in TOLD]),
+    ],
+)
+def test_explanations_of_anything_else_tell_nothing(
+    searched: str | None, details: list[dict[str, Any]]
+) -> None:
+    """One that tells nothing, or of another query, leaves all open; then vectors tell."""
+    gate, texts = fitted(), PASSAGES[: len(details)]
+    assert gate.decide_by_explanations("hive", searched, details, texts) is None
+    vectors = [[3.0, 0.0], [0.0, 5.0]]
+    assert gate.decide_by_vectors("hive", [2.0, 2.0], vectors, texts[:2]).similarity == (
+        pytest.approx(0.5**0.5)
+    )
+
+
+def test_the_gate_decides_by_what_was_found(gate: VectorCandidates) -> None:
+    """Blank queries are refused, wrapped ones unwrapped; words of the nearest five count."""
+    words = WordCoverage()
+    words.add(PASSAGES)
+    plain, wordy = ContextGate(candidates=gate), ContextGate(candidates=gate, coverage=words)
+    just_below = gate.levels.edge - 0.02
+    assert plain.prepare("\ninput is bees\n") == "bees"
+    assert ContextGate(candidates=gate, transform=str.upper).prepare("bees") == "BEES"
+    assert not plain.decide("queen bee", [just_below]).retrieve
+    assert wordy.decide("\ninput is queen bee\n", [just_below, 0.1], PASSAGES[:2]).retrieve
+    assert not wordy.decide("queen bee", []).retrieve
+    order = [0.0, *[just_below] * 5]
+    assert not wordy.decide("queen bee", order, [PASSAGES[0], *["stone"] * 5]).retrieve
+    assert wordy.decide("queen bee", order[:-1], [PASSAGES[0], *["stone"] * 4]).retrieve
+    for blank in ("", "  ", "\ninput is \n"):
+        with pytest.raises(ValueError, match="the query is blank"):
+            plain.decide(blank, [0.9])
+        with pytest.raises(ValueError, match="the query is blank"):
+            plain.prepare(blank)
+    with pytest.raises(ValueError, match="the question must be a string, got int"):
+        plain.prepare(7)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="got 2 similarities and 1 texts"):
+        wordy.decide("bee", [0.1, 0.2], ["one"])
+
+
+def test_queries_go_in_a_batch_only_where_the_model_embeds_both_alike() -> None:
+    """A model with a prefix for queries must be given them as queries."""
+    batches: list[int] = []
+
+    def embed_texts(texts: list[str]) -> list[list[float]]:
+        batches.append(len(texts))
+        return embed_all(texts)
+
+    def prefixed(text: str) -> list[float]:
+        return embed(f"query: {text}")
+
+    alike = as_queries(embed, embed_texts)(TEXTS)
+    assert batches == [1, 3]
+    np.testing.assert_allclose(alike, embed_all(TEXTS))
+    np.testing.assert_allclose(
+        as_queries(prefixed, embed_texts)(TEXTS), [prefixed(text) for text in TEXTS]
+    )
+    assert batches == [1, 3, 1]
+    assert np.shape(as_queries(prefixed, embed_texts)(TEXTS[:1])) == (1, DIM)
+
+
+def test_a_gate_is_fitted_in_one_step() -> None:
+    """By key phrases and everyday questions, or by what the caller gives instead."""
+    gate = fitted()
+    assert gate.candidates.policy == "calibrated"
+    assert gate.coverage is None
+    assert [retrieves(gate, query) for query in (INSIDE, OUTSIDE)] == [True, False]
+    other = fitted(
+        pseudo_queries=[("p0", "queen bee"), ("p0", "eggs"), *[("p1", "honey")] * 9],
+        negatives=[f"stone{number}" for number in range(10)],
+        policy="median",
+        threshold=0.1,
+        coverage=True,
+    )
+    sizes = other.candidates.similarities.size, other.candidates.foreign_similarities.size
+    assert sizes == (11, 10)
+    assert (other.candidates.policy, other.candidates.threshold) == ("median", 0.1)
+    assert other.coverage is not None
+    assert len(other.coverage) == len(PASSAGES)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"pseudo_queries": ["how to sort"]}, r"pseudo_queries\[0\] must be .* got 'how to sort'"),
+        ({"pseudo_queries": {"a1": ["why?"]}}, r"pseudo_queries\[0\] must be .* got 'a1'"),
+        ({"pseudo_queries": []}, "needs at least 10 pseudo-queries, got 0"),
+        ({"negatives": "Who is it?"}, "negatives must be a list"),
+    ],
+)
+def test_questions_to_fit_on_are_checked(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fitted(**given)
+
+
+def written(prompts: Sequence[str]) -> list[str]:
+    """Write of anything in the words of a passage, as a model does that knows its readers."""
+    return [f"{prompt} {prompt} smoke calms hive bees themselves honey then" for prompt in prompts]
+
+
+def test_a_transform_that_makes_all_queries_similar_does_not_open_the_gate() -> None:
+    """HyDE: what is foreign comes nearer, and so do the questions of the fit."""
+    gate = fitted(transform=hyde(written, prompt="{query}"))
+    assert sum(retrieves(gate, query) for query in ELSEWHERE) <= 1
+    assert retrieves(gate, INSIDE)
+    asked: list[str] = []
+
+    def noted(query: str) -> str:
+        asked.append(query)
+        return query
+
+    pairs = [*zip(IDS, GENERATED, strict=True)]
+    own = fitted(transform=noted, pseudo_queries=pairs, negatives=ELSEWHERE, policy="median")
+    assert asked == [*GENERATED, *ELSEWHERE]
+    assert own.candidates.foreign_similarities.size == len(ELSEWHERE)
+
+
+def test_a_gate_is_fitted_on_an_index() -> None:
+    """As on its passages and vectors; a model to be verified is, and only such a one."""
+    index, options = filled(), {"coverage": True, "policy": "median", "threshold": 0.1}
+    one = fit_gate(IDS, PASSAGES, index.embedded()[1], embed_all, **options)  # type: ignore[arg-type]
+    for verify in (None, embed):
+        two = fit_index(index, embed_all, verify=verify, **options)  # type: ignore[arg-type]
+        assert two.candidates.levels == one.candidates.levels
+        assert two.candidates.threshold == 0.1
+        assert two.coverage is not None
+        assert one.coverage is not None
+        assert two.coverage.counts == one.coverage.counts
+    with pytest.raises(EmbeddingMismatchError, match="not the one the index was built with"):
+        fit_index(index, embed_all, verify=lambda text: embed(text[::-1]))
+
+
+def test_the_tokenizer_reaches_the_gate() -> None:
+    """For key phrases and coverage; on an index it is that of the index, unless one is given."""
+    asked: list[str] = []
+
+    def asking(texts: Sequence[str]) -> list[list[float]]:
+        asked.extend(texts)
+        return embed_all(texts)
+
+    def shouted(text: str) -> list[str]:
+        return text.upper().split()
+
+    gate = fit_index(filled(tokenizer=shouted), asking, coverage=True)
+    assert "BEE LAYS UP TWO THOUSAND" in asked
+    assert gate.coverage is not None
+    assert gate.coverage.tokenizer is shouted
+    asked.clear()
+    fit_index(filled(tokenizer=shouted), asking, tokenizer=None)
+    assert not any(text.isupper() for text in asked)

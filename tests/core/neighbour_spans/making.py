@@ -1,0 +1,99 @@
+"""Documents cut into chunks, and where a span's text stands in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy.typing as npt
+
+from shared_core import Passage
+from shared_core.neighbour_spans import Chunk, Expansion, Seed, Span
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
+
+
+class ChunkGiven:
+    """Reads of a passage the chunk that it was made of."""
+
+    def chunk(self, passage: Passage) -> Chunk:
+        chunk: Chunk = passage.source
+        return chunk
+
+    def links(self, passage: Passage) -> None:
+        return None
+
+
+GIVEN = ChunkGiven()
+
+
+def passages_of(chunks: Sequence[Chunk]) -> list[Passage]:
+    return [Passage(chunk.id, chunk.text, source=chunk) for chunk in chunks]
+
+
+def neighbours_of(
+    chunks: Sequence[Chunk], vectors: npt.ArrayLike | None = None
+) -> PassageNeighbours:
+    """Return chunks as a source of neighbours; with vectors it knows their continuity."""
+    return PassageNeighbours.of(passages_of(chunks), GIVEN, vectors)
+
+
+def prose(words: int) -> str:
+    """Return a text in which no stretch of ten characters occurs twice."""
+    return " ".join(f"word{number:04}" for number in range(words))
+
+
+def split(
+    text: str,
+    size: int = 100,
+    *,
+    overlap: int = 0,
+    document: str = "d",
+    headings: Sequence[tuple[str, ...] | None] = (),
+    offsets: bool = True,
+) -> list[Chunk]:
+    """Return a text in chunks of `size` characters named ``d0, d1, ...``."""
+    chunks = []
+    for number, start in enumerate(range(0, max(1, len(text) - overlap), size - overlap)):
+        chunks.append(
+            Chunk(
+                f"{document}{number}",
+                text[start : start + size],
+                document,
+                number,
+                start if offsets else None,
+                headings[number] if headings else None,
+            )
+        )
+    return chunks
+
+
+def row(*texts: str, document: str = "d", **fields: object) -> list[Chunk]:
+    """Return chunks of these texts, numbered from 0."""
+    return [
+        replace(Chunk(f"{document}{number}", text, document, number), **fields)  # type: ignore[arg-type]
+        for number, text in enumerate(texts)
+    ]
+
+
+def distinct(count: int, words: int, document: str = "d") -> list[Chunk]:
+    """Return chunks of so many words each, no word twice, without offsets."""
+    texts = [" ".join(f"{document}{at}x{word}" for word in range(words)) for at in range(count)]
+    return row(*texts, document=document)
+
+
+def seeds(chunks: Sequence[Chunk], scores: dict[int, float]) -> list[Seed]:
+    """Return seeds by the place of their chunk."""
+    return [Seed(chunks[at], score) for at, score in scores.items()]
+
+
+def ids(span: Span) -> list[str]:
+    return [chunk.id for chunk in span.chunks]
+
+
+def all_ids(expansion: Expansion) -> list[list[str]]:
+    return [ids(span) for span in expansion.spans]
+
+
+def words(text: str) -> int:
+    """Count tokens for tests: words."""
+    return len(text.split())

@@ -1,0 +1,184 @@
+"""The token budget: what is kept, what goes first, and how often a tokenizer is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from shared_core.neighbour_spans import Chunk, Expansion, NeighbourSpans, estimate_tokens
+from tests.core.neighbour_spans.making import (
+    all_ids,
+    distinct,
+    ids,
+    neighbours_of,
+    row,
+    seeds,
+    words,
+)
+
+
+def fit(
+    budget: int | None,
+    hits: dict[int, float],
+    chunks: list[Chunk] | None = None,
+    *,
+    count_tokens: Callable[[str], int] = words,
+    window: int = 2,
+) -> Expansion:
+    chunks = chunks or distinct(30, 10)
+    spans = NeighbourSpans(window=window, token_budget=budget, count_tokens=count_tokens)
+    return spans.expand(seeds(chunks, hits), neighbours_of(chunks))
+
+
+@pytest.mark.parametrize(
+    ("budget", "best", "second"),
+    [
+        (20, "5", "15"),
+        (29, "5", "15"),
+        (30, "56", "15"),
+        (40, "456", "15"),
+        (50, "4567", "15"),
+        (60, "34567", "15"),
+        (70, "34567", "15 16"),
+        (100, "34567", "13 14 15 16 17"),
+    ],
+)
+def test_seeds_come_first_then_the_best_span_grows_from_its_seed(
+    budget: int, best: str, second: str
+) -> None:
+    """The nearest neighbours first; of two as near, the one that the text goes on to."""
+    expansion = fit(budget, {5: 0.9, 15: 0.1})
+    assert all_ids(expansion) == [
+        [f"d{number}" for number in best],
+        [f"d{number}" for number in second.split()],
+    ]
+    assert expansion.tokens == budget // 10 * 10
+
+
+def test_the_best_span_is_not_always_that_of_the_best_seed() -> None:
+    """Two hits beside each other outweigh a slightly better one alone, for neighbours too."""
+    expansion = fit(50, {5: 0.9, 15: 0.89, 16: 0.88})
+    assert all_ids(expansion) == [["d14", "d15", "d16", "d17"], ["d5"]]
+
+
+def test_a_trimmed_span_says_so() -> None:
+    """What was left out, and that the budget stopped the side."""
+    (span,) = fit(30, {5: 0.9}).spans
+    assert ids(span) == ["d4", "d5", "d6"]
+    assert [chunk.id for chunk in span.trimmed] == ["d3", "d7"]
+    assert (span.before, span.after) == ("budget", "budget")
+    (span,) = fit(40, {5: 0.9}).spans
+    assert (span.explain()["trimmed"], span.before, span.after) == (["d3"], "budget", "window")
+
+
+def test_a_span_falls_into_parts_where_the_budget_has_no_room_between_its_seeds() -> None:
+    """The chunk between them is the far side of both."""
+    expansion = fit(40, {5: 0.9, 9: 0.8})
+    assert all_ids(expansion) == [["d5", "d6"], ["d9", "d10"]]
+    assert [chunk.id for chunk in expansion.spans[0].trimmed] == ["d3", "d4", "d7", "d8"]
+    assert [chunk.id for chunk in expansion.spans[1].trimmed] == ["d7", "d8", "d11"]
+
+
+def test_the_worst_seeds_go_where_even_the_seeds_are_too_many() -> None:
+    """And are told, best first."""
+    expansion = fit(35, {5: 0.5, 10: 0.1, 15: 0.9, 20: 0.2, 25: 0.4})
+    assert all_ids(expansion) == [["d15"], ["d5"], ["d25"]]
+    assert [seed.chunk.id for seed in expansion.dropped] == ["d20", "d10"]
+
+
+def test_a_seed_too_large_makes_room_for_the_next() -> None:
+    """Its place is not left empty."""
+    chunks = distinct(30, 10)
+    chunks[10:11] = row(*["word " * 40] * 11)[10:]
+    expansion = fit(30, {5: 0.5, 10: 0.4, 15: 0.3}, chunks, window=0)
+    assert all_ids(expansion) == [["d5"], ["d15"]]
+    assert [seed.chunk.id for seed in expansion.dropped] == ["d10"]
+
+
+def test_a_budget_smaller_than_the_best_chunk_is_an_error_with_both_numbers() -> None:
+    """Without its best passage a context looks like any other."""
+    match = r"token_budget=9 is smaller than the best chunk, 'd5', which has 10 tokens"
+    with pytest.raises(ValueError, match=match):
+        fit(9, {15: 0.5, 5: 0.9})
+
+
+def test_overlap_is_paid_for_once() -> None:
+    """The tokens are those of the text that is given back."""
+    text = " ".join(f"word{number:04}" for number in range(30))
+    chunks = [Chunk(f"d{n}", text[n * 72 : n * 72 + 107], "d", n, n * 72) for n in range(3)]
+    assert [words(chunk.text) for chunk in chunks] == [12, 12, 12]
+    (span,) = fit(28, {1: 0.9}, chunks).spans
+    assert (ids(span), span.tokens) == (["d0", "d1", "d2"], 28)
+    assert span.text == text[:251]
+
+
+def test_seeds_next_to_each_other_are_paid_for_as_one_text() -> None:
+    """Else a seed would be lost though the budget holds it."""
+    text = " ".join(f"word{number:04}" for number in range(30))
+    chunks = [Chunk(f"d{n}", text[n * 72 : n * 72 + 107], "d", n, n * 72) for n in range(3)]
+    assert all_ids(fit(28, {0: 0.1, 2: 0.2, 1: 0.9}, chunks)) == [["d0", "d1", "d2"]]
+    expansion = fit(27, {0: 0.1, 2: 0.2, 1: 0.9}, chunks, window=0)
+    assert all_ids(expansion) == [["d1", "d2"]]
+    assert [seed.score for seed in expansion.dropped] == [0.1]
+
+
+def test_without_a_tokenizer_tokens_are_estimated() -> None:
+    """By the documented estimate, of the text that is given back."""
+    chunks = distinct(30, 10)
+    (span,) = NeighbourSpans().expand(seeds(chunks, {5: 0.5}), neighbours_of(chunks)).spans
+    assert span.tokens == estimate_tokens(span.text)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("", 0), ("a", 1), ("a" * 7, 2), ("a" * 8, 3), ("汉字汉字汉字汉字", 7)]
+)
+def test_the_estimate_is_by_bytes(text: str, tokens: int) -> None:
+    """So that a script of three bytes a character is not taken for a quarter of its tokens."""
+    assert estimate_tokens(text) == tokens
+
+
+class Counting:
+    """Counts words, and how often it is asked."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, text: str) -> int:
+        self.calls += 1
+        return words(text)
+
+
+@pytest.mark.parametrize(("budget", "most"), [(500, 10), (499, 40), (200, 40), (100, 25)])
+def test_a_tokenizer_is_asked_rarely(budget: int, most: int) -> None:
+    """Once a span where all fits; else once a seed and a few times a span, whatever the window."""
+    count = Counting()
+    hits = {at: 0.9 - at / 1000 for at in range(5, 100, 10)}
+    expansion = fit(budget, hits, distinct(110, 10), count_tokens=count)
+    assert expansion.tokens == budget // 10 * 10
+    assert len(expansion.spans) == 10
+    assert count.calls <= most
+
+
+@pytest.mark.parametrize("given", [["a", "b"], None, 2.5, float("nan"), -1])
+@pytest.mark.parametrize("budget", [100, None])
+def test_what_a_tokenizer_returns_has_to_be_a_number_of_tokens(
+    given: object, budget: int | None
+) -> None:
+    """A tokenizer's own ``encode`` gives ids; and NaN would fit into every budget."""
+    with pytest.raises(ValueError, match=r"count_tokens must return .*integer, got .*len\("):
+        fit(budget, {5: 1.0}, count_tokens=lambda _: given)  # type: ignore[arg-type,return-value]
+
+
+def test_the_number_of_tokens_is_an_int_of_python() -> None:
+    """Whatever the tokenizer counts in: a span's explanation goes into JSON."""
+    (span,) = fit(100, {5: 1.0}, count_tokens=lambda text: np.int64(len(text.split()))).spans  # type: ignore[arg-type,return-value]
+    assert type(span.explain()["tokens"]) is int
+
+
+def test_no_budget_asks_for_the_number_of_tokens_alone() -> None:
+    """A span tells its tokens all the same."""
+    count = Counting()
+    assert fit(None, {5: 0.9, 15: 0.8}, count_tokens=count).tokens == 100
+    assert count.calls == 2

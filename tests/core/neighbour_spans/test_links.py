@@ -1,0 +1,117 @@
+"""Sources that know who comes after whom, and no numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared_core.neighbour_spans import Chunk, Neighbourhood, NeighbourSpans, Seed
+from tests.core.neighbour_spans.making import all_ids, words
+
+
+@dataclass
+class Links:
+    """Text by text the one that comes after it; follows damaged links wherever they lead."""
+
+    after: dict[str, str]
+    section_size: int | None = None
+    before: dict[str, str] | None = None
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def around(self, seeds: list[Chunk], window: int) -> list[Neighbourhood]:
+        before = self.before or {second: first for first, second in self.after.items()}
+        return [
+            Neighbourhood(
+                seed,
+                tuple(self.walk(seed, before, window)[::-1]),
+                tuple(self.walk(seed, self.after, window)),
+                "document",
+                "document",
+                self.section_size,
+            )
+            for seed in seeds
+        ]
+
+    def walk(self, seed: Chunk, links: dict[str, str], window: int) -> list[Chunk]:
+        found, id = [], seed.id
+        while len(found) < window and id in links:
+            id = links[id]
+            found.append(Chunk(id, self.texts.get(id, f"text of {id}"), "d"))
+        return found
+
+
+def linked(*names: str) -> list[Seed]:
+    return [Seed(Chunk(name, f"text of {name}", "d"), 0.5) for name in names]
+
+
+def test_links_do_without_numbers() -> None:
+    """As LlamaIndex has them: windows that overlap or touch are recognised by their chunks."""
+    source = Links({"a": "b", "b": "c", "c": "d", "d": "e", "e": "f", "f": "g"})
+    spans = NeighbourSpans(window=1)
+    assert all_ids(spans.expand(linked("e", "b"), source)) == [["a", "b", "c", "d", "e", "f"]]
+    assert all_ids(spans.expand(linked("f", "b"), source)) == [["e", "f", "g"], ["a", "b", "c"]]
+
+
+@pytest.mark.parametrize(
+    "after", [{"a": "a"}, {"a": "b", "b": "a"}, {"a": "b", "b": "c", "c": "a"}]
+)
+@pytest.mark.parametrize("window", [1, 2, 5])
+def test_a_loop_of_links_is_cut(after: dict[str, str], window: int) -> None:
+    """Each chunk once, and every seed is there."""
+    names = [*after]
+    expansion = NeighbourSpans(window=window).expand(linked(*names), Links(after))
+    assert sorted(id for span in all_ids(expansion) for id in span) == names
+
+
+names = st.sampled_from("abcdefg")
+
+
+@given(
+    st.dictionaries(names, names),
+    st.sets(names, min_size=1),
+    st.sampled_from([0, 1, 2, 3, 4, "auto"]),
+)
+def test_links_that_contradict_each_other_lose_no_seed(
+    after: dict[str, str], found: set[str], window: Any
+) -> None:
+    """Forks, confluences and loops of damaged data: each seed in one span, no chunk twice."""
+    for budget in (None, 7, 20):
+        spans = NeighbourSpans(window=window, token_budget=budget, count_tokens=words)
+        expansion = spans.expand(linked(*sorted(found)), Links(after))
+        held = [id for span in all_ids(expansion) for id in span]
+        assert len({*held}) == len(held)
+        assert {*held} | {seed.chunk.id for seed in expansion.dropped} >= found
+        assert budget is None or expansion.tokens <= budget
+
+
+@pytest.mark.parametrize(
+    ("window", "before", "lengths", "found"),
+    [
+        (1, {"b": "c", "c": "a"}, {"a": 5, "b": 4, "c": 9}, "bca"),
+        ("auto", {"b": "d", "c": "b", "d": "c"}, {"a": 5, "b": 6, "c": 5, "d": 2}, "bca"),
+    ],
+)
+def test_windows_that_join_otherwise_than_they_were_counted_keep_to_the_budget(
+    window: Any, before: dict[str, str], lengths: dict[str, int], found: str
+) -> None:
+    """Where those that are left out held the others apart."""
+    texts = {name: name * length for name, length in lengths.items()}
+    source = Links(dict(pairwise(texts)), before=before, texts=texts)
+    seeds = [Seed(Chunk(name, texts[name], "d"), 0.5) for name in found]
+    for budget in range(6, 30):
+        spans = NeighbourSpans(window=window, token_budget=budget, count_tokens=len)
+        expansion = spans.expand(seeds, source)
+        assert expansion.tokens <= budget
+        assert "b" in {id for span in all_ids(expansion) for id in span}
+
+
+def test_a_parent_cannot_be_more_than_covered() -> None:
+    """Links may lead beyond the parent whose size a source tells."""
+    source = Links({"a": "b", "b": "c", "c": "d"}, section_size=2)
+    (span,) = NeighbourSpans().expand(linked("b"), source).spans
+    assert span.score.parent == 1

@@ -1,0 +1,155 @@
+"""Neighbours of chunks in memory and in an index that is added to and deleted from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared_core import HybridIndex
+from shared_core.neighbour_spans import Chunk, Neighbourhood
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
+from tests.core.neighbour_spans.making import GIVEN, neighbours_of, passages_of, prose, split
+
+CHUNKS = split(prose(100))
+
+
+@pytest.mark.parametrize(
+    ("number", "before", "after", "ends"),
+    [
+        (0, "", "12", ("document", "more")),
+        (1, "0", "23", ("document", "more")),
+        (2, "01", "34", ("more", "more")),
+        (8, "67", "", ("more", "document")),
+    ],
+)
+def test_neighbours_come_in_the_order_of_the_document(
+    number: int, before: str, after: str, ends: tuple[str, str]
+) -> None:
+    """On both sides, with what lies beyond."""
+    (found,) = neighbours_of(CHUNKS).around([CHUNKS[number]], 2)
+    assert [chunk.id for chunk in found.before] == [f"d{each}" for each in before]
+    assert [chunk.id for chunk in found.after] == [f"d{each}" for each in after]
+    assert (found.before_end, found.after_end) == ends
+    assert found.section_size == len(CHUNKS)
+
+
+def test_a_gap_in_the_numbers_is_a_missing_chunk() -> None:
+    """Wherever the numbers begin, and whichever way one comes."""
+    sparse = [replace(CHUNKS[0], id=str(n), number=n) for n in (7, 8, 10, 30)]
+    at_8, at_10, at_30 = neighbours_of(sparse).around([sparse[1], sparse[2], sparse[3]], 3)
+    assert [chunk.id for chunk in at_8.run] == ["7", "8"]
+    assert (at_8.before_end, at_8.after_end) == ("document", "missing")
+    assert (at_10.run, at_10.before_end, at_10.after_end) == ((sparse[2],), "missing", "missing")
+    assert (at_30.run, at_30.before_end, at_30.after_end) == ((sparse[3],), "missing", "document")
+
+
+def test_a_seed_is_known_by_its_place_where_its_id_is_not() -> None:
+    """A retriever may give chunks ids of its own."""
+    (found,) = neighbours_of(CHUNKS).around([replace(CHUNKS[3], id="other")], 1)
+    assert found.seed is CHUNKS[3]
+    stranger = Chunk("other", "text", "elsewhere", 3)
+    assert neighbours_of(CHUNKS).around([stranger], 1) == [Neighbourhood(stranger)]
+
+
+def index_of(chunks: Sequence[Chunk], vectors: object = None) -> HybridIndex:
+    index = HybridIndex()
+    add(index, chunks, vectors)
+    return index
+
+
+def add(index: HybridIndex, chunks: Sequence[Chunk], vectors: object = None) -> None:
+    given = np.ones((len(chunks), 4)) if vectors is None else vectors
+    index.add(passages_of(chunks), given)  # type: ignore[arg-type]
+
+
+def told(
+    source: PassageNeighbours, chunks: Sequence[Chunk]
+) -> tuple[list[Neighbourhood], dict[tuple[str, str], float | None]]:
+    """Return all that a source knows of chunks: who stands around them, and how continuous."""
+    around = source.around(chunks, 3)
+    pairs = [pair for each in around for pair in pairwise(each.run)]
+    names = [(first.id, second.id) for first, second in pairs]
+    return around, dict(zip(names, source.continuity(pairs), strict=True))
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 11)), max_size=20))
+@pytest.mark.filterwarnings("ignore:no passage says which chunk")
+def test_adding_and_deleting_leaves_what_was_put_in_last(steps: list[tuple[bool, int]]) -> None:
+    """The same answers as of chunks in memory, embeddings included, at every step."""
+    chunks = split(prose(200), headings=[("A",)] * 5 + [("B",)] * 13)[:12]
+    vectors = np.random.default_rng(0).normal(size=(12, 4))
+    index, there = HybridIndex(), set()
+    for adding, at in steps:
+        if adding:
+            add(index, [chunks[at]], vectors[[at]])
+            there.add(at)
+        else:
+            index.delete([chunks[at].id])
+            there.discard(at)
+        rows = sorted(there)
+        afresh = neighbours_of([chunks[at] for at in rows], vectors[rows])
+        assert told(index.neighbours(GIVEN), chunks) == told(afresh, chunks)
+
+
+def test_an_id_that_is_there_already_is_replaced() -> None:
+    """Text, place and all."""
+    index = index_of(CHUNKS)
+    index.neighbours(GIVEN)
+    add(index, [replace(CHUNKS[3], text="new", number=40)])
+    moved, before = index.neighbours(GIVEN).around([CHUNKS[3], CHUNKS[2]], 1)
+    assert (moved.seed.text, moved.run, moved.before_end) == ("new", (moved.seed,), "missing")
+    assert before.after_end == "missing"
+
+
+def test_two_chunks_may_change_places() -> None:
+    """Within one call, since both are replaced."""
+    index = index_of(CHUNKS)
+    index.neighbours(GIVEN)
+    add(index, [replace(CHUNKS[0], number=1), replace(CHUNKS[1], number=0)])
+    (found,) = index.neighbours(GIVEN).around([CHUNKS[0]], 1)
+    assert [chunk.id for chunk in found.run] == ["d1", "d0", "d2"]
+
+
+def test_the_callers_vectors_are_copied() -> None:
+    """What happens to them afterwards does not matter."""
+    vectors = np.eye(2, dtype=np.float32)
+    source = neighbours_of(CHUNKS[:2], vectors)
+    vectors[:] = 1
+    assert told(source, CHUNKS[:1])[1] == {("d0", "d1"): 0}
+
+
+def test_a_cosine_is_at_most_one() -> None:
+    """Also where float32 rounds the product of a unit vector with itself up."""
+    chunks = split(prose(1200))
+    vectors = np.random.default_rng(0).normal(size=(len(chunks), 8))
+    source = neighbours_of(chunks, vectors)
+    source.around(chunks, 1)
+    found = source.continuity([(chunk, chunk) for chunk in chunks])
+    assert all(cosine is not None and 0.99999 < cosine <= 1 for cosine in found)
+
+
+@pytest.mark.parametrize("size", [1e-23, 1.0, 1e15, 1e25])
+def test_continuity_does_not_see_lengths(size: float) -> None:
+    """Of a list of passages, and of an index that does not scale its vectors."""
+    vectors = np.array([[3, 4], [size * 3, size * 4], [size * 4, size * -3]])
+    index = HybridIndex(metric="inner_product")
+    kept = np.array([[3, 4], [3e-23, 4e-23], [4e-23, -3e-23]])
+    add(index, CHUNKS[:3], kept)
+    for source in (neighbours_of(CHUNKS[:3], vectors), index.neighbours(GIVEN)):
+        assert told(source, CHUNKS[1:2])[1] == pytest.approx(
+            {("d0", "d1"): 1, ("d1", "d2"): 0}, abs=1e-6
+        )
+
+
+def test_a_vector_that_is_not_finite_is_refused() -> None:
+    """A cosine of NaN would be the score of a span."""
+    with pytest.raises(
+        ValueError, match="the passages: vector of 'd1' holds a value that is not finite"
+    ):
+        neighbours_of(CHUNKS[:2], np.array([[1, 2], [0, np.nan]]))

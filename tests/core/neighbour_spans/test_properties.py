@@ -1,0 +1,191 @@
+"""What holds of every expansion, whatever the documents, seeds, window and budget."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared_core.neighbour_spans import Expansion, NeighbourSpans, Seed, estimate_tokens
+from shared_core.neighbour_spans.auto import WIDEST
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
+from tests.core.neighbour_spans.making import ids, neighbours_of, prose, split, words
+
+HEADINGS = (("A",), ("A", "1"), ("B",))
+
+
+@dataclass
+class Case:
+    """Documents in chunks, seeds among them, and options that the best seed fits."""
+
+    documents: dict[str, str]
+    source: PassageNeighbours
+    seeds: list[Seed]
+    options: dict[str, Any]
+
+    def expand(self, **options: Any) -> Expansion:
+        return NeighbourSpans(**{**self.options, **options}).expand(self.seeds, self.source)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    rng = random.Random(draw(st.integers(0, 2**32)))
+    overlap = draw(st.sampled_from([0, 20, 45]))
+    offsets = draw(st.booleans())
+    documents = {name: prose(rng.randint(5, 120)) for name in "abc"}
+    chunks = []
+    for name, text in documents.items():
+        parts = split(text, overlap=overlap, document=name, offsets=offsets)
+        headings = sorted(rng.choice(HEADINGS) for _ in parts) if draw(st.booleans()) else []
+        parts = split(text, overlap=overlap, document=name, offsets=offsets, headings=headings)
+        chunks += [chunk for chunk in parts if rng.random() > 0.05]
+    chunks = chunks or parts
+    vectors = np.random.default_rng(len(chunks)).normal(size=(len(chunks), 3))
+    source = neighbours_of(chunks, vectors if draw(st.booleans()) else None)
+    hits = rng.sample(chunks, min(len(chunks), draw(st.integers(1, 12))))
+    seeds = [Seed(chunk, rng.choice([rng.random(), 0.5, -1.0])) for chunk in hits]
+    count: Callable[[str], int] = draw(st.sampled_from([words, len, estimate_tokens]))
+    least = count(max(seeds, key=lambda seed: seed.score).chunk.text)
+    most = 1 + sum(count(text) for text in documents.values())
+    options = {
+        "window": draw(st.sampled_from([0, 1, 2, 5, "auto"])),
+        "token_budget": draw(st.none() | st.integers(least, max(least, most))),
+        "min_continuity": draw(st.none() | st.floats(-1, 1)),
+        "order": draw(st.sampled_from(["edge_balanced", "back_first"])),
+        "count_tokens": count,
+    }
+    return Case(documents, source, seeds, options)
+
+
+@given(cases())
+def test_every_seed_is_in_exactly_one_span_or_dropped(case: Case) -> None:
+    """Never lost without a word, never twice; and nothing else is called a seed."""
+    expansion = case.expand()
+    held = [seed for span in expansion.spans for seed in span.seeds]
+    assert sorted(seed.chunk.id for seed in [*held, *expansion.dropped]) == sorted(
+        seed.chunk.id for seed in case.seeds
+    )
+    for span in expansion.spans:
+        assert {seed.chunk.id for seed in span.seeds} <= {*ids(span)}
+        assert span.seeds
+
+
+@given(cases())
+def test_no_seed_is_dropped_that_the_budget_holds(case: Case) -> None:
+    """Where all seeds fit without neighbours, all are there; and the best one always is."""
+    expansion = case.expand()
+    budget = case.options["token_budget"]
+    bare = case.expand(window=0, token_budget=None)
+    if budget is None or bare.tokens <= budget:
+        assert not expansion.dropped
+    best = max(seed.score for seed in case.seeds)
+    assert best in [seed.score for span in expansion.spans for seed in span.seeds]
+
+
+@given(cases())
+def test_spans_are_stretches_of_one_document_and_share_no_chunk(case: Case) -> None:
+    """Consecutive numbers, each chunk once."""
+    spans = case.expand().spans
+    for span in spans:
+        numbers = [chunk.number or 0 for chunk in span.chunks]
+        assert numbers == [*range(numbers[0], numbers[0] + len(numbers))]
+        assert {chunk.document for chunk in span.chunks} == {span.document}
+    held = [id for span in spans for id in ids(span)]
+    assert len({*held}) == len(held)
+
+
+@given(cases())
+def test_no_character_stands_there_twice_and_none_is_missing(case: Case) -> None:
+    """The text of a span is that of its document, except for a line break where nothing is known.
+
+    No stretch of ten characters occurs twice in these documents, so a span's text in its document
+    has one place only.
+    """
+    for span in case.expand().spans:
+        document, text = case.documents[span.document], span.text
+        if span.chunks[0].start is None:
+            text, document = text.replace("\n", ""), document.replace("\n", "")
+        assert text in document
+        assert all(chunk.text in text for chunk in span.chunks)
+
+
+@given(cases())
+def test_the_budget_is_never_exceeded(case: Case) -> None:
+    """By the tokens of the texts that are given back, not by a sum of parts."""
+    expansion = case.expand()
+    count, budget = case.options["count_tokens"], case.options["token_budget"]
+    assert [span.tokens for span in expansion.spans] == [
+        count(span.text) for span in expansion.spans
+    ]
+    assert budget is None or expansion.tokens <= budget
+
+
+@given(cases())
+def test_a_budget_that_holds_everything_changes_nothing(case: Case) -> None:
+    """And one that does not trims something."""
+    whole = case.expand(token_budget=None)
+    assert case.expand(token_budget=whole.tokens) == whole
+    if any(len(span.chunks) > len(span.seeds) for span in whole.spans):
+        less = case.expand(token_budget=max(1, whole.tokens - 1))
+        assert less.tokens < whole.tokens
+        assert less.dropped or any(span.trimmed for span in less.spans)
+
+
+@given(cases())
+def test_a_side_that_the_budget_stopped_tells_what_it_left_out(case: Case) -> None:
+    """And no other side does: what is trimmed stands right before or after the span."""
+    for span in case.expand().spans:
+        first, last = span.chunks[0].number or 0, span.chunks[-1].number or 0
+        numbers = [chunk.number or 0 for chunk in span.trimmed]
+        earlier = [number for number in numbers if number < first]
+        later = [number for number in numbers if number > last]
+        assert earlier == [*range(first - len(earlier), first)]
+        assert later == [*range(last + 1, last + 1 + len(later))]
+        assert (span.before == "budget", span.after == "budget") == (bool(earlier), bool(later))
+
+
+@given(cases())
+def test_spans_come_best_first_and_the_same_every_time(case: Case) -> None:
+    """Deterministic, and of distinct scores the order of the seeds is no matter."""
+    expansion = case.expand()
+    totals = [span.score.total for span in expansion.spans]
+    assert totals == sorted(totals, reverse=True)
+    assert sorted(expansion.slots) == [*range(len(totals))]
+    assert case.expand() == expansion
+    if len({seed.score for seed in case.seeds}) == len(case.seeds):
+        case.seeds.reverse()
+        assert case.expand() == expansion
+
+
+@given(cases())
+def test_a_wider_window_covers_all_of_a_narrower_one(case: Case) -> None:
+    """Where no budget cuts; and auto stays within its own widest window."""
+    covered = {
+        window: {
+            id for span in case.expand(window=window, token_budget=None).spans for id in ids(span)
+        }
+        for window in (0, 1, 2, WIDEST, "auto")
+    }
+    assert covered[0] <= covered[1] <= covered[2] <= covered[WIDEST]
+    assert covered[0] <= covered["auto"] <= covered[WIDEST]
+    assert covered[0] == {seed.chunk.id for seed in case.seeds}
+
+
+@pytest.mark.parametrize("count_tokens", [words, len])
+def test_the_parts_of_a_score_stay_in_their_ranges(count_tokens: Callable[[str], int]) -> None:
+    """Over many random cases: continuity in [-1, 1], the parent in [0, 1], adjacency from 1."""
+    rng = np.random.default_rng(0)
+    chunks = split(prose(600), headings=[HEADINGS[at // 20] for at in range(54)])
+    source = neighbours_of(chunks, rng.normal(size=(54, 4)))
+    for _ in range(50):
+        seeds = [Seed(chunks[at], float(rng.normal())) for at in rng.choice(54, 8, replace=False)]
+        for span in NeighbourSpans(count_tokens=count_tokens).expand(seeds, source).spans:
+            assert -1 <= span.score.continuity <= 1
+            assert 0 <= span.score.parent <= 1
+            assert 1 <= span.score.adjacency < 1 / np.tanh(0.35)

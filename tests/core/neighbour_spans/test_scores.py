@@ -1,0 +1,154 @@
+"""The score of a span: four parts, none of which rewards length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared_core.neighbour_spans import Chunk, NeighbourSpans, SpanScore
+from shared_core.neighbour_spans.neighbours import PassageNeighbours
+from shared_core.neighbour_spans.score import adjacency
+from tests.core.neighbour_spans.making import GIVEN, neighbours_of, passages_of, prose, seeds, split
+
+A, B = ("A",), ("B",)
+
+
+def score(
+    places: dict[int, float],
+    *,
+    length: int = 20,
+    headings: tuple[tuple[str, ...] | None, ...] = (),
+    vectors: object = None,
+    **options: object,
+) -> SpanScore:
+    """Score of the only span around seeds at these places of one document."""
+    chunks = split(prose(length * 12)[: length * 100], headings=headings)
+    source = neighbours_of(chunks, vectors)  # type: ignore[arg-type]
+    spans = NeighbourSpans(**{"token_budget": None, **options})  # type: ignore[arg-type]
+    (span,) = spans.expand(seeds(chunks, places), source).spans
+    return span.score
+
+
+@pytest.mark.parametrize(("distance", "more"), [(0, 1.00), (1, 0.50), (2, 0.25), (3, 0.12)])
+def test_adjacency_falls_with_the_distance_as_the_source_has_it(distance: int, more: float) -> None:
+    """Golden: 1.00, 0.50, 0.25, 0.12 at distances 0 to 3; a seed counts itself and the others."""
+    near = adjacency([4, 4 + distance] if distance else [4], 0.7)
+    assert round(near - (1 if distance else 0), 2) == more
+
+
+@given(st.sets(st.integers(0, 60), min_size=1, max_size=12), st.floats(0.01, 5))
+def test_adjacency_is_the_pair_sum_over_the_number_of_seeds(places: set[int], decay: float) -> None:
+    """Its definition, written out; and the bound that keeps many seeds from outweighing all."""
+    pairs = sum(math.exp(-decay * abs(one - other)) for one in places for other in places)
+    near = adjacency(sorted(places), decay)
+    assert near == pytest.approx(pairs / len(places), rel=1e-9)
+    assert 1 <= near <= 1 / math.tanh(decay / 2)
+
+
+@pytest.mark.parametrize("window", [0, 1, 2, 5])
+def test_neighbours_alone_do_not_raise_adjacency(window: int) -> None:
+    """They are near by construction: a span does not win by its length."""
+    assert score({10: 0.5}, window=window).adjacency == 1
+    assert score({10: 0.5, 11: 0.5}, window=window).adjacency == pytest.approx(1 + math.exp(-0.7))
+
+
+def test_similarity_is_that_of_the_best_seed() -> None:
+    """On the seeds' own scale, below zero too."""
+    assert score({10: -3.0, 11: -0.5}).similarity == -0.5
+
+
+def test_continuity_is_the_mean_cosine_of_adjacent_chunks() -> None:
+    """Also where it is negative."""
+    vectors = [(1.0, 0.0), (0.0, 1.0), (0.0, -1.0), (0.0, -2.0)]
+    assert score({1: 0.5}, length=4, vectors=vectors).continuity == pytest.approx(0)
+    assert score({1: 0.5}, length=3, vectors=vectors[:3]).continuity == pytest.approx(-0.5)
+    assert score({0: 0.5}, length=1, vectors=vectors[:1]).continuity == 1
+
+
+def test_a_zero_vector_has_no_direction() -> None:
+    """And no cosine but 0."""
+    assert score({0: 0.5}, length=2, vectors=[(0.0, 0.0), (0.0, 1.0)]).continuity == 0
+
+
+def test_where_no_embedding_is_known_no_span_gains_by_continuity() -> None:
+    """A lone chunk neither, beside longer spans or without one."""
+    chunks = split(prose(100), headings=[A, *[B] * 8])
+    expansion = NeighbourSpans().expand(seeds(chunks, {0: 0.5, 6: 0.4}), neighbours_of(chunks))
+    assert [len(span.chunks) for span in expansion.spans] == [1, 5]
+    assert [span.score.continuity for span in expansion.spans] == [0, 0]
+    (alone,) = NeighbourSpans().expand(seeds(chunks, {0: 0.5}), neighbours_of(chunks[:1])).spans
+    assert alone.score.continuity == 0
+    assert alone.score.continuity_from == "unknown: the source has no embeddings"
+
+
+def test_continuity_rests_on_the_pairs_that_are_known() -> None:
+    """A chunk without an embedding is left out of the mean, and the span says so."""
+
+    class Partly(PassageNeighbours):
+        def continuity(self, pairs: Sequence[tuple[Chunk, Chunk]]) -> list[float | None]:
+            return [1.0 if pair == (chunks[0], chunks[1]) else None for pair in pairs]
+
+    chunks = split(prose(60))[:5]
+    source = Partly.of(passages_of(chunks), GIVEN)
+    (span,) = NeighbourSpans().expand(seeds(chunks, {2: 0.5}), source).spans
+    assert span.score.continuity == 1
+    assert span.score.continuity_from == "1 of 4 pairs of adjacent chunks"
+
+
+def test_the_parent_is_there_with_the_first_chunk_of_its_section() -> None:
+    """That is where its heading stands, or its summary."""
+    headings = (*[A] * 8, *[B] * 12)
+    assert score({10: 0.5}, headings=headings).parent == 1
+    assert score({8: 0.5}, headings=headings, window=0).parent == 1
+    assert score({2: 0.5}, headings=headings).parent == 1
+    assert score({10: 0.5}, headings=headings, window=1).parent < 1
+
+
+def test_else_the_parent_counts_by_the_share_that_is_covered() -> None:
+    """Three of twelve chunks; of the seed's own section, whatever else the span holds."""
+    headings = (*[A] * 8, *[B] * 12)
+    found = score({12: 0.5}, headings=headings, window=1)
+    assert (found.parent, found.parent_from) == (0.25, "3 of the 12 chunks of the section")
+    assert score({7: 0.5}, headings=headings, min_continuity=None).parent == 3 / 8
+
+
+def test_chunks_of_no_known_heading_are_not_counted_into_the_section() -> None:
+    """They block nothing, and are no part of what it is the size of."""
+    found = score({1: 0.5}, length=3, headings=(None, A, A))
+    assert (found.parent, found.parent_from) == (1, "2 of the 2 chunks of the section")
+    found = score({3: 0.5}, length=8, headings=(*[None] * 3, *[A] * 5), window=1)
+    assert (found.parent, found.parent_from) == (2 / 5, "2 of the 5 chunks of the section")
+
+
+def test_without_headings_the_parent_is_the_document() -> None:
+    """By its share alone: that a document begins with its heading is not known."""
+    assert score({1: 0.5}, length=20).parent == 4 / 20
+    assert score({1: 0.5}, length=3).parent == 1
+
+
+def test_the_parent_is_that_of_the_best_seed() -> None:
+    """Not of any seed that happens to be there."""
+    headings = (*[A] * 8, *[B] * 12)
+    options: dict[str, object] = {"headings": headings, "min_continuity": None, "window": 1}
+    assert score({9: 0.9, 6: 0.1}, **options).parent == 1  # type: ignore[arg-type]
+    assert score({9: 0.1, 6: 0.9}, **options).parent == 3 / 8  # type: ignore[arg-type]
+
+
+def test_the_total_is_the_weighted_sum() -> None:
+    """With the weights of the source by default."""
+    found = score({10: 0.5}, vectors=[(1.0, 0.0)] * 20)
+    assert found.total == pytest.approx(0.5 + 0.6 * 1 + 0.2 * 1 + 0.1 * 5 / 20)
+    assert score({10: 0.5}, weights=(2, 0, 0, 0)).total == 1
+
+
+def test_the_parts_are_python_floats() -> None:
+    """Also where seeds come with numpy's."""
+    import numpy as np
+
+    found = score({10: np.float32(0.5)}, vectors=np.ones((20, 3)))  # type: ignore[dict-item]
+    parts = found.total, found.similarity, found.adjacency, found.continuity, found.parent
+    assert {type(part) for part in parts} == {float}

@@ -1,0 +1,258 @@
+"""The sweep and what becomes of it: where sides stop, what merges, what a span tells."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from shared_core.neighbour_spans import (
+    Chunk,
+    ChunkSource,
+    Expansion,
+    NeighbourSpans,
+    Seed,
+)
+from shared_core.placement import PLACEMENTS, Shuffle
+from tests.core.neighbour_spans.making import all_ids, ids, neighbours_of, prose, seeds, split
+
+A, B = ("A",), ("B",)
+SAME, CLOSE, FAR = (1.0, 0.0), (0.8, 0.6), (-1.0, 0.0)
+
+
+def expand(
+    chunks: list[Chunk],
+    hits: dict[int, float],
+    source: ChunkSource | None = None,
+    **options: object,
+) -> Expansion:
+    spans = NeighbourSpans(**{"token_budget": None, **options})  # type: ignore[arg-type]
+    return spans.expand(seeds(chunks, hits), source or neighbours_of(chunks))
+
+
+@pytest.mark.parametrize(("window", "covered"), [(0, "5"), (1, "456"), (2, "34567")])
+def test_a_window_takes_so_many_neighbours_on_each_side(window: int, covered: str) -> None:
+    """And says that it was the window that stopped it."""
+    (span,) = expand(split(prose(200)), {5: 0.9}, window=window).spans
+    assert ids(span) == [f"d{number}" for number in covered]
+    assert (span.before, span.after) == ("window", "window")
+
+
+def test_a_document_ends_a_side() -> None:
+    """Also where the window would have ended there anyway: a wider one would not reach further."""
+    chunks = split(prose(200))[:4]
+    (span,) = expand(chunks, {1: 0.9}).spans
+    assert ids(span) == ["d0", "d1", "d2", "d3"]
+    assert (span.before, span.after) == ("document", "document")
+
+
+def test_a_missing_chunk_ends_a_side_and_is_never_skipped() -> None:
+    """Two pieces of text with a hole between them are no text."""
+    chunks = split(prose(200))
+    source = neighbours_of([chunk for chunk in chunks if chunk.id != "d6"])
+    (span,) = expand(chunks, {5: 0.9}, source).spans
+    assert ids(span) == ["d3", "d4", "d5"]
+    assert (span.before, span.after) == ("window", "missing")
+
+
+def test_a_heading_stops_a_side_where_continuity_is_unknown() -> None:
+    """Headings alone decide, and the span says that continuity is unknown and counts nothing."""
+    chunks = split(prose(80), headings=[A, A, A, B, B, B, B, B])
+    (span,) = expand(chunks, {3: 0.9}).spans
+    assert ids(span) == ["d3", "d4", "d5"]
+    assert (span.before, span.after) == ("heading", "window")
+    assert span.score.continuity == 0
+    assert span.score.continuity_from.startswith("unknown")
+
+
+@pytest.mark.parametrize(
+    ("beyond", "last", "why"), [(CLOSE, "d4", "window"), (FAR, "d2", "continuity")]
+)
+def test_continuity_opens_a_heading(beyond: tuple[float, float], last: str, why: str) -> None:
+    """Where the first chunk under the next heading continues the last one, the sweep goes on."""
+    chunks = split(prose(80), headings=[A, A, A, B, B, B, B, B])
+    source = neighbours_of(chunks, [SAME] * 3 + [beyond] * 5)
+    (span,) = expand(chunks, {2: 0.9}, source).spans
+    assert (ids(span)[-1], span.after) == (last, why)
+
+
+def test_a_threshold_is_met_by_its_own_value() -> None:
+    """At least, not more than."""
+    chunks = split(prose(80), headings=[A, A, A, B, B, B, B, B])
+    source = neighbours_of(chunks, [SAME] * 3 + [(0.0, 1.0)] * 5)
+    assert ids(expand(chunks, {2: 0.9}, source, min_continuity=0.0).spans[0])[-1] == "d4"
+    assert ids(expand(chunks, {2: 0.9}, source, min_continuity=0.1).spans[0])[-1] == "d2"
+
+
+def test_without_a_threshold_headings_do_not_count() -> None:
+    """The plain window, for comparison."""
+    chunks = split(prose(80), headings=[A, A, A, B, B, B, B, B])
+    assert ids(expand(chunks, {2: 0.9}, min_continuity=None).spans[0])[-1] == "d4"
+
+
+def test_a_blocked_chunk_blocks_what_lies_behind_it() -> None:
+    """Though it stands under the seed's own heading again."""
+    chunks = split(prose(60), headings=[A, A, B, A, A, A])
+    assert ids(expand(chunks, {1: 0.9}).spans[0]) == ["d0", "d1"]
+
+
+def test_an_unknown_heading_is_no_change_of_heading() -> None:
+    """Nothing is known to have changed; before the first heading is known, and written ()."""
+    chunks = split(prose(60), headings=[A, None, B, (), (), ()])
+    assert ids(expand(chunks, {1: 0.9}, window=1).spans[0]) == ["d0", "d1", "d2"]
+    assert ids(expand(chunks, {3: 0.9}, window=1).spans[0]) == ["d3", "d4"]
+
+
+@pytest.mark.parametrize(
+    ("hits", "spans"),
+    [
+        ({3: 0.9, 6: 0.8}, [["d2", "d3", "d4", "d5", "d6", "d7"]]),
+        ({3: 0.9, 5: 0.8}, [["d2", "d3", "d4", "d5", "d6"]]),
+        ({3: 0.9, 7: 0.8}, [["d2", "d3", "d4"], ["d6", "d7", "d8"]]),
+    ],
+    ids=["they touch", "they overlap", "one chunk lies between"],
+)
+def test_windows_that_overlap_or_touch_are_one_span(
+    hits: dict[int, float], spans: list[list[str]]
+) -> None:
+    """With all their seeds, best first; and only those."""
+    expansion = expand(split(prose(200)), hits, window=1)
+    assert all_ids(expansion) == spans
+    assert [seed.score for span in expansion.spans for seed in span.seeds] == [0.9, 0.8]
+
+
+def test_documents_never_merge() -> None:
+    """Whatever their numbers."""
+    one, two = split(prose(40), document="a"), split(prose(40), document="b")
+    hits = [Seed(one[1], 0.9), Seed(two[2], 0.8)]
+    expansion = NeighbourSpans().expand(hits, neighbours_of([*one, *two]))
+    assert [span.document for span in expansion.spans] == ["a", "b"]
+
+
+def test_a_chunk_that_was_found_twice_is_one_seed_with_its_better_score() -> None:
+    """As retrievers that ask several queries give it."""
+    chunks = split(prose(100))
+    (span,) = (
+        NeighbourSpans()
+        .expand([Seed(chunks[3], 0.2), Seed(chunks[3], 0.7)], neighbours_of(chunks))
+        .spans
+    )
+    assert [seed.score for seed in span.seeds] == [0.7]
+
+
+def test_a_seed_that_the_source_does_not_know_stands_alone() -> None:
+    """Deleted since it was indexed, say: it was retrieved all the same."""
+    chunks = split(prose(100))
+    source = neighbours_of([chunk for chunk in chunks if chunk.id != "d3"])
+    expansion = expand(chunks, {3: 0.9, 4: 0.5}, source, window=1)
+    assert all_ids(expansion) == [["d3"], ["d4", "d5"]]
+    assert expansion.spans[0].before == expansion.spans[0].after == "missing"
+
+
+def test_a_seed_under_an_id_of_its_own_is_there_all_the_same() -> None:
+    """Found by its place, so it is no lost seed."""
+    chunks = split(prose(100))
+    seed = Seed(replace(chunks[3], id="other"), 0.5)
+    expansion = NeighbourSpans(window=1).expand([seed], neighbours_of(chunks))
+    assert (all_ids(expansion), expansion.dropped) == ([["d2", "d3", "d4"]], ())
+
+
+def test_no_seeds_no_spans() -> None:
+    """And the source is not asked."""
+    assert NeighbourSpans().expand([], neighbours_of([])) == Expansion((), (), ())
+
+
+@pytest.mark.parametrize(
+    ("order", "slots"),
+    [
+        ("edge_balanced", (0, 2, 4, 3, 1)),
+        ("score_descending", (0, 1, 2, 3, 4)),
+        ("front_first", (0, 1, 2, 3, 4)),
+        ("back_first", (4, 3, 2, 1, 0)),
+        (Shuffle(seed=3), Shuffle(seed=3)(5)),
+    ],
+    ids=str,
+)
+def test_orders_place_whole_spans(order: str, slots: tuple[int, ...]) -> None:
+    """The spans themselves stay best first, for a caller with a placement of its own."""
+    chunks = split(prose(600))
+    hits = {5: 0.5, 15: 0.9, 25: 0.7, 35: 0.8, 45: 0.6}
+    expansion = expand(chunks, hits, order=order)
+    assert [span.score.similarity for span in expansion.spans] == [0.9, 0.8, 0.7, 0.6, 0.5]
+    assert expansion.slots == slots
+    assert expansion.placed == [expansion.spans[rank] for rank in slots]
+    assert all(len(span.chunks) == 5 for span in expansion.placed)
+
+
+def test_equal_scores_keep_the_order_of_the_seeds() -> None:
+    """Ties are the retriever's to break."""
+    chunks = split(prose(600))
+    expansion = expand(chunks, {45: 0.5, 5: 0.5, 25: 0.5})
+    assert [span.seeds[0].chunk.id for span in expansion.spans] == ["d45", "d5", "d25"]
+    merged = expand(chunks, {5: 0.5, 45: 0.5, 2: 0.5}, weights=(1, 0, 0, 0))
+    assert [span.seeds[0].chunk.id for span in merged.spans] == ["d5", "d45"]
+
+
+def test_a_span_tells_how_it_came_about() -> None:
+    """All of it, as JSON that comes back as it went."""
+    chunks = split(prose(100), headings=[A] * 3 + [B] * 6)
+    expansion = expand(
+        chunks, {2: 0.5, 6: 0.25}, neighbours_of(chunks, [SAME] * 9), min_continuity=0
+    )
+    (told,) = [span.explain() for span in expansion.spans]
+    assert json.loads(json.dumps(told)) == told
+    assert told["chunks"] == [f"d{number}" for number in range(9)]
+    assert told["seeds"] == {"d2": 0.5, "d6": 0.25}
+    assert (told["similarity"], told["continuity"], told["parent"]) == (0.5, 1.0, 1.0)
+    assert (told["before"], told["after"], told["trimmed"]) == ("document", "document", [])
+
+
+def test_what_the_caller_gave_comes_back_as_it_was() -> None:
+    """Seeds are the caller's own, chunks the source's: each with its own object."""
+    chunks = split(prose(100))
+    stored = [replace(chunk, source=f"stored {chunk.id}") for chunk in chunks]
+    seed = Seed(replace(chunks[3], source="retrieved"), 0.5)
+    (span,) = NeighbourSpans(window=1).expand([seed], neighbours_of(stored)).spans
+    assert span.seeds[0] is seed
+    assert [chunk.source for chunk in span.chunks] == ["stored d2", "stored d3", "stored d4"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("window", -1),
+        ("window", 1.5),
+        ("window", True),
+        ("window", "wide"),
+        ("token_budget", 0),
+        ("token_budget", "2000"),
+        ("min_continuity", 1.5),
+        ("min_continuity", float("nan")),
+        ("min_continuity", "x"),
+        ("weights", (1, 1, 1)),
+        ("weights", (1, 1, 1, -1)),
+        ("weights", ("a", 1, 1, 1)),
+        ("weights", 5),
+        ("weights", (1, 1, 1, float("inf"))),
+        ("decay", -0.1),
+        ("decay", "x"),
+        ("decay", None),
+        ("order", "sideways"),
+        ("order", "max_relevance"),
+        ("count_tokens", 4),
+    ],
+)
+def test_options_out_of_range_are_refused_by_name(option: str, value: object) -> None:
+    """When they are given, not at the first query."""
+    orders = {"max_relevance": "profile, which is not available", "sideways": "sideways"}
+    match = orders.get(str(value), f"^{option}.* got {re.escape(repr(value))}$")
+    with pytest.raises(ValueError, match=match):
+        NeighbourSpans(**{option: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("order", sorted(PLACEMENTS.keys() - {"max_relevance", "min_distraction"}))
+def test_every_placement_without_a_profile_is_an_order(order: str) -> None:
+    """By its name."""
+    assert len(expand(split(prose(600)), {5: 0.5, 15: 0.9, 25: 0.7}, order=order).slots) == 3
