@@ -202,11 +202,15 @@ def scan(size: int) -> None:
     index.add([Passage(str(at), "") for at in range(size)], vectors)
     taken = time.perf_counter() - start
     print(f"\n{size:,} passages of {DIM} dimensions added in {taken:.1f} s")
+    flat.add(vectors)
     del vectors
-    flat.add(index._state.dense.vectors)
+
+    def leg(vector: np.ndarray) -> list[tuple[Passage, float]]:
+        return index.search_leg("dense", Query("", vector), 10)
+
     ms = in_turns(
         {
-            "posrag": lambda q: index.search("", near[q], fetch_k=10),
+            "posrag": lambda q: leg(near[q]),
             "FAISS flat": lambda q: flat.search(near[q : q + 1], 10),
         },
         queries,
@@ -215,7 +219,7 @@ def scan(size: int) -> None:
     _, best = flat.search(near, 10)
     recall = np.mean(
         [
-            len({*index.search("", query).indices} & {*rows}) / 10
+            len({passage.id for passage, _ in leg(query)} & {*map(str, rows)}) / 10
             for query, rows in zip(near, best.tolist(), strict=True)
         ]
     )
