@@ -1,0 +1,119 @@
+"""What each command prints on a small case, word for word.
+
+After a change that is meant, ``POSRAG_WRITE_OUTPUTS=1 make test ARGS=tests/cli/test_outputs.py``
+writes the files anew: read their difference.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("rich")
+pytest.importorskip("ir_measures")
+
+from instruments.corpus import held_out_questions
+from shared_core.cli.demo import command
+from shared_core.cli.main import main
+from shared_core.cli.reproduce import caus_command
+from tests.cli.conftest import CountingModel
+
+OUTPUTS = Path(__file__).parent / "outputs"
+INSTRUMENTS = Path(__file__).parents[2] / "instruments"
+READER = str(INSTRUMENTS / "biased")
+
+
+def ranked(path: Path, n: int) -> str:
+    """Write questions with eight documents, gold among the best three."""
+    lines = []
+    for number, each in enumerate(held_out_questions(n, k=8, seed=5, confusable=0.8)):
+        documents = list(each["distractors"])
+        documents.insert(number % 3, str(each["gold"]))
+        asked = {"question": each["question"], "answers": each["answers"]}
+        lines.append({**asked, "documents": documents, "gold": number % 3})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def probed(path: Path, n: int) -> str:
+    """Write questions with a passage that answers them and seven that do not."""
+    lines = held_out_questions(n, k=8, seed=7)
+    keys = ("question", "answers", "gold", "distractors")
+    path.write_text("".join(json.dumps({key: each[key] for key in keys}) + "\n" for each in lines))
+    return str(path)
+
+
+def commands(folder: Path) -> dict[str, list[str]]:
+    """Return each case and its command; later ones read what earlier ones wrote to `folder`."""
+    few, questions = str(folder / "ranked.jsonl"), str(folder / "questions.jsonl")
+    asking = ["--model", READER, "--max-new-tokens", "4"]
+    cache = ["--cache", str(folder / "cache")]
+    profile, curve, report = (str(folder / name) for name in ("profile.json", "curve", "report"))
+    return {
+        "probe": [
+            *("probe", READER, "--data", questions, "--k", "8", "--max-new-tokens", "4"),
+            *("--output", profile),
+        ],
+        "probe_plan": ["probe", "tests.cli.answering:edges", "--n", "20", "--k", "5", "--plan"],
+        "probe_function": [
+            *("probe", "tests.cli.answering:edges", "--n", "60", "--k", "5"),
+            *("--output", str(folder / "function.json")),
+        ],
+        "attention": [
+            *("attention", READER, "--data", questions, "--k", "8", "--max-new-tokens", "4"),
+            *("--output", curve),
+        ],
+        "compare_plan": ["compare", "--data", few, *asking, "--output", report, "--plan"],
+        "compare": [
+            *("compare", "--data", few, *asking, "--k", "8", "--graders", "em,f1"),
+            *("--strategies", "inverse,u_shape,max_relevance"),
+            *("--profile", profile, "--output", report),
+        ],
+        "reproduce_positionalbias": [
+            *("reproduce", "positionalbias", "--data", few, *asking),
+            *("--abstain-template", str(INSTRUMENTS / "prompt.txt")),
+        ],
+        "reproduce_goodpositions": [
+            "reproduce",
+            "goodpositions",
+            "--data",
+            few,
+            *asking,
+            "--k",
+            "8",
+        ],
+        "demo": ["demo", *cache],
+        "reproduce_caus": ["reproduce", "caus", "--model", "tests.cli.calling:reader", *cache],
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder that all cases share, with their questions."""
+    folder = tmp_path_factory.mktemp("outputs")
+    ranked(folder / "ranked.jsonl", 12)
+    probed(folder / "questions.jsonl", 16)
+    return folder
+
+
+@pytest.mark.parametrize("case", [*commands(Path())])
+def test_what_a_command_prints(
+    case: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Apart from where files are, and how long it took; texts are embedded by hashed words."""
+    for module in (command, caus_command):
+        monkeypatch.setattr(module, "EmbeddingModel", lambda name: CountingModel())
+    monkeypatch.setenv("POSRAG_PROFILES", str(folder / "profiles"))
+    monkeypatch.setenv("COLUMNS", "100")
+    assert main(commands(folder)[case]) == 0
+    printed = capsys.readouterr().out.replace(str(folder), "FOLDER").replace(READER, "READER")
+    printed = re.sub(r"[\d.]+ (ms|s)\b", r"TIME \1", printed)
+    kept = OUTPUTS / f"{case}.txt"
+    if os.environ.get("POSRAG_WRITE_OUTPUTS"):
+        kept.write_text(printed)
+    assert printed == kept.read_text()
