@@ -18,7 +18,7 @@ import pytest
 
 from shared_core import BM25Index, HybridIndex, Passage
 from shared_core.index.dense import DenseSnapshot
-from shared_core.index.sparse import view as sparse_view
+from shared_core.index.sparse import snapshot as sparse_view
 
 from .making import content, make_index, random_vectors, zipf_texts
 

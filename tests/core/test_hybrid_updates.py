@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared_core import HybridIndex, Passage
-from shared_core.index.sparse import view as sparse_view
+from shared_core.index.sparse import snapshot as sparse_view
 
 from .making import (
     assert_same,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core import BM25Index, tokenize
-from shared_core.index.sparse.lexicon import Lexicon
+from shared_core.index.sparse.vocabulary import Vocabulary as Lexicon
 from shared_core.index.tokenize import expand_word
 
 GRAVE, CEDILLA, DOT_BELOW = "\u0300", "\u0327", "\u0323"
