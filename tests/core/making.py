@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -143,27 +141,3 @@ def saved_index(folder: Path) -> Path:
 def data_of(folder: Path) -> Path:
     """Return where the files of a saved index lie."""
     return folder / str(json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["data"])
-
-
-def check_saves_and_loads_at_once(folder: Path, *, seconds: float) -> None:
-    """Save three indexes to one folder and load from it, from five threads at once."""
-    indexes = [make_index(n) for n in (3, 5, 7)]
-    indexes[0].save(folder)
-    until = time.monotonic() + seconds
-    loads = []
-
-    def save(index: HybridIndex) -> None:
-        while time.monotonic() < until:
-            index.save(folder)
-
-    def load(_: int) -> None:
-        while time.monotonic() < until:
-            loads.append(len(HybridIndex.load(folder)))
-
-    with ThreadPoolExecutor(5) as pool:
-        running = [pool.submit(save, index) for index in indexes]
-        running += [pool.submit(load, n) for n in range(2)]
-        for done in running:
-            done.result()
-    assert {*loads} <= {3, 5, 7}
-    assert len(HybridIndex.load(folder)) in (3, 5, 7)
