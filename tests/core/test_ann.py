@@ -189,6 +189,6 @@ def test_round_trip(kind: str, indexes: dict[str, HybridIndex], tmp_path: Path) 
 
 def test_few_passages_are_searched_exactly(kind: str, vectors: np.ndarray) -> None:
     """Below the threshold nothing is preselected, so nothing can be missed."""
-    index, flat = build(kind, vectors[: SMALL - 1]), build("flat", vectors[: SMALL - 1])
-    assert index._state.dense.ann is None
-    assert index.search("", vectors[3]) == flat.search("", vectors[3])
+    few = [build(each, vectors[: SMALL - 1]) for each in (kind, "flat")]
+    assert few[0]._state.dense.ann is None
+    assert few[0].search("", vectors[3]) == few[1].search("", vectors[3])

@@ -142,10 +142,6 @@ class Meddling(str):
         return str, (str(self),)
 
 
-def meddling(text: str) -> list[str]:
-    return [Meddling(word) for word in text.split()]
-
-
 @pytest.mark.parametrize("copied", [deepcopy, pickle.dumps])
 def test_a_copy_is_made_while_texts_are_added(
     copied: Callable[[object], object], monkeypatch: pytest.MonkeyPatch
@@ -155,14 +151,17 @@ def test_a_copy_is_made_while_texts_are_added(
     index = HybridIndex(tokenizer=meddling)
 
     def add() -> None:
-        word = next(words)
-        index.add([Passage(word, word)], [[1.0]])
+        index.add([Passage(word := next(words), word)], [[1.0]])
 
     add()
     add()
     monkeypatch.setattr(Meddling, "meanwhile", [add])
     copied(index)
     assert len(index) > 2
+
+
+def meddling(text: str) -> list[str]:
+    return [Meddling(word) for word in text.split()]
 
 
 def test_what_a_search_remembers_is_no_part_of_a_copy() -> None:

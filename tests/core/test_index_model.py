@@ -84,8 +84,14 @@ class Held:
         index, passages = self.index, [passage for passage, _ in self.holds.values()]
         assert (index.passages, index.ids, len(index)) == (passages, [*self.holds], len(self.holds))
         assert [f"p{n}" in index for n in range(12)] == [f"p{n}" in self.holds for n in range(12)]
+        given, embedded = index.embedded()
+        cosine, held = options["metric"] == "cosine", [vector for _, vector in self.holds.values()]
+        assert given == passages
+        np.testing.assert_allclose(
+            embedded.reshape(-1, 8), unit(held) if cosine else np.reshape(held, (-1, 8)), atol=1e-6
+        )
         anew = HybridIndex(**options)  # type: ignore[arg-type]
-        anew.add(passages, [vector for _, vector in self.holds.values()])
+        anew.add(passages, held)
         for text, vector in QUERIES:
             for where in FILTERS:
                 for depth in (2, 20):
