@@ -180,7 +180,7 @@ class HybridIndex(InThreads, PassageIndex):
         Returns
         -------
         Ranking
-            Best first; its `indices` are rows of the index. Empty for an empty index.
+            Best first; its `indices` are positions in the pool. Empty for an empty index.
 
         Raises
         ------

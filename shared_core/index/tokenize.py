@@ -68,5 +68,5 @@ def tokenize(text: str) -> list[str]:
     ['use', 'torch.nn.conv2d', 'torch', 'nn', 'conv2d']
     """
     if text.isascii() and text.isalnum() and text.islower():
-        return [text]  # a plain word, as are most from the lexicon
+        return [text]  # a plain word, as are most from the vocabulary
     return [token for word in split_words(text) for token in expand_word(word)]

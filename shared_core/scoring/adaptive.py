@@ -17,7 +17,7 @@ CONSTANT = 1e-6
 """Relative difference up to which scores count as equal: float32 rounds cosines."""
 
 PRIOR_ODDS = math.e
-"""Odds of dense to sparse if both best scores stand out equally: a weight of 0.731."""
+"""Odds of dense to sparse if both legs are equally peaked: a weight of 0.731."""
 
 
 def auto_alpha(dense: npt.ArrayLike, sparse: npt.ArrayLike) -> float:

@@ -135,36 +135,24 @@ def test_a_copy_scores_alike(copied: Callable[[BM25Index], BM25Index]) -> None:
     assert copied(index).scores("w1 w3").tolist() == index.scores("w1 w3").tolist()
 
 
-@pytest.mark.parametrize("rows", ["12", [1.7], [True], ["1"]])
+@pytest.mark.parametrize("rows", ["12", [1.7], [True], ["1"]], ids=repr)
 def test_what_was_indexed_stays(rows: Any) -> None:
     """Rows are no ids: a list of texts is never changed, by numbers that are none even less."""
     index: Any = BM25Index.from_texts(["a", "b", "a"])
     with pytest.raises((AttributeError, ValueError)):
         index.delete(rows)
     assert index.search("b", 3)[0].tolist() == [1]
-    passages_by_id = index_of(["a", "b", "a"])
-    if isinstance(rows, str):
-        with pytest.raises(ValueError, match=r"ids must be a list, got the string '12'; give"):
-            passages_by_id.delete(rows)
-    else:
-        assert passages_by_id.delete(rows) == []
-    assert len(passages_by_id) == 3
 
 
-@pytest.mark.parametrize(
-    "call",
-    [BM25Index.from_texts, lambda text: BM25Index.from_texts(["a"]).score_texts("a", text)],
-)
-def test_one_text_is_no_list_of_texts(call: Callable[[str], object]) -> None:
-    """Its letters would be texts."""
-    with pytest.raises(ValueError, match=r"texts must be a list, got the string 'be'; give"):
-        call("be")
-
-
-@pytest.mark.parametrize("text", [None, 7, ["a"]])
-def test_a_text_that_is_none_is_named(text: Any) -> None:
-    """Not by what the interpreter says of a descriptor."""
+@pytest.mark.parametrize("text", ["be", None, 7, ["a"]], ids=repr)
+def test_what_is_no_text_or_no_list_of_texts_is_named(text: Any) -> None:
+    """Not by what the interpreter says of a descriptor; a text's letters would be texts."""
     index = BM25Index.from_texts(["a"])
+    if isinstance(text, str):
+        for call in (BM25Index.from_texts, lambda text: index.score_texts("a", text)):
+            with pytest.raises(ValueError, match=r"texts must be a list, got the string 'be'"):
+                call(text)
+        return
     for call in (index.scores, lambda text: index.search(text, 1)):
         with pytest.raises(ValueError, match="a text must be a string, got "):
             call(text)
@@ -280,18 +268,15 @@ def test_the_bound_of_the_frequent_term_is_used_to_the_full(
     overtaking = ["rare " + "frequent " * 1000] * k
     behind = ["rare"] * (rare - 200 - k) + ["frequent"] * (frequent - k - 10)
     elsewhere = ["frequent"] * 10
-    if segment == 0:
-        parts = [before + overtaking + behind, elsewhere]
-    else:
+    parts = [before + overtaking + behind, elsewhere]
+    if segment == 1:
         parts = [before + elsewhere, overtaking + behind]
     parts[1] += ["none"] * (12_000 - len(parts[0] + parts[1]))
-    index, row = PassageIndex(k1=1.2, b=0.0), 4700 if segment == 0 else 4710
-    for number, part in enumerate(parts):
-        index.add(passages(part, prefix="pq"[number]))
-    first = "p4700" if segment == 0 else "q0"
-    ids = check_best(index, "rare frequent", k)
-    assert (ids[0], len(ids), row) == (first, k, row)
-    assert index.scores("rare frequent", index.get([first]))[0] > 0
+    index = PassageIndex(k1=1.2, b=0.0)
+    for part, prefix in zip(parts, "pq", strict=True):
+        index.add(passages(part, prefix=prefix))
+    overtakers = [f"p{4700 + at}" if segment == 0 else f"q{at}" for at in range(k)]
+    assert check_best(index, "rare frequent", k) == overtakers
 
 
 @pytest.mark.parametrize("copies", range(2, 12, 3))
@@ -318,12 +303,11 @@ def test_words_of_no_weight_and_of_negative_weight_hide_nothing() -> None:
     assert len(check_best(index_of(["a"] * 300 + ["a a"] * 5), "a", 5)) == 5
 
 
-@pytest.mark.parametrize("k", [0, -1, 1.5, True])
-def test_search_refuses_a_k_below_one(k: Any) -> None:
+def test_search_refuses_a_k_below_one() -> None:
     """The message names the value."""
     for search in (BM25Index.from_texts(["a"]).search, index_of(["a"]).best):
-        with pytest.raises(ValueError, match=f"k must be an integer >= 1, got {k}"):
-            search("a", k)
+        with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
+            search("a", 0)
 
 
 @pytest.mark.parametrize("index", [PassageIndex, HybridIndex])
