@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from itertools import chain
@@ -74,15 +73,16 @@ class Vocabulary:
         ValueError, TypeError
             As `learn`.
         """
-        numbers: list[int] = []
-        unknown = 0
+        counts: dict[int, int] = {}
+        total = 0
         for piece in self._pieces(text):
-            found, missing = self._known.get(piece), 0
-            if found is None:
-                found, missing = self._known.read(piece)
-            numbers += found
-            unknown += missing
-        return Counter(numbers), len(numbers) + unknown
+            numbers, unknown = self._known.get(piece), 0
+            if numbers is None:
+                numbers, unknown = self._known.read(piece)
+            for number in numbers:
+                counts[number] = counts.get(number, 0) + 1
+            total += len(numbers) + unknown
+        return counts, total
 
     def _pieces(self, text: str) -> list[str]:
         if not isinstance(text, str):
