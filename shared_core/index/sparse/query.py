@@ -114,11 +114,9 @@ def sparse_top_k(
     k
         At least 1. Ties go to earlier rows.
     allowed
-        Rows that may be found, shape (rows,); deleted rows never are.
+        Rows that may be found, shape (rows,), no deleted ones; None: all.
     """
     snapshot = queries[0].snapshot
-    if snapshot.alive is not None:
-        allowed = snapshot.alive if allowed is None else allowed & snapshot.alive
     if not kernels.built:
         return [query.top_k(k, allowed) for query in queries]
     words = tuple([(query.terms, query.weights) for query in queries])
