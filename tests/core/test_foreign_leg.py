@@ -21,7 +21,7 @@ BM25 = BM25Index.from_texts(TEXTS)
 
 
 def score(rows: Sequence[int]) -> Any:
-    return BM25.scores_at(QUERY, rows)
+    return BM25.scores(QUERY)[rows]
 
 
 def fused(

@@ -1,18 +1,19 @@
-"""One immutable state of a sparse index."""
+"""An immutable snapshot of the sparse leg."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Ints, Rows
 from shared_core.index.sparse.bm25 import BM25Options
-from shared_core.index.sparse.lexicon import Lexicon
 from shared_core.index.sparse.postings import Segment
+from shared_core.index.sparse.vocabulary import Vocabulary
 from shared_core.native.kernels import Norm
 from shared_core.types import Tokenizer
 
@@ -21,7 +22,7 @@ COMPACT = 1000
 
 
 @dataclass(frozen=True)
-class SparseView:
+class SparseSnapshot:
     """A snapshot; adding or deleting makes a new one.
 
     Attributes
@@ -32,8 +33,8 @@ class SparseView:
         Tokens of each row, shape (rows,).
     df
         Number of alive rows that hold each term, shape (terms,).
-    lexicon
-        Numbers the terms. Shared with later views, up to one that drops terms.
+    vocabulary
+        Numbers the terms. Shared with later snapshots, up to one that drops terms.
     alive
         Rows that are not deleted, shape (rows,); None if none is.
     """
@@ -42,17 +43,17 @@ class SparseView:
     segments: tuple[Segment, ...]
     lengths: Ints
     df: npt.NDArray[np.int64]
-    lexicon: Lexicon
+    vocabulary: Vocabulary
     alive: Bools | None = None
 
     @classmethod
-    def empty(cls, options: BM25Options, tokenizer: Tokenizer | None = None) -> SparseView:
-        """Return the view of an index that holds nothing; `tokenizer` as in `Lexicon`."""
-        return cls(options, (), np.zeros(0, np.int32), np.zeros(0, np.int64), Lexicon(tokenizer))
+    def empty(cls, options: BM25Options, tokenizer: Tokenizer | None = None) -> SparseSnapshot:
+        """Return that of an index without texts; `tokenizer` as in `Vocabulary`."""
+        return cls(options, (), np.zeros(0, np.int32), np.zeros(0, np.int64), Vocabulary(tokenizer))
 
-    def apart(self) -> SparseView:
-        """Return the same view without anything that other views, or searches, add to."""
-        return replace(self, lexicon=self.lexicon.apart())  # a new object, with no cached idf
+    def apart(self) -> SparseSnapshot:
+        """Return the same snapshot without anything that other snapshots, or searches, add to."""
+        return replace(self, vocabulary=self.vocabulary.apart())  # a new object, with no cached idf
 
     @property
     def size(self) -> int:
@@ -90,15 +91,15 @@ class SparseView:
         """See `BM25Options.mean_idf`."""
         return self.options.mean_idf(self.df, self.alive_count)
 
-    def extended(self, documents: Sequence[Sequence[int]]) -> SparseView:
-        """Return the view with `documents` (terms of `lexicon` each) in new rows at the end."""
+    def extended(self, documents: Sequence[Sequence[int]]) -> SparseSnapshot:
+        """Return the snapshot with `documents`, lists of their terms, in new rows at the end."""
         if not documents:
             return self
         segment = Segment.build(documents, self.size)
         segments = [*self.segments, segment]
         while len(segments) > 1 and segments[-2].size <= 2 * segments[-1].size:
             segments[-2:] = [Segment.merge(segments[-2:], None)]
-        df = np.zeros(len(self.lexicon), np.int64)
+        df = np.zeros(len(self.vocabulary), np.int64)
         df[: self.df.size] = self.df
         df[segment.terms] += np.diff(segment.starts)
         lengths = np.fromiter(map(len, documents), np.int32, len(documents))
@@ -113,8 +114,8 @@ class SparseView:
             alive=alive,
         )
 
-    def without(self, rows: Rows) -> SparseView:
-        """Return the view without `rows`; those deleted before are ignored."""
+    def without(self, rows: Rows) -> SparseSnapshot:
+        """Return the snapshot without `rows`; those deleted before are ignored."""
         if rows.size and not 0 <= rows.min() <= rows.max() < self.size:
             raise ValueError(f"rows must lie in [0, {self.size}), got {rows.tolist()}")
         alive = np.ones(self.size, np.bool_) if self.alive is None else self.alive.copy()
@@ -125,11 +126,12 @@ class SparseView:
             return self
         df = self.df.copy()
         for segment in self.segments:
-            df -= segment.frequencies_of(dying, df.size)
+            terms = segment.terms_at(segment.positions_of(dying))
+            df -= np.bincount(terms, minlength=df.size)
         return replace(self, alive=alive & ~dying, df=df)
 
-    def compacted(self) -> SparseView:
-        """Return the view without the deleted rows and the terms that no other row holds.
+    def compacted(self) -> SparseSnapshot:
+        """Return the snapshot without the deleted rows and the terms that no other row holds.
 
         Rows and terms are renumbered in order. A term without a row is from texts that have been
         deleted, or that could not be added.
@@ -139,22 +141,22 @@ class SparseView:
             return self
         merged = Segment.merge(self.segments, alive)
         terms = (np.cumsum(held, dtype=np.int32) - 1)[merged.terms]
-        return SparseView(
+        return SparseSnapshot(
             self.options,
             (merged._replace(terms=terms),),
             self.lengths if alive is None else self.lengths[alive],
             self.df[held],
-            self.lexicon.only(held.tolist()),
+            Vocabulary(self.vocabulary.tokenizer, compress(self.vocabulary.ids, held.tolist())),
         )
 
 
 class Idf(dict[int, float | None]):
     """Term -> inverse document frequency; None for a term that no alive row holds."""
 
-    def __init__(self, view: SparseView) -> None:
+    def __init__(self, snapshot: SparseSnapshot) -> None:
         super().__init__()
-        self._options, self._df = view.options, view.df
-        self._n, self._mean = view.alive_count, view.mean_idf
+        self._options, self._df = snapshot.options, snapshot.df
+        self._n, self._mean = snapshot.alive_count, snapshot.mean_idf
 
     def __missing__(self, term: int) -> float | None:
         df = int(self._df[term]) if term < self._df.size else 0

@@ -1,4 +1,4 @@
-"""Immutable states of an index of passages, without and with vectors."""
+"""Immutable snapshots of an index of passages, without and with vectors."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Self
 
 import numpy as np
 
-from shared_core.arrays import Bools, Vectors
+from shared_core.arrays import Bools, Found, Vectors
 from shared_core.index.dense import DenseSnapshot
 from shared_core.index.metadata import MetadataColumns, Where
-from shared_core.index.sparse.view import SparseView
+from shared_core.index.sparse.snapshot import SparseSnapshot
 from shared_core.neighbour_spans import ChunkTables
 from shared_core.types import Passage
 
 
 @dataclass(frozen=True, kw_only=True)
-class PassageState:
+class PassageSnapshot:
     """Passages and the sparse leg, row by row.
 
-    Data shared between states is only ever appended to, and each state looks at its own rows alone,
-    so a reader of one state is not affected by a writer that prepares the next.
+    Data shared between snapshots is only ever appended to, and each looks at its own rows alone,
+    so a reader of one is not affected by a writer that prepares the next.
 
     Attributes
     ----------
@@ -38,26 +38,25 @@ class PassageState:
         Where the passages are in their documents. Shared.
     """
 
-    sparse: SparseView
+    sparse: SparseSnapshot
     passages: list[Passage] = field(default_factory=list)
     rows: dict[str, tuple[int, ...]] = field(default_factory=dict)
     columns: MetadataColumns = field(default_factory=MetadataColumns)
     places: ChunkTables = field(default_factory=ChunkTables)
 
-    def holding(self, sparse: SparseView, passages: Sequence[Passage]) -> Self:
-        """Return a state of these passages, which shares nothing with others."""
-        rows: dict[str, tuple[int, ...]] = {p.id: (row,) for row, p in enumerate(passages)}
+    def holding(self, sparse: SparseSnapshot, passages: Sequence[Passage]) -> Self:
+        """Return a snapshot of these passages, which shares nothing with others."""
         return replace(
             self,
             sparse=sparse,
             passages=list(passages),
-            rows=rows,
+            rows={passage.id: (row,) for row, passage in enumerate(passages)},
             columns=MetadataColumns(),
             places=ChunkTables(),
         )
 
     def apart(self) -> Self:
-        """Return the same state without anything that other states, or searches, add to."""
+        """Return the same snapshot without anything that others, or searches, add to."""
         return self.holding(self.sparse.apart(), self.passages[: self.size])
 
     @property
@@ -79,8 +78,8 @@ class PassageState:
         return None
 
     def extended(self, passages: Sequence[Passage]) -> Self:
-        """Return a state with `passages` in new rows, in place of those with their ids."""
-        documents = [self.sparse.lexicon.learn(passage.text) for passage in passages]
+        """Return a snapshot with `passages` in new rows, in place of those with their ids."""
+        documents = [self.sparse.vocabulary.learn(passage.text) for passage in passages]
         former = [row for p in passages if (row := self.row(p.id)) is not None]
         sparse = self.sparse.without(np.array(former, np.intp)).extended(documents)
         del self.passages[self.size :]  # left by an interrupted attempt
@@ -90,11 +89,11 @@ class PassageState:
         return replace(self, sparse=sparse)
 
     def without(self, rows: Sequence[int]) -> Self:
-        """Return a state with rows deleted."""
+        """Return a snapshot with rows deleted."""
         return replace(self, sparse=self.sparse.without(np.array(rows, np.intp)))
 
     def compacted(self) -> Self:
-        """Return a state of the rows that are not deleted and of their words, in order."""
+        """Return a snapshot of the rows that are not deleted and of their words, in order."""
         alive, sparse = self.sparse.alive, self.sparse.compacted()
         if alive is None:
             return self if sparse is self.sparse else replace(self, sparse=sparse)
@@ -104,6 +103,12 @@ class PassageState:
         """Return the rows that are alive and pass the filter; None if all do."""
         return self.columns.allowed(where, self.passages, self.size, self.sparse.alive)
 
+    def ranked(self, found: Found) -> list[tuple[Passage, float]]:
+        """Return the passages of rows and their scores, best first, ties by row."""
+        rows, scores = found
+        best = np.lexsort((rows, -scores))
+        return [(self.passages[rows[at]], float(scores[at])) for at in best]
+
     @cached_property
     def alive_rows(self) -> Sequence[int]:
         """Rows that are not deleted, ascending."""
@@ -112,7 +117,7 @@ class PassageState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(PassageState):
+class HybridSnapshot(PassageSnapshot):
     """Passages and both legs.
 
     Attributes
@@ -123,21 +128,16 @@ class State(PassageState):
 
     dense: DenseSnapshot
 
-    @classmethod
-    def of(cls, dense: DenseSnapshot, sparse: SparseView, passages: Sequence[Passage]) -> State:
-        """Return a state that shares nothing with others."""
-        return cls(dense=dense, sparse=sparse).holding(sparse, passages)
-
     @property
     def embeddings(self) -> tuple[Vectors, bool]:
         """The vectors by row, and whether they are known to be of unit length."""
         return self.dense.vectors, self.dense.metric == "cosine"
 
-    def apart(self) -> State:
-        """Return the same state without anything that other states, or searches, add to."""
+    def apart(self) -> HybridSnapshot:
+        """Return the same snapshot without anything that others, or searches, add to."""
         return replace(super().apart(), dense=self.dense.apart())
 
-    def compacted(self) -> State:
-        """Return a state of the rows that are not deleted and of their words, in order."""
+    def compacted(self) -> HybridSnapshot:
+        """Return a snapshot of the rows that are not deleted and of their words, in order."""
         alive, kept = self.sparse.alive, super().compacted()
         return kept if alive is None else replace(kept, dense=self.dense.compacted(alive))

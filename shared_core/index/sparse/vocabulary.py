@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from functools import partial
-from itertools import chain, compress
+from itertools import chain
 
 from shared_core.index.tokenize import tokenize
 from shared_core.types import Tokenizer
@@ -17,7 +16,7 @@ LONGEST = 64
 """Most characters of a cached piece: longer ones rarely recur."""
 
 
-class Lexicon:
+class Vocabulary:
     """Numbers the tokens of a corpus in first-occurrence order.
 
     Reading is safe while another thread learns: numbers are only ever added.
@@ -27,6 +26,8 @@ class Lexicon:
     tokenizer
         Text to tokens. The default, `tokenize`, never looks beyond white space, so it is applied to
         the pieces between and cached, which makes building an index cheap.
+    tokens
+        Those that are known already, in their order.
 
     Raises
     ------
@@ -34,11 +35,11 @@ class Lexicon:
         If the tokenizer cannot be called.
     """
 
-    def __init__(self, tokenizer: Tokenizer | None = None) -> None:
+    def __init__(self, tokenizer: Tokenizer | None = None, tokens: Iterable[str] = ()) -> None:
         if tokenizer is not None and not callable(tokenizer):
             raise ValueError(f"tokenizer must be a function of a text, got {tokenizer!r}")
         self.tokenizer = tokenize if tokenizer is None else tokenizer
-        self.ids: dict[str, int] = {}
+        self.ids = {token: number for number, token in enumerate(tokens)}
         default = self.tokenizer is tokenize
         self._split: Tokenizer = str.split if default else partial(_tokens_of, self.tokenizer)
         self._known = _Numbers(self.ids, tokenize if default else _single_token)
@@ -46,22 +47,9 @@ class Lexicon:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def apart(self) -> Lexicon:
+    def apart(self) -> Vocabulary:
         """Return one with the same numbers that learns independently from now on."""
-        lexicon = Lexicon(self.tokenizer)
-        lexicon.ids.update(self.ids)
-        return lexicon
-
-    @classmethod
-    def of(cls, tokens: Iterable[str], tokenizer: Tokenizer | None) -> Lexicon:
-        """Return one that numbers these tokens, in their order, and knows no others."""
-        lexicon = cls(tokenizer)
-        lexicon.ids.update((token, number) for number, token in enumerate(tokens))
-        return lexicon
-
-    def only(self, kept: Iterable[bool]) -> Lexicon:
-        """Return one that renumbers the kept ones of the first tokens, and knows no others."""
-        return Lexicon.of(compress(self.ids, kept), self.tokenizer)
+        return Vocabulary(self.tokenizer, [*self.ids])
 
     def learn(self, text: str) -> list[int]:
         """Return the numbers of the tokens of `text`, numbering new ones.
@@ -73,42 +61,33 @@ class Lexicon:
         TypeError
             If the tokenizer returns anything but strings.
         """
-        try:
-            return list(chain.from_iterable(map(self._known.__getitem__, self._split(text))))
-        except TypeError:
-            _check_text(text)
-            raise
+        return list(chain.from_iterable(map(self._known.__getitem__, self._pieces(text))))
 
-    def lookup(self, text: str) -> dict[int, int]:
-        """Return number -> occurrences of the known tokens of `text`, in first-occurrence order.
+    def count(self, text: str) -> tuple[dict[int, int], int]:
+        """Return number -> occurrences of the known tokens of `text`, and how many all tokens are.
+
+        The numbers come in first-occurrence order.
 
         Raises
         ------
         ValueError, TypeError
             As `learn`.
         """
-        occurrences: dict[int, int] = {}
-        try:
-            pieces = self._split(text)
-        except TypeError:
-            _check_text(text)
-            raise
-        for piece in pieces:
-            for number in self._known.get(piece) or self._known.read(piece)[0]:
-                occurrences[number] = occurrences.get(number, 0) + 1
-        return occurrences
+        counts: dict[int, int] = {}
+        total = 0
+        for piece in self._pieces(text):
+            numbers, unknown = self._known.get(piece), 0
+            if numbers is None:
+                numbers, unknown = self._known.read(piece)
+            for number in numbers:
+                counts[number] = counts.get(number, 0) + 1
+            total += len(numbers) + unknown
+        return counts, total
 
-    def measure(self, text: str) -> tuple[dict[int, int], int]:
-        """Return number -> occurrences of the known tokens, and the number of all tokens."""
-        numbers: list[int] = []
-        unknown = 0
-        for piece in self._split(text):
-            found, missing = self._known.get(piece), 0
-            if found is None:
-                found, missing = self._known.read(piece)
-            numbers += found
-            unknown += missing
-        return Counter(numbers), len(numbers) + unknown
+    def _pieces(self, text: str) -> list[str]:
+        if not isinstance(text, str):
+            raise ValueError(f"a text must be a string, got {text!r}")
+        return self._split(text)
 
 
 class _Numbers(dict[str, tuple[int, ...]]):
@@ -129,22 +108,14 @@ class _Numbers(dict[str, tuple[int, ...]]):
         return numbers, unknown
 
     def __missing__(self, piece: str) -> tuple[int, ...]:
-        ids, tokens = self._ids, self._tokens(piece)
-        if len(tokens) == 1:  # as most are: faster than a comprehension
-            numbers: tuple[int, ...] = (ids.setdefault(tokens[0], len(ids)),)
-        else:
-            numbers = tuple([ids.setdefault(token, len(ids)) for token in tokens])
+        ids = self._ids
+        numbers = tuple([ids.setdefault(token, len(ids)) for token in self._tokens(piece)])
         self._remember(piece, numbers)
         return numbers
 
     def _remember(self, piece: str, numbers: tuple[int, ...]) -> None:
         if len(self) < REMEMBERED and len(piece) <= LONGEST:
             self[piece] = numbers
-
-
-def _check_text(text: object) -> None:
-    if not isinstance(text, str):
-        raise ValueError(f"a text must be a string, got {text!r}")
 
 
 def _tokens_of(tokenizer: Tokenizer, text: str) -> list[str]:
