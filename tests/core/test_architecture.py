@@ -25,7 +25,7 @@ HEAVY = {
 LAYERS = [
     {"wording", "arrays"},
     {"types", "errors", "atomic", "explanations", "tokens", "checking", "copying"},
-    {"_extras", "overriding", "unvalidated", "vectors", "native", "json_lines"},
+    {"_extras", "vectors", "native", "json_lines"},
     {"generation", "corpora"},
     {"evaluation"},
     {"sensitivity"},
@@ -34,7 +34,7 @@ LAYERS = [
     {"index"},
     {"engines"},
     {"caus"},
-    {"comparison", "demo", "foreign_leg", "options"},
+    {"comparison", "demo", "options"},
     {"cli"},
 ]
 """Lowest first: a module imports from its own part of the core, or from below."""
