@@ -7,15 +7,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langchain_core.runnables.utils import gather_with_concurrency
 
 from shared_core import Arrangement
-from shared_core.index import Where
-from shared_core.scoring.fusion import Alpha
 from shared_core.types import Query
 
 Embedded = Mapping[str, Query | Exception]
@@ -24,18 +22,9 @@ Embedded = Mapping[str, Query | Exception]
 Results = Mapping[str, Arrangement | Exception]
 
 
-class CallOptions(TypedDict):
-    """Options set by a single call; None keeps the retriever's own."""
-
-    k: int | None
-    fetch_k: int | None
-    alpha: Alpha | None
-    where: Where
-
-
 class _Batch(NamedTuple):
     retriever: object
-    options: CallOptions
+    options: Mapping[str, Any]
     results: Results
 
 
@@ -43,7 +32,7 @@ _batch: ContextVar[_Batch | None] = ContextVar("batch", default=None)
 
 
 @contextmanager
-def handing_over(retriever: object, options: CallOptions, results: Results) -> Iterator[None]:
+def handing_over(retriever: object, options: Mapping[str, Any], results: Results) -> Iterator[None]:
     """Let the runs of the queries, which begin meanwhile, take their results from the batch."""
     token = _batch.set(_Batch(retriever, options, results))
     try:
@@ -52,7 +41,7 @@ def handing_over(retriever: object, options: CallOptions, results: Results) -> I
         _batch.reset(token)
 
 
-def handed_over(retriever: object, options: CallOptions, query: str) -> Arrangement | None:
+def handed_over(retriever: object, options: Mapping[str, Any], query: str) -> Arrangement | None:
     """Return or raise what a batch has for a query; None for one that is asked outside of it.
 
     As a callback of a run in the batch may ask another retriever, or with other options.
@@ -120,8 +109,8 @@ async def aembedded(
 
 
 def searched(
-    search: Callable[[Sequence[Query], CallOptions], Sequence[Arrangement]],
-    options: CallOptions,
+    search: Callable[[Sequence[Query], Mapping[str, Any]], Sequence[Arrangement]],
+    options: Mapping[str, Any],
     found: Embedded,
 ) -> Results:
     """Search for the embedded queries at once; if that fails, each is left to its own run."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
@@ -14,35 +14,48 @@ from typing_extensions import TypedDict, override
 from langchain_posrag.documents import check_documents, detail_of
 from langchain_posrag.options import refuse_arguments
 
+Given = TypeVar("Given")
 
-class DocumentStep(
-    RunnableSerializable[Sequence[Document], list[Document]],
-    BaseDocumentCompressor,
-    BaseDocumentTransformer,
-):
-    """Takes documents and returns documents, slot by slot; its options are its fields."""
+
+class Step(RunnableSerializable[Given, list[Document]], BaseDocumentCompressor):
+    """A compressor that is a step of a pipe, too; its options are its fields."""
+
+    @abstractmethod
+    def _compressed(self, input: Given) -> list[Document]: ...
+
+    @abstractmethod
+    async def _acompressed(self, input: Given) -> list[Document]: ...
+
+    @override
+    def invoke(
+        self, input: Given, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Return new documents by slot."""
+        refuse_arguments(self, kwargs)
+        return self._call_with_config(self._compressed, input, config)
+
+    @override
+    async def ainvoke(
+        self, input: Given, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Async version of `invoke`."""
+        refuse_arguments(self, kwargs)
+        return await self._acall_with_config(self._acompressed, input, config)
+
+
+class DocumentStep(Step[Sequence[Document]], BaseDocumentTransformer):
+    """Takes documents and returns documents, slot by slot."""
 
     @abstractmethod
     def _processed(self, documents: Sequence[Document]) -> list[Document]: ...
 
-    async def _aprocessed(self, documents: Sequence[Document]) -> list[Document]:
-        return await run_in_executor(None, self._processed, documents)
+    @override
+    def _compressed(self, input: Sequence[Document]) -> list[Document]:
+        return self._processed(input)
 
     @override
-    def invoke(
-        self, input: Sequence[Document], config: RunnableConfig | None = None, **kwargs: Any
-    ) -> list[Document]:
-        """Return new documents by slot."""
-        refuse_arguments(self, kwargs)
-        return self._call_with_config(self._processed, input, config)
-
-    @override
-    async def ainvoke(
-        self, input: Sequence[Document], config: RunnableConfig | None = None, **kwargs: Any
-    ) -> list[Document]:
-        """Async version of `invoke`."""
-        refuse_arguments(self, kwargs)
-        return await self._acall_with_config(self._aprocessed, input, config)
+    async def _acompressed(self, input: Sequence[Document]) -> list[Document]:
+        return await run_in_executor(None, self._processed, input)
 
     @override
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> list[Document]:
@@ -65,48 +78,20 @@ class QuestionAndDocuments(TypedDict):
     documents: list[Document]
 
 
-class QueryStep(
-    RunnableSerializable[QuestionAndDocuments | Sequence[Document], list[Document]],
-    BaseDocumentCompressor,
-):
-    """A compressor, which reads the question too, as a step of a pipe.
+class QueryStep(Step[QuestionAndDocuments | Sequence[Document]]):
+    """Takes documents and the question that they were found for.
 
     The input is ``{"question": str, "documents": [Document, ...]}``, or documents alone whose
-    explanation names the question, as those of a `CAUSRetriever` over its own index do.
+    explanation names the question, as those of a `CAUSRetriever` over its own index do; ValueError
+    if they name none, or several.
     """
 
     @override
-    def invoke(
-        self,
-        input: QuestionAndDocuments | Sequence[Document],
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """Return new documents by slot.
-
-        Raises
-        ------
-        ValueError
-            If the input is documents that name no question, or several.
-        """
-        refuse_arguments(self, kwargs)
-        return self._call_with_config(self._compressed, input, config)
-
-    @override
-    async def ainvoke(
-        self,
-        input: QuestionAndDocuments | Sequence[Document],
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """Async version of `invoke`."""
-        refuse_arguments(self, kwargs)
-        return await self._acall_with_config(self._acompressed, input, config)
-
     def _compressed(self, input: QuestionAndDocuments | Sequence[Document]) -> list[Document]:
         question, documents = _asked(self, input)
         return [*self.compress_documents(documents, question)]
 
+    @override
     async def _acompressed(
         self, input: QuestionAndDocuments | Sequence[Document]
     ) -> list[Document]:

@@ -22,7 +22,6 @@ from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import override
 
 from langchain_posrag.batching import (
-    CallOptions,
     aembedded,
     embedded,
     handed_over,
@@ -42,11 +41,13 @@ from langchain_posrag.options import (
 from langchain_posrag.vector_stores import VectorStoreEngine
 from shared_core import Arrangement, HybridIndex
 from shared_core.engines import Engine
-from shared_core.index import ChunkKeys, Tokenizer, Variant, Where
+from shared_core.index import ChunkKeys, Tokenizer, Variant
 from shared_core.index.dense import Dense, Metric
-from shared_core.options import decode_options, encode_caus
-from shared_core.scoring.fusion import Alpha
+from shared_core.options import CAUS_KEY, decode_options, encode_caus
 from shared_core.types import Query
+
+_ADAPTER = "langchain_posrag"
+"""Key of what LangChain alone keeps in `HybridIndex.extra`."""
 
 
 class CAUSRetriever(CAUSOptions, DocumentIndex):
@@ -262,8 +263,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
                 f"{held} keeps its own documents: persist the store, and call from_vectorstore "
                 "again"
             )
-        own = {"adapter": "langchain_posrag", "include_scores": self.include_scores}
-        self.index.save(path, extra={"caus": encode_caus(self.caus), **own})
+        own = {"include_scores": self.include_scores}
+        self.index.save(path, extra={CAUS_KEY: encode_caus(self.caus), _ADAPTER: own})
 
     @classmethod
     def load(
@@ -300,8 +301,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             If `embeddings` is not an embedding model, or an option is unknown or out of range.
         """
         index = HybridIndex.load(path, tokenizer=tokenizer)
-        own = {"include_scores": index.extra.get("include_scores", True)}
-        saved = decode_options({**own, **index.extra.get("caus", {}), **options})
+        own, caus = index.extra.get(_ADAPTER, {}), index.extra.get(CAUS_KEY, {})
+        saved = decode_options({**own, **caus, **options})
         retriever = cls(index=index, embeddings=embeddings, **saved)
         if verify:
             index.verify_embeddings(lambda text: embeddings.embed_documents([text])[0])
@@ -375,16 +376,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
 
     @override
     def _get_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: CallbackManagerForRetrieverRun,
-        k: int | None = None,
-        fetch_k: int | None = None,
-        alpha: Alpha | None = None,
-        filter: Where = None,
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        options = CallOptions(k=k, fetch_k=fetch_k, alpha=alpha, where=filter)
         found = handed_over(self, options, check_query(query))
         if found is None:
             (found,) = self._search([self._query(query)], options)
@@ -392,19 +385,12 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
 
     @override
     async def _aget_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: AsyncCallbackManagerForRetrieverRun,
-        k: int | None = None,
-        fetch_k: int | None = None,
-        alpha: Alpha | None = None,
-        filter: Where = None,
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        options = CallOptions(k=k, fetch_k=fetch_k, alpha=alpha, where=filter)
         found = handed_over(self, options, check_query(query))
         if found is None:
-            (found,) = await self.caus.asearch(self.index, [await self._aquery(query)], **options)
+            asked = [await self._aquery(query)]
+            (found,) = await self.caus.asearch(self.index, asked, **_named(options))
         return self._documents(found)
 
     def _query(self, text: str) -> Query:
@@ -438,12 +424,12 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         """
         if not self._searches_together(inputs):
             return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
-        configs, options = get_config_list(config, len(inputs)), _call_options(kwargs)
+        configs = get_config_list(config, len(inputs))
         limit = configs[0].get("max_concurrency")
         found = embedded(self._query, inputs, limit, go_on=return_exceptions)
-        results = searched(self._search, options, found)
+        results = searched(self._search, kwargs, found)
         queries, configs = tried(inputs, configs, found)
-        with handing_over(self, options, results):
+        with handing_over(self, kwargs, results):
             return super().batch(queries, configs, return_exceptions=return_exceptions, **kwargs)
 
     @override
@@ -460,12 +446,12 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             return await super().abatch(
                 inputs, config, return_exceptions=return_exceptions, **kwargs
             )
-        configs, options = get_config_list(config, len(inputs)), _call_options(kwargs)
+        configs = get_config_list(config, len(inputs))
         limit = configs[0].get("max_concurrency")
         found = await aembedded(self._aquery, inputs, limit, go_on=return_exceptions)
-        results = await run_in_executor(None, searched, self._search, options, found)
+        results = await run_in_executor(None, searched, self._search, kwargs, found)
         queries, configs = tried(inputs, configs, found)
-        with handing_over(self, options, results):
+        with handing_over(self, kwargs, results):
             return await super().abatch(
                 queries, configs, return_exceptions=return_exceptions, **kwargs
             )
@@ -474,8 +460,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         several = len(queries) > 1 and all(isinstance(query, str) for query in queries)
         return several and not self.index.embeds
 
-    def _search(self, queries: Sequence[Query], options: CallOptions) -> list[Arrangement]:
-        return self.caus.search(self.index, queries, **options)
+    def _search(self, queries: Sequence[Query], options: Mapping[str, Any]) -> list[Arrangement]:
+        return self.caus.search(self.index, queries, **_named(options))
 
     @override
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
@@ -489,11 +475,6 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         return params
 
 
-def _call_options(given: Mapping[str, Any]) -> CallOptions:
-    """Return the options of a call; an unknown one is refused by its run."""
-    return CallOptions(
-        k=given.get("k"),
-        fetch_k=given.get("fetch_k"),
-        alpha=given.get("alpha"),
-        where=given.get("filter"),
-    )
+def _named(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a call as the core names them."""
+    return {"where" if name == "filter" else name: value for name, value in options.items()}

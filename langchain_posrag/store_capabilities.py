@@ -26,9 +26,10 @@ class StoreCapabilities:
     Attributes
     ----------
     higher_is_better
-        Direction of the scores of ``similarity_search_with_score``, of a store; None: not known.
+        Direction of the scores of ``similarity_search_with_score``, or a function that returns
+        that of a store; None: not known.
     cosines
-        Whether these scores are cosines.
+        Whether these scores are cosines, or a function of a store, too.
     filter
         Makes of a filter what the store takes.
     size
@@ -40,8 +41,8 @@ class StoreCapabilities:
         Whether adding a document under an id that is there replaces it.
     """
 
-    higher_is_better: Callable[[Any], bool] | None = None
-    cosines: Callable[[Any], bool] = lambda store: False
+    higher_is_better: bool | Callable[[Any], bool] | None = None
+    cosines: bool | Callable[[Any], bool] = False
     filter: StoreFilter = single_values
     size: Callable[[Any], int] | None = None
     added_metadata: tuple[str, ...] = ()
@@ -68,15 +69,13 @@ def direction_of_scores(store: VectorStore) -> bool:
             f"whether a higher score of {type(store).__name__} is better is not known: pass "
             "higher_is_better=True if it returns similarities, False if it returns distances"
         )
-    return direction(store)
+    return direction if isinstance(direction, bool) else direction(store)
 
 
-def _always(store: Any) -> bool:
-    return True
-
-
-def _never(store: Any) -> bool:
-    return False
+def scores_are_cosines(store: VectorStore) -> bool:
+    """Return whether the raw scores of a store are known to be cosines."""
+    cosines = capabilities_of(store).cosines
+    return cosines if isinstance(cosines, bool) else cosines(store)
 
 
 def _faiss_by_inner_product(store: Any) -> bool:
@@ -85,7 +84,7 @@ def _faiss_by_inner_product(store: Any) -> bool:
 
 STORES: dict[str, StoreCapabilities] = {
     "langchain_core.vectorstores.in_memory.InMemoryVectorStore": StoreCapabilities(
-        higher_is_better=_always, cosines=_always, filter=as_function_of_document
+        higher_is_better=True, cosines=True, filter=as_function_of_document
     ),
     "langchain_community.vectorstores.faiss.FAISS": StoreCapabilities(
         higher_is_better=_faiss_by_inner_product,
@@ -94,17 +93,15 @@ STORES: dict[str, StoreCapabilities] = {
         replaces=False,  # it raises, and only after it has added the vector
     ),
     "langchain_chroma.vectorstores.Chroma": StoreCapabilities(
-        higher_is_better=_never, filter=chroma
+        higher_is_better=False, filter=chroma
     ),
     "langchain_community.vectorstores.chroma.Chroma": StoreCapabilities(
-        higher_is_better=_never, filter=chroma
+        higher_is_better=False, filter=chroma
     ),
     "langchain_postgres.vectorstores.PGVector": StoreCapabilities(
-        higher_is_better=_never, filter=pgvector
+        higher_is_better=False, filter=pgvector
     ),
-    "langchain_community.vectorstores.pgvector.PGVector": StoreCapabilities(
-        higher_is_better=_never
-    ),
+    "langchain_community.vectorstores.pgvector.PGVector": StoreCapabilities(higher_is_better=False),
     "langchain_qdrant.qdrant.QdrantVectorStore": StoreCapabilities(
         higher_is_better=lambda store: store.distance.value in ("Cosine", "Dot"),
         cosines=lambda store: bool(store.distance.value == "Cosine"),

@@ -82,5 +82,5 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
         return [copy_of(document, why) for document, why in zip(placed, details, strict=True)]
 
     @override
-    async def _aprocessed(self, documents: Sequence[Document]) -> list[Document]:
-        return self._processed(documents)  # takes microseconds, less than starting a thread
+    async def _acompressed(self, input: Sequence[Document]) -> list[Document]:
+        return self._processed(input)  # takes microseconds, less than starting a thread

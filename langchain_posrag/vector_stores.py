@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from langchain_posrag.store_capabilities import (
     StoreCapabilities,
     capabilities_of,
     direction_of_scores,
+    scores_are_cosines,
 )
 from shared_core import Passage
 from shared_core.checking import check_bool
@@ -28,20 +28,16 @@ from shared_core.vectors import query_similarities
 DEEPER = 4
 """Factor by which a store is asked for more each time a filter left too few: few repetitions."""
 
-REFUSALS = (TypeError, ValueError, NotImplementedError)
-"""What a store raises for a filter that it cannot read; anything else is an error of another kind,
-such as a connection that is down."""
-
 
 class VectorStoreEngine(StoreEngine):
     """A LangChain vector store, and BM25 over the same documents; see `StoreEngine`.
 
     A filter works over any store. InMemoryVectorStore and FAISS take every filter, Chroma, PGVector
     and Qdrant every mapping of texts and finite numbers, other stores a mapping of single values.
-    What a store cannot take, refuses (which warns) or lets through nevertheless is filtered here,
-    and the store asked for more until enough documents pass or it has no more: a function that
-    few documents pass makes it read much of a large store. A filter that is neither a mapping nor
-    a function, such as Qdrant's ``models.Filter``, goes to the store as it is.
+    What a store cannot take, or lets through nevertheless, is filtered here, and the store asked
+    for more until enough documents pass or it has no more: a function that few documents pass makes
+    it read much of a large store. A filter that is neither a mapping nor a function, such as
+    Qdrant's ``models.Filter``, goes to the store as it is. What a store raises is raised.
 
     A document of `sparse` that has no id is found under that of the store.
 
@@ -109,7 +105,7 @@ class VectorStoreEngine(StoreEngine):
             ),
             self._bm25_of(sparse, variant, tokenizer),
             higher_is_better=higher_is_better,
-            cosines=self.capabilities.cosines(vector_store),
+            cosines=scores_are_cosines(vector_store),
             drop_deleted=drop_deleted,
         )
 
@@ -164,25 +160,22 @@ class VectorStoreEngine(StoreEngine):
         return known
 
     def _search(self, query: Query, depth: int, where: Any) -> Hits:
-        asked = _Deepening(self, depth, where)
+        asked, search = (
+            _Deepening(self, depth, where),
+            self.vector_store.similarity_search_with_score,
+        )
         while asked.arguments is not None:
-            try:
-                hits = self.vector_store.similarity_search_with_score(query.text, **asked.arguments)
-            except REFUSALS as error:
-                asked.refused(error)
-            else:
-                asked.answered(hits)
+            asked.answered(search(query.text, **asked.arguments))
         return asked.hits
 
     async def _asearch(self, query: Query, depth: int, where: Any) -> Hits:
-        asked, store = _Deepening(self, depth, where), self.vector_store
+        asked, search = (
+            _Deepening(self, depth, where),
+            self.vector_store.asimilarity_search_with_score,
+        )
         while asked.arguments is not None:
-            try:
-                hits = await store.asimilarity_search_with_score(query.text, **asked.arguments)
-            except REFUSALS as error:
-                asked.refused(error)
-            else:
-                await asyncio.to_thread(asked.answered, hits)
+            hits = await search(query.text, **asked.arguments)
+            await asyncio.to_thread(asked.answered, hits)
         return asked.hits
 
     def _rescore(self, query: Query, passages: Sequence[Passage]) -> list[float]:
@@ -267,18 +260,6 @@ class _Deepening:
         self.hits = [(self._engine.passage_of(document), score) for document, score in passing]
         if asked and len(passing) < min(self._depth, len(hits)) and len(hits) >= asked["k"]:
             self.arguments = {**asked, "k": DEEPER * asked["k"]}
-
-    def refused(self, error: Exception) -> None:
-        """Search without the filter if it may be what the store refused; raise the error if not."""
-        asked = self.arguments or {}
-        if "filter" not in asked or not isinstance(self._where, Mapping):
-            raise error
-        warnings.warn(
-            f"{self._engine.name} refused the filter {self._where!r} "
-            f"({type(error).__name__}: {error}): the store is searched without it, and deeper",
-            stacklevel=2,
-        )
-        self.arguments = {"k": asked["k"]}
 
 
 def _overrides(store: VectorStore, *names: str) -> bool:
