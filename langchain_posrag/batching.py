@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langchain_core.runnables.utils import gather_with_concurrency
 
@@ -17,7 +16,7 @@ from shared_core import Arrangement
 from shared_core.types import Query
 
 Embedded = Mapping[str, Query | Exception]
-"""Query -> with its vector, or what was raised for it; without those that were not tried."""
+"""Query -> with its vector, or what was raised for it."""
 
 Results = Mapping[str, Arrangement | Exception]
 
@@ -58,7 +57,7 @@ def handed_over(retriever: object, options: Mapping[str, Any], query: str) -> Ar
 def embedded(
     embed: Callable[[str], Query], queries: Sequence[str], limit: int | None, *, go_on: bool
 ) -> Embedded:
-    """Embed queries one by one in several threads, and stop at the first error unless told not to.
+    """Embed queries one by one in several threads; unless told to go on, stop at the first error.
 
     Each thread takes its share at once: a task for each query would pass the interpreter from
     thread to thread, which takes longer than all the rest of a search.
@@ -82,7 +81,7 @@ def embedded(
             deque(executor.map(share, range(threads)), maxlen=0)
         finally:
             stopped = True  # Ctrl-C: the executor would wait until every query is embedded
-    return found
+    return _whole(queries, found)
 
 
 async def aembedded(
@@ -105,7 +104,14 @@ async def aembedded(
                 found[query], stopped = error, not go_on
 
     await gather_with_concurrency(limit, *map(one, queries))
-    return found
+    return _whole(queries, found)
+
+
+def _whole(queries: Sequence[str], found: Embedded) -> Embedded:
+    """Return one for each query; those that were not tried fail as the one that failed."""
+    failed = (each for each in found.values() if isinstance(each, Exception))
+    error = next(failed, None)
+    return found if error is None else {query: found.get(query, error) for query in queries}
 
 
 def searched(
@@ -120,11 +126,3 @@ def searched(
         return errors | dict(zip(queries, search([*queries.values()], options), strict=True))
     except Exception:  # one bad query must not fail the others
         return errors
-
-
-def tried(
-    queries: Sequence[str], configs: Sequence[RunnableConfig], found: Embedded
-) -> tuple[list[str], list[RunnableConfig]]:
-    """Return the queries that were embedded, or failed to be, and their configs."""
-    pairs = [pair for pair in zip(queries, configs, strict=True) if pair[0] in found]
-    return [query for query, _ in pairs], [config for _, config in pairs]

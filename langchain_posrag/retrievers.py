@@ -27,7 +27,6 @@ from langchain_posrag.batching import (
     handed_over,
     handing_over,
     searched,
-    tried,
 )
 from langchain_posrag.documents import check_query, document_of, documents_of, passages_of
 from langchain_posrag.indexing import deletion, documents_from_texts, id_list
@@ -424,13 +423,10 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         """
         if not self._searches_together(inputs):
             return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
-        configs = get_config_list(config, len(inputs))
-        limit = configs[0].get("max_concurrency")
+        limit = get_config_list(config, len(inputs))[0].get("max_concurrency")
         found = embedded(self._query, inputs, limit, go_on=return_exceptions)
-        results = searched(self._search, kwargs, found)
-        queries, configs = tried(inputs, configs, found)
-        with handing_over(self, kwargs, results):
-            return super().batch(queries, configs, return_exceptions=return_exceptions, **kwargs)
+        with handing_over(self, kwargs, searched(self._search, kwargs, found)):
+            return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
 
     @override
     async def abatch(
@@ -446,14 +442,12 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             return await super().abatch(
                 inputs, config, return_exceptions=return_exceptions, **kwargs
             )
-        configs = get_config_list(config, len(inputs))
-        limit = configs[0].get("max_concurrency")
+        limit = get_config_list(config, len(inputs))[0].get("max_concurrency")
         found = await aembedded(self._aquery, inputs, limit, go_on=return_exceptions)
         results = await run_in_executor(None, searched, self._search, kwargs, found)
-        queries, configs = tried(inputs, configs, found)
         with handing_over(self, kwargs, results):
             return await super().abatch(
-                queries, configs, return_exceptions=return_exceptions, **kwargs
+                inputs, config, return_exceptions=return_exceptions, **kwargs
             )
 
     def _searches_together(self, queries: Sequence[object]) -> bool:

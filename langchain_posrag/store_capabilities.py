@@ -55,27 +55,13 @@ def capabilities_of(store: VectorStore) -> StoreCapabilities:
     return next((STORES[name] for name in names if name in STORES), StoreCapabilities())
 
 
-def direction_of_scores(store: VectorStore) -> bool:
-    """Return whether a higher raw score of a store is better.
-
-    Raises
-    ------
-    ValueError
-        If it is not known.
-    """
-    direction = capabilities_of(store).higher_is_better
-    if direction is None:
-        raise ValueError(
-            f"whether a higher score of {type(store).__name__} is better is not known: pass "
-            "higher_is_better=True if it returns similarities, False if it returns distances"
-        )
-    return direction if isinstance(direction, bool) else direction(store)
-
-
-def scores_are_cosines(store: VectorStore) -> bool:
-    """Return whether the raw scores of a store are known to be cosines."""
-    cosines = capabilities_of(store).cosines
-    return cosines if isinstance(cosines, bool) else cosines(store)
+def scores_of(store: VectorStore) -> tuple[bool | None, bool]:
+    """Return whether a higher raw score is better, None if that is not known; and a cosine."""
+    can = capabilities_of(store)
+    better, cosines = (
+        fact(store) if callable(fact) else fact for fact in (can.higher_is_better, can.cosines)
+    )
+    return better, bool(cosines)
 
 
 def _faiss_by_inner_product(store: Any) -> bool:

@@ -6,6 +6,7 @@ import ast
 import importlib
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -287,8 +288,10 @@ def test_nothing_else_is_within_easy_reach(package: str) -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_types_are_shipped(package: str) -> None:
-    """The marker without which no type checker looks."""
+    """The marker without which no type checker looks, and the path by which it finds a clone."""
     assert (ROOT / package / "py.typed").is_file()
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
+    assert tools["distutils"]["editable_wheel"]["mode"] == "compat"
 
 
 def test_every_error_is_the_packages_own() -> None:
