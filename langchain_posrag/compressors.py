@@ -111,7 +111,7 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
         documents
             The corpus; the candidates need not be among them.
         variant, tokenizer
-            As in `shared_core.BM25Index`.
+            As in `BM25Index`.
         **options
             Attributes of the class.
 

@@ -111,10 +111,11 @@ def copy_of(document: Document, detail: Mapping[str, Any] | None = None) -> Docu
 
 def bare_copy_of(document: Document, *, text: str | None = None) -> Document:
     """Return a copy without posrag's explanation and score, and with another text if given."""
-    metadata = copy_metadata(document.metadata, document)
-    detail = metadata.pop(DETAIL, None)
-    if isinstance(detail, dict) and detail.get("score", ...) == metadata.get("score"):
-        metadata.pop("score", None)
+    metadata, detail = copy_metadata(document.metadata, document), detail_of(document)
+    if "slot" in detail or "retrieval" in detail:  # else the key is the user's
+        del metadata[DETAIL]
+        if detail.get("score", ...) == metadata.get("score"):
+            metadata.pop("score", None)
     return copy_with(document, metadata, text=text)
 
 

@@ -72,12 +72,12 @@ class PlacementOptions(CheckedOptions):
     Attributes
     ----------
     placement
-        Name in `shared_core.PLACEMENTS`, or a placement.
+        Name in `PLACEMENTS`, or a placement.
     psi
         What the gate knows about the model: a number, a `PositionProfile`, the path or name of a
         saved one, ``"always"`` or ``"never"``. None keeps the ranked order and says so.
     evidence
-        ``"point"`` or ``"interval"``; see `shared_core.decide`.
+        ``"point"`` or ``"interval"``; see `decide`.
     include_scores
         Whether the documents carry their explanation in their metadata. It differs by query: set
         this to False under LangChain's MultiQueryRetriever, which keeps only equal documents once.

@@ -75,20 +75,20 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     Attributes
     ----------
     index
-        The passages: a `shared_core.HybridIndex`, or a vector store with BM25 next to it, from
+        The passages: a `HybridIndex`, or a vector store with BM25 next to it, from
         `from_vectorstore`. It is held, never copied or rebuilt.
     embeddings
         Embeds queries and documents for a `HybridIndex`; a vector store has its own.
     fetch_k
         Depth of each leg's search before fusion, >= 1; at least `k` is always fetched.
     expand
-        A `shared_core.neighbour_spans.NeighbourSpans`, whose `order` is ignored in favour of
+        A `NeighbourSpans`, whose `order` is ignored in favour of
         `placement`. None: passages come back as they are.
     chunk_keys
         Metadata keys from which the document and number of a chunk are read: a
-        `shared_core.index.ChunkKeys`. A passage without them has no neighbours.
+        `ChunkKeys`. A passage without them has no neighbours.
     k, alpha, fusion, placement, psi, evidence
-        As in `shared_core.CAUS`.
+        As in `CAUS`.
     include_scores
         Whether the documents carry their score and explanation.
 
@@ -151,7 +151,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         embeddings
             Embeds them, and the queries.
         metric, dense, variant, tokenizer
-            As in `shared_core.HybridIndex`.
+            As in `HybridIndex`.
         **options
             Attributes of the class.
 
@@ -222,7 +222,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             Leave out what BM25 found and the store does not have any more: one ``get_by_ids`` a
             query. The ids of both sides must be the same.
         variant, tokenizer
-            As in `shared_core.BM25Index`; only where `sparse` are documents.
+            As in `BM25Index`; only where `sparse` are documents.
         **options
             Attributes of the class.
 
@@ -275,7 +275,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         tokenizer: Tokenizer | None = None,
         **options: Unpack[RetrieverArguments],
     ) -> Self:
-        """Read what `save` wrote, or LlamaIndex's retriever, or any `shared_core.HybridIndex.save`.
+        """Read what `save` wrote, or LlamaIndex's retriever, or any `HybridIndex.save`.
 
         Parameters
         ----------

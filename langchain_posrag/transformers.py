@@ -32,7 +32,7 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
     Parameters
     ----------
     placement
-        Name in `shared_core.PLACEMENTS`, or a placement.
+        Name in `PLACEMENTS`, or a placement.
     psi
         As in `PlacementOptions`; ``"always"`` by default, since naming a placement asks for it.
     evidence, include_scores

@@ -46,11 +46,12 @@ class VectorStoreEngine(StoreEngine):
         Direction of the store's scores; None if it is known.
     rescore
         Embed, for each query, what only BM25 found, with the store's embeddings; all that were
-        found, if the store's scores are not known to be cosines.
+        found, if the store's scores are not known to be cosines. Then the explanation tells the
+        question and its nearest cosine, too.
     drop_deleted
         As in `StoreEngine`.
     variant, tokenizer
-        As in `shared_core.BM25Index`; only where `sparse` are documents.
+        As in `BM25Index`; only where `sparse` are documents.
 
     Raises
     ------
@@ -104,7 +105,7 @@ class VectorStoreEngine(StoreEngine):
             ),
             self._bm25_of(sparse, variant, tokenizer),
             higher_is_better=bool(better) if higher_is_better is None else higher_is_better,
-            cosines=cosines,
+            cosines=rescore and cosines,
             drop_deleted=drop_deleted,
         )
 
