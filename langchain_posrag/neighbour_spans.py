@@ -190,5 +190,5 @@ class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
         if not self.include_scores:
             return bare_copy_of(seed, text=text)
         metadata = copy_metadata(seed.metadata, seed)
-        annotate(metadata, merge_explanation(metadata.get(DETAIL), why), spent=self.score_key)
+        annotate(metadata, merge_explanation(metadata.get(DETAIL), why))
         return copy_with(seed, metadata, text=text)

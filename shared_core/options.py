@@ -18,6 +18,9 @@ from shared_core.sensitivity import PositionProfile, Psi
 from shared_core.sensitivity.records import is_file
 from shared_core.types import Evidence, Fusion
 
+CAUS_KEY = "caus"
+"""Key of the options in `HybridIndex.extra`, the same for every adapter."""
+
 
 class CAUSArguments(TypedDict, total=False):
     """Keyword arguments of `CAUS`."""

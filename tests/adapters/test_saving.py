@@ -136,9 +136,10 @@ def test_a_save_that_fails_leaves_the_old_folder(adapter: Adapter, tmp_path: Pat
 def test_langchain_reads_what_llamaindex_saved_but_not_the_reverse(tmp_path: Path) -> None:
     """The texts are there, the nodes are not, once anything but LlamaIndex has saved the folder."""
     one, other = LangChain(), LlamaIndex()
-    saved = other.build(CORPUS, k=5)
+    saved = other.build(CORPUS, k=5, alpha=0.7, placement=UShape("end"), psi=PROFILE)
     saved.save(tmp_path / "nodes")
-    loaded = one.load(tmp_path / "nodes", k=5)
+    loaded = one.load(tmp_path / "nodes")
+    assert loaded.caus == saved.caus
     assert ids(one.ask(loaded, "padding")) == ids(other.ask(saved, "padding"))
     loaded.save(tmp_path / "nodes")
     one.build(CORPUS).save(tmp_path / "documents")
