@@ -13,11 +13,23 @@ from shared_core.errors import (
     ProfileNotFoundError,
 )
 from shared_core.generation import HuggingFaceModel, Journal
-from shared_core.index import BM25Index, HybridIndex, tokenize
+from shared_core.index import BM25Index, ChunkKeys, HybridIndex, tokenize
 from shared_core.neighbour_spans import NeighbourSpans
-from shared_core.placement import PLACEMENTS, Placement, resolve_placement, u_shape_order
+from shared_core.placement import (
+    PLACEMENTS,
+    Inverse,
+    MaxRelevance,
+    MinDistraction,
+    Placement,
+    Sequential,
+    Shuffle,
+    UShape,
+    resolve_placement,
+    u_shape_order,
+)
 from shared_core.scoring import auto_alpha, fuse, min_max, rank
 from shared_core.sensitivity import (
+    KEY_VALUE,
     PositionProfile,
     Probe,
     ProbeQuestion,
@@ -33,9 +45,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CAUS",
+    "KEY_VALUE",
     "PLACEMENTS",
     "Arrangement",
     "BM25Index",
+    "ChunkKeys",
     "CorruptIndexError",
     "EmbeddingMismatchError",
     "GateDecision",
@@ -43,7 +57,10 @@ __all__ = [
     "HuggingFaceModel",
     "HybridIndex",
     "IndexFormatError",
+    "Inverse",
     "Journal",
+    "MaxRelevance",
+    "MinDistraction",
     "MissingExtraError",
     "NeighbourSpans",
     "Passage",
@@ -54,6 +71,9 @@ __all__ = [
     "ProbeQuestion",
     "ProfileNotFoundError",
     "Ranking",
+    "Sequential",
+    "Shuffle",
+    "UShape",
     "auto_alpha",
     "decide",
     "draw_profile",

@@ -59,13 +59,15 @@ def test_the_explanation_of_the_search_is_carried_on(adapter: Adapter) -> None:
     assert adapter.hits(ranked) == before
 
 
-def test_what_is_placed_twice_stands_as_placed_once(adapter: Adapter) -> None:
-    """The ranking is what the first placement placed, not the slots it placed it in."""
+def test_the_order_that_comes_in_is_the_ranking(adapter: Adapter) -> None:
+    """Also that of a reranker behind a step that has placed; placing twice is warned of."""
     retriever = adapter.build(CORPUS, k=5, placement="u_shape", psi="always")
-    placed = adapter.retrieve(retriever, "padding stride")
-    once = adapter.build(CORPUS, k=5, placement="inverse", psi="always")
-    twice = adapter.hits(adapter.place(adapter.placer("inverse"), placed))
-    assert twice == adapter.ask(once, "padding stride")
+    found = adapter.retrieve(retriever, "padding stride")
+    reranked = [found[at] for at in (3, 0, 4, 1, 2)]
+    assert ids(adapter.place(adapter.placer("inverse"), reranked)) == ids(reranked)[::-1]
+    with pytest.warns(UserWarning, match="stand as 'u_shape' placed them.*place once"):
+        placed = adapter.place(adapter.placer("inverse"), found)
+    assert ids(placed) == ids(found)[::-1]
 
 
 @pytest.mark.parametrize(
