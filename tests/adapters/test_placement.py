@@ -75,6 +75,17 @@ def test_a_placement_that_is_named_to_a_retriever_without_psi_is_told_of_once(
     assert "placement='inverse' is not applied without psi=" in str(one.message)
 
 
+def test_the_order_that_comes_in_is_the_ranking(adapter: Adapter) -> None:
+    """Also that of a reranker behind a step that has placed; placing twice is warned of."""
+    retriever = adapter.build(CORPUS, k=5, placement="u_shape", psi="always")
+    found = adapter.retrieve(retriever, "padding stride")
+    reranked = [found[at] for at in (3, 0, 4, 1, 2)]
+    assert ids(adapter.place(adapter.placer("inverse"), reranked)) == ids(reranked)[::-1]
+    with pytest.warns(UserWarning, match="stand as 'u_shape' placed them.*place once"):
+        placed = adapter.place(adapter.placer("inverse"), found)
+    assert ids(placed) == ids(found)[::-1]
+
+
 @pytest.mark.parametrize(
     "options", [{"placement": "v_shape"}, {"placement": 3}, {"psi": -1.0}, {"evidence": "strong"}]
 )

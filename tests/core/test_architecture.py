@@ -261,6 +261,7 @@ PUBLIC = {
         "RetrievalDecisionEvent",
         "TwoRoundQueryEngine",
         "load_gate",
+        *CORE,
     ],
 }
 

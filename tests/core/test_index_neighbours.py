@@ -22,7 +22,6 @@ from shared_core.neighbour_spans import (
     similarities,
 )
 from shared_core.neighbour_spans.neighbours import MOST_READERS
-from shared_core.options import decode_expand, encode_expand
 from shared_core.placement import UShape
 from shared_core.types import Query
 
@@ -420,15 +419,6 @@ def test_scores_that_are_missing_are_filled() -> None:
     assert similarities([]) == []
     with pytest.raises(ValueError, match="must be finite"):
         similarities([0.5, float("inf")])
-
-
-def test_spans_are_saved_as_json_up_to_a_tokenizer() -> None:
-    """A function is in no file: it has to be given again."""
-    spans = NeighbourSpans(window="auto", weights=(1, 0, 0, 0), order=UShape(best_at="end"))
-    assert decode_expand(encode_expand(spans)) == spans
-    assert decode_expand(encode_expand(None)) is None
-    with pytest.raises(ValueError, match="custom count_tokens"):
-        decode_expand(encode_expand(replace(spans, count_tokens=len)))
 
 
 def test_a_section_is_counted_once_for_all_its_seeds() -> None:

@@ -108,3 +108,10 @@ def test_an_option_that_is_unknown_is_named() -> None:
     """From a newer version, or by hand."""
     with pytest.raises(ValueError, match=r"unknown options \['kk'\]"):
         decode_caus({"kk": 9})
+
+
+def test_a_counter_of_tokens_has_to_be_given_again() -> None:
+    """A function is in no file."""
+    saved = encode_caus(CAUS(expand=NeighbourSpans(count_tokens=len)))
+    with pytest.raises(ValueError, match=r"custom count_tokens, .* give expand= again"):
+        decode_caus(saved)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -331,7 +332,8 @@ def test_nothing_of_the_callers_is_changed() -> None:
 def test_a_later_placement_moves_spans_whole() -> None:
     """And keeps what they say of themselves."""
     nodes = [node for name in "abc" for node in split(name)]
-    spans = NeighbourSpanPostprocessor.from_nodes(nodes, WINDOW).postprocess_nodes(
+    ranked = replace(WINDOW, order="score_descending")
+    spans = NeighbourSpanPostprocessor.from_nodes(nodes, ranked).postprocess_nodes(
         hits(nodes, a3=0.9, b3=0.8, c3=0.7)
     )
     placed = PlacementPostprocessor("inverse", psi="always").postprocess_nodes(spans)
