@@ -40,6 +40,8 @@ def strategy_name(spec: AnyStrategy) -> str:
     """
     if isinstance(spec, str) and spec not in STRATEGIES:
         raise ValueError(f"no strategy {spec!r}; there are {', '.join(STRATEGIES)}")
+    if isinstance(spec, str) and spec in PLACEMENTS:
+        return PLACEMENTS[spec].name  # which may have several
     return spec if isinstance(spec, str) else spec.name
 
 
