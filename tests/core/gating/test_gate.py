@@ -11,7 +11,9 @@ import pytest
 from shared_core import CAUS, HybridIndex, Passage
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.gating import ContextGate, VectorCandidates, WordCoverage, hyde
-from shared_core.gating.fit import as_queries, fit_gate, fit_index
+from shared_core.gating.embedder import Embedder
+from shared_core.gating.fit import fit_gate, fit_index
+from shared_core.gating.gate import Found
 from tests.core.gating.texts import ELSEWHERE, GENERATED
 from tests.core.gating.words import DIM, IDS, INSIDE, OUTSIDE, PASSAGES, embed
 
@@ -37,6 +39,22 @@ def embed_all(texts: Sequence[str]) -> list[list[float]]:
 
 def fitted(**options: Any) -> ContextGate:
     return fit_gate(IDS, PASSAGES, VECTORS, embed_all, **options)
+
+
+def embedder_of(query: Any, texts: Any) -> Embedder:
+    """Return a model of which each function is awaited, too."""
+
+    async def aquery(text: str) -> Any:
+        return query(text)
+
+    async def atexts(given: list[str]) -> Any:
+        return texts(given)
+
+    return Embedder(query=query, texts=texts, aquery=aquery, atexts=atexts)
+
+
+def unasked() -> Embedder:
+    raise AssertionError("the model is not needed")
 
 
 def retrieves(gate: ContextGate, query: str) -> bool:
@@ -89,9 +107,10 @@ def test_explanations_tell_cosines_of_the_text_that_was_searched(
     """The nearest passage counts, though it is not there; its words are not known."""
     gate = fitted(coverage=True)
     texts = PASSAGES[: len(details)]
-    decision = gate.decide_by_explanations("queen bee", searched, details, texts)
-    assert decision is not None
-    assert decision.similarity == highest
+    found = Found(
+        query="queen bee", searched="hive", embedded=searched, details=details, texts=texts
+    )
+    assert gate.decide_found(found, unasked).similarity == highest
 
 
 @pytest.mark.parametrize(
@@ -104,16 +123,20 @@ def test_explanations_tell_cosines_of_the_text_that_was_searched(
         ("hive", [{**each, "query": None} for each in TOLD]),
     ],
 )
-def test_explanations_of_anything_else_tell_nothing(
+async def test_explanations_of_anything_else_tell_nothing(
     searched: str | None, details: list[dict[str, Any]]
 ) -> None:
     """One that tells nothing, or of another query, leaves all open; then vectors tell."""
     gate, texts = fitted(), PASSAGES[: len(details)]
-    assert gate.decide_by_explanations("hive", searched, details, texts) is None
-    vectors = [[3.0, 0.0], [0.0, 5.0]]
-    assert gate.decide_by_vectors("hive", [2.0, 2.0], vectors, texts[:2]).similarity == (
-        pytest.approx(0.5**0.5)
+    found = Found(
+        query="queen bee", searched="hive", embedded=searched, details=details, texts=texts
     )
+    embedder = embedder_of(lambda text: [2.0, 2.0], lambda texts: [[3.0, 0.0]] * len(texts))
+    for decision in (
+        gate.decide_found(found, lambda: embedder),
+        await gate.adecide_found(found, lambda: embedder),
+    ):
+        assert decision.similarity == pytest.approx(0.5**0.5)
 
 
 def test_the_gate_decides_by_what_was_found(gate: VectorCandidates) -> None:
@@ -152,14 +175,14 @@ def test_queries_go_in_a_batch_only_where_the_model_embeds_both_alike() -> None:
     def prefixed(text: str) -> list[float]:
         return embed(f"query: {text}")
 
-    alike = as_queries(embed, embed_texts)(TEXTS)
+    alike = embedder_of(embed, embed_texts).queries(TEXTS)
     assert batches == [1, 3]
     np.testing.assert_allclose(alike, embed_all(TEXTS))
     np.testing.assert_allclose(
-        as_queries(prefixed, embed_texts)(TEXTS), [prefixed(text) for text in TEXTS]
+        embedder_of(prefixed, embed_texts).queries(TEXTS), [prefixed(text) for text in TEXTS]
     )
     assert batches == [1, 3, 1]
-    assert np.shape(as_queries(prefixed, embed_texts)(TEXTS[:1])) == (1, DIM)
+    assert np.shape(embedder_of(prefixed, embed_texts).queries(TEXTS[:1])) == (1, DIM)
 
 
 def test_a_gate_is_fitted_in_one_step() -> None:
