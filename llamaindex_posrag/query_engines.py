@@ -20,6 +20,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import Generation
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.settings import Settings
+from llama_index.core.types import RESPONSE_TEXT_TYPE
 from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
 
 from llamaindex_posrag.embedding import as_bundle
@@ -27,6 +28,36 @@ from llamaindex_posrag.retrieval import CallArguments, EngineRetriever
 from llamaindex_posrag.retrieval_gate import Gated, RetrievalGate, fit_for
 from shared_core.gating import ContextGate, GatedPrompts, RetrievalDecision, unwrapped
 from shared_core.gating.fit import FitArguments
+
+
+class DirectSynthesizer(Generation):
+    """Asks the model alone; nodes are only listed as sources."""
+
+    def __init__(
+        self,
+        llm: LLM,
+        prompts: GatedPrompts | None,
+        *,
+        streaming: bool,
+        callback_manager: CallbackManager | None,
+    ) -> None:
+        super().__init__(llm, callback_manager=callback_manager, streaming=streaming)
+        self._prompts = prompts or GatedPrompts()
+
+    def get_response(
+        self, query_str: str, text_chunks: Sequence[str], **kwargs: Any
+    ) -> RESPONSE_TEXT_TYPE:
+        """Answer the prompt without context."""
+        return super().get_response(self._prompt(query_str), text_chunks, **kwargs)
+
+    async def aget_response(
+        self, query_str: str, text_chunks: Sequence[str], **kwargs: Any
+    ) -> RESPONSE_TEXT_TYPE:
+        """Async version of `get_response`."""
+        return await super().aget_response(self._prompt(query_str), text_chunks, **kwargs)
+
+    def _prompt(self, query: str) -> str:
+        return self._prompts.render(unwrapped(query), None)
 
 
 class AnnouncedQueryEngine(BaseQueryEngine):
@@ -77,36 +108,15 @@ class DirectQueryEngine(AnnouncedQueryEngine):
         callback_manager: CallbackManager | None = None,
     ) -> None:
         super().__init__(callback_manager=callback_manager or Settings.callback_manager)
-        self._prompts = prompts or GatedPrompts()
-        self._model = Generation(llm, callback_manager=callback_manager, streaming=streaming)
-
-    def synthesize(
-        self,
-        query_bundle: QueryBundle,
-        nodes: list[NodeWithScore],
-        additional_source_nodes: Sequence[NodeWithScore] | None = None,
-    ) -> RESPONSE_TYPE:
-        """Answer without context; the nodes are only listed as sources."""
-        return self._model.synthesize(self._prompt(query_bundle), nodes, additional_source_nodes)
-
-    async def asynthesize(
-        self,
-        query_bundle: QueryBundle,
-        nodes: list[NodeWithScore],
-        additional_source_nodes: Sequence[NodeWithScore] | None = None,
-    ) -> RESPONSE_TYPE:
-        """Async version of `synthesize`."""
-        prompt = self._prompt(query_bundle)
-        return await self._model.asynthesize(prompt, nodes, additional_source_nodes)
+        self._synthesizer = DirectSynthesizer(
+            llm, prompts, streaming=streaming, callback_manager=callback_manager
+        )
 
     def _answer(self, query: QueryBundle) -> RESPONSE_TYPE:
-        return self.synthesize(query, [])
+        return self._synthesizer.synthesize(query, [])
 
     async def _aanswer(self, query: QueryBundle) -> RESPONSE_TYPE:
-        return await self.asynthesize(query, [])
-
-    def _prompt(self, query: QueryBundle) -> str:
-        return self._prompts.render(unwrapped(query.query_str), None)
+        return await self._synthesizer.asynthesize(query, [])
 
     def _get_prompt_modules(self) -> PromptMixinType:
         return {}
@@ -168,8 +178,8 @@ class GatedQueryEngine(AnnouncedQueryEngine):
         super().__init__(callback_manager=callback_manager or Settings.callback_manager)
         self._engine = query_engine
         self._gate = RetrievalGate(gate, embed_model)
-        self._direct = DirectQueryEngine(
-            llm, prompts=prompts, streaming=streaming, callback_manager=callback_manager
+        self._direct = DirectSynthesizer(
+            llm, prompts, streaming=streaming, callback_manager=callback_manager
         )
 
     @classmethod

@@ -155,7 +155,7 @@ def test_an_empty_docstore_says_what_to_do() -> None:
     """As vector stores that keep the text themselves leave it."""
     nodes = split()
     postprocessor = NeighbourSpanPostprocessor(WINDOW, docstore=SimpleDocumentStore())
-    with pytest.warns(UserWarning, match=r"leaves it empty: use .*from_nodes"):
+    with pytest.warns(UserWarning, match=r"leaves the docstore empty: .*from_nodes"):
         (found,) = postprocessor.postprocess_nodes(hits(nodes, manual4=0.5))
     assert found.node.node_id == "manual4"
 
