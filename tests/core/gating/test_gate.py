@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from shared_core import CAUS, HybridIndex, Passage
-from shared_core.errors import EmbeddingMismatchError
 from shared_core.gating import ContextGate, VectorCandidates, WordCoverage, hyde
 from shared_core.gating.embedder import Embedder
 from shared_core.gating.fit import fit_gate, fit_index
@@ -239,21 +238,6 @@ def test_a_transform_that_makes_all_queries_similar_does_not_open_the_gate() -> 
     own = fitted(transform=noted, pseudo_queries=pairs, negatives=ELSEWHERE, policy="median")
     assert asked == [*GENERATED, *ELSEWHERE]
     assert own.candidates.foreign_similarities.size == len(ELSEWHERE)
-
-
-def test_a_gate_is_fitted_on_an_index() -> None:
-    """As on its passages and vectors; a model to be verified is, and only such a one."""
-    index, options = filled(), {"coverage": True, "policy": "median", "threshold": 0.1}
-    one = fit_gate(IDS, PASSAGES, index.embedded()[1], embed_all, **options)  # type: ignore[arg-type]
-    for verify in (None, embed):
-        two = fit_index(index, embed_all, verify=verify, **options)  # type: ignore[arg-type]
-        assert two.candidates.levels == one.candidates.levels
-        assert two.candidates.threshold == 0.1
-        assert two.coverage is not None
-        assert one.coverage is not None
-        assert two.coverage.counts == one.coverage.counts
-    with pytest.raises(EmbeddingMismatchError, match="not the one the index was built with"):
-        fit_index(index, embed_all, verify=lambda text: embed(text[::-1]))
 
 
 def test_the_tokenizer_reaches_the_gate() -> None:
