@@ -21,13 +21,13 @@ from shared_core.sensitivity import (
     PositionProfile,
     Probe,
     ProbeQuestion,
-    decide,
+    decide_order,
     draw_profile,
     key_value_questions,
     position_sensitivity_index,
     read_questions,
 )
-from shared_core.types import Arrangement, GateDecision, Passage, Ranking
+from shared_core.types import Arrangement, OrderDecision, Passage, Ranking
 
 __version__ = "0.1.0"
 
@@ -38,7 +38,6 @@ __all__ = [
     "BM25Index",
     "CorruptIndexError",
     "EmbeddingMismatchError",
-    "GateDecision",
     "GenerationError",
     "HuggingFaceModel",
     "HybridIndex",
@@ -46,6 +45,7 @@ __all__ = [
     "Journal",
     "MissingExtraError",
     "NeighbourSpans",
+    "OrderDecision",
     "Passage",
     "Placement",
     "PositionProfile",
@@ -55,7 +55,7 @@ __all__ = [
     "ProfileNotFoundError",
     "Ranking",
     "auto_alpha",
-    "decide",
+    "decide_order",
     "draw_profile",
     "fuse",
     "key_value_questions",

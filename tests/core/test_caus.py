@@ -14,7 +14,7 @@ from shared_core import (
     NeighbourSpans,
     PositionProfile,
     ProfileNotFoundError,
-    decide,
+    decide_order,
 )
 from shared_core.placement import Shuffle, UShape
 from shared_core.sensitivity import Psi
@@ -107,7 +107,7 @@ def test_what_the_gate_makes_of_psi(
 ) -> None:
     """The decision, the number it rests on, and a sentence."""
     gate = CAUS(psi=psi).gate  # type: ignore[arg-type]
-    assert gate == decide(psi)  # type: ignore[arg-type]
+    assert gate == decide_order(psi)  # type: ignore[arg-type]
     assert gate.opened is opened
     assert gate.psi == (None if value is None else pytest.approx(value, rel=1e-6))
     assert reason in gate.reason

@@ -18,7 +18,7 @@ from shared_core import (
     HybridIndex,
     Passage,
     PositionProfile,
-    decide,
+    decide_order,
     fuse,
     position_sensitivity_index,
     rank,
@@ -168,7 +168,7 @@ def test_an_all_zero_profile_is_inconclusive() -> None:
     profile = PositionProfile(model="mute", accuracy=(0, 0, 0))
     assert math.isnan(profile.psi)
     for evidence in ("point", "interval"):
-        gate = decide(profile, evidence=evidence)  # type: ignore[arg-type]
+        gate = decide_order(profile, evidence=evidence)  # type: ignore[arg-type]
         assert (gate.opened, gate.psi) == (False, None)
         assert "mute" in gate.reason
         assert "inconclusive" in gate.reason
@@ -179,7 +179,7 @@ def test_an_all_zero_profile_is_inconclusive() -> None:
 )
 def test_the_gate_opens_strictly_above_one(psi: float, opened: bool) -> None:
     """Algorithm 1, line 16; at exactly 1.0 the ranked order is kept."""
-    assert decide(psi).opened is opened
+    assert decide_order(psi).opened is opened
 
 
 def test_flat_profile_keeps_the_ranked_order() -> None:
@@ -198,8 +198,8 @@ def test_interval_evidence_needs_the_lower_bound_above_one(
 ) -> None:
     """The same PSI of 1.4 opens the gate by point, and by interval only where it is certain."""
     profile = PositionProfile(model="m", accuracy=(0.8, 0.5, 0.6), interval=interval)
-    assert decide(profile).opened
-    gate = decide(profile, evidence="interval")
+    assert decide_order(profile).opened
+    gate = decide_order(profile, evidence="interval")
     assert gate.opened is opened
     assert gate.psi == pytest.approx(1.4)
     assert f"{interval[0]:.3f}" in gate.reason
@@ -207,18 +207,18 @@ def test_interval_evidence_needs_the_lower_bound_above_one(
 
 def test_interval_evidence_without_an_interval_stays_shut() -> None:
     """A bare number, or a profile that was not bootstrapped, is no interval."""
-    assert not decide(1.7, evidence="interval").opened
+    assert not decide_order(1.7, evidence="interval").opened
     profile = PositionProfile(model="m", accuracy=(0.8, 0.5, 0.6))
-    assert not decide(profile, evidence="interval").opened
-    assert decide("always", evidence="interval").opened
+    assert not decide_order(profile, evidence="interval").opened
+    assert decide_order("always", evidence="interval").opened
 
 
 @pytest.mark.parametrize("evidence", ["point", "interval"])
 def test_a_gate_by_another_measure_than_the_papers_says_so(evidence: Evidence) -> None:
     """Where a model looks, or how likely it finds the answer, is not how often it is right."""
     found = PositionProfile(model="m", accuracy=(0.8, 0.5, 0.6), interval=(1.1, 1.9))
-    assert "measure" not in decide(found, evidence=evidence).reason
-    looked = decide(replace(found, measure="attention"), evidence=evidence)
+    assert "measure" not in decide_order(found, evidence=evidence).reason
+    looked = decide_order(replace(found, measure="attention"), evidence=evidence)
     assert looked.opened
     assert looked.reason.endswith("psi 1.400 of m by measure 'attention' exceeds 1.0")
 
