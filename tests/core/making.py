@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +61,24 @@ def runs_beside(work: Callable[[], object], *, ticks: int = 10, tries: int = 300
         done.set()
         other.join()
         sys.setswitchinterval(interval)
+
+
+def lines_run(work: Callable[[], object]) -> int:
+    """Return how many Python lines a call of `work` runs, which tells linear from quadratic."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
 
 
 def zipf_texts(

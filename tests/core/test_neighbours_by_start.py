@@ -19,6 +19,8 @@ from shared_core.index import ChunkKeys
 from shared_core.neighbour_spans import Neighbourhood, PassageNeighbours, stitch
 from shared_core.neighbour_spans.order import MOST_STRIPPED
 
+from .making import lines_run
+
 KEYS = ChunkKeys()
 
 
@@ -81,6 +83,21 @@ def test_texts_that_start_alike_and_go_on_differently_are_two() -> None:
     with pytest.warns(UserWarning, match=r"'The valve is open.' and .* both start at 0 of"):
         (found,) = PassageNeighbours.of(given, KEYS).around([KEYS.chunk(given[0])], 1)
     assert ids(found) == ["The valve"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_many_chunks_of_one_start_take_no_longer_than_others() -> None:
+    """Rows of a table, each of which its loader took for a text; once their square was taken."""
+
+    def taken(rows: int) -> int:
+        given = [
+            Passage(str(row), f"row {row}", {"source": "t.csv", "start_index": 0})
+            for row in range(rows)
+        ]
+        source = PassageNeighbours.of(given, KEYS)
+        return lines_run(lambda: source.around([KEYS.chunk(given[0])], 1))
+
+    assert taken(2000) < 3 * taken(1000)
 
 
 SENTENCES = " ".join(
