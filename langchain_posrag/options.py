@@ -21,7 +21,7 @@ from pydantic import (
 from typing_extensions import TypeAliasType
 
 from langchain_posrag.checked_options import CheckedOptions
-from shared_core import CAUS, Placement, PositionProfile, decide
+from shared_core import CAUS, Placement, PositionProfile, decide_order
 from shared_core.checking import check_count
 from shared_core.index import Tokenizer, Variant
 from shared_core.index.dense import Dense, Metric
@@ -77,7 +77,7 @@ class PlacementOptions(CheckedOptions):
         What the gate knows about the model: a number, a `PositionProfile`, the path or name of a
         saved one, ``"always"`` or ``"never"``. None keeps the ranked order and says so.
     evidence
-        ``"point"`` or ``"interval"``; see `decide`.
+        ``"point"`` or ``"interval"``; see `shared_core.decide_order`.
     include_scores
         Whether the documents carry their explanation in their metadata. It differs by query: set
         this to False under LangChain's MultiQueryRetriever, which keeps only equal documents once.
@@ -104,7 +104,7 @@ class PlacementOptions(CheckedOptions):
     @classmethod
     def _check_psi(cls, value: Psi) -> Psi:
         if not isinstance(value, str | Path):  # CAUS reads these, once
-            decide(value)
+            decide_order(value)
         return value
 
     @model_validator(mode="after")

@@ -52,8 +52,8 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
         How relevance is measured: ``"answer"``, ``"producer"``, ``"attention_sorting"`` or
         ``"icr"``.
     placement
-        ``"attention_u_shape"``, its control ``"attention_u_shape_reversed"``, ``"direct_u"`` or
-        ``"relevant_last"``.
+        ``"attention_u_shape"``, its control ``"attention_u_shape_reversed"``,
+        ``"best_slot_first"`` or ``"relevant_last"``.
     template
         The prompt that the model reads.
     curve

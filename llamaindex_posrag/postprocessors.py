@@ -241,7 +241,7 @@ class PlacementPostprocessor(FixedOptionsPostprocessor):
         ``"never"``. ``"always"`` by default, since naming a placement asks for it. None keeps the
         given order; each node's ``posrag`` says why.
     evidence
-        ``"point"`` or ``"interval"``; see `shared_core.decide`.
+        ``"point"`` or ``"interval"``; see `shared_core.decide_order`.
 
     Raises
     ------

@@ -33,13 +33,13 @@ from shared_core.sensitivity import (
     PositionProfile,
     Probe,
     ProbeQuestion,
-    decide,
+    decide_order,
     draw_profile,
     key_value_questions,
     position_sensitivity_index,
     read_questions,
 )
-from shared_core.types import Arrangement, GateDecision, Passage, Ranking
+from shared_core.types import Arrangement, OrderDecision, Passage, Ranking
 
 __version__ = "0.1.0"
 
@@ -52,7 +52,6 @@ __all__ = [
     "ChunkKeys",
     "CorruptIndexError",
     "EmbeddingMismatchError",
-    "GateDecision",
     "GenerationError",
     "HuggingFaceModel",
     "HybridIndex",
@@ -63,6 +62,7 @@ __all__ = [
     "MinDistraction",
     "MissingExtraError",
     "NeighbourSpans",
+    "OrderDecision",
     "Passage",
     "Placement",
     "PositionProfile",
@@ -75,7 +75,7 @@ __all__ = [
     "Shuffle",
     "UShape",
     "auto_alpha",
-    "decide",
+    "decide_order",
     "draw_profile",
     "fuse",
     "key_value_questions",

@@ -32,8 +32,8 @@ from shared_core.placement import Placement, Sequential, resolve_placement
 from shared_core.scoring import rank
 from shared_core.scoring.fusion import Alpha, check_alpha
 from shared_core.scoring.ranking import rank_pool
-from shared_core.sensitivity import PositionProfile, Psi, decide, profile_of
-from shared_core.types import Arrangement, Evidence, Fusion, GateDecision, Pool, Query, Ranking
+from shared_core.sensitivity import PositionProfile, Psi, decide_order, profile_of
+from shared_core.types import Arrangement, Evidence, Fusion, OrderDecision, Pool, Query, Ranking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class CAUS:
         What the gate knows about the model: a number, a `PositionProfile`, the path or name of a
         saved one, ``"always"`` or ``"never"``. None keeps the ranked order and says so.
     evidence
-        ``"point"`` or ``"interval"``; see `decide`.
+        ``"point"`` or ``"interval"``; see `decide_order`.
     expand
         Expands the k passages by their neighbours into spans, at most k, before the gate and the
         placement, which then work on spans; its own `order` is ignored. None: passages.
@@ -111,9 +111,9 @@ class CAUS:
         return profile_of(self.psi)
 
     @cached_property
-    def gate(self) -> GateDecision:
+    def gate(self) -> OrderDecision:
         """The decision whether to place; the same for every query."""
-        return decide(self._psi, evidence=self.evidence)
+        return decide_order(self._psi, evidence=self.evidence)
 
     @property
     def _psi(self) -> Psi:
@@ -195,16 +195,16 @@ class CAUS:
         name = self.placement_in_force.name
         return ExpandedArrangement(spans, slots, name, gate, ranking, expansion)
 
-    def slots_and_gate(self, k: int) -> tuple[tuple[int, ...], GateDecision]:
+    def slots_and_gate(self, k: int) -> tuple[tuple[int, ...], OrderDecision]:
         """Return slot -> rank for `k` passages by the placement in force, and why."""
         known = self._by_k.get(k)
         if known is None:
-            gate = decide(self._psi, evidence=self.evidence, k=k)
+            gate = decide_order(self._psi, evidence=self.evidence, k=k)
             known = self._by_k[k] = (self.placement_in_force(k, self.profile), gate)
         return known
 
     @cached_property
-    def _by_k(self) -> dict[int, tuple[tuple[int, ...], GateDecision]]:
+    def _by_k(self) -> dict[int, tuple[tuple[int, ...], OrderDecision]]:
         return {}
 
     def explain(self, k: int) -> list[dict[str, Any]]:

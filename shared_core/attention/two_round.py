@@ -30,7 +30,7 @@ from shared_core.attention.reading import (
 from shared_core.attention.rendering import RenderedPrompt, render_prompt
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.placement.attention import ATTENTION_PLACEMENTS
+from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
 
 RELEVANT_LAST = "relevant_last"
 

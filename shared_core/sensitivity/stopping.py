@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.evaluation.sequential import Looks, best_case_interval, judge
-from shared_core.sensitivity.gate import THRESHOLD
+from shared_core.sensitivity.order_gate import THRESHOLD
 from shared_core.sensitivity.position_sensitivity import index_slots, index_statistic
 
 

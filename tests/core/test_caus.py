@@ -15,7 +15,7 @@ from shared_core import (
     NeighbourSpans,
     PositionProfile,
     ProfileNotFoundError,
-    decide,
+    decide_order,
 )
 from shared_core.placement import Shuffle, UShape
 from shared_core.types import Query
@@ -88,7 +88,7 @@ def test_what_the_gate_makes_of_psi(
 ) -> None:
     """The decision, the number it rests on, and a sentence; told alike wherever it is told."""
     caus = CAUS(k=3, psi=psi)
-    assert caus.gate == decide(psi)
+    assert caus.gate == decide_order(psi)
     assert caus.gate.opened is opened
     assert caus.gate.psi == (None if value is None else pytest.approx(value, rel=1e-6))
     assert reason in caus.gate.reason

@@ -34,7 +34,7 @@ from shared_core.attention.rendering import render_prompt
 from shared_core.attention.two_round import Case, TwoRound
 from shared_core.generation.local_model import LocalModel
 from shared_core.generation.templates import PromptTemplate
-from shared_core.placement.attention import ATTENTION_PLACEMENTS, attention_placement
+from shared_core.placement.by_attention import ATTENTION_PLACEMENTS, attention_placement
 from shared_core.sensitivity.curve import PositionalCurve
 
 FOLDER = Path(__file__).parents[2] / "instruments"
@@ -312,7 +312,7 @@ def test_a_folder_is_loaded_once_and_late(monkeypatch: pytest.MonkeyPatch) -> No
     assert not loads
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(chain.invoke, many()))
-    configurable.invoke(given(0), {"configurable": {"placement": "direct_u"}})
+    configurable.invoke(given(0), {"configurable": {"placement": "best_slot_first"}})
     copy.deepcopy(chain).invoke(given(0))
     assert loads == ["some/model"]
 
@@ -356,7 +356,7 @@ def test_a_curve_that_would_be_of_no_use_is_refused() -> None:
 
 def test_options_survive_json_and_pickle() -> None:
     """Of a model that was given by its name; a loaded one cannot be written."""
-    placer = AttentionPlacement(str(FOLDER / "biased"), curve=CURVE, placement="direct_u")
+    placer = AttentionPlacement(str(FOLDER / "biased"), curve=CURVE, placement="best_slot_first")
     asked = given(0)["documents"]
     expected = placer.compress_documents(asked, "x")
     written = AttentionPlacement(**json.loads(placer.model_dump_json()))
@@ -404,8 +404,8 @@ def check_answer(found: dict[str, Any], asked: dict[str, Any], two_rounds: TwoRo
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_the_chain_answers_as_the_core_does(model: HuggingFaceModel, estimator: str) -> None:
     """Over no, one and more documents."""
-    two_rounds = TwoRound(estimator=estimator, placement="direct_u")
-    chain = TwoRoundChain(model, estimator=estimator, placement="direct_u")
+    two_rounds = TwoRound(estimator=estimator, placement="best_slot_first")
+    chain = TwoRoundChain(model, estimator=estimator, placement="best_slot_first")
     for asked in many():
         before = copy.deepcopy(asked)
         check_answer(chain.invoke(asked), asked, two_rounds, model)

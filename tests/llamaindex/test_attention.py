@@ -36,7 +36,7 @@ from shared_core.attention.estimators import ESTIMATORS, ranking_of
 from shared_core.attention.rendering import render_prompt
 from shared_core.attention.two_round import Case, TwoRound
 from shared_core.generation.local_model import LocalModel
-from shared_core.placement.attention import ATTENTION_PLACEMENTS
+from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
 from shared_core.sensitivity.curve import PositionalCurve
 
 from .checks import BrokenNode, check_same_nodes, check_scores, facts, ids
@@ -246,7 +246,7 @@ def test_what_goes_wrong_is_raised_between_the_events(fault: str) -> None:
 def test_a_copy_with_another_option_does_what_it_shows(model: HuggingFaceModel) -> None:
     """With the same model, and options that are checked."""
     query, nodes = given(1)
-    post = AttentionPlacementPostprocessor(model, placement="direct_u", curve=CURVE)
+    post = AttentionPlacementPostprocessor(model, placement="best_slot_first", curve=CURVE)
     copied = post.model_copy(update={"placement": "attention_u_shape_reversed"})
     assert copied.model is post.model
     out = copied.postprocess_nodes(nodes, query)
@@ -297,9 +297,9 @@ def test_a_model_is_given_in_any_form() -> None:
 
 def test_to_dict_holds_the_folder_and_refuses_a_loaded_model() -> None:
     """Rather than leave it out, for it could not be read back."""
-    post = AttentionPlacementPostprocessor("some/model", curve=CURVE, placement="direct_u")
+    post = AttentionPlacementPostprocessor("some/model", curve=CURVE, placement="best_slot_first")
     same = AttentionPlacementPostprocessor.from_dict(json.loads(post.to_json()))
-    assert (same.curve, same.placement, same.template) == (CURVE, "direct_u", post.template)
+    assert (same.curve, same.placement, same.template) == (CURVE, "best_slot_first", post.template)
     assert same.to_dict() == post.to_dict()
     assert post.to_dict()["model"] == "some/model"
     with pytest.raises(ValueError, match="give its folder or hub name"):
@@ -344,8 +344,8 @@ async def test_the_engine_answers_as_the_core_does(
     """Sync and async, which retrieves natively."""
     query, nodes = given(3, k)
     retriever = Given(nodes)
-    engine = TwoRoundQueryEngine(retriever, model, estimator=estimator, placement="direct_u")
-    core = TwoRound(estimator=estimator, placement="direct_u")
+    engine = TwoRoundQueryEngine(retriever, model, estimator=estimator, placement="best_slot_first")
+    core = TwoRound(estimator=estimator, placement="best_slot_first")
     [expected] = core.run(model, [case_of(query, nodes)])
     before = [node.model_dump_json() for node in nodes]
     for asked in (engine.query(query), await engine.aquery(query.query_str)):

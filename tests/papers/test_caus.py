@@ -18,7 +18,7 @@ from shared_core import (
     HybridIndex,
     Passage,
     PositionProfile,
-    decide,
+    decide_order,
     fuse,
     position_sensitivity_index,
     rank,
@@ -158,7 +158,7 @@ def test_an_all_zero_profile_is_inconclusive() -> None:
     profile = PositionProfile(model="mute", accuracy=(0, 0, 0))
     assert math.isnan(profile.psi)
     for evidence in ("point", "interval"):
-        gate = decide(profile, evidence=evidence)  # type: ignore[arg-type]
+        gate = decide_order(profile, evidence=evidence)  # type: ignore[arg-type]
         assert (gate.opened, gate.psi) == (False, None)
         assert "mute" in gate.reason
         assert "inconclusive" in gate.reason
@@ -167,7 +167,7 @@ def test_an_all_zero_profile_is_inconclusive() -> None:
 def test_the_gate_opens_strictly_above_one() -> None:
     """Algorithm 1, line 16; at exactly 1.0 the ranked order is kept."""
     psis = (0.0, 1.0, math.nextafter(1, 2), 1.3)
-    assert [decide(psi).opened for psi in psis] == [False, False, True, True]
+    assert [decide_order(psi).opened for psi in psis] == [False, False, True, True]
 
 
 def test_flat_profile_keeps_the_ranked_order() -> None:
@@ -182,13 +182,13 @@ def test_flat_profile_keeps_the_ranked_order() -> None:
 def test_interval_evidence_needs_the_lower_bound_above_one(lower: float, opened: bool) -> None:
     """The same PSI of 1.4 opens the gate by point, and by interval only where it is certain."""
     profile = PositionProfile(model="m", accuracy=(0.8, 0.5, 0.6), interval=(lower, 1.9))
-    assert decide(profile).opened
-    gate = decide(profile, evidence="interval")
+    assert decide_order(profile).opened
+    gate = decide_order(profile, evidence="interval")
     assert (gate.opened, gate.psi) == (opened, pytest.approx(1.4))
     assert f"{lower:.3f}" in gate.reason
     for without in (1.7, replace(profile, interval=None)):  # a bare number, not bootstrapped
-        assert not decide(without, evidence="interval").opened
-    assert decide("always", evidence="interval").opened
+        assert not decide_order(without, evidence="interval").opened
+    assert decide_order("always", evidence="interval").opened
 
 
 def test_a_gate_by_another_measure_than_the_papers_says_so() -> None:
@@ -196,8 +196,8 @@ def test_a_gate_by_another_measure_than_the_papers_says_so() -> None:
     found = PositionProfile(model="m", accuracy=(0.8, 0.5, 0.6), interval=(1.1, 1.9))
     evidences: tuple[Evidence, ...] = ("point", "interval")
     for evidence in evidences:
-        assert "measure" not in decide(found, evidence=evidence).reason
-        looked = decide(replace(found, measure="attention"), evidence=evidence)
+        assert "measure" not in decide_order(found, evidence=evidence).reason
+        looked = decide_order(replace(found, measure="attention"), evidence=evidence)
         assert looked.opened
         assert looked.reason.endswith("psi 1.400 of m by measure 'attention' exceeds 1.0")
 

@@ -8,7 +8,7 @@ import pytest
 from shared_core import PLACEMENTS
 from shared_core.arrays import Scores
 from shared_core.attention.scores import document_scores, layer_halves, token_scores
-from shared_core.placement.attention import attention_placement, reversed_attention_placement
+from shared_core.placement.by_attention import attention_placement, reversed_attention_placement
 
 LENGTHS = [10] * 10
 BEST_FIRST = list(range(9, -1, -1))

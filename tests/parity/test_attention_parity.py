@@ -28,7 +28,7 @@ from shared_core import HuggingFaceModel
 from shared_core.attention.estimators import ESTIMATORS
 from shared_core.attention.rendering import render_prompt
 from shared_core.attention.two_round import Case, TwoRound
-from shared_core.placement.attention import ATTENTION_PLACEMENTS
+from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
 from shared_core.sensitivity import ANSWER
 from shared_core.sensitivity.curve import PositionalCurve
 

@@ -14,7 +14,7 @@ from shared_core.evaluation.distraction import (
 )
 from shared_core.generation.base import ScoringModel
 from shared_core.generation.checking import Request
-from shared_core.placement.distraction import distraction_placement
+from shared_core.placement.by_utility import distraction_placement
 
 
 @dataclass(frozen=True)

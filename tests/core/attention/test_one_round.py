@@ -14,7 +14,7 @@ from instruments.cases import shuffled_cases
 from shared_core import GenerationError, PositionProfile
 from shared_core.attention import Case, OneRound, RankGPT, render_prompt
 from shared_core.placement import PLACEMENTS, Placement, Shuffle, resolve_placement
-from shared_core.placement.attention import ATTENTION_PLACEMENTS
+from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
 from shared_core.sensitivity import ANSWER
 from shared_core.sensitivity.curve import PositionalCurve
 from tests.core.attention.readers import reader
@@ -66,7 +66,10 @@ def test_a_curve_places_a_ranking(placement: str) -> None:
     [
         ({"placement": "vibes"}, "unknown placement 'vibes'; known: sequential"),
         ({"placement": "max_relevance"}, "'max_relevance' is made from a position profile"),
-        ({"placement": "direct_u"}, "'direct_u' needs to know .* give a curve, or use TwoRound"),
+        (
+            {"placement": "best_slot_first"},
+            "'best_slot_first' needs to know .* give a curve, or use TwoRound",
+        ),
         ({"placement": "u_shape", "curve": CURVE}, "'u_shape' does not use a curve"),
         ({"curve": CURVE}, "'sequential' does not use a curve; .* one of attention_u_shape"),
     ],

@@ -19,7 +19,7 @@ from shared_core.evaluation import GRADERS
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.local_model import LocalModel
 from shared_core.generation.templates import PromptTemplate
-from shared_core.placement.attention import ATTENTION_PLACEMENTS
+from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
 from shared_core.sensitivity import ANSWER
 from tests.core.attention.models import tiny
 from tests.core.attention.readers import reader

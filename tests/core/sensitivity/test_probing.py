@@ -18,7 +18,7 @@ from shared_core.errors import GenerationError
 from shared_core.evaluation import Looks, bootstrap_interval
 from shared_core.generation import Journal, as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion, decide
+from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion, decide_order
 from shared_core.sensitivity.position_sensitivity import index_statistic
 from shared_core.sensitivity.stopping import stop_reason
 from tests.core.sensitivity.models import ScoringReader, SlotReader, questions
@@ -105,7 +105,7 @@ def test_a_clear_bias_is_told_early_and_the_profile_says_so() -> None:
     assert f"after {profile.n} of 500 questions" in profile.stopped
     assert profile.interval is not None
     assert profile.interval[0] > 1
-    assert decide(profile, evidence="interval").opened
+    assert decide_order(profile, evidence="interval").opened
 
 
 def test_a_reader_of_the_middle_is_told_early_too() -> None:
@@ -113,7 +113,7 @@ def test_a_reader_of_the_middle_is_told_early_too() -> None:
     profile = Probe(k=5).run(SlotReader((0.5, 0.5, 1.0, 0.5, 0.5)), questions(500, 5))
     assert profile.stopped is not None
     assert "below" in profile.stopped
-    assert not decide(profile).opened
+    assert not decide_order(profile).opened
 
 
 def test_it_stops_when_the_rest_could_not_change_the_answer() -> None:
@@ -133,7 +133,7 @@ def test_a_reader_without_bias_is_asked_everything() -> None:
     assert (profile.n, profile.stopped) == (100, None)
     assert profile.interval is not None
     assert profile.interval[0] <= 1 <= profile.interval[1]
-    assert not decide(profile, evidence="interval").opened
+    assert not decide_order(profile, evidence="interval").opened
 
 
 def test_a_model_that_never_answers_right_is_inconclusive() -> None:
@@ -141,7 +141,7 @@ def test_a_model_that_never_answers_right_is_inconclusive() -> None:
     profile = EXACT.run(SlotReader((0.0,) * 5), questions(30, 5))
     assert math.isnan(profile.psi)
     assert profile.interval is None
-    decision = decide(profile)
+    decision = decide_order(profile)
     assert not decision.opened
     assert "inconclusive" in decision.reason
 
@@ -169,7 +169,7 @@ def test_the_distracting_effect_is_one_less_the_chance_of_abstaining() -> None:
     assert profile.accuracy is None
     assert profile.distraction == pytest.approx((0.9, 0.5, 0.4, 0.5, 0.8))
     assert math.isnan(profile.psi)
-    assert "holds no accuracy" in decide(profile).reason
+    assert "holds no accuracy" in decide_order(profile).reason
 
 
 def test_of_a_model_that_only_answers_the_abstentions_are_counted() -> None:

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from operator import index
 
 import numpy.typing as npt
 
 from shared_core.checking import check_count
+from shared_core.placement.placements import fill_by_preference
 from shared_core.sensitivity.region import finite_scores
 
 
@@ -85,10 +87,10 @@ def reversed_attention_placement(
     return _u_shape(best_first[::-1], scores, sizes)
 
 
-def direct_u(
+def best_slot_first(
     ranking: Sequence[int], token_scores: npt.ArrayLike, lengths: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return slot -> document by Direct-U: the best document into the best slot (Table 7).
+    """Return slot -> document with the best document in the best slot (Direct-U, Table 7).
 
     A slot's score is the mean over the tokens of the document that is in it now, i.e. slot s spans
     the block of document s. A longer or shorter document shifts the others, which Algorithm 1 takes
@@ -96,15 +98,13 @@ def direct_u(
     further right. Arguments and errors as in `attention_placement`.
     """
     ranking, scores, lengths = _checked(ranking, token_scores, lengths)
-    means, start = [], 0
-    for length in lengths:
-        means.append(math.fsum(scores[start : start + length]) / length)
-        start += length
-    preferred = sorted(range(len(lengths)), key=lambda slot: (-means[slot], -slot))
-    slots = [0] * len(lengths)
-    for slot, document in zip(preferred, ranking, strict=True):
-        slots[slot] = document
-    return tuple(slots)
+    ends = [*accumulate(lengths)]
+    means = [
+        math.fsum(scores[end - length : end]) / length
+        for end, length in zip(ends, lengths, strict=True)
+    ]
+    ranks = fill_by_preference(means[::-1])[::-1]  # reversed, as the last slot wins a tie
+    return tuple([ranking[rank] for rank in ranks])
 
 
 ATTENTION_PLACEMENTS: dict[
@@ -112,7 +112,7 @@ ATTENTION_PLACEMENTS: dict[
 ] = {
     "attention_u_shape": attention_placement,
     "attention_u_shape_reversed": reversed_attention_placement,
-    "direct_u": direct_u,
+    "best_slot_first": best_slot_first,
 }
 """By name. The paper's Default is ``back_first`` of `PLACEMENTS`, its reverse ``front_first``."""
 

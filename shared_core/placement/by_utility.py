@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
-from shared_core.placement.by_profile import fill_by_preference
+from shared_core.placement.placements import fill_by_preference
 from shared_core.sensitivity.profile import PositionProfile
 
 

@@ -1,4 +1,7 @@
-"""The gate of CAUS (Algorithm 1, line 16): place only for a model that reads its edges best."""
+"""The order gate of CAUS (Algorithm 1, line 16): place only for a model that reads its edges best.
+
+The other gate, `shared_core.gating`, decides whether to retrieve at all.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from shared_core.checking import check_choice
 from shared_core.errors import ProfileNotFoundError
 from shared_core.evaluation.sequential import bound_text
 from shared_core.sensitivity.profile import PositionProfile
-from shared_core.types import Evidence, GateDecision
+from shared_core.types import Evidence, OrderDecision
 
 Psi: TypeAlias = float | PositionProfile | str | Path | None
 """A position sensitivity index, a profile, its path or name, ``"always"`` or ``"never"``."""
@@ -40,11 +43,12 @@ def profile_of(psi: Psi) -> PositionProfile | None:
     return None
 
 
-def decide(psi: Psi, *, evidence: Evidence = "point", k: int | None = None) -> GateDecision:
+def decide_order(psi: Psi, *, evidence: Evidence = "point", k: int | None = None) -> OrderDecision:
     """Decide whether the passages are to be placed or left in ranked order.
 
-    The gate opens when the position sensitivity index exceeds 1.0 (CAUS, section III-D). There the
-    index is of accuracy; if a profile is of another `PositionProfile.measure`, the reason names it.
+    The order gate opens when the position sensitivity index exceeds 1.0 (CAUS, section III-D).
+    There the index is of accuracy; if a profile is of another `PositionProfile.measure`, the reason
+    names it.
 
     Parameters
     ----------
@@ -68,11 +72,11 @@ def decide(psi: Psi, *, evidence: Evidence = "point", k: int | None = None) -> G
     """
     check_choice(evidence, "evidence", Evidence)
     if psi is None:
-        return GateDecision(
+        return OrderDecision(
             False, None, "no position profile given, so the ranked order is kept: set psi="
         )
     if isinstance(psi, str) and psi in ("always", "never"):
-        return GateDecision(psi == "always", None, f"psi={psi!r}")
+        return OrderDecision(psi == "always", None, f"psi={psi!r}")
     profile = profile_of(psi)
     if profile is None:
         return _by_number(psi, evidence)
@@ -83,7 +87,7 @@ def decide(psi: Psi, *, evidence: Evidence = "point", k: int | None = None) -> G
     return replace(decision, reason=f"{decision.reason} ({measured})")
 
 
-def _by_number(given: object, evidence: Evidence) -> GateDecision:
+def _by_number(given: object, evidence: Evidence) -> OrderDecision:
     if isinstance(given, bool) or not isinstance(given, Real):
         raise ValueError(
             "psi must be a number, a PositionProfile, its path or name, 'always' or 'never', "
@@ -95,25 +99,25 @@ def _by_number(given: object, evidence: Evidence) -> GateDecision:
     what = f"psi {bound_text(psi)}"
     if evidence == "interval":
         without = "is a bare number without the interval that is asked for"
-        return GateDecision(False, psi, f"{what} {without}")
+        return OrderDecision(False, psi, f"{what} {without}")
     return _compare(psi, psi, what)
 
 
-def _by_profile(profile: PositionProfile, evidence: Evidence) -> GateDecision:
+def _by_profile(profile: PositionProfile, evidence: Evidence) -> OrderDecision:
     psi = profile.psi
     if profile.accuracy is None:
-        return GateDecision(
+        return OrderDecision(
             False, None, f"the profile of {profile.model} holds no accuracy, so it has no psi"
         )
     if math.isnan(psi):
-        return GateDecision(
+        return OrderDecision(
             False, None, f"the profile of {profile.model} is inconclusive: no slot was read"
         )
     measure = "" if profile.measure == "accuracy" else f" by measure {profile.measure!r}"
     if evidence == "point":
         return _compare(psi, psi, f"psi {bound_text(psi)} of {profile.model}{measure}")
     if profile.interval is None:
-        return GateDecision(
+        return OrderDecision(
             False, psi, f"the profile of {profile.model} holds no interval, and one is asked for"
         )
     lower = profile.interval[0]
@@ -122,7 +126,7 @@ def _by_profile(profile: PositionProfile, evidence: Evidence) -> GateDecision:
     return _compare(psi, lower, what)
 
 
-def _compare(psi: float, evidence: float, what: str) -> GateDecision:
+def _compare(psi: float, evidence: float, what: str) -> OrderDecision:
     opened = evidence > THRESHOLD
     relation = "exceeds" if opened else "does not exceed"
-    return GateDecision(opened, psi, f"{what} {relation} {THRESHOLD}")
+    return OrderDecision(opened, psi, f"{what} {relation} {THRESHOLD}")
