@@ -1,16 +1,17 @@
-"""A step from documents to documents, in a pipe or in a compression pipeline."""
+"""Steps from documents to documents, in a pipe or in a compression pipeline."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
 from langchain_core.runnables import RunnableConfig, RunnableSerializable, run_in_executor
-from typing_extensions import override
+from typing_extensions import TypedDict, override
 
+from langchain_posrag.documents import check_documents, detail_of
 from langchain_posrag.options import refuse_arguments
 
 
@@ -55,3 +56,75 @@ class DocumentStep(
     ) -> list[Document]:
         """Return new documents by slot; the query is ignored."""
         return self._processed(documents)
+
+
+class QuestionAndDocuments(TypedDict):
+    """Input of a `QueryStep`."""
+
+    question: str
+    documents: list[Document]
+
+
+class QueryStep(
+    RunnableSerializable[QuestionAndDocuments | Sequence[Document], list[Document]],
+    BaseDocumentCompressor,
+):
+    """A compressor, which reads the question too, as a step of a pipe.
+
+    The input is ``{"question": str, "documents": [Document, ...]}``, or documents alone whose
+    explanation names the question, as those of a `CAUSRetriever` over its own index do.
+    """
+
+    @override
+    def invoke(
+        self,
+        input: QuestionAndDocuments | Sequence[Document],
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Return new documents by slot.
+
+        Raises
+        ------
+        ValueError
+            If the input is documents that name no question, or several.
+        """
+        refuse_arguments(self, kwargs)
+        return self._call_with_config(self._compressed, input, config)
+
+    @override
+    async def ainvoke(
+        self,
+        input: QuestionAndDocuments | Sequence[Document],
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Async version of `invoke`."""
+        refuse_arguments(self, kwargs)
+        return await self._acall_with_config(self._acompressed, input, config)
+
+    def _compressed(self, input: QuestionAndDocuments | Sequence[Document]) -> list[Document]:
+        question, documents = _asked(self, input)
+        return [*self.compress_documents(documents, question)]
+
+    async def _acompressed(
+        self, input: QuestionAndDocuments | Sequence[Document]
+    ) -> list[Document]:
+        question, documents = _asked(self, input)
+        return [*await self.acompress_documents(documents, question)]
+
+
+def _asked(step: object, given: Any) -> tuple[str, list[Document]]:
+    """Return the question and the documents of an input."""
+    if isinstance(given, Mapping) and {"question", "documents"} <= given.keys():
+        return given["question"], check_documents(given["documents"])
+    documents = check_documents(given)
+    questions = {detail_of(document).get("query") for document in documents}
+    if len(questions) == 1 and isinstance(question := questions.pop(), str):
+        return question, documents
+    if not documents:
+        return "", documents
+    raise ValueError(
+        f"{type(step).__name__} needs the question, which these documents do not tell: pipe "
+        '{"question": RunnablePassthrough(), "documents": retriever} into it'
+    )

@@ -29,9 +29,9 @@ from langchain_posrag import CAUSRetriever, PlacementTransformer
 from langchain_posrag.attention import AttentionPlacement
 from langchain_posrag.two_round import TwoRoundChain
 from shared_core import GenerationError, HuggingFaceModel
-from shared_core.attention.estimators import ESTIMATORS, ranking_of
-from shared_core.attention.rendering import render_prompt
-from shared_core.attention.two_round import Case, TwoRound
+from shared_core.attention.prompt import render_prompt
+from shared_core.attention.relevance import ESTIMATORS, ranking_of
+from shared_core.attention.rounds import Case, TwoRound
 from shared_core.generation.local_model import LocalModel
 from shared_core.generation.templates import PromptTemplate
 from shared_core.placement.attention import ATTENTION_PLACEMENTS, attention_placement
@@ -493,7 +493,7 @@ async def test_an_input_at_fault_costs_the_others_nothing(model: HuggingFaceMode
     chain = TwoRoundChain(model)
     empty = {"question": "x", "documents": [Document("a"), Document("")]}
     inputs: list[Any] = [given(0), {"question": "x"}, given(1), empty, given(2), "x"]
-    faults = {1: "no 'documents'", 3: "document 1 has no token", 5: "must be a dict"}
+    faults = {1: "must be a dict", 3: "document 1 has no token", 5: "must be a dict"}
     for asynchronous in (False, True):
         runs = Runs()
         options: Any = {"config": {"callbacks": [runs]}, "return_exceptions": True}
@@ -509,9 +509,9 @@ async def test_an_input_at_fault_costs_the_others_nothing(model: HuggingFaceMode
             else:
                 check_answer(found[at], asked, TwoRound(), model)
         assert (len(runs.ended), len(runs.failed)) == (3, 3)
-    with pytest.raises(ValueError, match="no 'documents'"):
+    with pytest.raises(ValueError, match="must be a dict"):
         chain.batch(inputs)
-    with pytest.raises(ValueError, match="no 'documents'"):
+    with pytest.raises(ValueError, match="must be a dict"):
         await chain.abatch(inputs)
 
 
@@ -533,12 +533,15 @@ def test_a_batch_without_a_model_fails_once_for_each(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"documents": []}, "no 'question', only 'documents'"),
-        ({"question": "x", "context": []}, "no 'documents', only 'question', 'context'"),
+        ({"documents": []}, "must be a dict with 'question' and 'documents', got ..documents"),
+        ({"question": "x", "context": []}, "'documents', got ..context', 'question'"),
         ({"question": None, "documents": []}, "'question' must be a string, got NoneType"),
-        ({"question": "x", "documents": "text"}, "'documents' must be a list, got str"),
-        ({"question": "x", "documents": None}, "'documents' must be a list, got NoneType"),
-        ({"question": "x", "documents": ["text"]}, "'documents' must hold Documents only, got str"),
+        ({"question": "x", "documents": "text"}, "documents must be"),
+        ({"question": "x", "documents": None}, "documents must be a list, got None"),
+        (
+            {"question": "x", "documents": ["text"]},
+            r"documents\[0\] must be a Document, got 'text'",
+        ),
         ("x", "must be a dict with 'question' and 'documents', got str"),
     ],
 )

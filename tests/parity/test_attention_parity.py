@@ -25,9 +25,9 @@ from llamaindex_posrag import PlacementPostprocessor
 from llamaindex_posrag.attention import AttentionPlacementPostprocessor
 from llamaindex_posrag.two_round import TwoRoundQueryEngine
 from shared_core import HuggingFaceModel
-from shared_core.attention.estimators import ESTIMATORS
-from shared_core.attention.rendering import render_prompt
-from shared_core.attention.two_round import Case, TwoRound
+from shared_core.attention.prompt import render_prompt
+from shared_core.attention.relevance import ESTIMATORS
+from shared_core.attention.rounds import Case, TwoRound
 from shared_core.placement.attention import ATTENTION_PLACEMENTS
 from shared_core.sensitivity import ANSWER
 from shared_core.sensitivity.curve import PositionalCurve

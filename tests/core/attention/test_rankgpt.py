@@ -1,4 +1,4 @@
-"""RankGPT: what is asked of a model that ranks, and what becomes of one that does not."""
+"""RankGPT: what is asked of a model that ranks, and how its answers are read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core import GenerationError
-from shared_core.attention import Case, OneRound, RankGPT, rankgpt_prompt
+from shared_core.attention import Case, OneRound, RankGPT
+from shared_core.attention.rankgpt import rankgpt_prompt
 from shared_core.generation import CallableModel
 from shared_core.sensitivity import ANSWER, PromptTemplate
 
@@ -44,6 +45,77 @@ class Ranker:
 
 def case(*numbers: int) -> Case:
     return Case(question="which?", documents=[str(number) for number in numbers])
+
+
+def test_rankgpt_prompt_word_for_word() -> None:
+    """Appendix F, with the sign turned to where the best comes first."""
+    assert rankgpt_prompt("Which {context}?", ["Rome is old.", "[1] Paris\nParis"]) == (
+        "This is RankGPT, an intelligent assistant that can rank passages based on their relevancy "
+        "to the query.\n"
+        "\n"
+        "The following are 2 passages, each indicated by number identifier []. I can rank them "
+        "based on their relevance to query: Which {context}?\n"
+        "\n"
+        "[1] Rome is old.\n"
+        "\n"
+        "[2] [1] Paris\nParis\n"
+        "\n"
+        "The search query is: Which {context}?\n"
+        "\n"
+        "I will rank the 2 passages above based on their relevance to the search query. The "
+        "passages will be listed in descending order using identifiers, and the most relevant "
+        "passages should be listed first, and the output format should be [] > [] > etc, e.g., "
+        "[1] > [2] > etc.\n"
+        "\n"
+        "The ranking results of the 2 passages (only identifiers) is:"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "ranking"),
+    [
+        ("[2] > [1] > [4] > [3]", (1, 0, 3, 2)),
+        ("[2] < [1] < [4] < [3]", (1, 0, 3, 2)),
+        ("[3]>[1]", (2, 0, 1, 3)),
+        ("The 4 passages in order are:\n[4], [ 2 ], then [1]. [3] is of no use", (3, 1, 0, 2)),
+        ("[2] > [2] > [1] > [2]", (1, 0, 2, 3)),
+        ("[0] > [7] > [3] > [-1] > [1]", (2, 0, 1, 3)),
+        (f"[{'9' * 5000}] > [4]", (3, 0, 1, 2)),
+        ("[3, 1; 2]", (2, 0, 1, 3)),
+        ("3 > 1 >2", (2, 0, 1, 3)),
+        ("Of 4: 3 < 1", (2, 0, 1, 3)),
+        ("I cannot rank these 4 passages.", (0, 1, 2, 3)),
+        ("The format is [] > [], so 2 > 1", (1, 0, 2, 3)),
+        ("", (0, 1, 2, 3)),
+        ("\u0663 > \u0662", (0, 1, 2, 3)),
+        ("<think>[1] is off, [3] good</think>[3] > [1] > [2]", (2, 0, 1, 3)),
+        ("<think>[1], [2]: no</think>[4] > [0] > [-1] > [2]", (3, 1, 0, 2)),
+        ("Not [1] > [2] > [3], but [3] > [2] > [1]", (2, 1, 0, 3)),
+        ("As in [1] > [2]: [4] > [3] > [2]. So [2] > [1]", (3, 2, 1, 0)),
+        ("[1] is of no use. [4] > [3], then [2]", (3, 2, 1, 0)),
+        ("[4], [3], [2] as [1] is off", (3, 2, 1, 0)),
+        ("[4, 3] > [2] > [1]", (3, 2, 1, 0)),
+        ("[4], [3] > [2] > [1]", (3, 2, 1, 0)),
+        ("[4] = [3] > [2] > [1]", (3, 2, 1, 0)),
+        ("**[4]** >> [3] > [2]", (3, 2, 1, 0)),
+        ("[4] (the city) > [3] > [2]", (3, 2, 1, 0)),
+        ("Of [1], [2]\n\n**[4] > [3]**", (3, 2, 0, 1)),
+    ],
+)  # fmt: skip
+def test_answers_are_read_as_permutations(answer: str, ranking: tuple[int, ...]) -> None:
+    """Missing, repeated and made-up identifiers; other signs, words between, no brackets.
+
+    And thoughts before the ranking, or words behind it.
+    """
+    [found] = RankGPT(placement="sequential").run(Ranker(lambda _: answer), [case(*range(4))])
+    assert found.order == ranking
+
+
+@given(st.text(alphabet="[]0123456789 ><,a\n", max_size=40), st.integers(0, 15))
+def test_any_answer_gives_a_permutation(answer: str, n: int) -> None:
+    """Of exactly the passages there are."""
+    [found] = RankGPT(placement="sequential").run(Ranker(lambda _: answer), [case(*range(n))])
+    assert sorted(found.order) == list(range(n))
 
 
 def test_it_asks_for_a_ranking_and_answers_with_the_best_one_last() -> None:
@@ -133,24 +205,6 @@ def test_cases_of_different_lengths_are_ranked_side_by_side() -> None:
     assert [each.rounds for each in together] == [2, 1, 5, 1, 3, 2]
 
 
-@pytest.mark.parametrize("n", [0, 1])
-def test_where_there_is_nothing_to_rank_no_ranking_is_asked_for(n: int) -> None:
-    """One round."""
-    ranker = Ranker()
-    [found] = RankGPT().run(ranker, [case(*range(n))])
-    assert not ranker.asked
-    assert (found.order, found.rounds) == (tuple(range(n)), 1)
-    assert found.answer == found.first_answer == ANSWER.render(["0"][:n], "which?")
-
-
-def test_an_empty_answer_is_an_answer() -> None:
-    """To the ranking and to the question."""
-    [found] = RankGPT().run(
-        CallableModel(lambda prompts: [""] * len(prompts), name="mute"), [case(1, 2)]
-    )
-    assert (found.answer, found.first_answer, found.named) == ("", "", ())
-
-
 @pytest.mark.parametrize("method", [RankGPT(), OneRound()])
 def test_a_model_that_fails_is_named(method: Any) -> None:
     """With what it did."""
@@ -159,19 +213,3 @@ def test_a_model_that_fails_is_named(method: Any) -> None:
         method.run(few, [case(1, 2)])
     with pytest.raises(TypeError, match="int"):
         method.run(3, [case(1, 2)])
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"window": 1}, "window must be an integer >= 2, got 1"),
-        ({"step": 0}, "step must be an integer >= 1, got 0"),
-        ({"window": 5, "step": 5}, "below the window of 5, got 5"),
-        ({"placement": "vibes"}, "unknown placement 'vibes'"),
-        ({"placement": "attention_u_shape"}, "'attention_u_shape' .* give a curve, or use TwoRo"),
-    ],
-)
-def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
-    """At once."""
-    with pytest.raises(ValueError, match=message):
-        RankGPT(**options)

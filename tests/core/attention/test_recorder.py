@@ -1,10 +1,11 @@
-"""Attention rows that the tap records, against the matrices that eager attention returns."""
+"""Attention rows that are recorded, against the matrices that eager attention returns."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,14 @@ from transformers import (
     DynamicCache,
     Lfm2Config,
     Lfm2ForCausalLM,
-    LlamaConfig,
     StaticCache,
 )
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, AttentionInterface
 
 from shared_core.arrays import Scores
-from shared_core.attention.layers import layer_sets
+from shared_core.attention.recorder import AttentionRecorder, Row, recording
 from shared_core.attention.rows import LayerCall
-from shared_core.attention.tap import AttentionTap, Row, tapped
 from shared_core.errors import GenerationError
 from tests.core.attention.models import (
     PAIRS,
@@ -41,7 +40,7 @@ from tests.core.attention.models import (
 
 N = 3 * WINDOW
 IDS = some_tokens(N)
-EACH_LAYER = {str(layer): {layer} for layer in range(3)}
+LAYERS = range(3)
 NEEDS_TRANSFORMERS_5 = pytest.mark.skipif(
     int(transformers.__version__.split(".")[0]) < 5,
     reason="a static window that is full takes one token at a time in transformers 4",
@@ -52,7 +51,6 @@ class Rows:
     """The rows of every token of the batch, each by itself, or those of some columns."""
 
     def __init__(self, columns: Sequence[int] = range(N), batch: int = 1) -> None:
-        self.groups = [str(column) for column in columns]
         self.columns = columns
         self.batch = batch
         self.shown: list[tuple[int, int]] = []
@@ -67,12 +65,20 @@ class Rows:
             if first <= column < end
         ]
 
+    def recorded_by(
+        self, model: Any, layers: Collection[int] = LAYERS, width: int = N
+    ) -> AbstractContextManager[AttentionRecorder]:
+        groups = {str(column): layers for column in self.columns}
+        return recording(model, self.choose, layers=groups, width=width)
 
-def recorded(tap: AttentionTap, rows: Rows, sequence: int = 0) -> Scores:
-    """Return what was recorded of each layer and row, shape (layers, rows, columns)."""
-    return np.array(
-        [[tap.scores(group, layer)[sequence] for group in rows.groups] for layer in EACH_LAYER]
-    )
+    def of(self, recorder: AttentionRecorder, sequence: int = 0) -> Scores:
+        """Return what was recorded of each layer and row, shape (layers, rows, columns)."""
+        return np.array(
+            [
+                [recorder.scores(str(column), [layer], sequence) for column in self.columns]
+                for layer in LAYERS
+            ]
+        )
 
 
 @torch.no_grad()
@@ -99,108 +105,107 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-@pytest.fixture(params=PAIRS, ids=map(" ".join, PAIRS))
-def kind_and_model(request: pytest.FixtureRequest) -> tuple[str, Any]:
-    return request.param[0], tiny(*request.param)
+of_every_kind = pytest.mark.parametrize(("kind", "implementation"), PAIRS, ids=map(" ".join, PAIRS))
+
+
+def close(found: Scores, expected: Scores, kind: str = "", tolerance: float = 1e-5) -> None:
+    """Assert the same numbers; Granite's logits are large."""
+    tolerance = 1e-4 if kind == "granite" else tolerance
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
 @torch.no_grad()
-def test_rows_are_those_that_eager_attention_returns(kind_and_model: tuple[str, Any]) -> None:
+@of_every_kind
+def test_rows_are_those_that_eager_attention_returns(kind: str, implementation: str) -> None:
     """Every row of every layer; eager attention in the same pass, SDPA against another model's.
 
     The prompt is three times the window. Nothing changes in what the model computes.
     """
-    kind, model = kind_and_model
+    model = tiny(kind, implementation)
     eager = model.config._attn_implementation == "eager"
     options = {"output_attentions": True} if eager else {}
     plain = model(torch.tensor([IDS]), **options)
     rows = Rows()
-    with tapped(model, rows, layers=EACH_LAYER, width=N) as tap:
+    with rows.recorded_by(model) as recorder:
         seen = model(torch.tensor([IDS]), **options)
     assert torch.equal(seen.logits, plain.logits)
+    expected = reference(kind, IDS).mean(1)
     if eager:
         expected = torch.cat(seen.attentions).mean(1).double().numpy()
-        tolerance = 1e-5 if kind == "gpt-oss" else 1e-6
-    else:
-        expected = reference(kind, IDS).mean(1)
-        tolerance = 1e-4 if kind == "granite" else 1e-5
-    np.testing.assert_allclose(recorded(tap, rows), expected, rtol=0, atol=tolerance)
+    close(rows.of(recorder), expected, kind, 1e-6 if eager and kind != "gpt-oss" else 1e-5)
     assert np.ptp(expected[:, -1], axis=-1).min() > 0.01
 
 
-@pytest.mark.parametrize("sizes", [(N - 3, 3), (5, 11, N - 18, 1, 1)], ids=str)
-def test_passes_with_a_cache_give_the_rows_of_one_pass(
-    kind_and_model: tuple[str, Any], sizes: tuple[int, ...]
-) -> None:
+@of_every_kind
+def test_passes_with_a_cache_give_the_rows_of_one_pass(kind: str, implementation: str) -> None:
     """A prompt in chunks, and token by token; a window's cache holds only the last keys."""
-    kind, model = kind_and_model
-    rows = Rows()
-    with tapped(model, rows, layers=EACH_LAYER, width=N) as tap:
-        in_chunks(model, torch.tensor([IDS]), sizes, DynamicCache(config=model.config))
-    expected = reference(kind, IDS).mean(1)
-    tolerance = 1e-4 if kind == "granite" else 1e-5
-    np.testing.assert_allclose(recorded(tap, rows), expected, rtol=0, atol=tolerance)
+    model, rows = tiny(kind, implementation), Rows()
+    with rows.recorded_by(model) as recorder:
+        cache = DynamicCache(config=model.config)
+        in_chunks(model, torch.tensor([IDS]), (5, 11, N - 18, 1, 1), cache)
+    close(rows.of(recorder), reference(kind, IDS).mean(1), kind)
 
 
-def padded(lengths: Sequence[int]) -> tuple[list[list[int]], dict[str, torch.Tensor]]:
-    """Return prompts and what the model is given of them, padded on the left to N."""
+@of_every_kind
+def test_a_padded_batch_gives_the_rows_of_each_prompt(kind: str, implementation: str) -> None:
+    """Padding has no attention, and shifts nothing; what is a row here may be padding there."""
+    model, rows = tiny(kind, implementation), Rows(batch=3)
+    lengths = (N, N - 5, N - 15)
     prompts = [some_tokens(length, seed=length) for length in lengths]
     mask = torch.tensor([[0] * (N - length) + [1] * length for length in lengths])
     tokens = torch.tensor([[0] * (N - len(prompt)) + prompt for prompt in prompts])
-    positions = (mask.cumsum(-1) - 1).clamp(min=0)
-    return prompts, {"input_ids": tokens, "attention_mask": mask, "position_ids": positions}
-
-
-@pytest.mark.parametrize("sizes", [(N,), (N - 4, 3, 1)], ids=str)
-def test_a_padded_batch_gives_the_rows_of_each_prompt(
-    kind_and_model: tuple[str, Any], sizes: tuple[int, ...]
-) -> None:
-    """In one pass and in several; padding has no attention, and shifts nothing.
-
-    What is a row of one prompt may be padding of another, which sees nothing at all.
-    """
-    kind, model = kind_and_model
-    lengths = (N, N - 5, N - 15)
-    prompts, inputs = padded(lengths)
-    tokens = inputs.pop("input_ids")
-    rows = Rows(batch=3)
-    with tapped(model, rows, layers=EACH_LAYER, width=N) as tap:
-        in_chunks(model, tokens, sizes, DynamicCache(config=model.config), **inputs)
-    for sequence, (prompt, length) in enumerate(zip(prompts, lengths, strict=True)):
-        expected = reference(kind, prompt).mean(1)
-        found = recorded(tap, rows, sequence)[:, -length:]
-        assert np.all(found[:, :, : N - length] == 0)
-        tolerance = 1e-4 if kind == "granite" else 1e-5
-        np.testing.assert_allclose(found[:, :, N - length :], expected, rtol=0, atol=tolerance)
+    given = {"attention_mask": mask, "position_ids": (mask.cumsum(-1) - 1).clamp(min=0)}
+    with rows.recorded_by(model) as recorder:
+        in_chunks(model, tokens, (N - 4, 3, 1), DynamicCache(config=model.config), **given)
+    for sequence, prompt in enumerate(prompts):
+        padding = N - len(prompt)
+        found = rows.of(recorder, sequence)[:, padding:]
+        assert np.all(found[:, :, :padding] == 0)
+        close(found[:, :, padding:], reference(kind, prompt).mean(1), kind)
 
 
 @torch.no_grad()
-def test_rows_are_averaged_over_their_group_and_the_layers_of_a_set() -> None:
-    """Eq. 1, with groups of several rows in several passes and sets that overlap."""
+def test_rows_are_averaged_over_their_group_and_the_layers_asked_for() -> None:
+    """Eq. 1, with groups of several rows in several passes, and other layers for each group."""
+    asked = {"early": [3, 9], "late": [9, 20, 22, 23], "none": [], "left out": [5]}
 
-    class Groups:
-        groups = ("early", "late", "none")
-
-        def choose(self, first: int, tokens: torch.Tensor) -> list[Row]:
-            end = first + tokens.shape[1]
-            asked = [*(("early", at) for at in (3, 9)), *(("late", at) for at in (9, 20, 22, 23))]
-            return [Row(group, 0, at) for group, at in asked if first <= at < end]
+    def choose(first: int, tokens: torch.Tensor) -> list[Row]:
+        end = first + tokens.shape[1]
+        return [
+            Row(g, 0, at) for g, columns in asked.items() for at in columns if first <= at < end
+        ]
 
     model = tiny("llama")
-    sets = {"all": {0, 1, 2}, "lower": {0}, "ends": {0, 2}}
-    with tapped(model, Groups(), layers=sets, width=N - 2) as tap:
-        in_chunks(model, torch.tensor([IDS]), (10, 11, 2, 1), DynamicCache(config=model.config))
+    layers = {"early": {0, 1, 2}, "late": {0, 2}, "none": {1}}
+    with recording(model, choose, layers=layers, width=N - 2) as recorder:
+        cache = DynamicCache(config=model.config)
+        in_chunks(model, torch.tensor([IDS]), (10, 11, 2, 1), cache)
     whole = reference("llama", IDS).mean(1)[:, :, : N - 2]
-    for group, at in (("early", [3, 9]), ("late", [9, 20, 22, 23])):
-        for name, layers in sets.items():
-            expected = whole[sorted(layers)][:, at].mean((0, 1))
-            np.testing.assert_allclose(tap.scores(group, name)[0], expected, rtol=0, atol=1e-6)
-    assert {group: list(count) for group, count in tap.counts.items()} == {
+    for group, chosen in (("early", [0, 1, 2]), ("early", [1]), ("late", [0, 2]), ("late", [2])):
+        expected = whole[chosen][:, asked[group]].mean((0, 1))
+        close(recorder.scores(group, chosen, 0), expected, tolerance=1e-6)
+    assert {group: list(count) for group, count in recorder.counts.items()} == {
         "early": [2],
         "late": [4],
         "none": [0],
     }
-    assert np.all(tap.scores("none", "all") == 0)
+    assert np.all(recorder.scores("none", [1], 0) == 0)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", ["llama", "mistral, window"])
+def test_a_late_row_is_chosen_once_the_next_token_is_known(kind: str) -> None:
+    """That of the token before each pass, whichever passes there are."""
+    model, ends = tiny(kind), (10, 21, 23)
+
+    def choose(first: int, tokens: torch.Tensor) -> list[Row]:
+        return [Row("late", 0, first - 1)] if first in ends[::2] else []
+
+    with recording(model, choose, layers={"late": LAYERS}, width=N, late={"late"}) as recorder:
+        cache = DynamicCache(config=model.config)
+        in_chunks(model, torch.tensor([IDS]), (10, 11, 2, 1), cache)
+    expected = reference(kind, IDS).mean((0, 1))[[9, 22]].mean(0)
+    close(recorder.scores("late", LAYERS, 0), expected)
 
 
 @torch.no_grad()
@@ -209,9 +214,8 @@ def test_layers_that_are_not_asked_for_are_not_computed(monkeypatch: pytest.Monk
     calls = []
     logits = LayerCall.logits
     monkeypatch.setattr(LayerCall, "logits", lambda *args: calls.append(args) or logits(*args))
-    model = tiny("llama")
-    rows = Rows([N - 1])
-    with tapped(model, rows, layers={"one": {1}}, width=N):
+    model, rows = tiny("llama"), Rows([N - 1])
+    with rows.recorded_by(model, [1]):
         in_chunks(model, torch.tensor([IDS]), (10, 10, 4), DynamicCache(config=model.config))
     assert len(calls) == 1
     assert rows.shown == [(0, 10), (10, 20), (20, 24)]
@@ -220,15 +224,12 @@ def test_layers_that_are_not_asked_for_are_not_computed(monkeypatch: pytest.Monk
 @torch.no_grad()
 def test_without_a_cache_no_row_counts_twice() -> None:
     """Every pass is over all tokens again then."""
-    model = tiny("llama", "sdpa")
-    rows = Rows()
-    with tapped(model, rows, layers=EACH_LAYER, width=N) as tap:
+    model, rows = tiny("llama", "sdpa"), Rows()
+    with rows.recorded_by(model) as recorder:
         for end in (N - 2, N - 1, N):
             model(torch.tensor([IDS[:end]]), use_cache=False)
     assert rows.shown == [(0, N - 2), (N - 2, N - 1), (N - 1, N)]
-    np.testing.assert_allclose(
-        recorded(tap, rows), reference("llama", IDS).mean(1), rtol=0, atol=1e-5
-    )
+    close(rows.of(recorder), reference("llama", IDS).mean(1))
 
 
 @torch.no_grad()
@@ -241,12 +242,11 @@ def test_positions_are_right_in_a_static_cache(
     kind: str, implementation: str, sizes: Sequence[int]
 ) -> None:
     """It has room behind the last token, and a window's is rolled."""
-    model = tiny(kind, implementation)
-    rows = Rows()
+    model, rows = tiny(kind, implementation), Rows()
     cache = StaticCache(config=model.config, max_cache_len=N + 7)
-    with tapped(model, rows, layers=EACH_LAYER, width=N) as tap:
+    with rows.recorded_by(model) as recorder:
         in_chunks(model, torch.tensor([IDS]), sizes, cache)
-    np.testing.assert_allclose(recorded(tap, rows), reference(kind, IDS).mean(1), rtol=0, atol=1e-5)
+    close(rows.of(recorder), reference(kind, IDS).mean(1))
 
 
 def same_call(**options: Any) -> dict[str, Any]:
@@ -277,7 +277,6 @@ def test_masks_of_all_kinds_say_the_same(window: int | None) -> None:
     whole = rows(attention_mask=seen[None, None])
     assert torch.equal(rows(sliding_window=window), whole)
     assert not torch.equal(rows(is_causal=False), whole)
-    torch.testing.assert_close(whole.sum(-1), torch.ones(2, 2))
 
 
 @pytest.mark.parametrize("name", ["position_bias", "indices"])
@@ -291,33 +290,21 @@ def test_attention_of_an_unknown_kind_is_refused(name: str) -> None:
 
 @torch.no_grad()
 def test_half_precision_is_summed_in_single() -> None:
-    """The mean over hundreds of rows and heads would lose its digits."""
-    model = tiny("llama", "eager", num_hidden_layers=2).to(torch.bfloat16)
-    rows = Rows()
-    with tapped(model, rows, layers={"0": {0}, "1": {1}, "2": {0, 1}}, width=N) as tap:
-        found = model(torch.tensor([IDS]), output_attentions=True).attentions
-    expected = torch.cat(found).float().mean(1).numpy()
+    """The mean over hundreds of rows and heads would lose its digits.
+
+    Whatever type is the default, which another thread changes while it loads a model.
+    """
+    model, rows = tiny("llama", "eager", num_hidden_layers=2).to(torch.bfloat16), Rows()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        with rows.recorded_by(model, [0, 1]) as recorder:
+            found = model(torch.tensor([IDS]), output_attentions=True).attentions
+    finally:
+        torch.set_default_dtype(torch.float32)
+    both = np.array([[recorder.scores(str(at), [n], 0) for at in range(N)] for n in (0, 1)])
     # the logits, too, which eager attention rounds
-    np.testing.assert_allclose(recorded(tap, rows)[:2], expected, rtol=0, atol=5e-3)
-    sums = recorded(tap, rows).sum(-1)
-    np.testing.assert_allclose(sums, 1, rtol=0, atol=1e-6)
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("default", [torch.bfloat16, torch.float64])
-def test_sums_are_single_whatever_the_default(default: torch.dtype) -> None:
-    """Which another thread changes while it loads a model."""
-    model, found = tiny("llama", "sdpa"), []
-    for now in (torch.float32, default):
-        rows = Rows()
-        torch.set_default_dtype(now)
-        try:
-            with tapped(model, rows, layers=EACH_LAYER, width=N) as tap:
-                in_chunks(model, torch.tensor([IDS]), (N - 2, 1, 1), DynamicCache())
-            found.append(recorded(tap, rows))
-        finally:
-            torch.set_default_dtype(torch.float32)
-    assert np.array_equal(*found)
+    close(both, torch.cat(found).float().mean(1).numpy(), tolerance=5e-3)
+    close(both.sum(-1), np.ones((2, N)), tolerance=1e-6)
 
 
 @torch.no_grad()
@@ -339,17 +326,21 @@ def test_nothing_is_as_large_as_the_matrix() -> None:
     n = 1024
     model = tiny("llama", "sdpa", max_position_embeddings=n)
     ids = torch.tensor([some_tokens(n)])
-    rows = Rows([5, *range(n - 30, n)])
+    columns = [5, *range(n - 30, n)]
+
+    def choose(first: int, tokens: torch.Tensor) -> list[Row]:
+        return [Row("rows", 0, column) for column in columns]
+
     with Largest() as plain:
         model(ids, logits_to_keep=1)
-    with Largest() as largest, tapped(model, rows, layers=EACH_LAYER, width=n):
+    with Largest() as largest, recording(model, choose, layers={"rows": LAYERS}, width=n):
         model(ids, logits_to_keep=1)
-    assert largest.most <= max(plain.most, 2**17, len(rows.groups) * 3 * n)
+    assert largest.most <= max(plain.most, 2**17)
     assert largest.most < n * n / 4
 
 
 def places(model: Any) -> tuple[Any, ...]:
-    """Return everything of transformers and the model that the tap might have left its mark on."""
+    """Return all of transformers and the model that a recorder might have left its mark on."""
     space = vars(sys.modules[type(model).__module__])
     return (
         space["eager_attention_forward"],
@@ -361,54 +352,39 @@ def places(model: Any) -> tuple[Any, ...]:
     )
 
 
-def interrupted(model: Any, rows: Rows) -> None:
-    """Fail with the tap on."""
-    with tapped(model, rows, layers={"0": {0}}, width=N):
-        model(torch.tensor([IDS]))
-        raise RuntimeError("inside")
-
-
 @torch.no_grad()
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])
 def test_afterwards_the_library_is_as_it_was(implementation: str) -> None:
-    """The same objects; also after an exception, and only when the outer of two taps is off."""
+    """The same objects; also after an exception."""
     model = tiny("llama", implementation)
     before = places(model)
-    outer, inner = Rows(), Rows([N - 1])
-    with tapped(model, outer, layers=EACH_LAYER, width=N) as wide:
-        during = places(model)
-        assert during != before
-        with pytest.raises(RuntimeError, match="inside"):
-            interrupted(model, inner)
-        assert places(model) == during
+    with Rows().recorded_by(model):
+        model(torch.tensor([IDS]))
+        assert places(model) != before
     assert places(model) == before
-    expected = reference("llama", IDS).mean(1)
-    np.testing.assert_allclose(recorded(wide, outer), expected, rtol=0, atol=1e-5)
+    with pytest.raises(ZeroDivisionError), Rows().recorded_by(model):
+        _ = 1 / 0
+    assert places(model) == before
 
 
 @torch.no_grad()
 def test_a_function_of_the_users_own_is_wrapped_and_put_back() -> None:
-    """One that stands in the interface only, or in front of the library's."""
+    """One that stands in the interface in front of the library's."""
 
     def own(*args: Any, **options: Any) -> Any:
         return sdpa_attention_forward(*args, **options)
 
-    model = tiny("llama", "sdpa")
+    model, rows = tiny("llama", "sdpa"), Rows([N - 1])
     ALL_ATTENTION_FUNCTIONS["sdpa"] = own
     try:
         before = places(model)
-        rows = Rows([N - 1])
-        with tapped(model, rows, layers=EACH_LAYER, width=N) as tap:
+        with rows.recorded_by(model) as recorder:
             model(torch.tensor([IDS]))
         assert places(model) == before
         assert ALL_ATTENTION_FUNCTIONS["sdpa"] is own
-        assert tap.scores(str(N - 1), "0").sum() == pytest.approx(1)
-        with tapped(model, rows, layers=EACH_LAYER, width=N):
-            ALL_ATTENTION_FUNCTIONS["sdpa"] = sdpa_attention_forward
-        assert ALL_ATTENTION_FUNCTIONS["sdpa"] is sdpa_attention_forward
+        assert recorder.scores(str(N - 1), [0], 0).sum() == pytest.approx(1)
     finally:
         del ALL_ATTENTION_FUNCTIONS["sdpa"]
-    assert ALL_ATTENTION_FUNCTIONS["sdpa"] is sdpa_attention_forward
 
 
 @pytest.mark.parametrize("kinds", [("llama", "llama"), ("llama", "qwen2"), ("gemma3", "gpt-neox")])
@@ -423,13 +399,13 @@ def test_threads_do_not_mix(kinds: tuple[str, str], implementation: str) -> None
 
     def read(which: int) -> None:
         rows = Rows([7, N - 1])
-        with tapped(models[which], rows, layers=EACH_LAYER, width=N) as tap:
+        with rows.recorded_by(models[which]) as recorder:
             barrier.wait()
             for _ in range(2):  # the second pass holds no new columns
                 with torch.no_grad():
                     models[which](torch.tensor([tokens[which]]), use_cache=False)
                 barrier.wait()
-        found[which] = recorded(tap, rows)
+        found[which] = rows.of(recorder)
 
     threads = [threading.Thread(target=read, args=(which,)) for which in (0, 1)]
     for thread in threads:
@@ -442,79 +418,47 @@ def test_threads_do_not_mix(kinds: tuple[str, str], implementation: str) -> None
     for thread in threads:
         thread.join()
     for which, kind in enumerate(kinds):
-        expected = reference(kind, tokens[which]).mean(1)[:, [7, N - 1]]
-        np.testing.assert_allclose(found[which], expected, rtol=0, atol=1e-5)
+        close(found[which], reference(kind, tokens[which]).mean(1)[:, [7, N - 1]])
     assert [places(model) for model in models] == before
 
 
 @torch.no_grad()
-def test_another_model_inside_is_not_recorded() -> None:
-    """Not even one that shares the attention function and runs in the middle of a pass."""
+def test_another_model_inside_is_not_recorded_nor_a_layer_that_runs_again() -> None:
+    """Though it shares the attention function, and runs in the middle of a pass."""
     model, other = (tiny("llama", "eager", initializer_range=scale) for scale in (0.3, 0.2))
     model.model.layers[0].register_forward_pre_hook(
         lambda *_: other(torch.tensor([IDS[::-1]])) and None
     )
-    rows = Rows()
-    with tapped(model, rows, layers=EACH_LAYER, width=N) as tap:
-        other(torch.tensor([IDS]))
-        model(torch.tensor([IDS]))
-    np.testing.assert_allclose(
-        recorded(tap, rows), reference("llama", IDS).mean(1), rtol=0, atol=1e-6
-    )
-
-
-@torch.no_grad()
-def test_a_layer_that_runs_twice_counts_once() -> None:
-    """The first time: the mean over layers stays one."""
-    model = tiny("llama", "eager", initializer_range=0.3)
     model.model.layers[2].register_forward_hook(
         lambda layer, args, given, output: layer.forward(output, *args[1:], **given),
         with_kwargs=True,
     )
     rows = Rows()
-    with tapped(model, rows, layers=EACH_LAYER, width=N) as tap:
+    with rows.recorded_by(model) as recorder:
+        other(torch.tensor([IDS]))
         model(torch.tensor([IDS]), use_cache=False)
-    np.testing.assert_allclose(
-        recorded(tap, rows), reference("llama", IDS).mean(1), rtol=0, atol=1e-6
-    )
+    close(rows.of(recorder), reference("llama", IDS).mean(1), tolerance=1e-6)
 
 
-@torch.no_grad()
-def tap_of(model: Any, *ends: int) -> AttentionTap:
-    """Have a model read tokens up to each of some ends, without a cache, with the tap on."""
-    with tapped(model, Rows(), layers=EACH_LAYER, width=N) as tap:
-        for end in ends:
-            model(torch.tensor([IDS[:end]]), use_cache=False)
-    return tap
-
-
-def test_a_model_that_cannot_be_tapped_is_named() -> None:
+def test_a_model_that_cannot_be_read_is_named() -> None:
     """One whose modeling file has its own attention, and one that goes past its function.
 
     That one as soon as it has read the prompt, not when all has been generated.
     """
     bloom = BloomForCausalLM(BloomConfig(vocab_size=320, hidden_size=32, n_layer=2, n_head=4))
-    with pytest.raises(GenerationError, match=r"BloomForCausalLM .* use a model that does \(Llama"):
-        tap_of(bloom)
+    message = r"BloomForCausalLM .* use a model that does \(Llama"
+    with pytest.raises(GenerationError, match=message), Rows().recorded_by(bloom):
+        raise AssertionError
     gpt2 = tiny("gpt2", "eager", reorder_and_upcast_attn=True)
     before = places(gpt2)
     expected = "GPT2LMHeadModel does not compute its attention by"
-    with pytest.raises(GenerationError, match=expected):
-        tap_of(gpt2, N - 1, N)
+    with torch.no_grad(), Rows().recorded_by(gpt2) as recorder:
+        gpt2(torch.tensor([IDS[:-1]]), use_cache=False)
+        with pytest.raises(GenerationError, match=expected):
+            gpt2(torch.tensor([IDS]), use_cache=False)
+        with pytest.raises(GenerationError, match=expected):
+            recorder.scores("0", [0], 0)
     assert places(gpt2) == before
-    tap = tap_of(gpt2, N)
-    with pytest.raises(GenerationError, match=expected):
-        tap.scores("0", "0")
-
-
-def test_a_pass_without_tokens_is_refused() -> None:
-    """Rows are chosen by tokens, and embeddings do not tell which they are."""
-    model = tiny("llama")
-    with (
-        pytest.raises(GenerationError, match="give the model input_ids"),
-        tapped(model, Rows(), layers=EACH_LAYER, width=N),
-    ):
-        model(inputs_embeds=torch.zeros(1, 3, 32))
 
 
 @torch.no_grad()
@@ -523,9 +467,19 @@ def test_a_layer_that_sees_only_some_tokens_is_refused() -> None:
     model = sharing()
     with (
         pytest.raises(GenerationError, match=f"layer 2 attends from 1 of {N} tokens"),
-        tapped(model, Rows([0]), layers={"2": {2}}, width=N),
+        Rows([0]).recorded_by(model, [2]),
     ):
         model(torch.tensor([IDS]), logits_to_keep=1)
+
+
+def test_a_pass_without_tokens_is_refused() -> None:
+    """Rows are chosen by tokens, and embeddings do not tell which they are."""
+    model = tiny("llama")
+    with (
+        pytest.raises(GenerationError, match="give the model input_ids"),
+        Rows().recorded_by(model),
+    ):
+        model(inputs_embeds=torch.zeros(1, 3, 32))
 
 
 @torch.no_grad()
@@ -543,44 +497,28 @@ def test_large_products_in_half_precision_are_those_of_sdpa(dtype: torch.dtype) 
 
 
 @torch.no_grad()
-def test_a_layer_that_is_not_a_number_leaves_the_other_sets_alone() -> None:
-    """It says nothing, but of the sets that it belongs to."""
-    model = tiny("llama", "sdpa", num_hidden_layers=4)
+def test_a_layer_that_is_not_a_number_leaves_the_others_alone() -> None:
+    """It says nothing, but of what is read in it."""
+    model, rows = tiny("llama", "sdpa", num_hidden_layers=4), Rows([N - 1])
     model.model.layers[3].self_attn.q_proj.weight.fill_(torch.nan)
-    rows = Rows([N - 1])
-    sets = {"lower": {0, 1}, "upper": {2, 3}}
-    with tapped(model, rows, layers=sets, width=N) as tap:
+    with rows.recorded_by(model, range(4)) as recorder:
         model(torch.tensor([IDS]))
-    assert tap.scores(str(N - 1), "lower").sum() == pytest.approx(1)
-    assert np.isnan(tap.scores(str(N - 1), "upper")).all()
-
-
-def hybrid() -> Any:
-    """Return a model whose lower layers have no attention."""
-    config = Lfm2Config(
-        **SMALL, layer_types=["conv", "conv", "full_attention"], block_auto_adjust_ff_dim=False
-    )
-    return Lfm2ForCausalLM(config).eval()
+    assert recorder.scores(str(N - 1), [0, 1], 0).sum() == pytest.approx(1)
+    assert np.isnan(recorder.scores(str(N - 1), [2, 3], 0)).all()
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("only", [None, {str(N - 1): {0, 1}}])
-def test_a_set_without_attention_is_named(only: dict[str, set[int]] | None) -> None:
-    """Of a model that has some elsewhere."""
-    model, rows = hybrid(), Rows([N - 1])
-    sets = {"all": {0, 1, 2}, "lower": {0, 1}, "upper": {2}}
-    with tapped(model, rows, layers=sets, width=N, only=only) as tap:
+@pytest.mark.parametrize("layers", [range(3), range(2)])
+def test_layers_without_attention_are_named(layers: range) -> None:
+    """Of a model that has some elsewhere, whether those are read or not."""
+    config = Lfm2Config(
+        **SMALL, layer_types=["conv", "conv", "full_attention"], block_auto_adjust_ff_dim=False
+    )
+    model, rows = Lfm2ForCausalLM(config).eval(), Rows([N - 1])
+    with rows.recorded_by(model, layers) as recorder:
         model(torch.tensor([IDS]))
-    if only is None:
-        assert tap.scores(str(N - 1), "upper").sum() == pytest.approx(1)
-    message = r"Lfm2ForCausalLM, .* only \[2\] have attention: none of the layer set lower, which"
+    if 2 in layers:
+        assert recorder.scores(str(N - 1), [0, 2], 0).sum() == pytest.approx(1)
+    message = r"Lfm2ForCausalLM, .* only \[2\] have attention: none of \[0, 1\], which"
     with pytest.raises(GenerationError, match=message):
-        tap.scores(str(N - 1), "lower")
-
-
-def test_layers_that_compress_their_keys_are_refused() -> None:
-    """A key stands for several tokens, and there is no row to read."""
-    config = LlamaConfig(num_hidden_layers=2)
-    config.layer_types = ["heavily_compressed_attention", "full_attention"]
-    with pytest.raises(GenerationError, match="llama has layers of heavily_compressed_attention"):
-        layer_sets(config)
+        recorder.scores(str(N - 1), [0, 1], 0)
