@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Unpack
 
 from langchain_core.documents import Document
@@ -81,19 +82,7 @@ class TwoRoundChain(AttentionOptions, RunnableSerializable[QuestionAndDocuments,
     ) -> Answered:
         """Answer one question."""
         refuse_arguments(self, kwargs)
-        return self._call_with_config(self._answer, input, config)
-
-    @override
-    async def ainvoke(
-        self, input: QuestionAndDocuments, config: RunnableConfig | None = None, **kwargs: Any
-    ) -> Answered:
-        """Answer one question in a thread."""
-        refuse_arguments(self, kwargs)
-
-        async def answer(input: QuestionAndDocuments) -> Answered:
-            return await run_in_executor(None, self._answer, input)
-
-        return await self._acall_with_config(answer, input, config)
+        return self._call_with_config(lambda one: self._answered([one])[0], input, config)
 
     @override
     def batch(
@@ -106,7 +95,7 @@ class TwoRoundChain(AttentionOptions, RunnableSerializable[QuestionAndDocuments,
     ) -> list[Answered]:
         """Answer many questions, `HuggingFaceModel.batch_size` at a time."""
         refuse_arguments(self, kwargs)
-        many = self._answer_each if return_exceptions else self._answer_all
+        many: Any = self._answer_each if return_exceptions else self._answered
         return self._batch_with_config(many, inputs, config, return_exceptions=return_exceptions)
 
     @override
@@ -119,27 +108,14 @@ class TwoRoundChain(AttentionOptions, RunnableSerializable[QuestionAndDocuments,
         **kwargs: Any,
     ) -> list[Answered]:
         """Async version of `batch`, in a thread."""
-        refuse_arguments(self, kwargs)
-        many = self._answer_each if return_exceptions else self._answer_all
-
-        async def answer(inputs: list[QuestionAndDocuments]) -> list[Exception | Answered]:
-            return await run_in_executor(None, many, inputs)
-
-        return await self._abatch_with_config(
-            answer, inputs, config, return_exceptions=return_exceptions
-        )
-
-    def _answer(self, input: QuestionAndDocuments) -> Answered:
-        return self._answered([input])[0]
-
-    def _answer_all(self, inputs: list[QuestionAndDocuments]) -> list[Exception | Answered]:
-        return [*self._answered(inputs)]
+        run = partial(self.batch, inputs, config, return_exceptions=return_exceptions, **kwargs)
+        return await run_in_executor(None, run)
 
     def _answer_each(self, inputs: list[QuestionAndDocuments]) -> list[Exception | Answered]:
         """Answer each input that can be; return the error of one that cannot in its place."""
         self.model.loaded  # noqa: B018 - without a model every input would fail
         try:
-            return self._answer_all(inputs)
+            return [*self._answered(inputs)]
         except Exception as error:
             if len(inputs) == 1:
                 return [error]

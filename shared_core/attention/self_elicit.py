@@ -54,11 +54,9 @@ class SelfElicit:
     ----------
     alpha
         Share of the highest score, in (0, 1].
-    marks
-        The marks before and after a sentence of evidence. A line before the second prompt explains
-        them, as in Liu et al., but in our own words.
     template
-        The prompt.
+        The prompt. Before the second one a line explains `MARKS`, as in Liu et al., but in our own
+        words.
 
     Raises
     ------
@@ -67,7 +65,6 @@ class SelfElicit:
     """
 
     alpha: float = 0.5
-    marks: tuple[str, str] = MARKS
     template: PromptTemplate = ANSWER
 
     def __post_init__(self) -> None:
@@ -169,11 +166,8 @@ class SelfElicit:
         )
 
     def _marked(self, case: Case, evidence: Sequence[Sequence[CharSpan]]) -> str:
-        documents = [
-            mark_spans(text, spans, marks=self.marks)
-            for text, spans in zip(case.documents, evidence, strict=True)
-        ]
-        before, behind = self.marks
+        documents = list(map(mark_spans, case.documents, evidence))
+        before, behind = MARKS
         note = f"{before} and {behind} mark the important evidence in the context.\n\n"
         return note + self.template.render(documents, case.question)
 
@@ -195,19 +189,9 @@ def sentence_spans(text: str) -> list[CharSpan]:
     return spans
 
 
-def mark_spans(text: str, spans: Sequence[CharSpan], *, marks: tuple[str, str]) -> str:
-    """Return a text with a mark before and after each of some parts.
-
-    Parameters
-    ----------
-    text
-        Text of a document.
-    spans
-        Intervals of characters, ascending and disjoint.
-    marks
-        What to insert before and after.
-    """
-    before, behind = marks
+def mark_spans(text: str, spans: Sequence[CharSpan]) -> str:
+    """Return a text with `MARKS` around some intervals of characters, ascending and disjoint."""
+    before, behind = MARKS
     pieces, at = [], 0
     for start, end in spans:
         pieces += [text[at:start], before, text[start:end], behind]

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import transformers
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import (
     BloomConfig,
@@ -19,7 +18,6 @@ from transformers import (
     DynamicCache,
     Lfm2Config,
     Lfm2ForCausalLM,
-    StaticCache,
 )
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, AttentionInterface
@@ -41,10 +39,6 @@ from tests.core.attention.models import (
 N = 3 * WINDOW
 IDS = some_tokens(N)
 LAYERS = range(3)
-NEEDS_TRANSFORMERS_5 = pytest.mark.skipif(
-    int(transformers.__version__.split(".")[0]) < 5,
-    reason="a static window that is full takes one token at a time in transformers 4",
-)
 
 
 class Rows:
@@ -209,19 +203,6 @@ def test_a_late_row_is_chosen_once_the_next_token_is_known(kind: str) -> None:
 
 
 @torch.no_grad()
-def test_layers_that_are_not_asked_for_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor are passes without a row that is asked for."""
-    calls = []
-    logits = LayerCall.logits
-    monkeypatch.setattr(LayerCall, "logits", lambda *args: calls.append(args) or logits(*args))
-    model, rows = tiny("llama"), Rows([N - 1])
-    with rows.recorded_by(model, [1]):
-        in_chunks(model, torch.tensor([IDS]), (10, 10, 4), DynamicCache(config=model.config))
-    assert len(calls) == 1
-    assert rows.shown == [(0, 10), (10, 20), (20, 24)]
-
-
-@torch.no_grad()
 def test_without_a_cache_no_row_counts_twice() -> None:
     """Every pass is over all tokens again then."""
     model, rows = tiny("llama", "sdpa"), Rows()
@@ -230,23 +211,6 @@ def test_without_a_cache_no_row_counts_twice() -> None:
             model(torch.tensor([IDS[:end]]), use_cache=False)
     assert rows.shown == [(0, N - 2), (N - 2, N - 1), (N - 1, N)]
     close(rows.of(recorder), reference("llama", IDS).mean(1))
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
-@pytest.mark.parametrize("kind", ["llama", "mistral, window", "gemma3"])
-@pytest.mark.parametrize(
-    "sizes", [(N - 2, 1, 1), pytest.param((N - 8, 6, 1, 1), marks=NEEDS_TRANSFORMERS_5)], ids=str
-)
-def test_positions_are_right_in_a_static_cache(
-    kind: str, implementation: str, sizes: Sequence[int]
-) -> None:
-    """It has room behind the last token, and a window's is rolled."""
-    model, rows = tiny(kind, implementation), Rows()
-    cache = StaticCache(config=model.config, max_cache_len=N + 7)
-    with rows.recorded_by(model) as recorder:
-        in_chunks(model, torch.tensor([IDS]), sizes, cache)
-    close(rows.of(recorder), reference(kind, IDS).mean(1))
 
 
 def same_call(**options: Any) -> dict[str, Any]:
@@ -470,16 +434,6 @@ def test_a_layer_that_sees_only_some_tokens_is_refused() -> None:
         Rows([0]).recorded_by(model, [2]),
     ):
         model(torch.tensor([IDS]), logits_to_keep=1)
-
-
-def test_a_pass_without_tokens_is_refused() -> None:
-    """Rows are chosen by tokens, and embeddings do not tell which they are."""
-    model = tiny("llama")
-    with (
-        pytest.raises(GenerationError, match="give the model input_ids"),
-        Rows().recorded_by(model),
-    ):
-        model(inputs_embeds=torch.zeros(1, 3, 32))
 
 
 @torch.no_grad()

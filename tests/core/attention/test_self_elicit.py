@@ -99,21 +99,6 @@ def test_where_there_is_no_sentence_there_is_nothing_to_mark() -> None:
     assert found.answer == found.first_answer
 
 
-def test_the_marks_can_be_others() -> None:
-    """The line that explains them follows."""
-    seen: list[str] = []
-
-    class Listening(type(reader())):  # type: ignore[misc]
-        def generate(self, prompts: list[str]) -> list[str]:
-            seen.extend(prompts)
-            return super().generate(prompts)
-
-    model = Listening(reader().model, reader().tokenizer, max_new_tokens=1)
-    [each] = SelfElicit(marks=("<<", ">>")).run(model, cases(1))
-    assert seen[0].startswith("<< and >> mark the important evidence in the context.\n\n")
-    assert seen[0].count("<<") == seen[0].count(">>") == 1 + sum(map(len, each.evidence))
-
-
 @pytest.mark.parametrize("alpha", [0, -1, 1.5, float("nan")])
 def test_a_share_that_is_none_is_refused(alpha: float) -> None:
     """By its value."""
@@ -172,9 +157,8 @@ def test_a_long_row_of_stops_does_not_take_for_ever() -> None:
 def test_evidence_is_marked_in_the_text() -> None:
     """Nothing else changes."""
     text = "Rome is old. Paris too! Why?"
-    spans = sentence_spans(text)
-    assert mark_spans(text, spans[1:2], marks=("**", "**")) == "Rome is old. **Paris too!** Why?"
-    marked = mark_spans(text, [spans[0], spans[2]], marks=("<a>", "</a>"))
-    assert marked == "<a>Rome is old.</a> Paris too! <a>Why?</a>"
-    assert mark_spans(text, [], marks=("**", "**")) == text
-    assert mark_spans("ab", [(0, 1), (1, 2)], marks=("**", "**")) == "**a****b**"
+    first, _, last = sentence_spans(text)
+    on, off = "<start_important>", "<end_important>"
+    assert mark_spans(text, [first, last]) == f"{on}Rome is old.{off} Paris too! {on}Why?{off}"
+    assert mark_spans(text, []) == text
+    assert mark_spans("ab", [(0, 1), (1, 2)]) == f"{on}a{off}{on}b{off}"
