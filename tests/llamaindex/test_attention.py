@@ -40,7 +40,6 @@ from .contract import PostprocessorContract
 from .doubles import QUERY, CallbackLog, scored, traced
 
 FOLDER = Path(__file__).parents[2] / "instruments"
-PLACEMENTS = (*ATTENTION_PLACEMENTS, "relevant_last")
 CURVE = PositionalCurve(model="some", scores=(3.0, 1.0, 0.5, 1.0, 2.0), n=7)
 
 
@@ -193,11 +192,6 @@ def test_to_dict_holds_the_folder_and_refuses_a_loaded_model() -> None:
     """Rather than leave it out, for it could not be read back."""
     post = AttentionPlacementPostprocessor("some/model", curve=CURVE)
     same = AttentionPlacementPostprocessor.from_dict(json.loads(post.to_json()))
-    assert (same.curve, same.placement, same.template) == (
-        CURVE,
-        "attention_u_shape",
-        post.template,
-    )
     assert same.to_dict() == post.to_dict()
     assert post.to_dict()["model"] == "some/model"
     with pytest.raises(ValueError, match="give its folder or hub name"):
@@ -273,11 +267,10 @@ async def test_given_nodes_are_synthesised_too() -> None:
     assert str(tool.call(query.query_str)) == one.response
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_the_engine_leaves_out_the_wrapping_of_a_tool(estimator: str) -> None:
+def test_the_engine_leaves_out_the_wrapping_of_a_tool() -> None:
     """An index node may lead to it, behind a retriever that is one."""
     query, nodes = given(5)
-    engine = TwoRoundQueryEngine(Given(nodes), reader("biased"), estimator=estimator)
+    engine = TwoRoundQueryEngine(Given(nodes), reader("biased"), estimator="icr")
     expected = engine.query(query)
     for asked in (f"\ninput is {query.query_str}\n", f"{query.query_str}\n\n"):
         assert engine.query(asked) == expected

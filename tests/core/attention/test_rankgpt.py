@@ -14,7 +14,7 @@ from shared_core import GenerationError
 from shared_core.attention import Case, OneRound, RankGPT
 from shared_core.attention.rankgpt import rankgpt_prompt
 from shared_core.generation import CallableModel
-from shared_core.sensitivity import ANSWER, PromptTemplate
+from shared_core.sensitivity import PromptTemplate
 
 
 class Ranker:
@@ -111,13 +111,6 @@ def test_answers_are_read_as_permutations(answer: str, ranking: tuple[int, ...])
     assert found.order == ranking
 
 
-@given(st.text(alphabet="[]0123456789 ><,a\n", max_size=40), st.integers(0, 15))
-def test_any_answer_gives_a_permutation(answer: str, n: int) -> None:
-    """Of exactly the passages there are."""
-    [found] = RankGPT(placement="sequential").run(Ranker(lambda _: answer), [case(*range(n))])
-    assert sorted(found.order) == list(range(n))
-
-
 def test_it_asks_for_a_ranking_and_answers_with_the_best_one_last() -> None:
     """The prompt is the paper's; the answer is to the documents as placed."""
     prompts: list[str] = []
@@ -127,26 +120,13 @@ def test_it_asks_for_a_ranking_and_answers_with_the_best_one_last() -> None:
         return ["[2] > [3] > [1]" if each.startswith("This is") else "final" for each in batch]
 
     asked = Case(question="which?", documents=["a", "b", "c"])
-    [found] = RankGPT().run(model, [asked])
-    assert prompts == [
-        rankgpt_prompt("which?", ["a", "b", "c"]),
-        ANSWER.render(["a", "c", "b"], "which?"),
-    ]
+    template = PromptTemplate("{question}{context}", separator=",")
+    [found] = RankGPT(template=template).run(model, [asked])
+    assert prompts == [rankgpt_prompt("which?", ["a", "b", "c"]), "which?a,c,b"]
     assert (found.answer, found.first_answer) == ("final", "[2] > [3] > [1]")
     assert (found.order, found.named) == ((0, 2, 1), (1, 2, 0))
     assert found.scores == (1.0, 3.0, 2.0)
     assert (found.rounds, found.ignored) == (2, 0)
-
-
-@pytest.mark.parametrize(
-    ("placement", "order"),
-    [("back_first", "0123"), ("front_first", "3210"), ("u_shape", "3102")],
-)
-def test_any_placement_takes_the_ranking(placement: str, order: str) -> None:
-    """The paper's Default and its reverse (Table 3), and others of the package."""
-    template = PromptTemplate("{question}{context}", separator=",")
-    [found] = RankGPT(placement=placement, template=template).run(Ranker(), [case(1, 0, 3, 2)])
-    assert found.answer == "which?" + ",".join(order)
 
 
 @pytest.mark.parametrize(
