@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tokenizers import (
     Regex,
@@ -199,6 +199,7 @@ def test_blocks_tile_the_region_for_every_tokenizer(name: str, template: PromptT
 
 
 @given(st.sampled_from([*BYTES]), st.sampled_from(TEMPLATES), documents_of)
+@example("byte-level, spaces trimmed", ANSWER, [" ", DOCUMENTS[1]])
 def test_every_token_is_where_the_rule_says(
     name: str, template: PromptTemplate, documents: list[str]
 ) -> None:
