@@ -30,17 +30,16 @@ import numpy.typing as npt
 from instruments.cases import probe_questions, shuffled_cases
 from shared_core import BM25Index
 from shared_core.attention import (
-    AnsweringMethod,
     Case,
     OneRound,
-    PlacedAnswer,
-    RankedAnswer,
     RankGPT,
     SelfElicit,
     TwoRound,
     attention_by_position,
     ranking_of,
 )
+from shared_core.attention.rankgpt import RankedAnswer
+from shared_core.attention.rounds import PlacedAnswer
 from shared_core.evaluation import GRADERS, paired_difference_interval
 from shared_core.generation import HuggingFaceModel
 from shared_core.sensitivity.curve import PositionalCurve
@@ -53,6 +52,7 @@ NEW = 48
 """Tokens of an answer: room for a ranking of ten."""
 
 Values = npt.NDArray[np.float64]
+Method = OneRound | TwoRound | SelfElicit | RankGPT
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Questions:
         return replace(self, cases=cases, gold=gold)
 
 
-def methods(curve: PositionalCurve) -> dict[str, tuple[bool, AnsweringMethod]]:
+def methods(curve: PositionalCurve) -> dict[str, tuple[bool, Method]]:
     """Return each method by name, and whether it is given BM25's ranking."""
 
     def on_curve(placement: str) -> OneRound:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from shared_core.attention.by_position import AttentionByPosition, attention_by_position
+from shared_core.attention.by_slot import AttentionByPosition, attention_by_position
 from shared_core.checking import check_count
 from shared_core.cli import models, questions
 from shared_core.cli.attention import report

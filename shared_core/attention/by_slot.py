@@ -1,38 +1,42 @@
-"""What a model attends to by position: figures 2 and 3 of GoodPositions, for any local model.
+"""How much attention a passage gets in each position of the prompt.
 
-Every question is read twice, as the paper reads its benchmarks: *unordered*, with its passages
-shuffled, and *ordered*, the most relevant next to the question. The same answers give the document
-scores (section 3.3) and the positional curve (section 4).
+For figures 2 and 3 of GoodPositions every question is read twice, as the paper reads its
+benchmarks: *unordered*, with its passages shuffled, and *ordered*, the most relevant next to the
+question. The same answers give the document scores (section 3.3) and the positional curve (section
+4).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from shared_core.arrays import Scores
-from shared_core.attention.reading import POSITIONAL, answer_with_attention
-from shared_core.attention.rendering import RenderedPrompt, render_prompt
-from shared_core.attention.scores import LayerSet, RowSet, document_scores
+from shared_core.attention.prompt import RenderedPrompt, render_prompt
+from shared_core.attention.reading import POSITIONAL, answer_with_attention, in_batches
+from shared_core.attention.relevance import LayerSet, Recorded, RowSet, document_scores
 from shared_core.checking import check_count, check_fractions
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity.curve import PositionalCurve
+from shared_core.sensitivity.position_sensitivity import index_interval
+from shared_core.sensitivity.profile import PositionProfile
 from shared_core.sensitivity.provenance import provenance
 from shared_core.sensitivity.questions import ProbeQuestion, check_context, check_questions
 from shared_core.sensitivity.records import Interval
 from shared_core.sensitivity.region import TENTHS, over_middle, relative_scores
 
 Order = Literal["unordered", "ordered"]
-READ: tuple[tuple[RowSet, LayerSet], ...] = (
+READ: tuple[Recorded, ...] = (
     ("answer", "all"),
     ("answer", "lower"),
     ("answer", "upper"),
-    ("edges", "lower"),
+    POSITIONAL,
 )
 """Rows and layers of the document scores: those of figures 2a, 2b (two) and 3."""
 
@@ -126,10 +130,7 @@ def attention_by_position(
     GenerationError
         If the model's attention cannot be read.
     """
-    check_context(k)
-    check_count(seed, "seed", 0)
-    check_fractions({"confidence": confidence})
-    check_questions(questions, k)
+    _check(questions, k, confidence, seed)
     if len(questions) < 2:
         raise ValueError(f"an interval needs at least 2 questions, got {len(questions)}")
     chosen = ANSWER if template is None else template
@@ -140,16 +141,91 @@ def attention_by_position(
     documents: dict[tuple[Order, RowSet, LayerSet], DocumentScores] = {}
     curves: dict[Order, PositionalCurve] = {}
     for order, asked in prompts.items():
-        scores, regions = _read(model, asked, on_answer or (lambda count: None))
-        for (rows, layers), values in scores.items():
+        read = in_batches(partial(_read, model), asked, model, on_answer)
+        for number, (rows, layers) in enumerate(READ):
+            values = np.array([scores[number] for scores, _ in read])
             documents[order, rows, layers] = DocumentScores(
                 mean=tuple(values.mean(axis=0).tolist()), band=_band(values, confidence, seed)
             )
+        regions = relative_scores([region for _, region in read], POINTS)
         curves[order] = replace(
-            _curve(model.name, relative_scores(regions, POINTS), confidence, seed),
+            _curve(model.name, regions, confidence, seed),
             **provenance(k=k, template=chosen, task=task, seed=seed, identity=model.identity),
         )
     return AttentionByPosition(documents=documents, curves=curves)
+
+
+def attention_profile(
+    model: HuggingFaceModel,
+    questions: Sequence[ProbeQuestion],
+    *,
+    k: int = 10,
+    template: PromptTemplate | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    task: str | None = None,
+    on_answer: Callable[[int], None] | None = None,
+) -> PositionProfile:
+    """Return the share of attention that the gold passage gets in each slot.
+
+    The passage visits every slot as in `Probe`. Its value there is its part of the attention that
+    the answer's tokens give to all passages, by mean over tokens, heads and all layers
+    (GoodPositions, eqs. 1 and 2). No grading: a model may look where it does not read.
+
+    Parameters
+    ----------
+    model
+        A local model.
+    questions
+        What to ask, as for `Probe`.
+    k
+        Number of passages in the context, >= 3.
+    template
+        The prompt; that of the probe by default.
+    confidence, seed
+        Coverage of the index's bootstrap interval, and the seed of its resampling.
+    task
+        Kind of questions, for the record.
+    on_answer
+        Called with the number of prompts that have been read since the last call.
+
+    Raises
+    ------
+    ValueError
+        If `k` is below 3, or a question cannot be asked.
+    GenerationError
+        If the model's attention cannot be read.
+    """
+    _check(questions, k, confidence, seed)
+    chosen = ANSWER if template is None else template
+    rows = []
+    for question in questions:
+        prompts = [
+            render_prompt(model.encoder, chosen, question.passages(slot, k), question.question)
+            for slot in range(k)
+        ]
+        rows.append(_shares(model, prompts))
+        if on_answer is not None:
+            on_answer(k)
+    values = np.array(rows)
+    return PositionProfile(
+        model=model.name,
+        accuracy=tuple(values.mean(axis=0).tolist()),
+        interval=index_interval(values, range(k), k, confidence=confidence, seed=seed),
+        n=len(values),
+        source="posrag probe",
+        outcomes=tuple(tuple(row) for row in values.tolist()),
+        confidence=confidence,
+        measure="attention",
+        **provenance(k=k, template=chosen, task=task, seed=seed, identity=model.identity),
+    )
+
+
+def _check(questions: Sequence[ProbeQuestion], k: int, confidence: float, seed: int) -> None:
+    check_context(k)
+    check_count(seed, "seed", 0)
+    check_fractions({"confidence": confidence})
+    check_questions(questions, k)
 
 
 def _arranged(
@@ -181,25 +257,28 @@ def _prompts(
 
 
 def _read(
-    model: HuggingFaceModel,
-    prompts: Sequence[RenderedPrompt],
-    on_answer: Callable[[int], None],
-) -> tuple[dict[tuple[RowSet, LayerSet], Scores], list[Scores]]:
-    """Return document scores, shape (n, k), and the positional scores of each prompt's region."""
-    documents: dict[tuple[RowSet, LayerSet], list[Scores]] = {read: [] for read in READ}
-    regions = []
-    for start in range(0, len(prompts), model.batch_size):
-        batch = prompts[start : start + model.batch_size]
-        readings = answer_with_attention(
-            model, [prompt.ids for prompt in batch], wanted=[*READ, POSITIONAL]
+    model: HuggingFaceModel, prompts: Sequence[RenderedPrompt]
+) -> list[tuple[list[Scores], Scores]]:
+    """Return of each prompt the document scores by `READ`, and the region's positional scores."""
+    readings = answer_with_attention(model, prompts, wanted=READ)
+    return [
+        (
+            [document_scores(reading.scores[read], prompt.contents) for read in READ],
+            reading.scores[POSITIONAL][slice(*prompt.region)],
         )
-        for prompt, reading in zip(batch, readings, strict=True):
-            begin, end = prompt.region
-            regions.append(reading.scores[POSITIONAL][begin:end])
-            for read, rows in documents.items():
-                rows.append(document_scores(reading.scores[read], prompt.contents))
-        on_answer(len(batch))
-    return {read: np.array(rows) for read, rows in documents.items()}, regions
+        for prompt, reading in zip(prompts, readings, strict=True)
+    ]
+
+
+def _shares(model: HuggingFaceModel, prompts: Sequence[RenderedPrompt]) -> list[float]:
+    """Return the gold passage's part of the attention; it is in slot 0, 1, ... of the prompts."""
+    wanted: Recorded = ("answer", "all")
+    shares = []
+    readings = answer_with_attention(model, prompts, wanted=[wanted])
+    for slot, (prompt, reading) in enumerate(zip(prompts, readings, strict=True)):
+        scores = document_scores(reading.scores[wanted], prompt.contents)
+        shares.append(float(scores[slot] / scores.sum()))
+    return shares
 
 
 def _curve(model: str, rows: Scores, confidence: float, seed: int) -> PositionalCurve:

@@ -4,12 +4,9 @@ The prompt is put together piece by piece, so every document's characters are kn
 looking for its text, whatever that text contains. It is rendered and tokenised once, as the model
 reads it; the tokenizer's own offsets map characters to tokens.
 
-A token may straddle a boundary. Three rules, in this order, assign it to at most one document:
-
-- a token with a character of a document's text is in that document's content; where it has
-  characters of two documents' texts, in that of the later one;
-- a document's content is in its block;
-- any other token of the document region is in the block that has its last character.
+A token may straddle a boundary. One with a character of a document's text is in that document's
+content; where it has characters of two documents' texts, in that of the later one. What stands
+between two contents is in the block of the earlier document.
 """
 
 from __future__ import annotations
@@ -18,15 +15,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from shared_core.arrays import Rows
-from shared_core.attention.scores import TokenSpan
-from shared_core.attention.sentences import CharSpan
+from shared_core.attention.relevance import TokenSpan
 from shared_core.generation.templates import PromptTemplate
 from shared_core.generation.tokens import MESSAGE, PromptEncoder
+
+CharSpan: TypeAlias = tuple[int, int]
+"""Half-open interval [start, end) of characters of a text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,22 +40,24 @@ class RenderedPrompt:
         What was tokenised: the prompt, inside the chat rendering if there is one.
     ids
         Token ids, special tokens included.
-    blocks
-        Span of each document with its label and the separator after it. The first begins where the
-        document region does, each of the others where the previous one ends.
     contents
-        Span of each document's own text, never empty, within its block.
+        Span of each document's own text, never empty.
     question
         Span of the question; empty if the question is.
     """
 
     text: str
     ids: tuple[int, ...]
-    blocks: tuple[TokenSpan, ...]
     contents: tuple[TokenSpan, ...]
     question: TokenSpan
     _origins: tuple[int, ...] = field(repr=False)
     _offsets: _Offsets = field(repr=False, compare=False)
+
+    @property
+    def blocks(self) -> tuple[TokenSpan, ...]:
+        """Span of each document with the separator after it; they tile the document region."""
+        starts = [start for start, _ in self.contents]
+        return tuple(pairwise([*starts, *(end for _, end in self.contents[-1:])]))
 
     @property
     def region(self) -> TokenSpan:
@@ -72,14 +73,7 @@ class RenderedPrompt:
         """Return the span of the characters [start, end) of a document's text.
 
         It is within the document's content, and empty where those characters have no token.
-
-        Raises
-        ------
-        ValueError
-            If there is no such document.
         """
-        if not 0 <= document < len(self.contents):
-            raise ValueError(f"document {document} is not one of the {len(self.contents)}")
         first, last = self.contents[document]
         origin = self._origins[document]
         begin, stop = self._offsets.covering(origin + start, origin + end)
@@ -92,8 +86,6 @@ def render_prompt(
     template: PromptTemplate,
     documents: Sequence[str],
     question: str,
-    *,
-    labels: Sequence[str] | None = None,
 ) -> RenderedPrompt:
     """Render documents and a question, and find their tokens.
 
@@ -109,14 +101,12 @@ def render_prompt(
         Texts, in the order of the prompt. There may be none.
     question
         The question.
-    labels
-        What goes before each text, such as ``"[1] "`` or a title; nothing by default.
 
     Raises
     ------
     ValueError
-        If the tokenizer has no offsets, the numbers of labels and documents differ, the chat
-        template alters the message, or a document has no token of its own.
+        If the tokenizer has no offsets, the chat template alters the message, or a document has no
+        token of its own.
     """
     tokenizer = encoder.tokenizer
     if not getattr(tokenizer, "is_fast", False):
@@ -125,38 +115,23 @@ def render_prompt(
             "of the tokenizers library: PreTrainedTokenizerFast.from_pretrained(folder), which "
             "needs a tokenizer.json"
         )
-    labels = [""] * len(documents) if labels is None else labels
-    if len(labels) != len(documents):
-        raise ValueError(f"{len(labels)} labels for {len(documents)} documents; give one each")
-    pieces = _compose(template, documents, labels, question)
-    text, shift, message = _as_read(encoder, pieces.text)
+    plain, texts, asked = _compose(template, documents, question)
+    text, shift, message = _as_read(encoder, plain)
 
-    def moved(at: int) -> int:
-        return min(max(at + shift, message[0]), message[1])
+    def moved(span: CharSpan) -> CharSpan:
+        start, end = (min(max(at + shift, message[0]), message[1]) for at in span)
+        return start, end
 
     ids, offsets = _tokenised(encoder, text)
-    texts = [(moved(start), moved(end)) for start, end in pieces.texts]
-    contents = _contents(offsets, texts, documents)
-    blocks = _blocks(offsets, [moved(start) for start in pieces.blocks], contents)
+    shown = [moved(span) for span in texts]
     return RenderedPrompt(
         text=text,
         ids=ids,
-        blocks=blocks,
-        contents=contents,
-        question=offsets.covering(*map(moved, pieces.question)),
-        _origins=tuple(start + shift for start, _ in pieces.texts),
+        contents=_contents(offsets, shown, documents),
+        question=offsets.covering(*moved(asked)),
+        _origins=tuple(start + shift for start, _ in texts),
         _offsets=offsets,
     )
-
-
-@dataclass(frozen=True)
-class _Pieces:
-    """A prompt, where its blocks begin, and the characters [start, end) of texts and question."""
-
-    text: str
-    blocks: tuple[int, ...]
-    texts: tuple[CharSpan, ...]
-    question: CharSpan
 
 
 @dataclass(frozen=True)
@@ -168,22 +143,17 @@ class _Offsets:
 
     def covering(self, start: int, end: int) -> TokenSpan:
         """Span of the tokens with a character of [start, end); empty where that is."""
-        first = self.ending_after(start)
-        if start >= end:
-            return first, first
-        return first, int(np.searchsorted(self.starts, end, side="left"))
-
-    def ending_after(self, at: int) -> int:
-        """First token whose last character is `at` or a later one."""
-        return int(np.searchsorted(self.ends, at, side="right"))
+        first = int(np.searchsorted(self.ends, start, side="right"))
+        last = int(np.searchsorted(self.starts, end, side="left")) if start < end else first
+        return first, last
 
 
 def _compose(
-    template: PromptTemplate, documents: Sequence[str], labels: Sequence[str], question: str
-) -> _Pieces:
-    """Render like `PromptTemplate.render`, and record the positions of the parts."""
+    template: PromptTemplate, documents: Sequence[str], question: str
+) -> tuple[str, list[CharSpan], CharSpan]:
+    """Render like `PromptTemplate.render`; return the prompt, and where texts and question are."""
     text = ""
-    blocks, texts, asked = [], [], (0, 0)
+    texts, asked = [], (0, 0)
     for at, piece in enumerate(re.split(r"\{(context|question)\}", template.text)):
         if at % 2 == 0:
             text += piece
@@ -191,13 +161,11 @@ def _compose(
             asked = len(text), len(text) + len(question)
             text += question
         else:
-            for number, (label, document) in enumerate(zip(labels, documents, strict=True)):
-                blocks.append(len(text))
-                begin = len(text) + len(label)
-                texts.append((begin, begin + len(document)))
-                behind = template.separator if number < len(documents) - 1 else ""
-                text += label + document + behind
-    return _Pieces(text, tuple(blocks), tuple(texts), asked)
+            for number, document in enumerate(documents):
+                text += template.separator if number else ""
+                texts.append((len(text), len(text) + len(document)))
+                text += document
+    return text, texts, asked
 
 
 def _as_read(encoder: PromptEncoder, prompt: str) -> tuple[str, int, CharSpan]:
@@ -261,18 +229,3 @@ def _contents(
             )
         contents.append((start, end))
     return tuple(contents)
-
-
-def _blocks(
-    offsets: _Offsets, blocks: Sequence[int], contents: Sequence[TokenSpan]
-) -> tuple[TokenSpan, ...]:
-    """Tile the region: a block begins where its characters do, after the previous content."""
-    if not blocks:
-        return ()
-    ends = [end for _, end in contents]
-    starts = [
-        max(offsets.ending_after(start), end)
-        for start, end in zip(blocks, [0, *ends[:-1]], strict=True)
-    ]
-    # there is nothing after the last text: its block ends with it
-    return tuple(pairwise([*starts, ends[-1]]))

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,16 +17,19 @@ pytest.importorskip("transformers")
 import torch
 from transformers import AutoModelForCausalLM
 
-from shared_core import HuggingFaceModel
+from shared_core import HuggingFaceModel, PositionProfile
 from shared_core.arrays import Scores
 from shared_core.attention import (
-    AttentionByPosition,
     attention_by_position,
+    attention_profile,
     draw_document_scores,
     draw_positional_curve,
-    render_prompt,
 )
-from shared_core.attention.by_position import _arranged
+from shared_core.attention.by_slot import AttentionByPosition, _arranged
+from shared_core.attention.prompt import render_prompt
+from shared_core.attention.reading import answer_with_attention
+from shared_core.attention.relevance import document_scores
+from shared_core.cli.main import main
 from shared_core.sensitivity import ANSWER, ProbeQuestion, PromptTemplate, read_questions
 from shared_core.sensitivity.region import relative_scores
 
@@ -59,24 +63,16 @@ def test_gold_stands_everywhere_equally_often_among_shuffled_passages() -> None:
     """Unordered, position would otherwise be confounded with relevance; ordered, it stands last."""
     asked, k = questions(20), 5
     arranged = _arranged(asked, k, seed=0)
-    slots = [
-        passages.index(question.gold)
-        for question, passages in zip(asked, arranged["unordered"], strict=True)
-    ]
-    assert Counter(slots) == dict.fromkeys(range(k), 4)
-    assert slots != sorted(slots)
+    slots, moved = [], 0
     for question, shuffled, ordered in zip(asked, *arranged.values(), strict=True):
         ranked = [question.gold, *question.distractors[: k - 1]]
         assert ordered == ranked[::-1]
         assert sorted(shuffled) == sorted(ranked)
-    others = [
-        [text for text in passages if text != question.gold]
-        for question, passages in zip(asked, arranged["unordered"], strict=True)
-    ]
-    assert (
-        sum(each != list(q.distractors[: k - 1]) for q, each in zip(asked, others, strict=True))
-        > 15
-    )
+        slots.append(shuffled.index(question.gold))
+        moved += [text for text in shuffled if text != question.gold] != ranked[1:]
+    assert Counter(slots) == dict.fromkeys(range(k), 4)
+    assert slots != sorted(slots)
+    assert moved > 15
 
 
 def test_the_numbers_are_those_of_eager_attention() -> None:
@@ -115,14 +111,17 @@ def test_the_numbers_are_those_of_eager_attention() -> None:
 
 def test_the_curve_says_where_it_comes_from() -> None:
     """And it is the unordered one, which owes nothing to relevance, that is placed by."""
-    found = attention_by_position(reader("uniform"), questions(4), k=4, seed=7, task="codes")
+    template = PromptTemplate("Question: {question}\n\nContext:\n{context}\n\nAnswer:")
+    given: dict[str, Any] = {"k": 4, "seed": 7, "task": "codes"}
+    found = attention_by_position(reader("uniform"), questions(4), **given, template=template)
     curve = found.curve
     assert curve is found.curves["unordered"]
     assert (curve.model, curve.n, curve.k, curve.seed, curve.task) == ("uniform", 4, 4, 7, "codes")
     assert curve.identity == reader("uniform").identity
-    assert curve.template == ANSWER.text
+    assert curve.template == template.text
     assert {"posrag", "torch"} <= {*curve.versions}
-    assert curve.date is not None
+    usual = attention_by_position(reader("uniform"), questions(4), **given)
+    assert curve.scores != usual.curve.scores
 
 
 def test_every_mean_lies_in_its_interval() -> None:
@@ -156,36 +155,23 @@ def test_the_same_comes_out_again_and_of_batches_of_another_size() -> None:
     assert other.curve.scores != found.curve.scores
 
 
-def test_the_template_is_the_callers() -> None:
-    """Another prompt, another curve."""
-    template = PromptTemplate("Question: {question}\n\nContext:\n{context}\n\nAnswer:")
-    found = attention_by_position(reader("uniform"), questions(3), k=4, template=template)
-    assert found.curve.template == template.text
-    assert found.curve.scores != measured("uniform", 3, 4).curve.scores
+@pytest.mark.parametrize("name", ["biased", "uniform"])
+def test_the_biased_readers_curve_is_a_u_and_the_other_ones_flat(name: str) -> None:
+    """By intervals that leave out 1 by far, or have no room for a large difference.
 
-
-def test_ordered_the_best_passage_adds_to_the_end_alone() -> None:
-    """Section 4's reason to place by the curve: for the rest it is what the positions get."""
-    for name in ("biased", "uniform"):
-        found = measured(name, 100)
-        ordered, intervals = found.curves["ordered"], found.curve.intervals
-        assert intervals["start"][0] < ordered.start < intervals["start"][1]
-        assert ordered.end > intervals["end"][1]
-
-
-def test_the_biased_readers_curve_is_a_u() -> None:
-    """Both ends lie above the middle, by intervals that leave out 1 by far."""
-    found = measured("biased", 100)
-    assert found.curve.intervals["start"][0] > 1.2
-    assert found.curve.intervals["end"][0] > 1.2
-    everything = found.documents["unordered", "answer", "all"].mean
-    assert min(everything[0], everything[-1]) > 1.4 * max(everything[1:-1])
-
-
-def test_the_uniform_readers_curve_is_flat() -> None:
-    """At neither end is a difference from the middle shown, nor room for a large one."""
-    for lower, upper in measured("uniform", 100).curve.intervals.values():
-        assert 0.7 < lower < 1 < upper < 1.3
+    Ordered, the best passage adds to the end alone, which is section 4's reason to place by the
+    curve: for the rest it is what the positions get.
+    """
+    found = measured(name, 100)
+    intervals, ordered = found.curve.intervals, found.curves["ordered"]
+    assert intervals["start"][0] < ordered.start < intervals["start"][1]
+    assert ordered.end > intervals["end"][1]
+    if name == "uniform":
+        assert all(0.7 < lower < 1 < upper < 1.3 for lower, upper in intervals.values())
+    else:
+        assert min(intervals["start"][0], intervals["end"][0]) > 1.2
+        everything = found.documents["unordered", "answer", "all"].mean
+        assert min(everything[0], everything[-1]) > 1.4 * max(everything[1:-1])
 
 
 def test_bad_input_is_named_before_anything_is_answered() -> None:
@@ -215,3 +201,57 @@ def test_figures_are_written_with_their_legends(draw, tmp_path: Path) -> None:  
     assert "<svg" in draw(found, tmp_path / "f.svg").read_text("utf-8")
     with pytest.raises(ValueError, match=r"one of .*got .*f\.xyz"):
         draw(found, tmp_path / "f.xyz")
+
+
+# --- the profile ---
+
+
+def test_every_value_of_a_profile_is_a_share_and_the_same_each_time() -> None:
+    """Of the attention to all passages, of which the gold one visits every slot."""
+    seen: list[int] = []
+    asked, k, model = questions(6), 5, reader("uniform")
+    profile = attention_profile(model, asked, k=k, on_answer=seen.append)
+    assert profile.outcomes is not None
+    assert (len(profile.outcomes), len(profile.outcomes[0])) == (6, k)
+    assert seen == [k] * 6
+    assert (profile.measure, profile.n, profile.k) == ("attention", 6, k)
+    assert attention_profile(model, asked, k=k).outcomes == profile.outcomes
+    for slot, share in enumerate(profile.outcomes[0]):
+        passages = asked[0].passages(slot, k)
+        prompt = render_prompt(model.encoder, ANSWER, passages, asked[0].question)
+        [reading] = answer_with_attention(model, [prompt], wanted=[("answer", "all")])
+        scores = document_scores(reading.scores["answer", "all"], prompt.contents)
+        assert share == pytest.approx(scores[slot] / sum(scores), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 2}, "k must be an integer >= 3, got 2"),
+        ({"seed": 1.5}, "seed must be an integer >= 0, got 1.5"),
+        ({"confidence": 1.0}, "confidence must lie between 0 and 1, got 1.0"),
+    ],
+)
+def test_bad_options_are_named_before_the_model_is_asked(
+    options: dict[str, Any], message: str
+) -> None:
+    """Not once all is read."""
+    asked: list[int] = []
+    with pytest.raises(ValueError, match=message):
+        attention_profile(reader("uniform"), questions(2), on_answer=asked.append, **options)
+    assert asked == []
+
+
+def test_the_command_measures_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And refuses a model that is not local, and options that have no meaning."""
+    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path))
+    data = ["--data", str(READERS / "questions.jsonl"), "--n", "5", "--measure", "attention"]
+    assert main(["probe", str(READERS / "uniform"), *data, "--max-new-tokens", "4"]) == 0
+    assert PositionProfile.load("uniform").measure == "attention"
+    assert "attention" in capsys.readouterr().out
+    assert main(["probe", "tests.cli.answering:even", *data]) == 2
+    assert "needs a local model" in capsys.readouterr().err
+    assert main(["probe", str(READERS / "uniform"), *data, "--max-calls", "9"]) == 2
+    assert "leave --slots and --max-calls out" in " ".join(capsys.readouterr().err.split())

@@ -1,10 +1,10 @@
 """The only module that touches the attention functions of transformers.
 
 Every modeling file looks its attention function up by the name of the implementation, in
-``ALL_ATTENTION_FUNCTIONS``, or takes its own ``eager_attention_forward``. While there is a
-listener, the function found there is wrapped: the wrapper shows the call to the listeners of its
-own thread and then makes it, unchanged. No new name is registered, because the name also selects
-the mask. Without a listener, the original object is put back.
+``ALL_ATTENTION_FUNCTIONS``, or takes its own ``eager_attention_forward``. While anybody listens,
+the function found there is wrapped: the wrapper shows the call to the listener of its own thread
+and then makes it, unchanged. No new name is registered, because the name also selects the mask.
+Afterwards the original object is put back.
 """
 
 from __future__ import annotations
@@ -28,14 +28,13 @@ _INTERFACE = "ALL_ATTENTION_FUNCTIONS"
 
 _FIRST_ARGUMENTS = ("module", "query", "key", "value", "attention_mask")
 
-_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 @dataclass
 class _Wrapped:
     original: Function
-    wrapper: Function
-    users: int = 1
+    users: int = 0
 
 
 _wrapped: dict[tuple[int, str], _Wrapped] = {}
@@ -51,16 +50,11 @@ def listening(model: Any, listener: Listener) -> Iterator[None]:
     with ExitStack() as stack:
         for place in places_of(model):
             stack.enter_context(_wrapping(*place))
-        token = _listeners.set((*_listeners.get(), listener))
+        token = _listener.set(listener)
         try:
             yield
         finally:
-            _listeners.reset(token)
-
-
-def is_listening(listener: Listener) -> bool:
-    """Whether this thread shows its attention calls to `listener`."""
-    return listener in _listeners.get()
+            _listener.reset(token)
 
 
 def layers_of(model: Any) -> dict[Any, int]:
@@ -99,45 +93,37 @@ def _wrapping(space: MutableMapping[str, Any], name: str) -> Iterator[None]:
     """Wrap the function inside this context, with one wrapper for all concurrent listeners."""
     where = id(space), name
     with _lock:
-        if where in _wrapped:
-            _wrapped[where].users += 1
-        else:
-            original = space[name]
-            _wrapped[where] = _Wrapped(original, _wrapper_of(original))
-            space[name] = _wrapped[where].wrapper
+        if where not in _wrapped:
+            _wrapped[where] = _Wrapped(space[name])
+            space[name] = _showing(space[name])
+        _wrapped[where].users += 1
     try:
         yield
     finally:
         with _lock:
             _wrapped[where].users -= 1
             if not _wrapped[where].users:
-                _put_back(space, name, _wrapped.pop(where))
+                _put_back(space, name, _wrapped.pop(where).original)
 
 
-def _put_back(space: MutableMapping[str, Any], name: str, wrapped: _Wrapped) -> None:
-    if space[name] is not wrapped.wrapper:
-        return  # it has been replaced by another function since
-    space[name] = wrapped.original
+def _put_back(space: MutableMapping[str, Any], name: str, original: Function) -> None:
+    space[name] = original
     if not isinstance(space, dict):
         # an entry of one interface hides the shared one, even one that is set later
         del space[name]
-        if space.get(name) is not wrapped.original:
-            space[name] = wrapped.original
+        if space.get(name) is not original:
+            space[name] = original
 
 
-def _wrapper_of(original: Function) -> Function:
-    names = [
-        *_FIRST_ARGUMENTS,
-        *list(inspect.signature(original).parameters)[len(_FIRST_ARGUMENTS) :],
-    ]
+def _showing(original: Function) -> Function:
+    """Return a function that shows its arguments to the listener, and calls the original."""
+    further = list(inspect.signature(original).parameters)[len(_FIRST_ARGUMENTS) :]
+    names = [*_FIRST_ARGUMENTS, *further]
 
     @functools.wraps(original)
     def show(*args: Any, **options: Any) -> Any:
-        listeners = _listeners.get()
-        if listeners:
-            call = {**dict(zip(names, args, strict=False)), **options}
-            for listener in listeners:
-                listener(call)
+        if (listener := _listener.get()) is not None:
+            listener({**dict(zip(names, args, strict=False)), **options})
         return original(*args, **options)
 
     return show
