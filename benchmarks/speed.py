@@ -187,7 +187,7 @@ def show_emptied(size: int, ms: dict[str, float]) -> None:
         )
 
 
-LARGER_THAN_CACHES = np.zeros(1 << 25, np.int64)
+LARGER_THAN_CACHES = np.zeros(1 << 24, np.int64)
 
 
 def empty_caches() -> None:
