@@ -36,6 +36,7 @@ LAYERS = [
     {"engines"},
     {"caus"},
     {"comparison", "demo", "options"},
+    {"api"},
     {"cli"},
 ]
 """Lowest first: a module imports from its own part of the core, or from below."""
@@ -87,9 +88,18 @@ def run_python(code: str) -> str:
 
 def test_importing_the_core_brings_in_no_framework() -> None:
     """In a fresh interpreter, with everything it can import lazily left alone."""
-    loaded = run_python("import sys, shared_core; print(*sys.modules)").split()
+    loaded = run_python("import sys, shared_core.api; print(*sys.modules)").split()
     assert "shared_core.caus" in loaded
     assert {name.partition(".")[0] for name in loaded} & HEAVY == set()
+
+
+def test_the_help_of_the_command_imports_neither_the_core_nor_numpy() -> None:
+    loaded = run_python(
+        "import sys; from shared_core.cli.main import main\n"
+        "try: main([])\nexcept SystemExit: print(*sys.modules)"
+    ).split()
+    assert {"shared_core.cli.main", "shared_core.errors"} <= {*loaded}
+    assert {"shared_core.caus", "numpy"}.isdisjoint(loaded)
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)

@@ -14,11 +14,9 @@ pytest.importorskip("transformers")
 
 from instruments.cases import probe_questions
 from instruments.corpus import held_out_corpus
-from instruments.frameworks import Corpus, langchain_chain, llamaindex_engine
+from instruments.frameworks import Corpus, embedded_once, langchain_chain, llamaindex_engine
 from instruments.prompts import PROMPT
 from shared_core import HuggingFaceModel, PositionProfile, Probe, ProbeQuestion, decide_order
-from shared_core.cli.demo.frameworks import StoredEmbedding
-from shared_core.cli.embedding import EmbeddingModel, default_model
 from shared_core.demo import EmbedTexts
 from shared_core.evaluation import GRADERS
 from shared_core.generation.templates import ANSWER
@@ -49,9 +47,8 @@ def profile(name: str, n: int = 300) -> PositionProfile:
 def embedded_corpus() -> tuple[Corpus, EmbedTexts]:
     """Make a corpus of facts and questions, and what embeds them."""
     corpus = held_out_corpus(400, seed=SEED)
-    model = EmbeddingModel(default_model())
     texts = [str(each[part]) for part in ("text", "question") for each in corpus]
-    return corpus, StoredEmbedding(dict(zip(texts, model.embed(texts), strict=True)), model.embed)
+    return corpus, embedded_once(texts)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from shared_core import PosragError
 from shared_core._extras import require
 from shared_core.arrays import Vectors
 from shared_core.cli.console import quiet_transformers
+from shared_core.errors import PosragError
 from shared_core.generation.loading import first_line, is_missing_folder
 
 if TYPE_CHECKING:
@@ -59,16 +59,17 @@ class EmbeddingModel:
         """The name without folders, for people and for file names."""
         return Path(self._public_name).name
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
-        """What distinguishes this model: its name and, for a folder, the files in it.
+        """What distinguishes this model: its name and, of a folder, every byte in it.
 
         The model of a package has the same in every environment.
         """
         digest = hashlib.sha256(self._public_name.encode())
-        for file in sorted(Path(self.name).glob("**/*")):
-            if file.is_file():
-                digest.update(f"{file.name} {file.stat().st_size}\n".encode())
+        for path in sorted(Path(self.name).glob("**/*")):
+            if path.is_file():
+                with path.open("rb") as file:
+                    digest.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
         return digest.hexdigest()
 
     @property
