@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -266,7 +267,7 @@ def test_a_span_says_where_it_stands_now(adapter: Adapter, order: str | UShape) 
 def test_a_later_placement_moves_spans_whole(adapter: Adapter) -> None:
     """And keeps what they say of themselves."""
     given = [passage for passage in CORPUS if passage.metadata["chunk_id"] == 3]
-    step = adapter.step_over(CORPUS, expand=WINDOW)
+    step = adapter.step_over(CORPUS, expand=replace(WINDOW, order="score_descending"))
     spans = adapter.place(step, adapter.items(given, [0.9, 0.8, 0.7, 0.6, 0.5]))
     placed = adapter.hits(adapter.place(adapter.placer("inverse", psi="always"), spans))
     worst_first = sorted(adapter.hits(spans), key=lambda hit: -hit.why["rank"])

@@ -102,7 +102,7 @@ async def test_an_empty_index_answers_nothing(adapter: Adapter) -> None:
 
 
 async def test_nothing_is_shared_with_the_caller(adapter: Adapter) -> None:
-    given = adapter.items(CORPUS)
+    given = adapter.items(corpus())  # not the corpus of the other tests, as its lists are changed
     before = copy.deepcopy(given)
     retriever = adapter.build()
     adapter.add(retriever, given)
