@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from shared_core.errors import GenerationError
-from shared_core.evaluation import Looks, bootstrap_interval
+from shared_core.evaluation import InterimAnalyses, bootstrap_interval
 from shared_core.generation import Journal, as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion, decide
@@ -336,7 +336,7 @@ def test_the_interval_allows_for_the_looks() -> None:
     """It is as wide as five looks at an unbiased model demand."""
     every = questions(100, 5)
     looked, once = (Probe(k=5, looks=n).run(SlotReader((0.8,) * 5), every) for n in (5, 1))
-    level = Looks(total=100, count=5).confidence_at
+    level = InterimAnalyses(total=100, count=5).confidence_at
     expected = bootstrap_interval(
         np.array(looked.outcomes), index_statistic(looked.slots, 5), confidence=level
     )
@@ -348,12 +348,12 @@ def test_the_interval_allows_for_the_looks() -> None:
 
 def test_a_look_judges_by_an_interval_as_wide_as_the_one_reported() -> None:
     """One of a single look would end the run here, and wrongly in too many others."""
-    looks, values = Looks(total=100, count=5), np.ones((20, 3))
+    looks, values = InterimAnalyses(total=100, count=5), np.ones((20, 3))
     values[:5, 1] = 0
     statistic = index_statistic((0, 1, 2), 3)
     assert bootstrap_interval(values, statistic, confidence=looks.confidence)[0] > 1
     assert bootstrap_interval(values, statistic, confidence=looks.confidence_at)[0] < 1
-    assert stop_reason(values, asked=20, slots=(0, 1, 2), k=3, looks=looks, seed=0) is None
+    assert stop_reason(values, asked=20, slots=(0, 1, 2), k=3, analyses=looks, seed=0) is None
 
 
 def test_chosen_slots_stop_like_all_of_them() -> None:
@@ -377,8 +377,8 @@ def test_one_answer_is_no_reason_to_stop(kept: int) -> None:
     """Two are, and the sentence says how many there are, where the model failed on the rest."""
 
     def told(row: list[float]) -> str | None:
-        values, looks = np.tile(row, (kept, 1)), Looks(total=100)
-        return stop_reason(values, asked=20, slots=(0, 2, 4), k=5, looks=looks, seed=0)
+        values, looks = np.tile(row, (kept, 1)), InterimAnalyses(total=100)
+        return stop_reason(values, asked=20, slots=(0, 2, 4), k=5, analyses=looks, seed=0)
 
     sentence = "after 20 of 100 questions (2 of them answered) not one answer was right"
     assert told([0.0, 0.0, 0.0]) == (sentence if kept == 2 else None)
