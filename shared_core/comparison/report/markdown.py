@@ -97,11 +97,14 @@ def estimate_text(estimate: Estimate) -> str:
 
 def difference(strategy: StrategyResult, baseline: str) -> str:
     """Return a difference with its interval and its corrected p-value; empty if there is none."""
-    found: PairedComparison | None = strategy.against.get(baseline)
-    if found is None:
-        return ""
-    lower, upper = found.interval
-    return f"{found.difference:+.2f} [{lower:+.2f}, {upper:+.2f}] p={found.adjusted:.2g}"
+    found = strategy.against.get(baseline)
+    return "" if found is None else f"{signed(found)} p={found.adjusted:.2g}"
+
+
+def signed(comparison: PairedComparison) -> str:
+    """Return a difference with its interval, as ``+0.10 [+0.04, +0.16]``."""
+    lower, upper = comparison.interval
+    return f"{comparison.difference:+.2f} [{lower:+.2f}, {upper:+.2f}]"
 
 
 def detectable(strategy: StrategyResult) -> str:

@@ -14,8 +14,7 @@ pytest.importorskip("ir_measures")
 
 from shared_core import GenerationError
 from shared_core.comparison import Comparison, ComparisonData, ComparisonResult, to_html
-from shared_core.comparison.report.html.outcomes import MOST_FAILURES, MOST_QUESTIONS
-from shared_core.comparison.report.html.scale import Scale
+from shared_core.comparison.report.html import MOST_FAILURES, MOST_QUESTIONS, Scale
 from tests.core.comparison.making import codes, last, shown
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
@@ -326,9 +325,14 @@ def test_a_scale_holds_zero_and_all_values_and_has_round_ticks() -> None:
         scale = Scale.around(values)
         assert all(scale.lower < value < scale.upper for value in (0.0, *values))
         assert 2 <= len(scale.ticks) <= 8
-        assert 0.0 in scale.ticks
-    assert Scale.around((-0.12, 0.23)).ticks == [-0.1, 0.0, 0.1, 0.2]
-    assert Scale(0.0, 1.0, 0.25).at(2.0) == "100.00%"
+        assert (0.0, "0") in scale.ticks
+    assert [label for _, label in Scale.around((-0.12, 0.23)).ticks] == [
+        "-0.1",
+        "0",
+        "+0.1",
+        "+0.2",
+    ]
+    assert Scale(0.0, 1.0, 0.25, "g").at(2.0) == 100.0
 
 
 def _titles(page: Page) -> list[str]:
