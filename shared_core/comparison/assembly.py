@@ -21,8 +21,7 @@ from shared_core.comparison.retrieval.measures import gold_rank, relevant_ids, r
 from shared_core.comparison.retrieval.pipelines import Pipeline
 from shared_core.comparison.retrieval.settings import Setting
 from shared_core.comparison.statistics import Against, Testing, alike
-from shared_core.comparison.verdict import overall_verdict, setting_verdict
-from shared_core.comparison.verdict.basis import VerdictBasis
+from shared_core.comparison.verdict import VerdictBasis, overall_verdict, setting_verdict
 from shared_core.evaluation.complete_cases import complete_cases
 from shared_core.evaluation.significance import PairedComparison
 from shared_core.generation.failures import Failed

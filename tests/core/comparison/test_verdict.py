@@ -11,8 +11,7 @@ pytest.importorskip("scipy")
 from scipy import stats
 
 from shared_core.comparison.records import Verdict
-from shared_core.comparison.verdict import overall_verdict, setting_verdict
-from shared_core.comparison.verdict.basis import VerdictBasis
+from shared_core.comparison.verdict import VerdictBasis, overall_verdict, setting_verdict
 from shared_core.evaluation import PairedComparison
 from tests.core.comparison.simulated import Truth, alarmed, covered, shares
 from tests.core.comparison.simulated import testing_with as judged_with
