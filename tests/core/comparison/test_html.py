@@ -266,26 +266,6 @@ def test_orders_of_fewer_passages_than_k_are_told() -> None:
         assert [text for text in page.texts["td"] if text in shorter] == [told]
 
 
-def test_gold_that_is_never_found_has_a_bar_and_no_slots() -> None:
-    """All questions are in the bar for none."""
-    result = compared(codes(20, gold=3), ks=(3, 4))
-    page = Page(to_html(result))
-    assert [title.split()[0] for title in _titles(page)].count("Slot") == 1
-    assert "not among them: 16" in page.texts["desc"][3]
-
-
-def test_a_baseline_alone_gives_a_page() -> None:
-    """There is nothing to compare it with."""
-    result = ordinary()
-    settings = tuple(
-        replace(setting, strategies=(replace(setting.strategies[0], against={}),))
-        for setting in result.settings
-    )
-    page = Page(to_html(replace(result, settings=settings)))
-    assert " ".join(page.texts["p"]).count("There is no difference to show.") == 2
-    assert len(page.texts["svg"]) == 6
-
-
 def test_one_question_gives_a_page_without_intervals() -> None:
     """Neither an interval nor a test exists."""
     page = Page(to_html(compared(codes(1))))
