@@ -93,6 +93,7 @@ class ComparisonResult:
         MissingExtraError
             If pydantic is not installed.
         """
+        pydantic: Any = require("pydantic", extra="eval")
         try:
             data: Any = json.loads(text)
             if not isinstance(data, dict) or "format" not in data:
@@ -102,7 +103,10 @@ class ComparisonResult:
                     f"it has format {number}, and this version of posrag reads {FORMAT}; compare "
                     "again: answers that were kept are not asked for again"
                 )
-            adapter = require("pydantic", extra="eval").TypeAdapter(cls)
-            return cast(Self, adapter.validate_python(data))
+            return cast(Self, pydantic.TypeAdapter(cls).validate_python(data))
+        except pydantic.ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise ValueError(f"not the JSON of a comparison: {where}: {first['msg']}") from error
         except ValueError as error:
             raise ValueError(f"not the JSON of a comparison: {error}") from error

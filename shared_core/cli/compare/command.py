@@ -10,7 +10,7 @@ from shared_core.cli.compare.files import ReportFiles
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import Embedding
 from shared_core.cli.files import KEPT, check_readable
-from shared_core.cli.installed import MEASURES, TABLES, check_installed
+from shared_core.cli.installed import MEASURES, REPORT, TABLES, check_installed
 from shared_core.cli.options import (
     Subparsers,
     add_abstain_template,
@@ -103,7 +103,7 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
-    check_installed({**TABLES, **MEASURES, **models.packages(arguments.model)})
+    check_installed({**TABLES, **MEASURES, **REPORT, **models.packages(arguments.model)})
     console = Console()
     check_plan(arguments)
     check_readable(arguments.data, "--data")

@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 import pytest
 
 pytest.importorskip("ir_measures")
+pytest.importorskip("jinja2")
 
 from shared_core import GenerationError
 from shared_core.comparison import Comparison, ComparisonData, ComparisonResult, to_html
