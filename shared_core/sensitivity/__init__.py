@@ -5,7 +5,7 @@ from __future__ import annotations
 from shared_core.generation.templates import ABSTAIN, ANSWER, KEY_VALUE, PromptTemplate
 from shared_core.sensitivity.distraction import distracting_effect
 from shared_core.sensitivity.figure import draw_profile
-from shared_core.sensitivity.gate import Psi, decide, profile_of
+from shared_core.sensitivity.order_gate import Psi, decide_order, profile_of
 from shared_core.sensitivity.plan import ProbePlan
 from shared_core.sensitivity.position_sensitivity import position_sensitivity_index
 from shared_core.sensitivity.probe import Probe
@@ -25,7 +25,7 @@ __all__ = [
     "ProbeQuestion",
     "PromptTemplate",
     "Psi",
-    "decide",
+    "decide_order",
     "distracting_effect",
     "draw_profile",
     "key_value_questions",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shared_core.arrays import Scores
 from shared_core.evaluation.interim import InterimAnalyses, best_case_interval, interim_decision
 from shared_core.evaluation.intervals import bootstrap_interval
-from shared_core.sensitivity.gate import THRESHOLD
+from shared_core.sensitivity.order_gate import THRESHOLD
 from shared_core.sensitivity.position_sensitivity import index_slots, index_statistic
 
 

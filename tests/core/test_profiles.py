@@ -17,7 +17,7 @@ from shared_core import (
     ProfileNotFoundError,
     position_sensitivity_index,
 )
-from shared_core.sensitivity import decide, profile_folder
+from shared_core.sensitivity import decide_order, profile_folder
 from shared_core.sensitivity.records import beside
 
 FULL = PositionProfile(
@@ -83,7 +83,7 @@ def test_an_unknown_name_says_where_it_looked_and_what_is_there(profiles: Path) 
     assert str(profiles) in str(caught.value)
     assert str(caught.value).endswith("`posrag probe MODEL` measures one")
     with pytest.raises(ProfileNotFoundError, match=r'takes a number, "always" or "never"$'):
-        decide("nope")
+        decide_order("nope")
     FULL.save()
     with pytest.raises(ProfileNotFoundError, match=r"saved: .*Model-7B"):
         PositionProfile.load("nope")

@@ -21,7 +21,7 @@ from shared_core.comparison.retrieval.pipelines import (
 )
 from shared_core.comparison.retrieval.spans import as_spans, neighbours_of
 from shared_core.index.hybrid import HybridIndex
-from shared_core.index.sparse.index import BM25Index
+from shared_core.index.sparse.bm25_index import BM25Index
 from shared_core.neighbour_spans import PassageNeighbours
 from shared_core.scoring.fusion import Alpha
 from shared_core.types import Passage

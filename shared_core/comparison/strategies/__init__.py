@@ -33,6 +33,8 @@ AnyStrategy: TypeAlias = str | Placement | Strategy
 def strategy_name(spec: AnyStrategy) -> str:
     """Return the name of a strategy, or of a placement that is used as one.
 
+    Of several names of one placement it is the placement's own.
+
     Raises
     ------
     ValueError
@@ -40,6 +42,8 @@ def strategy_name(spec: AnyStrategy) -> str:
     """
     if isinstance(spec, str) and spec not in STRATEGIES:
         raise ValueError(f"no strategy {spec!r}; there are {', '.join(STRATEGIES)}")
+    if isinstance(spec, str) and spec in PLACEMENTS:
+        return PLACEMENTS[spec].name
     return spec if isinstance(spec, str) else spec.name
 
 
@@ -66,7 +70,8 @@ def with_baselines(strategies: Sequence[AnyStrategy]) -> tuple[AnyStrategy, ...]
         of a baseline.
     """
     check_distinct("strategies", [*map(strategy_name, strategies)])
-    others = [each for each in strategies if each not in (*BASELINES, Sequential())]
+    named = [strategy_name(each) if isinstance(each, str) else each for each in strategies]
+    others = [each for each in named if each not in (*BASELINES, Sequential())]
     for each in others:
         if (name := strategy_name(each)) in BASELINES:
             raise ValueError(

@@ -10,7 +10,7 @@ from shared_core.comparison.strategies.base import Order, RankedCase, StrategyCo
 from shared_core.evaluation.distraction import JudgedRanking
 from shared_core.generation.base import ScoringModel
 from shared_core.generation.checking import Request
-from shared_core.placement.distraction import distraction_placement
+from shared_core.placement.by_utility import distraction_placement
 from shared_core.sensitivity.distraction import abstention_request, distracting_effect
 
 

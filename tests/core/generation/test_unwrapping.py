@@ -12,8 +12,10 @@ pytest.importorskip("transformers")
 
 import torch
 
+from shared_core.attention.prompt import render_prompt
 from shared_core.attention.reading import answer_with_attention
 from shared_core.generation.hugging_face import HuggingFaceModel
+from shared_core.generation.templates import PromptTemplate
 from tests.core.generation.test_hugging_face import PROMPTS, tiny, trained_tokenizer
 
 
@@ -53,8 +55,11 @@ def test_a_wrapped_model_gives_what_it_gives_without(wrap: Any, kind: str) -> No
     tails = [" Paris"] * len(PROMPTS)
     found, expected = (each.log_probabilities(PROMPTS, tails) for each in (wrapped, plain))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
-    rows = plain.encoder.encode(PROMPTS)
-    for one, other in zip(*(answer_with_attention(m, rows) for m in (wrapped, plain)), strict=True):
+    alone = PromptTemplate("{context}{question}")
+    prompts = [render_prompt(plain.encoder, alone, [], prompt) for prompt in PROMPTS]
+    wanted = [("answer", "all"), ("edges", "lower")]
+    both = (answer_with_attention(each, prompts, wanted=wanted) for each in (wrapped, plain))
+    for one, other in zip(*both, strict=True):
         for key, scores in other.scores.items():
             np.testing.assert_allclose(one.scores[key], scores, rtol=0, atol=1e-5)
 

@@ -17,7 +17,7 @@ from shared_core.errors import GenerationError
 from shared_core.evaluation import InterimAnalyses, bootstrap_interval
 from shared_core.generation import Journal
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion, decide
+from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion, decide_order
 from shared_core.sensitivity.position_sensitivity import index_statistic
 from shared_core.sensitivity.stopping import stop_reason
 from tests.core.sensitivity.models import ScoringReader, SlotReader, questions
@@ -93,7 +93,7 @@ def test_a_clear_bias_is_told_early_and_the_profile_says_so() -> None:
     assert f"after {profile.n} of 500 questions" in profile.stopped
     assert profile.interval is not None
     assert profile.interval[0] > 1
-    assert decide(profile, evidence="interval").opened
+    assert decide_order(profile, evidence="interval").opened
 
 
 def test_it_stops_when_the_rest_could_not_change_the_answer() -> None:
@@ -113,7 +113,7 @@ def test_a_reader_without_bias_is_asked_everything() -> None:
     assert (profile.n, profile.stopped) == (100, None)
     assert profile.interval is not None
     assert profile.interval[0] <= 1 <= profile.interval[1]
-    assert not decide(profile, evidence="interval").opened
+    assert not decide_order(profile, evidence="interval").opened
 
 
 def test_a_model_that_never_answers_right_is_inconclusive() -> None:
@@ -121,7 +121,7 @@ def test_a_model_that_never_answers_right_is_inconclusive() -> None:
     profile = EXACT.run(SlotReader((0.0,) * 5), questions(30, 5))
     assert math.isnan(profile.psi)
     assert profile.interval is None
-    decision = decide(profile)
+    decision = decide_order(profile)
     assert not decision.opened
     assert "inconclusive" in decision.reason
 
@@ -149,7 +149,7 @@ def test_the_distracting_effect_is_one_less_the_chance_of_abstaining() -> None:
     assert profile.accuracy is None
     assert profile.distraction == pytest.approx((0.9, 0.5, 0.4, 0.5, 0.8))
     assert math.isnan(profile.psi)
-    assert "holds no accuracy" in decide(profile).reason
+    assert "holds no accuracy" in decide_order(profile).reason
 
 
 def test_a_question_without_a_hard_distractor_cannot_measure_distraction() -> None:
