@@ -21,8 +21,8 @@ from shared_core.comparison.retrieval.measures import gold_rank, relevant_ids, r
 from shared_core.comparison.retrieval.pipelines import Pipeline
 from shared_core.comparison.retrieval.settings import Setting
 from shared_core.comparison.statistics import Against, Testing, alike
-from shared_core.comparison.verdict import overall_verdict, setting_verdict
-from shared_core.comparison.verdict.basis import VerdictBasis
+from shared_core.comparison.verdict import VerdictBasis, overall_verdict, setting_verdict
+from shared_core.evaluation.complete_cases import complete_cases
 from shared_core.evaluation.significance import PairedComparison
 from shared_core.generation.failures import Failed
 from shared_core.sensitivity.provenance import versions
@@ -43,23 +43,20 @@ class Kept:
     @classmethod
     def of(cls, setting: Setting, found: ByStrategy) -> Kept:
         """Leave out questions that any strategy failed on, for all strategies."""
-        failures: dict[int, Failure] = {}
-        for name, by_question in found.items():
-            for number, each in enumerate(by_question):
-                if isinstance(each, Failed) and number not in failures:
-                    failures[number] = Failure(question=number, strategy=name, reason=each.reason)
+        cases = [*zip(*found.values(), strict=True)]
+        complete = complete_cases(cases)
+        failures = [
+            Failure(question=number, strategy=name, reason=each.reason)
+            for number, case in enumerate(cases)
+            for name, each in zip(found, case, strict=True)
+            if isinstance(each, Failed)
+        ]
+        first = {failure.question: failure for failure in reversed(failures)}
         return cls(
             setting,
-            tuple(number for number in range(len(setting.cases)) if number not in failures),
-            tuple(failures[number] for number in sorted(failures)),
-            {
-                name: [
-                    each
-                    for number, each in enumerate(by_question)
-                    if isinstance(each, Answered) and number not in failures
-                ]
-                for name, by_question in found.items()
-            },
+            tuple(complete),
+            tuple(first[number] for number in sorted(first)),
+            {name: [case[at] for case in complete.values()] for at, name in enumerate(found)},
         )
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from shared_core.checking import check_choice
 from shared_core.errors import ProfileNotFoundError
-from shared_core.evaluation.sequential import bound_text
+from shared_core.evaluation.interim import bound_text
 from shared_core.sensitivity.profile import PositionProfile
 from shared_core.types import Evidence, OrderDecision
 

@@ -114,8 +114,9 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (
             ["compare", "--data", "d", "--model", "m", "--output", "o"],
-            ["rich", "ir_measures", "torch"],
-            "rich, ir_measures and torch are not installed; run: pip install 'posrag[eval,models]'",
+            ["rich", "ir_measures", "jinja2", "torch"],
+            "rich, ir_measures, jinja2 and torch are not installed; run: pip install "
+            "'posrag[eval,models]'",
         ),
         (
             ["reproduce", "caus"],

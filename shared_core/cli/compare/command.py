@@ -12,7 +12,7 @@ from shared_core.cli.console import Console
 from shared_core.cli.embedding import EmbeddingModel
 from shared_core.cli.embedding_cache import EmbeddingCache
 from shared_core.cli.files import KEPT, check_readable
-from shared_core.cli.installed import MEASURES, TABLES, check_installed
+from shared_core.cli.installed import MEASURES, REPORT, TABLES, check_installed
 from shared_core.cli.options import (
     Subparsers,
     add_abstain_template,
@@ -106,7 +106,7 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
-    check_installed({**TABLES, **MEASURES, **models.packages(arguments.model)})
+    check_installed({**TABLES, **MEASURES, **REPORT, **models.packages(arguments.model)})
     console = Console()
     check_plan(arguments)
     check_readable(arguments.data, "--data")

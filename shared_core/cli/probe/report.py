@@ -11,7 +11,7 @@ from shared_core.cli.console import empty_table
 from shared_core.cli.models import kept_line
 from shared_core.cli.probe.files import ProbeFiles
 from shared_core.evaluation import mean_interval
-from shared_core.evaluation.sequential import MOST, bound_text
+from shared_core.evaluation.interim import MOST, bound_text
 from shared_core.generation import Generator
 from shared_core.sensitivity import PositionProfile, ProbePlan, decide_order
 from shared_core.sensitivity.records import path_of

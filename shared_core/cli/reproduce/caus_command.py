@@ -23,6 +23,7 @@ from shared_core.cli.reproduce.tables import add_outcomes, check_output, save
 from shared_core.comparison import Failure
 from shared_core.comparison.report.markdown import failure_lines
 from shared_core.corpora import torch_api_passages, torch_queries
+from shared_core.evaluation import complete_cases
 from shared_core.generation import Asker, Generator
 from shared_core.generation.asking import Request, Response
 from shared_core.generation.failures import Failed
@@ -129,7 +130,7 @@ def _answered(
 
 def _with_answers(row: Measured, which: int, found: Sequence[Answers | Failed]) -> Measured:
     """Return a row with its answers to the questions that no row failed on."""
-    kept = {at: each for at, each in enumerate(found) if not isinstance(each, Failed)}
+    kept = {at: each for at, (each,) in complete_cases([each] for each in found).items()}
     return replace(
         row,
         queries=[row.queries[at] for at in kept],

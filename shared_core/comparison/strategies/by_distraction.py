@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from shared_core.comparison.strategies.base import Order, RankedCase, StrategyContext
-from shared_core.evaluation.distraction import (
-    JudgedRanking,
-    abstention_request,
-    distracting_effect,
-)
+from shared_core.evaluation.distraction import JudgedRanking
 from shared_core.generation.base import ScoringModel
 from shared_core.generation.checking import Request
 from shared_core.placement.by_utility import distraction_placement
+from shared_core.sensitivity.distraction import abstention_request, distracting_effect
 
 
 @dataclass(frozen=True)

@@ -297,8 +297,9 @@ def test_the_result_survives_json_whole() -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 3}', '{"format": 2, "settings": 5}'])
 def test_other_json_is_refused(text: str) -> None:
     """With a sentence, not a stack of errors."""
-    with pytest.raises(ValueError, match="not the JSON of a comparison"):
+    with pytest.raises(ValueError, match=r"not the JSON of a comparison: .+") as caught:
         ComparisonResult.from_json(text)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_result_whose_p_values_took_noise_for_differences_is_refused() -> None:

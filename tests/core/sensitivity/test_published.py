@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shared_core import CAUS, PositionProfile, ProfileNotFoundError
+from shared_core import CAUS, PositionProfile
 from shared_core.sensitivity import decide_order, published_names
 
 
@@ -82,9 +82,3 @@ def test_a_profile_of_the_users_own_comes_first() -> None:
     own = PositionProfile(model="Qwen/Qwen2.5-7B-Instruct", accuracy=(0.1, 0.2, 0.1))
     own.save()
     assert PositionProfile.load("Qwen/Qwen2.5-7B-Instruct") == own
-
-
-def test_an_unknown_name_lists_them() -> None:
-    """Beside the saved ones."""
-    with pytest.raises(ProfileNotFoundError, match=r"published one \(Qwen/Qwen2\.5"):
-        PositionProfile.load("gpt-9")

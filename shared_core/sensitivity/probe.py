@@ -10,16 +10,19 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from shared_core.arrays import Scores
 from shared_core.checking import check_choice, check_count, check_counts_of, check_fractions
-from shared_core.evaluation.answers import Grader, grade, grader_name, resolve_grader
-from shared_core.evaluation.sequential import Looks
-from shared_core.generation.asking import Asker
+from shared_core.evaluation.complete_cases import complete_cases
+from shared_core.evaluation.graders import Grader, grade, grader_name, resolve_grader
+from shared_core.evaluation.interim import InterimAnalyses
+from shared_core.generation.asking import Asker, Request, Response
 from shared_core.generation.callables import as_generator
-from shared_core.generation.failures import MAX_FAILED, check_max_failed
+from shared_core.generation.failures import MAX_FAILED, Failed, check_failed, check_max_failed
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.journal import Journal
 from shared_core.generation.templates import PromptTemplate
-from shared_core.sensitivity.answers import Answers
 from shared_core.sensitivity.measures import MeasureName, resolve_measure
 from shared_core.sensitivity.plan import ProbePlan
 from shared_core.sensitivity.position_sensitivity import check_slots, index_interval
@@ -118,7 +121,7 @@ class Probe:
             If a question cannot be asked, or ``max_calls`` does not suffice for one.
         """
         rotation = self._rotation(model, questions, journal)
-        return ProbePlan.of(rotation, questions, self.max_calls)
+        return ProbePlan.of(rotation, questions, self._affordable(questions))
 
     def forget(
         self, model: object, questions: Sequence[ProbeQuestion], *, journal: Journal
@@ -128,7 +131,7 @@ class Probe:
         What it holds is given up when the first new answer is there.
         """
         rotation = self._rotation(model, questions, journal)
-        asked = rotation.affordable(questions, self.max_calls)
+        asked = questions[: self._affordable(questions)]
         journal.forget(rotation.asker.name, rotation.requests(asked))
 
     def run(
@@ -166,19 +169,19 @@ class Probe:
             it is asked.
         """
         rotation = self._rotation(model, questions, journal)
-        asked = rotation.affordable(questions, self.max_calls)
+        asked = questions[: self._affordable(questions)]
         _check_prompts(rotation, asked)
-        looks = self._looks(len(asked))
-        answers = Answers(rotation, asked, self.max_failed)
+        analyses = self._analyses(len(asked))
+        answers = _Answers(rotation, asked, self.max_failed)
         stopped = None
-        for at in looks.at:
+        for at in analyses.at:
             answers.ask(at, on_answer=on_answer, on_wait=on_wait)
             stopped = stop_reason(
                 answers.values,
                 asked=at,
                 slots=rotation.slots,
                 k=self.k,
-                looks=looks,
+                analyses=analyses,
                 seed=self.seed,
             )
             if stopped is not None:
@@ -186,7 +189,19 @@ class Probe:
         if stopped is None and len(asked) < len(questions):
             counts = f"{len(asked)} of {len(questions)} questions"
             stopped = f"max_calls={self.max_calls} suffices for {counts}"
-        return self._profile(rotation, answers, looks, stopped)
+        return self._profile(rotation, answers, analyses, stopped)
+
+    def _affordable(self, questions: Sequence[ProbeQuestion]) -> int:
+        """Return how many of the questions `max_calls` suffices for."""
+        if self.max_calls is None:
+            return len(questions)
+        affordable = self.max_calls // len(self._slots)
+        if not affordable:
+            raise ValueError(
+                f"max_calls={self.max_calls} does not suffice for one question, "
+                f"which takes {len(self._slots)} calls"
+            )
+        return affordable
 
     def _rotation(
         self, model: object, questions: Sequence[ProbeQuestion], journal: Journal | None
@@ -206,21 +221,26 @@ class Probe:
         )
         return Rotation(generator, measure, asker, self._slots, self.k)
 
-    def _looks(self, total: int) -> Looks:
+    def _analyses(self, total: int) -> InterimAnalyses:
         # The distracting effect decides no gate, so there is nothing to stop for.
         count = 1 if self.measure == "distraction" else self.looks
-        return Looks(total=total, count=count, confidence=self.confidence)
+        return InterimAnalyses(total=total, count=count, confidence=self.confidence)
 
     def _profile(
-        self, rotation: Rotation, answers: Answers, looks: Looks, stopped: str | None
+        self,
+        rotation: Rotation,
+        answers: _Answers,
+        analyses: InterimAnalyses,
+        stopped: str | None,
     ) -> PositionProfile:
         values = answers.values
         means = tuple(values.mean(axis=0).tolist())
         distraction = self.measure == "distraction"
         interval = None
         if not distraction:
+            level = analyses.confidence_at
             interval = index_interval(
-                values, rotation.slots, self.k, confidence=looks.confidence_at, seed=self.seed
+                values, rotation.slots, self.k, confidence=level, seed=self.seed
             )
         return PositionProfile(
             model=rotation.model.name,
@@ -246,6 +266,61 @@ class Probe:
                 identity=rotation.asker.name,
             ),
         )
+
+
+@dataclass
+class _Answers:
+    """Asks the questions in order, some at a time, and keeps what came of it.
+
+    Attributes
+    ----------
+    rotation, questions
+        Makes the requests; all that may be asked.
+    max_failed
+        Share of the questions that the model may fail on, in [0, 1).
+    """
+
+    rotation: Rotation
+    questions: Sequence[ProbeQuestion]
+    max_failed: float
+
+    def __post_init__(self) -> None:
+        self.values: Scores = np.empty((0, len(self.rotation.slots)))
+        self.reasons: dict[int, str] = {}
+        self.empty = 0
+        self._asked = 0
+
+    def ask(
+        self,
+        until: int,
+        *,
+        on_answer: Callable[[int], None] | None,
+        on_wait: Callable[[str], None] | None,
+    ) -> None:
+        """Ask the questions up to the given number that have not been asked yet."""
+        asker, new = self.rotation.asker, self.questions[self._asked : until]
+        requests, width = self.rotation.requests(new), len(self.rotation.slots)
+        number_of = {each: self._asked + at // width for at, each in enumerate(requests)}
+
+        def note(request: Request, failed: Failed) -> None:
+            self.reasons.setdefault(number_of[request], failed.reason)
+            reasons = [*self.reasons.values()]
+            check_failed(reasons, len(self.questions), self.max_failed, f"model {asker.label!r}")
+
+        found = asker.answers_or_failures(
+            requests,
+            on_failure=note,
+            part_of=lambda: self.rotation.requests(self.questions),
+            on_answer=on_answer,
+            on_wait=on_wait,
+        )
+        rows = (found[at : at + width] for at in range(0, len(found), width))
+        kept: dict[int, tuple[Response, ...]] = complete_cases(rows)
+        responses = [each for row in kept.values() for each in row]
+        values = self.rotation.values([new[at] for at in kept], responses)
+        self.values = np.vstack([self.values, values])
+        self.empty += sum(isinstance(each, str) and not each.strip() for each in responses)
+        self._asked = until
 
 
 def _check_prompts(rotation: Rotation, questions: Sequence[ProbeQuestion]) -> None:

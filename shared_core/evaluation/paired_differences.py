@@ -47,7 +47,7 @@ def by_order(outcomes: npt.ArrayLike) -> Scores:
     return values
 
 
-def order_differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Scores:
+def paired_differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Scores:
     """Return, question by question (row), each outcome in `a` less each in `b`.
 
     The mean of a question's differences is the difference of its means.
@@ -95,7 +95,7 @@ def typical_change(differences: Scores) -> float:
     Parameters
     ----------
     differences
-        In [-1, 1], a question a row, as `order_differences` gives them.
+        In [-1, 1], a question a row, as `paired_differences` gives them.
     """
     squares = float(question_means(differences**2).sum())
     sizes = float(question_means(np.abs(differences)).sum())
