@@ -219,7 +219,6 @@ class DenseSnapshot:
             raise ValueError(f"the embedding of {names[at]} holds NaN, infinite or huge values")
         return l2_normalized(matrix) if self.metric == "cosine" else matrix.copy()
 
-    @np.errstate(over="ignore", invalid="ignore")
     def unit(self, vector: npt.ArrayLike | None) -> Vectors:
         """Return a query vector as float32, scaled for the metric, shape (dim,).
 
@@ -231,7 +230,8 @@ class DenseSnapshot:
         if vector is None:
             raise ValueError("the query has no vector: embed its text")
         query = _as_floats(vector, "the query")
-        square = float(query @ query) if query.shape == (self.dim,) else 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            square = float(query @ query) if query.shape == (self.dim,) else 0.0
         if not SHORT**2 < square < np.inf:
             return self.checked(query[None], ["the query"]).reshape(-1)
         return query * np.float32(square**-0.5) if self.metric == "cosine" else query.copy()
@@ -317,7 +317,10 @@ def _as_floats(values: npt.ArrayLike, owner: str) -> Vectors:
         array: npt.NDArray[Any] = np.asarray(values)
         if array.dtype.kind in NOT_REAL or array.ndim == 0:
             raise TypeError(f"got values of type {array.dtype}")
-        return array.astype(np.float32, copy=False)
+        if array.dtype == np.float32:
+            return array
+        with np.errstate(over="ignore"):
+            return array.astype(np.float32)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"the embedding of {owner} is not numbers: {error}") from error
 

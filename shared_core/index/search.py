@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from shared_core.arrays import Bools, Found, Vectors
 from shared_core.index.select import distinct
 from shared_core.index.snapshot import HybridSnapshot
 from shared_core.index.sparse.query import SparseQuery, sparse_top_k
-from shared_core.types import Pool, Query
+from shared_core.types import Passage, Pool, Query
 
 BLOCK = 16
 """Queries that both legs search for at once: a pass over the vectors serves all of them."""
@@ -45,12 +46,28 @@ def pools(
         return
     for start in range(0, len(queries), BLOCK):
         block = queries[start : start + BLOCK]
-        vectors = np.stack([snapshot.dense.unit(query.vector) for query in block])
+        vectors = np.array([snapshot.dense.unit(query.vector) for query in block])
         words = [SparseQuery(snapshot.sparse, query.text) for query in block]
         dense_hits = snapshot.dense.top_k(vectors, depth, allowed)
         sparse_hits = sparse_top_k(words, depth, allowed)
         for each in zip(block, vectors, words, dense_hits, sparse_hits, strict=True):
             yield _pool(snapshot, *each)
+
+
+class RowPassages(Sequence[Passage]):
+    """The passages of some rows. Of a pool a few are looked at, and the others left in memory."""
+
+    def __init__(self, passages: list[Passage], rows: list[int]) -> None:
+        self._passages, self._rows = passages, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, at: Any) -> Any:
+        """Return the passage at a place, or those of a slice."""
+        if isinstance(at, slice):
+            return [self._passages[row] for row in self._rows[at]]
+        return self._passages[self._rows[at]]
 
 
 def _pool(
@@ -64,7 +81,7 @@ def _pool(
     rows = distinct(np.concatenate([dense_hits[0], sparse_hits[0]]))
     dense = snapshot.dense.scores_of_rows(vector, rows)
     return Pool(
-        [snapshot.passages[row] for row in rows.tolist()],
+        RowPassages(snapshot.passages, rows.tolist()),
         dense,
         words.scores_of_rows(rows),
         nearest=float(dense.max()) if snapshot.dense.metric == "cosine" else None,

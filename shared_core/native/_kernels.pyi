@@ -1,7 +1,7 @@
 # The compiled module; see kernels.py, which gives its functions arrays to return.
 
-from shared_core.arrays import Bools, Rows, Vectors
-from shared_core.native.kernels import Norm, Postings, Scan
+from shared_core.arrays import Bools, Rows, Scores, Vectors
+from shared_core.native.kernels import Lists, Norm, Postings, Scan
 
 INTERFACE: int
 
@@ -27,3 +27,6 @@ def postings_at(
     rows: Rows,
     /,
 ) -> bytearray: ...
+def ranked(
+    dense: Scores, sparse: Scores, weight: float, k: int, /
+) -> tuple[float, Lists] | None: ...

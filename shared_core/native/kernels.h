@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#define INTERFACE 10 /* as in kernels.py; goes up when a signature or a result changes */
+#define INTERFACE 11 /* as in kernels.py; goes up when a signature or a result changes */
 
 _Static_assert(sizeof(Py_ssize_t) == 8, "rows are 64 bits wide");
 
@@ -191,5 +191,6 @@ PyObject *best_vectors(PyObject *module, PyObject *args);
 PyObject *vectors_at(PyObject *module, PyObject *args);
 PyObject *best_postings(PyObject *module, PyObject *args);
 PyObject *postings_at(PyObject *module, PyObject *args);
+PyObject *ranked(PyObject *module, PyObject *args);
 
 #endif

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Found, Ints, Rows, Scores, Vectors
 
-INTERFACE = 10
+INTERFACE = 11
 """Goes up when a signature or a result changes: a module of an older build is not used."""
 
 try:
@@ -142,3 +142,37 @@ def postings_at(
     """
     scores = _kernels.postings_at(segments, terms, weights, norm, size, rows)
     return np.frombuffer(scores, np.float64)
+
+
+Lists: TypeAlias = tuple[
+    list[int],
+    list[float],
+    list[float],
+    list[float],
+    list[float],
+    list[float],
+    list[int],
+    list[int],
+]
+
+
+def ranked(dense: Scores, sparse: Scores, weight: float, k: int) -> tuple[float, Lists] | None:
+    """Return the best `k` of a pool by the min-max fused score of two legs, as `fuse` has it.
+
+    Parameters
+    ----------
+    dense, sparse
+        Scores of the legs, shape (n,).
+    weight
+        Of the dense leg; NaN: `adaptive_weight`.
+    k
+        At least 1.
+
+    Returns
+    -------
+    tuple or None
+        The weight, and 8 lists: positions, fused scores, scores of the dense and of the sparse
+        leg, their normalised scores, and their ranks. None where a score is missing or infinite,
+        or too far from others.
+    """
+    return _kernels.ranked(dense, sparse, weight, k)

@@ -7,6 +7,7 @@ static PyMethodDef functions[] = {
     {"vectors_at", vectors_at, METH_VARARGS, NULL},
     {"best_postings", best_postings, METH_VARARGS, NULL},
     {"postings_at", postings_at, METH_VARARGS, NULL},
+    {"ranked", ranked, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -76,13 +76,15 @@ def check_leg(scores: npt.ArrayLike, name: str, *, gaps: bool = False) -> Scores
     values = np.array(scores, dtype=np.float64)
     if values.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {values.shape}")
+    if values.size == 0 or math.isfinite(values.max() - values.min()):
+        return values
     missing = np.isnan(values)
     refused = np.isinf(values) if gaps else ~np.isfinite(values)
     if refused.any():
         raise ValueError(f"{name} must be finite, got {values[refused][0]}")
     if missing.any():
         values[missing] = 0.0 if missing.all() else values[~missing].min()
-    lowest, highest = float(values.min(initial=0.0)), float(values.max(initial=0.0))
+    lowest, highest = float(values.min()), float(values.max())
     if not math.isfinite(highest - lowest):
         raise ValueError(f"{name} lie too far apart: {lowest} to {highest}")
     return values

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Scores
 from shared_core.checking import check_count
-from shared_core.scoring.fusion import Alpha, fuse
+from shared_core.native import kernels
+from shared_core.scoring.fusion import Alpha, Fused, check_alpha, fuse
 from shared_core.types import Fusion, Pool, Ranking
 
 
@@ -44,11 +47,37 @@ def rank(
 
 def rank_pool(pool: Pool, *, k: int, alpha: Alpha, fusion: Fusion) -> Ranking:
     """Rank a pool by the fused score of its two legs and keep the best `k`; see `rank`."""
-    fused = fuse(pool.dense, pool.sparse, alpha=alpha, fusion=fusion)
-    best = fused.order[: check_count(k, "k")]
-    indices = best.tolist()
+    k, alpha = check_count(k, "k"), check_alpha(alpha)
+    dense, sparse, exact = pool.dense, pool.sparse, (pool.dense_exact, pool.sparse_exact)
+    found = None
+    if kernels.built and fusion == "min_max" and dense.shape == sparse.shape:
+        found = kernels.ranked(dense, sparse, math.nan if alpha == "auto" else alpha, k)
+    if found is None:  # a score is missing, say
+        found = _ranked(fuse(dense, sparse, alpha=alpha, fusion=fusion), k)
+        exact = _known(dense, exact[0]), _known(sparse, exact[1])
+    weight, lists = found
+    indices, passages = lists[0], pool.passages
+    dense_exact, sparse_exact = (
+        [True] * len(indices) if each is None else each[indices].tolist() for each in exact
+    )
     return Ranking(
-        indices,
+        *lists,
+        alpha=weight,
+        fusion=fusion,
+        passages=[passages[at] for at in indices] if passages else (),
+        nearest=pool.nearest,
+        query=pool.query,
+        dense_exact=dense_exact,
+        sparse_exact=sparse_exact,
+        complete=pool.complete,
+    )
+
+
+def _ranked(fused: Fused, k: int) -> tuple[float, kernels.Lists]:
+    """Return what `kernels.ranked` does."""
+    best = fused.order[:k]
+    return fused.alpha, (
+        best.tolist(),
         fused.scores[best].tolist(),
         fused.dense[best].tolist(),
         fused.sparse[best].tolist(),
@@ -56,17 +85,9 @@ def rank_pool(pool: Pool, *, k: int, alpha: Alpha, fusion: Fusion) -> Ranking:
         fused.sparse_norm[best].tolist(),
         fused.dense_rank[best].tolist(),
         fused.sparse_rank[best].tolist(),
-        fused.alpha,
-        fusion,
-        [pool.passages[at] for at in indices] if pool.passages else (),
-        pool.nearest,
-        pool.query,
-        _exact(pool.dense, pool.dense_exact)[best].tolist(),
-        _exact(pool.sparse, pool.sparse_exact)[best].tolist(),
-        pool.complete,
     )
 
 
-def _exact(scores: Scores, exact: Bools | None) -> Bools:
+def _known(scores: Scores, exact: Bools | None) -> Bools | None:
     known = ~np.isnan(scores)
     return known if exact is None else known & exact

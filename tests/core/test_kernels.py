@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared_core import rank
 from shared_core.index.dense import ByteCopies, DenseSnapshot
 from shared_core.native import kernels
 
@@ -155,6 +156,28 @@ def test_a_search_ends_even_among_scores_without_an_order() -> None:
 
 
 @needs_kernels
+@needs_kernels
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.sampled_from([0, 1, 2, 20, 21, 95, 3000]),
+    values=st.sampled_from([1, 3, 1000]),
+    alpha=st.sampled_from([0.0, 0.3, 1.0, "auto"]),
+    odd=st.sampled_from([None, np.nan, 1e308]),
+)
+def test_a_pool_is_ranked_as_by_numpy(
+    seed: int, n: int, values: int, alpha: Any, odd: float | None
+) -> None:
+    """Bit by bit, ties and missing scores included."""
+    rng = np.random.default_rng(seed)
+    dense, sparse = scores(rng, n, values), scores(rng, n, values)
+    if odd is not None and n:
+        dense[rng.integers(n)] = odd
+    found = rank(dense, sparse, k=10, alpha=alpha)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "built", False)
+        assert rank(dense, sparse, k=10, alpha=alpha) == found
+
+
 def test_no_queries_find_nothing() -> None:
     """As of vectors."""
     assert search_all(()) == nearest(queries=F[:0]) == []
@@ -188,6 +211,9 @@ def test_no_queries_find_nothing() -> None:
         (lambda: search(postings(counts=np.ones(2))), TypeError),
         (lambda: search(postings(counts=np.ones(2, int), lengths=np.ones(2, int))), ValueError),
         (lambda: search(postings(extremes=np.ones((2, 2), np.int32))), ValueError),
+        (lambda: kernels.ranked(np.ones(2), np.ones(1), 0.3, 1), ValueError),
+        (lambda: kernels.ranked(np.ones(2), np.ones(2), 0.3, 0), ValueError),
+        (lambda: kernels.ranked(np.ones(2), np.ones(2, np.float32), 0.3, 1), TypeError),
     ],
 )
 def test_what_does_not_fit_is_refused(call: Callable[[], object], error: type[Exception]) -> None:

@@ -1,0 +1,141 @@
+/* The best of a pool by the weighted sum of two legs' scaled scores. */
+
+#include "kernels.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define EPS 1e-7      /* as in normalization.py */
+#define BEST 20       /* these three as in adaptive.py */
+#define CONSTANT 1e-6
+#define PRIOR_ODDS 2.718281828459045
+
+/* A score, and what decides between equal ones: the smaller place first. */
+typedef struct {
+    double score;
+    Py_ssize_t place;
+} Entry;
+
+/* A leg over a pool of n passages. */
+typedef struct {
+    const double *scores;
+    Entry *order; /* best first, ties by position */
+    Py_ssize_t *rank;
+    double lowest, width;
+} Leg;
+
+static int descending(const void *one, const void *other)
+{
+    const Entry *a = one, *b = other;
+    if (a->score != b->score)
+        return a->score > b->score ? -1 : 1;
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+/* Return whether all scores are finite, and not too far apart to be subtracted. */
+static int rank_leg(Leg *leg, Py_ssize_t n)
+{
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (!isfinite(leg->scores[i]))
+            return 0;
+        leg->order[i] = (Entry){leg->scores[i], i};
+    }
+    qsort(leg->order, (size_t)n, sizeof *leg->order, descending);
+    for (Py_ssize_t i = 0; i < n; i++)
+        leg->rank[leg->order[i].place] = i;
+    leg->lowest = n ? leg->order[n - 1].score : 0;
+    leg->width = n ? leg->order[0].score - leg->lowest + EPS : 1;
+    return isfinite(leg->width);
+}
+
+static double scaled(const Leg *leg, Py_ssize_t at)
+{
+    return (leg->scores[at] - leg->lowest) / leg->width;
+}
+
+/* How far the best score stands out; summed in descending order, as in adaptive.py. */
+static double peakedness(const Leg *leg, Py_ssize_t n)
+{
+    double best = n ? leg->order[0].score : 0, spread = best - leg->lowest, sum = 0;
+    if (!(spread > CONSTANT * fmax(fabs(best), fabs(leg->lowest))))
+        return 0;
+    Py_ssize_t counted = n < BEST ? n : BEST;
+    for (Py_ssize_t i = 0; i < counted; i++)
+        sum += leg->order[i].score;
+    return (best - sum / (double)counted) / spread;
+}
+
+static double adaptive_weight(const Leg legs[2], Py_ssize_t n)
+{
+    double odds = PRIOR_ODDS * peakedness(&legs[0], n), total = odds + peakedness(&legs[1], n);
+    return total > 0 ? odds / total : PRIOR_ODDS / (1 + PRIOR_ODDS);
+}
+
+/* A tuple of 8 lists of the best `size` passages; see `ranked` in kernels.py. */
+static PyObject *as_lists(const Entry *best, const Leg legs[2], Py_ssize_t size)
+{
+    PyObject *lists = PyTuple_New(8);
+    for (Py_ssize_t list = 0; lists && list < 8; list++) {
+        PyObject *values = PyList_New(size);
+        if (!values || PyTuple_SetItem(lists, list, values) < 0)
+            Py_CLEAR(lists);
+        const Leg *leg = &legs[list % 2];
+        for (Py_ssize_t i = 0; lists && i < size; i++) {
+            Py_ssize_t at = legs[0].order[best[i].place].place;
+            PyObject *value = list == 0   ? PyLong_FromSsize_t(at)
+                              : list == 1 ? PyFloat_FromDouble(best[i].score)
+                              : list < 4  ? PyFloat_FromDouble(leg->scores[at])
+                              : list < 6  ? PyFloat_FromDouble(scaled(leg, at))
+                                          : PyLong_FromSsize_t(leg->rank[at]);
+            if (!value || PyList_SetItem(values, i, value) < 0)
+                Py_CLEAR(lists);
+        }
+    }
+    return lists;
+}
+
+PyObject *ranked(PyObject *module, PyObject *args)
+{
+    PyObject *given[2], *result = NULL;
+    double weight;
+    Py_ssize_t k;
+    if (!PyArg_ParseTuple(args, "OOdn", &given[0], &given[1], &weight, &k) || check_k(k) < 0)
+        return NULL;
+    Py_buffer views[2] = {{0}, {0}};
+    Leg legs[2] = {{0}, {0}};
+    Entry *best = NULL;
+    if (borrow(given[0], &views[0], "dense", "d", 8) < 0 ||
+        borrow(given[1], &views[1], "sparse", "d", 8) < 0)
+        goto end;
+    Py_ssize_t n = length(&views[0]);
+    if (length(&views[1]) != n) {
+        PyErr_Format(PyExc_ValueError, "sparse: expected %zd scores", n);
+        goto end;
+    }
+    best = malloc((size_t)(n + 1) * (3 * sizeof *best + 2 * sizeof *legs[0].rank));
+    if (!best) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    for (int i = 0; i < 2; i++)
+        legs[i] = (Leg){views[i].buf, best + (i + 1) * (n + 1),
+                        (Py_ssize_t *)(best + 3 * (n + 1)) + i * (n + 1), 0, 1};
+    if (!rank_leg(&legs[0], n) || !rank_leg(&legs[1], n)) {
+        result = Py_NewRef(Py_None);
+        goto end;
+    }
+    if (isnan(weight))
+        weight = adaptive_weight(legs, n);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Py_ssize_t at = legs[0].order[i].place; /* ties go by the dense rank */
+        double score = weight * scaled(&legs[0], at) + (1 - weight) * scaled(&legs[1], at);
+        best[i] = (Entry){score, i};
+    }
+    qsort(best, (size_t)n, sizeof *best, descending);
+    result = Py_BuildValue("dN", weight, as_lists(best, legs, k < n ? k : n));
+end:
+    free(best);
+    give_back(&views[0]);
+    give_back(&views[1]);
+    return result;
+}
