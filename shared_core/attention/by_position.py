@@ -147,7 +147,7 @@ def attention_by_position(
             )
         curves[order] = replace(
             _curve(model.name, relative_scores(regions, POINTS), confidence, seed),
-            **provenance(k=k, template=chosen, task=task, seed=seed, identity=model.identity),
+            **provenance(k=k, template=chosen, task=task, seed=seed, identity=model.fingerprint),
         )
     return AttentionByPosition(documents=documents, curves=curves)
 

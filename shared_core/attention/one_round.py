@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from shared_core.attention.answering import Case, PlacedAnswer
 from shared_core.attention.rendering import render_prompt
-from shared_core.generation.asking import Asker
-from shared_core.generation.base import Generator
-from shared_core.generation.callables import as_generator
+from shared_core.generation.ask import ModelClient
 from shared_core.generation.hugging_face import HuggingFaceModel
+from shared_core.generation.models import Generator, as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.generation.tokens import PromptEncoder
 from shared_core.placement import Placement, resolve_without_profile
@@ -154,7 +153,7 @@ def ask(
     GenerationError
         If the model fails for good.
     """
-    answers = Asker.of(model).answers([(prompt,) for prompt in prompts], on_answer=on_answer)
+    answers = ModelClient.of(model).answers([(prompt,) for prompt in prompts], on_answer=on_answer)
     return [str(answer) for answer in answers]
 
 

@@ -82,7 +82,7 @@ def attention_profile(
         outcomes=tuple(tuple(row) for row in values.tolist()),
         confidence=confidence,
         measure="attention",
-        **provenance(k=k, template=chosen, task=task, seed=seed, identity=model.identity),
+        **provenance(k=k, template=chosen, task=task, seed=seed, identity=model.fingerprint),
     )
 
 

@@ -11,8 +11,7 @@ from shared_core.attention.answering import Case, PlacedAnswer
 from shared_core.attention.listwise import mentioned, parse_permutation, rankgpt_prompt
 from shared_core.attention.one_round import OneRound, ask, scores_of
 from shared_core.checking import check_counts_of
-from shared_core.generation.base import Generator
-from shared_core.generation.callables import as_generator
+from shared_core.generation.models import Generator, as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.placement import Placement
 from shared_core.sensitivity.curve import PositionalCurve

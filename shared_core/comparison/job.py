@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING
 
-from shared_core.comparison.asking.work import Work
-from shared_core.comparison.assembly import assemble
+from shared_core.comparison.analysis import analyse
 from shared_core.comparison.grading import Grading
+from shared_core.comparison.prompts import PromptSet
 from shared_core.comparison.questions import ComparisonData
 from shared_core.comparison.result import ComparisonResult
-from shared_core.comparison.statistics import Testing
-from shared_core.generation.base import Generator
+from shared_core.generation.ask import ModelClient
+from shared_core.generation.models import Generator
 from shared_core.tokens import estimate_tokens
+
+if TYPE_CHECKING:
+    from shared_core.comparison.comparison import Comparison
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class ComparisonPlan:
     ks
         Numbers of passages, in the order of the settings.
     kept
-        Different prompts whose answers are in the journal.
+        Different prompts and readings whose answers are in the journal.
     calls
         Different prompts that are still to be asked.
     reads
@@ -53,27 +56,6 @@ class ComparisonPlan:
     read_tokens: int
     estimated: bool
 
-    @classmethod
-    def of(cls, work: Work, model: Generator) -> Self:
-        """Return what is still to be done of some work, with the model that it asks."""
-        prompts, unread, to_come = work.requests()
-        new = [prompt for prompt in prompts if not work.asker.known([prompt])]
-        counter = getattr(model, "count_tokens", None)
-        count = counter or estimate_tokens
-        return cls(
-            questions=len(work.settings[0].questions),
-            settings=len(work.settings),
-            strategies=len(work.strategies),
-            ks=tuple(dict.fromkeys(setting.k for setting in work.settings)),
-            kept=len(prompts) - len(new),
-            calls=len(new),
-            reads={name: len(each) for name, each in unread.items()},
-            to_come=to_come,
-            prompt_tokens=sum(count(prompt) for prompt, *_ in new),
-            read_tokens=sum(count(prompt) for each in unread.values() for prompt, *_ in each),
-            estimated=counter is None,
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonJob:
@@ -81,36 +63,61 @@ class ComparisonJob:
 
     Attributes
     ----------
+    options
+        Of the comparison.
     model, data
         The model that is asked, and what it is asked.
-    work
-        The passages of all settings, and what is done with them.
-    gradings, testing
+    client
+        Asks the model.
+    prompts
+        The passages of all settings, and what is asked about them.
+    gradings
         How answers are judged; the first grader decides.
-    shuffles, profile, embedding
-        For the record: random orders per question, and the names of the position profile and the
-        embedding model.
     """
 
+    options: Comparison
     model: Generator
     data: ComparisonData
-    work: Work
+    client: ModelClient
+    prompts: PromptSet
     gradings: Sequence[Grading]
-    testing: Testing
-    shuffles: int
-    profile: str | None
-    embedding: str | None
 
     def plan(self) -> ComparisonPlan:
-        """Return what `run` would cost now; the model is not asked."""
-        return ComparisonPlan.of(self.work, self.model)
+        """Return what `run` would cost now; neither the model nor a grader is asked."""
+        by_strategy = self.prompts.reads()
+        reads = [request for each in by_strategy.values() for request in each]
+        read = self.client.kept(reads)
+        prompts, to_come = self.prompts.known(read)
+        answered = self.client.kept(prompts)
+        new = [prompt for prompt in prompts if prompt not in answered]
+        unread = {
+            name: [request for request in each if request not in read]
+            for name, each in by_strategy.items()
+        }
+        counter = getattr(self.model, "count_tokens", None)
+        count = counter or estimate_tokens
+        settings = self.prompts.settings
+        return ComparisonPlan(
+            questions=len(self.data.questions),
+            settings=len(settings),
+            strategies=len(self.prompts.strategies),
+            ks=tuple(dict.fromkeys(setting.k for setting in settings)),
+            kept=len(answered) + len(read),
+            calls=len(new),
+            reads={name: len(each) for name, each in unread.items() if each},
+            to_come=to_come,
+            prompt_tokens=sum(count(prompt) for prompt, *_ in new),
+            read_tokens=sum(count(prompt) for each in unread.values() for prompt, *_ in each),
+            estimated=counter is None,
+        )
 
     def forget(self) -> None:
         """Make `run` ask everything again, whatever the journal holds.
 
-        What it holds is given up when the first new answer is there.
+        All answers of the model that it holds are given up when the first new one is there.
         """
-        self.work.forget()
+        if self.client.journal is not None:
+            self.client.journal.forget(self.client.fingerprint)
 
     def run(
         self,
@@ -137,17 +144,10 @@ class ComparisonJob:
         MissingExtraError
             If ir-measures is not installed.
         """
-        return assemble(
-            self.data,
-            self.work,
-            self.work.run(on_first=self._grade, on_answer=on_answer, on_wait=on_wait),
-            self.gradings,
-            self.testing,
-            model=self.model.name,
-            shuffles=self.shuffles,
-            profile=self.profile,
-            embedding=self.embedding,
+        found = self.prompts.ask(
+            self.client, on_first=self._grade, on_answer=on_answer, on_wait=on_wait
         )
+        return analyse(self, found)
 
     def _grade(self, number: int, answer: str) -> None:
         """Grade one answer, so that a judge that fails does so before everything is asked."""

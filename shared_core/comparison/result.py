@@ -10,19 +10,13 @@ outcomes, means and differences are in outcome units: 1 is right, 0 is wrong.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from shared_core.comparison.records import (
-    AskedQuestion,
-    Estimate,
-    Failure,
-    SettingResult,
-    StrategyResult,
-    Verdict,
-)
-from shared_core.evaluation.significance import PairedComparison
+from shared_core._extras import require
+from shared_core.comparison.questions import Question
+from shared_core.comparison.records import SettingResult, Verdict
 
 FORMAT = 2
 """Format 1 had no outcomes by order, and p-values that took noise for differences."""
@@ -67,7 +61,7 @@ class ComparisonResult:
 
     model: str
     identity: str
-    questions: tuple[AskedQuestion, ...]
+    questions: tuple[Question, ...]
     passages: Mapping[str, str]
     settings: tuple[SettingResult, ...]
     verdict: Verdict
@@ -97,7 +91,10 @@ class ComparisonResult:
         ------
         ValueError
             If it is not a comparison, or of another format.
+        MissingExtraError
+            If pydantic is not installed.
         """
+        package: Any = require("pydantic", extra="eval")
         try:
             data: Any = json.loads(text)
             if not isinstance(data, dict) or "format" not in data:
@@ -107,59 +104,10 @@ class ComparisonResult:
                     f"it has format {number}, and this version of posrag reads {FORMAT}; compare "
                     "again: answers that were kept are not asked for again"
                 )
-            return cls(
-                **{
-                    **data,
-                    "questions": tuple(
-                        AskedQuestion(**_tupled(each, "answers", "gold"))
-                        for each in data["questions"]
-                    ),
-                    "settings": tuple(map(_setting, data["settings"])),
-                    "verdict": Verdict(**data["verdict"]),
-                    "graders": tuple(data["graders"]),
-                }
-            )
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            return package.TypeAdapter(cls).validate_python(data)  # type: ignore[no-any-return]
+        except package.ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise ValueError(f"not the JSON of a comparison: {where}: {first['msg']}") from error
+        except ValueError as error:
             raise ValueError(f"not the JSON of a comparison: {error}") from error
-
-
-def _setting(data: Mapping[str, Any]) -> SettingResult:
-    return SettingResult(
-        **{
-            **_tupled(data, "questions", "passages", "gold_ranks"),
-            "failures": tuple(Failure(**each) for each in data["failures"]),
-            "retrieval": _estimates(data["retrieval"]),
-            "strategies": tuple(map(_strategy, data["strategies"])),
-            "verdict": Verdict(**data["verdict"]),
-        }
-    )
-
-
-def _strategy(data: Mapping[str, Any]) -> StrategyResult:
-    return StrategyResult(
-        **{
-            **_tupled(data, "orders", "answers"),
-            **{
-                field: {name: _as_tuples(values) for name, values in data[field].items()}
-                for field in ("by_order", "outcomes")
-            },
-            "estimates": _estimates(data["estimates"]),
-            "against": {
-                name: PairedComparison(**_tupled(each, "interval"))
-                for name, each in data["against"].items()
-            },
-        }
-    )
-
-
-def _estimates(data: Mapping[str, Any]) -> dict[str, Estimate]:
-    return {name: Estimate(**_tupled(each, "interval")) for name, each in data.items()}
-
-
-def _tupled(data: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {**data, **{name: _as_tuples(data[name]) for name in names}}
-
-
-def _as_tuples(value: Any) -> Any:
-    is_list = isinstance(value, Sequence) and not isinstance(value, str)
-    return tuple(map(_as_tuples, value)) if is_list else value

@@ -15,10 +15,9 @@ import numpy as np
 
 from shared_core.arrays import Scores
 from shared_core.checking import check_count
-from shared_core.generation.asking import Asker, Request, Response
-from shared_core.generation.base import ScoringModel
-from shared_core.generation.callables import as_generator
+from shared_core.generation.ask import ModelClient, Request, Response
 from shared_core.generation.journal import Journal
+from shared_core.generation.models import ScoringModel, as_generator
 from shared_core.generation.templates import ABSTAIN, ABSTENTION, PromptTemplate
 
 HARD = 0.8
@@ -93,7 +92,7 @@ def distracting_effect(
     attempts
         Attempts at a call that fails for a temporary reason, >= 1.
     on_answer, on_wait
-        As in `Asker.answers`.
+        As in `ModelClient.answers`.
 
     Raises
     ------
@@ -106,7 +105,7 @@ def distracting_effect(
         check_count(samples, "samples")
     generator = as_generator(model, saved=journal is not None)
     exact = samples is None and isinstance(generator, ScoringModel)
-    asker = Asker.of(generator, journal=journal, attempts=attempts)
+    asker = ModelClient.of(generator, journal=journal, attempts=attempts)
     requests = [
         abstention_request(template.render([passage], ranking.question), exact=exact)
         for ranking in rankings
@@ -124,11 +123,11 @@ def distracting_effect(
     ]
 
 
-def _samplers(asker: Asker, samples: int) -> Iterator[Asker]:
-    """Yield an asker per sample, under a different name: a journal keeps one answer per request."""
+def _samplers(asker: ModelClient, samples: int) -> Iterator[ModelClient]:
+    """Yield a client per sample, each about another repetition of the same requests."""
     yield asker
     for number in range(2, samples + 1):
-        yield replace(asker, name=f"{asker.name} sample {number}")
+        yield replace(asker, repetition=number)
 
 
 def abstention_request(prompt: str, *, exact: bool) -> Request:

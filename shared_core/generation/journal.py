@@ -7,11 +7,12 @@ import json
 import math
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import IO, NamedTuple
 
-from shared_core.generation.checking import Request, Response
+from shared_core.generation.responses import Request, Response
 
 _RECORD = b'{"key": "'
 _BLANK = b" \t\r\n\0"  # a crash of the whole machine can leave zeros where a line was to be
@@ -21,13 +22,21 @@ class NotKeptError(OSError):
     """An answer cannot be added to the file of a `Journal`; the message names the file."""
 
 
+class _Line(NamedTuple):
+    """Where a line stands in the file, and its response; None where answers were forgotten."""
+
+    number: int
+    response: Response | None
+
+
 class Journal:
     """Append-only file of answers: JSON lines of ``{"key": ..., "response": ...}``.
 
-    The key is a hash of the model's name and the request. The last line of a key counts; an
-    answer that was forgotten is null there. Damaged lines, such as the last one of a killed run,
-    are ignored. Threads and processes may add to one file at once; an answer that another process
-    adds after the file was read is not seen.
+    The key is a hash of the model's fingerprint and the request, and of the number of the
+    repetition from the second on. The last line of a key counts. A line without an answer, under
+    the key of a fingerprint alone, ends what that model has answered before it. Damaged lines, such
+    as the last one of a killed run, are ignored. Threads and processes may add to one file at once;
+    an answer that another process adds after the file was read is not seen.
 
     Parameters
     ----------
@@ -44,8 +53,9 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._loaded: dict[str, Response] | None = None
-        self._forgotten: set[str] = set()  # but still in the file
+        self._loaded: dict[str, _Line] | None = None
+        self._numbers = count()
+        self._forgotten: set[str] = set()  # which the file does not say yet
 
     @property
     def path(self) -> Path:
@@ -54,31 +64,35 @@ class Journal:
 
     @property
     def forgets(self) -> bool:
-        """Whether answers that are to be forgotten are still in the file."""
+        """Whether answers that are to be forgotten still count in the file."""
         return bool(self._forgotten)
 
     def __len__(self) -> int:
         with self._lock:
-            return len(self._responses())
+            return sum(line.response is not None for line in self._lines().values())
 
-    def get(self, name: str, request: Request) -> Response | None:
-        """Return the answer of the model `name` to `request`, or None if there is none."""
-        key = _key(name, request)
+    def get(self, fingerprint: str, request: Request, repetition: int = 1) -> Response | None:
+        """Return the answer of a model to `request`, or None if there is none."""
+        key, whole = _key(fingerprint, request, repetition), _key(fingerprint)
         with self._lock:
-            return self._responses().get(key)
+            lines = self._lines()
+            line, end = lines.get(key), lines.get(whole)
+        forgotten = line is None or (end is not None and end.number > line.number)
+        return None if line is None or forgotten else line.response
 
-    def forget(self, name: str, requests: Iterable[Request]) -> None:
-        """Treat answers as unknown from now on; in the file they stay until the next is added.
+    def forget(self, fingerprint: str) -> None:
+        """Treat all answers of a model as unknown; in the file they count until the next is added.
 
-        So none is lost if no new one can be had.
+        So none is lost if no new one can be had, and a run that is killed goes on with the new.
         """
+        key = _key(fingerprint)
         with self._lock:
-            responses = self._responses()
-            for key in {_key(name, request) for request in requests} & responses.keys():
-                del responses[key]
-                self._forgotten.add(key)
+            self._put(key, None)
+            self._forgotten.add(key)
 
-    def add(self, name: str, request: Request, response: Response) -> None:
+    def add(
+        self, fingerprint: str, request: Request, response: Response, repetition: int = 1
+    ) -> None:
         """Keep an answer. When this returns it survives the death of the process.
 
         Raises
@@ -86,13 +100,16 @@ class Journal:
         NotKeptError
             If the file cannot be written.
         """
-        key = _key(name, request)
+        key = _key(fingerprint, request, repetition)
         with self._lock:
-            responses = self._responses()
-            forgotten = (_line(each, None) for each in sorted(self._forgotten - {key}))
-            self._append(b"".join([_line(key, response), *forgotten]))
+            self._lines()  # or a file of the user's own would be added to
+            forgotten = (_line(each, None) for each in sorted(self._forgotten))
+            self._append(b"".join([*forgotten, _line(key, response)]))
             self._forgotten.clear()
-            responses[key] = response
+            self._put(key, response)
+
+    def _put(self, key: str, response: Response | None) -> None:
+        self._lines()[key] = _Line(next(self._numbers), response)
 
     def _append(self, line: bytes) -> None:
         try:
@@ -113,14 +130,15 @@ class Journal:
             if file.write(line) < len(line):
                 raise OSError("not in full; is the disk full?")
 
-    def _responses(self) -> dict[str, Response]:
+    def _lines(self) -> dict[str, _Line]:
         if self._loaded is None:
-            self._loaded = _read(self._path)
+            self._loaded = _read(self._path, self._numbers)
         return self._loaded
 
 
-def _key(name: str, request: Request) -> str:
-    canonical = json.dumps([name, *request], separators=(",", ":")).encode("ascii")
+def _key(fingerprint: str, request: Request = (), repetition: int = 1) -> str:
+    parts = [fingerprint, *request, *([repetition] if repetition > 1 else [])]
+    canonical = json.dumps(parts, separators=(",", ":")).encode("ascii")
     return hashlib.sha256(canonical).hexdigest()[:32]
 
 
@@ -128,26 +146,27 @@ def _line(key: str, response: Response | None) -> bytes:
     return json.dumps({"key": key, "response": response}).encode("ascii") + b"\n"
 
 
-def _ends_a_line(file: Any) -> bool:
+def _ends_a_line(file: IO[bytes]) -> bool:
     if file.seek(0, os.SEEK_END) == 0:
         return True
     file.seek(-1, os.SEEK_END)
-    return bool(file.read(1) == b"\n")
+    return file.read(1) == b"\n"
 
 
-def _read(path: Path) -> dict[str, Response]:
+def _read(path: Path, numbers: Iterator[int]) -> dict[str, _Line]:
     try:
-        lines = path.read_bytes().split(b"\n")
+        found = path.read_bytes().split(b"\n")
     except FileNotFoundError:
         return {}
-    lines = [line for line in (line.strip(_BLANK) for line in lines) if line]
-    records = dict(record for record in map(_parse, lines) if record is not None)
-    if not records and not all(map(_is_torn_record, lines)):
+    texts = [text for text in (text.strip(_BLANK) for text in found) if text]
+    records = [record for record in map(_parse, texts) if record is not None]
+    lines = {key: _Line(next(numbers), response) for key, response in records}
+    if not lines and not all(map(_is_torn_record, texts)):
         raise ValueError(
             f"{path} is not a journal of answers, and nothing is added to it: "
             "give the path of a new file, or move this one away"
         )
-    return {key: response for key, response in records.items() if response is not None}
+    return lines
 
 
 def _parse(line: bytes) -> tuple[str, Response | None] | None:
@@ -157,9 +176,7 @@ def _parse(line: bytes) -> tuple[str, Response | None] | None:
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     known = response is None or isinstance(response, str) or _is_scores(response)
-    if isinstance(key, str) and known:
-        return key, response
-    return None
+    return (key, response) if isinstance(key, str) and known else None
 
 
 def _is_scores(response: object) -> bool:

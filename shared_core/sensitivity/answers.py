@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from shared_core.arrays import Scores
-from shared_core.generation.asking import Request, Response
-from shared_core.generation.failures import Failed, check_failed
+from shared_core.generation.ask import Request, Response
+from shared_core.generation.failures import check_failed
+from shared_core.generation.responses import Failed
 from shared_core.sensitivity.questions import ProbeQuestion
 from shared_core.sensitivity.rotation import Rotation
 
@@ -67,7 +68,7 @@ class Answers:
         def note(request: Request, failed: Failed) -> None:
             self.reasons.setdefault(number_of[request], failed.reason)
             reasons = [*self.reasons.values()]
-            model = f"model {asker.label!r}"
+            model = f"model {asker.name!r}"
             check_failed(reasons, len(self.questions), self.max_failed, model)
 
         found = asker.answers_or_failures(

@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias, cast
 
 from shared_core.evaluation.answers import Grader, grade
 from shared_core.evaluation.distraction import abstention_request, effect_of
-from shared_core.generation.asking import Request, Response
-from shared_core.generation.base import Generator, ScoringModel
+from shared_core.generation.ask import Request, Response
+from shared_core.generation.models import Generator, ScoringModel
 from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
 from shared_core.sensitivity.questions import ProbeQuestion
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from shared_core.checking import check_choice, check_count, check_counts_of, check_fractions
 from shared_core.evaluation.answers import Grader, grade, grader_name, resolve_grader
 from shared_core.evaluation.sequential import Looks
-from shared_core.generation.asking import Asker
-from shared_core.generation.callables import as_generator
+from shared_core.generation.ask import ModelClient
 from shared_core.generation.failures import MAX_FAILED, check_max_failed
+from shared_core.generation.fingerprint import model_fingerprint
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.journal import Journal
+from shared_core.generation.models import as_generator
 from shared_core.generation.templates import PromptTemplate
 from shared_core.sensitivity.answers import Answers
 from shared_core.sensitivity.measures import MeasureName, resolve_measure
@@ -125,11 +126,10 @@ class Probe:
     ) -> None:
         """Make `run` with the same arguments ask everything again, whatever the journal holds.
 
-        What it holds is given up when the first new answer is there.
+        All answers of the model that it holds are given up when the first new one is there.
         """
         rotation = self._rotation(model, questions, journal)
-        asked = rotation.affordable(questions, self.max_calls)
-        journal.forget(rotation.asker.name, rotation.requests(asked))
+        journal.forget(rotation.asker.fingerprint)
 
     def run(
         self,
@@ -197,7 +197,7 @@ class Probe:
             grade(grader, "", question.answers)
         generator = as_generator(model, saved=journal is not None)
         measure = resolve_measure(self.measure, generator, self.template, grader)
-        asker = Asker.of(
+        asker = ModelClient.of(
             generator,
             journal=journal,
             batch_size=self.batch_size,
@@ -243,7 +243,7 @@ class Probe:
                 template=rotation.measure.template,
                 task=self.task,
                 seed=self.seed,
-                identity=rotation.asker.name,
+                identity=model_fingerprint(rotation.model),
             ),
         )
 

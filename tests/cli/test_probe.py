@@ -89,7 +89,7 @@ def test_a_plan_of_an_endpoint_needs_no_key(
     journal = Journal(profiles / "gpt-4o-mini.answers.jsonl")
     (question, *_) = key_value_questions(2, k=3)
     prompt = KEY_VALUE.render(question.passages(0, 3), question.question)
-    journal.add(asked.identity, (prompt,), "no idea")
+    journal.add(asked.fingerprint, (prompt,), "no idea")
     assert main([*command, "--plan"]) == 0
     out = said(capsys)[0]
     assert "at most 5 calls" in out

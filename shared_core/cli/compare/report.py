@@ -20,7 +20,7 @@ from shared_core.comparison.report.markdown import (
     meanings,
     retrieval_line,
 )
-from shared_core.comparison.retrieval.settings import DEFAULT_K
+from shared_core.comparison.retrieval import DEFAULT_K
 from shared_core.generation import Generator
 from shared_core.wording import counted
 

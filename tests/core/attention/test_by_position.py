@@ -119,7 +119,7 @@ def test_the_curve_says_where_it_comes_from() -> None:
     curve = found.curve
     assert curve is found.curves["unordered"]
     assert (curve.model, curve.n, curve.k, curve.seed, curve.task) == ("uniform", 4, 4, 7, "codes")
-    assert curve.identity == reader("uniform").identity
+    assert curve.identity == reader("uniform").fingerprint
     assert curve.template == ANSWER.text
     assert {"posrag", "torch"} <= {*curve.versions}
     assert curve.date is not None

@@ -17,12 +17,12 @@ pytest.importorskip("scipy")
 pytest.importorskip("ir_measures")
 
 from shared_core import CAUS, HybridIndex, Journal, PositionProfile
-from shared_core.attention import Case
 from shared_core.comparison import (
     STRATEGIES,
     Comparison,
     ComparisonResult,
     Judge,
+    RankedCase,
     to_html,
     to_markdown,
 )
@@ -655,15 +655,12 @@ class Own:
 
     name = "own"
 
-    def reads(self, cases: Sequence[Case]) -> list[tuple[str, ...]]:
+    def reads(self, case: RankedCase) -> list[tuple[str, ...]]:
         return []
 
-    def orders(self, cases: Sequence[Case]) -> list[list[tuple[int, ...]]]:
+    def orders(self, case: RankedCase, read: object) -> list[tuple[int, ...]]:
         profile = PositionProfile(model="m", accuracy=(0.1, 0.2, 0.3, 0.9))
-        return [
-            [distraction_placement([0.8, 0.9, 0.5, 0.4], [0.0, 0.9, 0.0, 0.0], profile)]
-            for _ in cases
-        ]
+        return [distraction_placement([0.8, 0.9, 0.5, 0.4], [0.0, 0.9, 0.0, 0.0], profile)]
 
 
 def test_a_strategy_of_ones_own_takes_part() -> None:

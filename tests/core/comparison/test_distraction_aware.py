@@ -14,9 +14,9 @@ pytest.importorskip("ir_measures")
 
 from shared_core import Journal, Passage, PositionProfile
 from shared_core.comparison import (
-    ComparedQuestion,
     Comparison,
     ComparisonData,
+    Question,
     RankedCase,
     to_markdown,
 )
@@ -39,7 +39,7 @@ def effect_of_second(number: int, place: int) -> float:
 class Scoring:
     """Answers with the last code; tells by rule how probable it is to abstain of one passage."""
 
-    name = identity = "scoring"  # whenever it is to be interrupted
+    name = fingerprint = "scoring"  # whenever it is to be interrupted
     batch_size = 4
 
     def __init__(self, effect: Callable[[int, int], float] = effect_of_second) -> None:
@@ -92,20 +92,19 @@ def test_relevance_is_the_score_of_the_pipeline_where_there_is_one() -> None:
 
 def test_relevance_is_normalised_within_the_passages_of_a_question() -> None:
     """Whatever the scale of the scores; equal ones say nothing."""
-    documents = ["a", "b", "c"]
-    by_score = RankedCase(question="q", documents=documents, scores=[7.0, 6.0, 3.0])
+    passages = [Passage(text, text) for text in "abc"]
+    by_score = RankedCase(question="q", passages=passages, scores=[7.0, 6.0, 3.0])
     assert by_score.relevance == pytest.approx((1, 0.75, 0), abs=1e-6)
-    by_rank = RankedCase(question="q", documents=documents)
+    by_rank = RankedCase(question="q", passages=passages)
     assert by_rank.relevance == pytest.approx((1, 2 / 3, 1 / 3))
-    equal = RankedCase(question="q", documents=documents, scores=[2.0, 2.0, 2.0])
+    equal = RankedCase(question="q", passages=passages, scores=[2.0, 2.0, 2.0])
     assert equal.relevance == (0, 0, 0)
 
 
 @pytest.mark.parametrize("pipeline", ["sparse", "dense", "hybrid", "given+spans", "given+rerank"])
 def test_every_pipeline_that_scores_passes_its_scores_on(pipeline: str) -> None:
     """Best first, one a passage."""
-    from shared_core.comparison.retrieval.ranking import Retrieval
-    from shared_core.comparison.retrieval.settings import retrieve_settings
+    from shared_core.comparison.retrieval import Retrieval
 
     data = codes(5)
     placed = tuple(
@@ -117,7 +116,7 @@ def test_every_pipeline_that_scores_passes_its_scores_on(pipeline: str) -> None:
         reranker=lambda question, texts: [*map(float, range(len(texts)))],
         fetch_k=20,
     )
-    (setting,) = retrieve_settings(retrieval, (pipeline,), (3,))
+    (setting,) = retrieval.settings((pipeline,), (3,))
     for case in setting.cases:
         assert case.scores is not None
         assert list(case.scores) == sorted(case.scores, reverse=True)
@@ -155,7 +154,7 @@ def test_an_interrupted_run_goes_on_and_comes_to_the_same(tmp_path: Path) -> Non
     """What was read before is read off the journal."""
     model, journal = Scoring(), Journal(tmp_path / "answers")
     model.interrupt_after = 20
-    with pytest.raises(KeyboardInterrupt, match="20 of 40 readings are kept in"):
+    with pytest.raises(KeyboardInterrupt, match="20 of 40 answers are kept in"):
         ASKED.run(model, codes(10), journal=journal)
     assert len(model.read) == 20
     model.interrupt_after = None
@@ -187,7 +186,7 @@ def test_a_model_that_tells_nothing_ends_the_run_before_it_is_asked() -> None:
         raise RuntimeError("no scores today")
 
     model = Scoring(effect)
-    with pytest.raises(GenerationError, match=r"20 of 20 questions have failed .*no scores today"):
+    with pytest.raises(GenerationError, match=r"3 of 20 questions have failed .*no scores today"):
         ASKED.run(model, codes(20))
 
 
@@ -218,9 +217,7 @@ def test_a_real_model_is_read_by_its_own_prompt() -> None:
     for number, each in enumerate(rankings):
         ids = tuple(f"{number}-{place}" for place in range(4))
         passages += map(Passage, ids, each.texts)
-        questions.append(
-            ComparedQuestion(question=each.question, answers=(each.answer,), ranking=ids)
-        )
+        questions.append(Question(question=each.question, answers=(each.answer,), ranking=ids))
     data = ComparisonData(questions=tuple(questions), passages=tuple(passages))
     model = reader("biased")
     result = replace(ASKED, abstain=ANSWER).run(model, data)

@@ -29,10 +29,9 @@ from transformers import (
 
 from shared_core.attention.reading import answer_with_attention
 from shared_core.errors import GenerationError
-from shared_core.generation.base import Generator, ScoringModel
-from shared_core.generation.callables import as_generator
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.loading import is_missing_folder
+from shared_core.generation.models import Generator, ScoringModel, as_generator
 
 TEXTS = [
     "The capital of France is Paris, and the capital of Italy is Rome.",
@@ -629,7 +628,7 @@ def test_under_another_name_it_stays_a_local_model(
     renamed = as_generator(model, name="mine")
     assert isinstance(renamed, HuggingFaceModel)
     assert (renamed.name, model.name) == ("mine", "tiny")
-    assert renamed.identity == model.identity
+    assert renamed.fingerprint == model.fingerprint
     assert renamed.model is model.model
 
 

@@ -305,7 +305,7 @@ def test_a_model_of_the_same_name_may_be_another_one(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.jsonl")
     EXACT.run(SlotReader(U_SHAPE), questions(2, 5), journal=journal)
     other = SlotReader(U_SHAPE)
-    other.identity = "slot-reader, trained on"  # type: ignore[attr-defined]
+    other.fingerprint = "slot-reader, trained on"  # type: ignore[attr-defined]
     profile = EXACT.run(other, questions(2, 5), journal=journal)
     assert len(other.asked) == 10
     assert profile.identity == "slot-reader, trained on"
@@ -481,7 +481,7 @@ def test_empty_answers_are_counted() -> None:
 
 def test_a_limited_model_is_tried_as_often_as_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """And no more."""
-    monkeypatch.setattr("shared_core.generation.retrying.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("shared_core.generation.retry.FIRST_WAIT", 0.0)
     calls = []
 
     def limited(prompts: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import ssl
 import threading
 import time
@@ -16,9 +17,10 @@ from typing import Any
 import httpx
 import pytest
 
-from shared_core.generation.retrying import (
+from shared_core.generation.retry import (
     WaitEndedError,
-    call_with_retries,
+    Waits,
+    call,
     describe,
     explain,
     is_refusal,
@@ -280,7 +282,16 @@ class Failing:
         return "done"
 
     def run(self, attempts: int = 6, **options: Any) -> str:
-        return call_with_retries(self, attempts=attempts, sleep=self.waits.append, **options)
+        return call(self, waits(attempts, self.waits.append, **options))
+
+
+def waits(
+    attempts: int,
+    sleep: Callable[[float], object],
+    on_wait: Callable[[str], None] = lambda message: None,
+    seed: int = 0,
+) -> Waits:
+    return Waits(attempts=attempts, sleep=sleep, on_wait=on_wait, chance=random.Random(seed))
 
 
 def test_a_failure_that_passes_is_waited_for() -> None:
@@ -358,13 +369,13 @@ def test_a_wait_ends_when_it_is_called_off() -> None:
     """At once, and no call follows."""
     stop, calls = threading.Event(), []
 
-    def call() -> None:
+    def stopping() -> None:
         calls.append(1)
         stop.set()
         raise TimeoutError
 
     with pytest.raises(WaitEndedError):
-        call_with_retries(call, attempts=6, sleep=lambda _: pause(3600, stop=stop))
+        call(stopping, waits(6, lambda _: pause(3600, stop=stop)))
     assert len(calls) == 1
 
 
