@@ -30,17 +30,16 @@ import numpy.typing as npt
 from instruments.cases import probe_questions, shuffled_cases
 from shared_core import BM25Index
 from shared_core.attention import (
-    AnsweringMethod,
     Case,
     OneRound,
-    PlacedAnswer,
-    RankedAnswer,
     RankGPT,
     SelfElicit,
     TwoRound,
     attention_by_position,
     ranking_of,
 )
+from shared_core.attention.rankgpt import RankedAnswer
+from shared_core.attention.rounds import PlacedAnswer
 from shared_core.evaluation import GRADERS, paired_difference_interval
 from shared_core.generation import HuggingFaceModel
 from shared_core.sensitivity.curve import PositionalCurve
@@ -53,6 +52,7 @@ NEW = 48
 """Tokens of an answer: room for a ranking of ten."""
 
 Values = npt.NDArray[np.float64]
+Method = OneRound | TwoRound | SelfElicit | RankGPT
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Questions:
         return replace(self, cases=cases, gold=gold)
 
 
-def methods(curve: PositionalCurve) -> dict[str, tuple[bool, AnsweringMethod]]:
+def methods(curve: PositionalCurve) -> dict[str, tuple[bool, Method]]:
     """Return each method by name, and whether it is given BM25's ranking."""
 
     def on_curve(placement: str) -> OneRound:
@@ -91,12 +91,12 @@ def methods(curve: PositionalCurve) -> dict[str, tuple[bool, AnsweringMethod]]:
         "BM25, relevant first (its reverse)": (True, OneRound(placement="front_first")),
         "BM25, U-shaped on the curve": (True, on_curve("attention_u_shape")),
         "BM25, reversed U-shaped on the curve": (True, on_curve("attention_u_shape_reversed")),
-        "BM25, Direct-U on the curve": (True, on_curve("direct_u")),
+        "BM25, Direct-U on the curve": (True, on_curve("best_slot_first")),
         "BM25, U-shape of CAUS": (True, OneRound(placement="u_shape")),
         "two rounds, U-shaped": (False, TwoRound()),
         "two rounds, by the producing tokens": (False, TwoRound(estimator="producer")),
         "two rounds, reversed": (False, TwoRound(placement="attention_u_shape_reversed")),
-        "two rounds, Direct-U": (False, TwoRound(placement="direct_u")),
+        "two rounds, Direct-U": (False, TwoRound(placement="best_slot_first")),
         "Attention Sorting": (
             False,
             TwoRound(estimator="attention_sorting", placement="relevant_last"),

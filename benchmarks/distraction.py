@@ -35,7 +35,6 @@ from instruments.planted import PlantedRanking, planted_rankings
 from shared_core import PositionProfile
 from shared_core.evaluation import (
     GRADERS,
-    distracting_effect,
     distraction_measures,
     distractor_kind,
     paired_difference_interval,
@@ -49,7 +48,7 @@ from shared_core.placement import (
     UShape,
     distraction_placement,
 )
-from shared_core.sensitivity import ANSWER, Probe
+from shared_core.sensitivity import ANSWER, Probe, distracting_effect
 
 READERS = Path(__file__).parents[1] / "instruments"
 K = 10

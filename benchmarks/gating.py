@@ -29,7 +29,8 @@ from benchmarks.gating_policies import policies, separations, transfer
 from benchmarks.gating_speed import growth
 from benchmarks.gating_transforms import Model, transforms
 from shared_core.cli.console import Console
-from shared_core.cli.embedding import Embedding, default_model
+from shared_core.cli.embedding import EmbeddingModel, default_model
+from shared_core.cli.embedding_cache import EmbeddingCache
 from shared_core.cli.models import HELP, open_model
 from shared_core.errors import PosragError
 from shared_core.gating import EVERYDAY_QUESTIONS
@@ -45,7 +46,7 @@ def main() -> None:
     # Into a file, too, line by line: the whole takes a while.
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     warnings.simplefilter("ignore")
-    embed = Embedding(default_model(), options.cache, Console())
+    embed = EmbeddingCache(EmbeddingModel(default_model()), options.cache, Console())
     everyday = embed(EVERYDAY_QUESTIONS)
     if {*options.parts} - {"speed"}:
         _accuracy(options, embed, everyday)
@@ -55,7 +56,7 @@ def main() -> None:
         hosts()
 
 
-def _accuracy(options: argparse.Namespace, embed: Embedding, everyday: np.ndarray) -> None:
+def _accuracy(options: argparse.Namespace, embed: EmbeddingCache, everyday: np.ndarray) -> None:
     collections = [read(folder, embed) for folder in options.data]
     splits = [split(collection, collections) for collection in collections]
     several = len(collections) > 1

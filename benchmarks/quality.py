@@ -25,7 +25,8 @@ from benchmarks.labelled import Collection, read
 from shared_core import HybridIndex
 from shared_core.arrays import Scores
 from shared_core.cli.console import Console
-from shared_core.cli.embedding import Embedding, default_model
+from shared_core.cli.embedding import EmbeddingModel, default_model
+from shared_core.cli.embedding_cache import EmbeddingCache
 from shared_core.evaluation import (
     bootstrap_interval,
     paired_difference_interval,
@@ -94,7 +95,7 @@ def shown(values: Scores) -> str:
 
 def embed(texts: list[str], cache: Path) -> np.ndarray:
     """Embed with all-MiniLM-L6-v2, or take from `cache` what an earlier run left there."""
-    return Embedding(default_model(), cache, Console())(texts)
+    return EmbeddingCache(EmbeddingModel(default_model()), cache, Console())(texts)
 
 
 if __name__ == "__main__":

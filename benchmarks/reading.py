@@ -21,10 +21,8 @@ import numpy.typing as npt
 
 from instruments.cases import probe_questions
 from instruments.corpus import held_out_corpus
-from instruments.frameworks import langchain_chain, llamaindex_engine
+from instruments.frameworks import embedded_once, langchain_chain, llamaindex_engine
 from shared_core import CAUS, HybridIndex, Passage, PositionProfile
-from shared_core.cli.demo.frameworks import StoredEmbedding
-from shared_core.cli.embedding import EmbeddingModel, default_model
 from shared_core.demo import EmbedTexts
 from shared_core.evaluation import GRADERS, paired_difference_interval
 from shared_core.generation import HuggingFaceModel
@@ -51,17 +49,12 @@ def main() -> None:
     options = parser.parse_args()
     corpus = held_out_corpus(options.documents, seed=options.seed)
     asked = corpus[: options.n]
-    embed = embedding([each["text"] for each in corpus], [each["question"] for each in asked])
+    texts = [each["text"] for each in corpus] + [each["question"] for each in asked]
+    embed = embedded_once(texts)
     report_ranks(corpus, asked, embed)
     for name in ("biased", "uniform"):
         reader = HuggingFaceModel.from_pretrained(READERS / name, max_new_tokens=4)
         report(reader, probed(reader, options), corpus, asked, embed)
-
-
-def embedding(*texts: list[str]) -> EmbedTexts:
-    model = EmbeddingModel(default_model())
-    every = [text for part in texts for text in part]
-    return StoredEmbedding(dict(zip(every, model.embed(every), strict=True)), model.embed)
 
 
 def probed(reader: HuggingFaceModel, options: argparse.Namespace) -> PositionProfile:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from langchain_core.documents import Document
 from langchain_core.language_models.llms import LLM
 from langchain_core.output_parsers import StrOutputParser
@@ -21,11 +22,18 @@ import langchain_posrag
 import llamaindex_posrag
 from langchain_posrag.demo import FunctionEmbeddings
 from llamaindex_posrag.demo import FunctionEmbedding
+from shared_core.cli.embedding import EmbeddingModel, default_model
 from shared_core.demo import EmbedTexts
 from shared_core.generation import HuggingFaceModel
 from shared_core.sensitivity import ANSWER
 
 Corpus = Sequence[Mapping[str, Any]]
+
+
+def embedded_once(texts: Sequence[str]) -> EmbedTexts:
+    """Embed texts now, all together; return what looks their vectors up."""
+    vectors = dict(zip(texts, EmbeddingModel(default_model()).embed(texts), strict=True))
+    return lambda some: np.stack([vectors[text] for text in some])
 
 
 class LangChainReader(LLM):

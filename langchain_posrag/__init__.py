@@ -1,6 +1,9 @@
-"""CAUS for LangChain: hybrid retrieval with explained scores, and placement in the prompt."""
+"""CAUS for LangChain: hybrid retrieval with explained scores, and placement in the prompt.
 
-# ruff: noqa: E402  -- a missing package is reported before anything imports it
+What users need of the core is here, too: `PositionProfile`, `NeighbourSpans`, the placements.
+"""
+
+# ruff: noqa: E402, F403  -- a missing package is reported before anything imports it
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from shared_core._extras import require as _require
 
 _require("langchain_core", extra="langchain")
 
+import shared_core
 from langchain_posrag.attention import AttentionPlacement
 from langchain_posrag.compressors import HybridScoreCompressor
 from langchain_posrag.gating import ContextAwarenessGate, GatedPrompt, GatedRetriever
@@ -16,6 +20,7 @@ from langchain_posrag.neighbour_spans import NeighbourSpanTransformer
 from langchain_posrag.retrievers import CAUSRetriever
 from langchain_posrag.transformers import PlacementTransformer
 from langchain_posrag.two_round import TwoRoundChain
+from shared_core import *
 
 __all__ = [
     "AttentionPlacement",
@@ -29,3 +34,4 @@ __all__ = [
     "PlacementTransformer",
     "TwoRoundChain",
 ]
+__all__ += shared_core.__all__

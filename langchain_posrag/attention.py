@@ -1,15 +1,14 @@
-"""Documents put where a local model attends, as a document compressor."""
+"""Documents put where a local model attends, as a step of a pipe or a document compressor."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Self, TypedDict, Unpack
 
 from langchain_core.callbacks import Callbacks
-from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.runnables import run_in_executor
+from langchain_core.documents import Document
 from pydantic import (
     BeforeValidator,
     ConfigDict,
@@ -20,9 +19,9 @@ from pydantic import (
 from typing_extensions import override
 
 from langchain_posrag.checked_options import CheckedOptions
+from langchain_posrag.document_step import QueryStep, QuestionAndDocuments
 from langchain_posrag.documents import bare_copy_of, check_documents, copy_of
-from shared_core.attention.method import AttentionMethod
-from shared_core.attention.two_round import TwoRound
+from shared_core.attention import AttentionPlacer
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
@@ -45,6 +44,7 @@ class AttentionArguments(TypedDict, total=False):
     estimator: str
     placement: str
     template: PromptTemplate
+    include_scores: bool
 
 
 class AttentionOptions(CheckedOptions):
@@ -59,10 +59,12 @@ class AttentionOptions(CheckedOptions):
         How relevance is estimated: ``"answer"``, ``"producer"``, ``"attention_sorting"`` or
         ``"icr"``.
     placement
-        ``"attention_u_shape"``, its control ``"attention_u_shape_reversed"``, ``"direct_u"`` or
-        ``"relevant_last"``.
+        ``"attention_u_shape"``, its control ``"attention_u_shape_reversed"``,
+        ``"best_slot_first"`` or ``"relevant_last"``.
     template
         The prompt that the model reads.
+    include_scores
+        Whether the documents carry their explanation in their metadata.
     """
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
@@ -71,31 +73,41 @@ class AttentionOptions(CheckedOptions):
     estimator: str = "answer"
     placement: str = "attention_u_shape"
     template: PromptTemplate = ANSWER
+    include_scores: bool = True
 
     @model_validator(mode="after")
-    def _check_method(self) -> Self:
-        self.method  # noqa: B018 - building it is the check
+    def _check_placer(self) -> Self:
+        self.placer  # noqa: B018 - building it is the check
         return self
 
     @property
-    def method(self) -> AttentionMethod:
-        """The core's method with the current options."""
-        return AttentionMethod(
+    def placer(self) -> AttentionPlacer:
+        """The core's placer with the current options."""
+        return AttentionPlacer(
             model=self.model,
-            two_rounds=TwoRound(
-                estimator=self.estimator, placement=self.placement, template=self.template
-            ),
+            estimator=self.estimator,
+            placement=self.placement,
+            template=self.template,
         )
+
+    def _placed(
+        self,
+        documents: Sequence[Document],
+        slots: Sequence[tuple[int, Mapping[str, Any] | None]],
+    ) -> list[Document]:
+        """Return copies of the documents by slot."""
+        if not self.include_scores:
+            return [bare_copy_of(documents[at]) for at, _ in slots]
+        return [copy_of(documents[at], why) for at, why in slots]
 
 
 class PlacementByAttentionArguments(AttentionArguments, total=False):
     """Keyword arguments of `AttentionPlacement`."""
 
     curve: PositionalCurve | str | Path | None
-    include_scores: bool
 
 
-class AttentionPlacement(AttentionOptions, BaseDocumentCompressor):
+class AttentionPlacement(AttentionOptions, QueryStep):
     """Put documents where a local model attends to them, in a separate round.
 
     The model answers the query over the documents as they come; its attention ranks them and
@@ -104,29 +116,34 @@ class AttentionPlacement(AttentionOptions, BaseDocumentCompressor):
     those of an earlier slot and keep the rest; fewer than two are copied and left as they are. If
     `include_scores` is False, they carry no explanation at all, and no score that came with one.
 
+    In a pipe, the input is ``{"question": str, "documents": [Document, ...]}``, or documents alone
+    if they explain which question found them, as those of `CAUSRetriever` do, or if there is a
+    curve.
+
     Parameters
     ----------
-    model, estimator, placement, template
+    model, estimator, placement, template, include_scores
         As in `AttentionOptions`.
     curve
         Attention of the model by position: a curve, its file, or the name of a model whose curve
         `posrag attention` has saved. With it only the tokenizer of the model is used, and no
         round is made: the documents keep the ranking they come in, `estimator` is ignored, and
         they carry ``curve``, the name of its model, in place of ``score`` and ``estimator``.
-    include_scores
-        Whether the documents carry their explanation in their metadata.
 
     Raises
     ------
     ValueError
         If an option is unknown, or the placement does not use the curve (pydantic's
         ``ValidationError`` is one).
+
+    Examples
+    --------
+    ``retriever | AttentionPlacement(model) | prompt | llm``
     """
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     curve: CurveField = None
-    include_scores: bool = True
 
     def __init__(self, model: ModelLike, **options: Unpack[PlacementByAttentionArguments]) -> None:
         fields: dict[str, Any] = {**options}
@@ -134,9 +151,9 @@ class AttentionPlacement(AttentionOptions, BaseDocumentCompressor):
 
     @property
     @override
-    def method(self) -> AttentionMethod:
-        """The core's method with the current options."""
-        return replace(super().method, curve=self.curve)
+    def placer(self) -> AttentionPlacer:
+        """The core's placer with the current options."""
+        return replace(super().placer, curve=self.curve)
 
     @override
     def compress_documents(
@@ -153,16 +170,22 @@ class AttentionPlacement(AttentionOptions, BaseDocumentCompressor):
             If the model cannot be loaded, or its attention cannot be read.
         """
         documents = check_documents(documents)
-        if len(documents) < 2:
-            return [*map(copy_of if self.include_scores else bare_copy_of, documents)]
-        order, details = self.method.place([each.page_content for each in documents], query)
-        if not self.include_scores:
-            return [bare_copy_of(documents[at]) for at in order]
-        return [copy_of(documents[at], why) for at, why in zip(order, details, strict=True)]
+        texts = [document.page_content for document in documents]
+        return self._placed(documents, self.placer.place(texts, query))
 
     @override
-    async def acompress_documents(
-        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    def _compressed(self, input: QuestionAndDocuments | Sequence[Document]) -> list[Document]:
+        return super()._compressed(self._with_question(input))
+
+    @override
+    async def _acompressed(
+        self, input: QuestionAndDocuments | Sequence[Document]
     ) -> list[Document]:
-        """Async version of `compress_documents`, in a thread."""
-        return await run_in_executor(None, self.compress_documents, documents, query)
+        return await super()._acompressed(self._with_question(input))
+
+    def _with_question(
+        self, input: QuestionAndDocuments | Sequence[Document]
+    ) -> QuestionAndDocuments | Sequence[Document]:
+        if self.curve is None or isinstance(input, Mapping):
+            return input
+        return {"question": "", "documents": check_documents(input)}  # on a curve it has no say

@@ -1,220 +1,128 @@
-"""Many queries at once: embedded in several threads, searched together, each a run of its own."""
+"""Many queries at once: embedded side by side, searched together, each a run of its own."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableConfig, run_in_executor
-from langchain_core.runnables.config import ContextThreadPoolExecutor, get_config_list
+from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langchain_core.runnables.utils import gather_with_concurrency
 
-from langchain_posrag.legs import CallOptions, EmbeddingLegs, Vector
-from shared_core import CAUS, Arrangement
+from shared_core import Arrangement
 from shared_core.types import Query
 
-Result = Arrangement | Exception
+Embedded = Mapping[str, Query | Exception]
+"""Query -> with its vector, or what was raised for it."""
+
+Results = Mapping[str, Arrangement | Exception]
 
 
-class Found(NamedTuple):
-    """What a batch found for one query of a retriever, or what was raised for it.
+class _Batch(NamedTuple):
+    retriever: object
+    options: Mapping[str, Any]
+    results: Results
 
-    The run of the query searches this in place of `Legs`, and so reports it.
+
+_batch: ContextVar[_Batch | None] = ContextVar("batch", default=None)
+
+
+@contextmanager
+def handing_over(retriever: object, options: Mapping[str, Any], results: Results) -> Iterator[None]:
+    """Let the runs of the queries, which begin meanwhile, take their results from the batch."""
+    token = _batch.set(_Batch(retriever, options, results))
+    try:
+        yield
+    finally:
+        _batch.reset(token)
+
+
+def handed_over(retriever: object, options: Mapping[str, Any], query: str) -> Arrangement | None:
+    """Return or raise what a batch has for a query; None for one that is asked outside of it.
+
+    As a callback of a run in the batch may ask another retriever, or with other options.
     """
-
-    retriever: BaseRetriever
-    query: str
-    result: Result
-
-    def search(self, caus: CAUS, query: str, options: CallOptions) -> Arrangement:
-        """Return or raise the result."""
-        if isinstance(self.result, Exception):
-            raise self.result
-        return self.result
-
-    async def asearch(self, caus: CAUS, query: str, options: CallOptions) -> Arrangement:
-        """Async version of `search`."""
-        return self.search(caus, query, options)
-
-
-_found: ContextVar[Found | None] = ContextVar("found", default=None)
-
-
-def take_found(retriever: BaseRetriever, query: str) -> Found | None:
-    """Return what a batch has found for the current run, once; None outside a batch.
-
-    A callback of the run may itself ask another retriever or query, or the same one again once
-    the run has its result: it gets None, too.
-    """
-    found = _found.get()
-    if found is None or found.retriever is not retriever or found.query != query:
+    batch = _batch.get()
+    if batch is None or batch.retriever is not retriever or batch.options != options:
         return None
-    _found.set(None)
-    return found
+    result = batch.results.get(query)
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
-def answer_many(
-    retriever: BaseRetriever,
-    legs: EmbeddingLegs,
-    caus: CAUS,
-    queries: Sequence[str],
-    config: RunnableConfig | list[RunnableConfig] | None,
-    arguments: Mapping[str, Any],
-    *,
-    return_exceptions: bool,
-) -> list[list[Document]]:
-    """Embed queries, search for all at once, and invoke the retriever for each with its result.
-
-    Parameters
-    ----------
-    retriever, legs, caus
-        What is invoked, and takes its result from `take_found`; what it searches, and how.
-    queries, config, arguments, return_exceptions
-        As in LangChain's ``Runnable.batch``. Unless exceptions are returned, embedding stops at
-        the first that is raised, and queries that were not embedded get no run.
-    """
-    configs = get_config_list(config, len(queries))
-    limit = configs[0].get("max_concurrency")
-    vectors = _embed(legs, queries, limit, go_on=return_exceptions)
-    results = _search(legs, caus, queries, vectors, arguments)
-
-    def answer(query: str, config: RunnableConfig, result: Result) -> list[Document] | Exception:
-        try:
-            with _handing_over(Found(retriever, query, result)):
-                return retriever.invoke(query, config, **arguments)
-        except Exception as error:
-            if not return_exceptions:
-                raise
-            return error
-
-    given = zip(queries, configs, results, strict=True)
-    answers = [answer(query, config, found) for query, config, found in given if found is not None]
-    return cast("list[list[Document]]", answers)  # LangChain's type, exceptions or not
-
-
-async def aanswer_many(
-    retriever: BaseRetriever,
-    legs: EmbeddingLegs,
-    caus: CAUS,
-    queries: Sequence[str],
-    config: RunnableConfig | list[RunnableConfig] | None,
-    arguments: Mapping[str, Any],
-    *,
-    return_exceptions: bool,
-) -> list[list[Document]]:
-    """Async version of `answer_many`; the embeddings are awaited."""
-    configs = get_config_list(config, len(queries))
-    limit = configs[0].get("max_concurrency")
-    vectors = await _aembed(legs, queries, limit, go_on=return_exceptions)
-    results = await run_in_executor(None, _search, legs, caus, queries, vectors, arguments)
-
-    async def answer(
-        query: str, config: RunnableConfig, result: Result
-    ) -> list[Document] | Exception:
-        try:
-            with _handing_over(Found(retriever, query, result)):
-                return await retriever.ainvoke(query, config, **arguments)
-        except Exception as error:
-            if not return_exceptions:
-                raise
-            return error
-
-    given = zip(queries, configs, results, strict=True)
-    answers = [answer(query, config, found) for query, config, found in given if found is not None]
-    return await gather_with_concurrency(limit, *answers)
-
-
-def _embed(
-    legs: EmbeddingLegs, queries: Sequence[str], limit: int | None, *, go_on: bool
-) -> list[Vector | Exception | None]:
-    """Embed queries one by one, in several threads; None for those that were not tried.
+def embedded(
+    embed: Callable[[str], Query], queries: Sequence[str], limit: int | None, *, go_on: bool
+) -> Embedded:
+    """Embed queries one by one in several threads; unless told to go on, stop at the first error.
 
     Each thread takes its share at once: a task for each query would pass the interpreter from
     thread to thread, which takes longer than all the rest of a search.
     """
     threads = min(len(queries), limit or min(32, (os.cpu_count() or 1) + 4))
-    vectors: list[Vector | Exception | None] = [None] * len(queries)
+    found: dict[str, Query | Exception] = {}
     stopped = False
 
-    def embed(query: str) -> Vector | Exception | None:
+    def share(first: int) -> None:
         nonlocal stopped
-        try:
-            return None if stopped else legs.embed(query)
-        except Exception as error:
-            stopped = not go_on
-            return error
+        for query in queries[first::threads]:
+            if stopped:
+                return
+            try:
+                found[query] = embed(query)
+            except Exception as error:
+                found[query], stopped = error, not go_on
 
     with ContextThreadPoolExecutor(max_workers=threads) as executor:
         try:
-            shares = executor.map(
-                lambda share: [embed(query) for query in share],
-                [queries[first::threads] for first in range(threads)],
-            )
-            for first, share in enumerate(shares):
-                vectors[first::threads] = share
-        except BaseException:  # Ctrl-C: the executor would wait until every query is embedded
-            stopped = True
-            raise
-    return vectors
+            deque(executor.map(share, range(threads)), maxlen=0)
+        finally:
+            stopped = True  # Ctrl-C: the executor would wait until every query is embedded
+    return _whole(queries, found)
 
 
-async def _aembed(
-    legs: EmbeddingLegs, queries: Sequence[str], limit: int | None, *, go_on: bool
-) -> list[Vector | Exception | None]:
+async def aembedded(
+    embed: Callable[[str], Awaitable[Query]],
+    queries: Sequence[str],
+    limit: int | None,
+    *,
+    go_on: bool,
+) -> Embedded:
+    """Async version of `embedded`."""
+    found: dict[str, Query | Exception] = {}
     stopped = False
 
-    async def embed(query: str) -> Vector | Exception | None:
+    async def one(query: str) -> None:
         nonlocal stopped
-        try:
-            return None if stopped else await legs.aembed(query)
-        except Exception as error:
-            stopped = not go_on
-            return error
+        if not stopped:
+            try:
+                found[query] = await embed(query)
+            except Exception as error:
+                found[query], stopped = error, not go_on
 
-    return await gather_with_concurrency(limit, *map(embed, queries))
+    await gather_with_concurrency(limit, *map(one, queries))
+    return _whole(queries, found)
 
 
-def _search(
-    legs: EmbeddingLegs,
-    caus: CAUS,
-    queries: Sequence[str],
-    vectors: Sequence[Vector | Exception | None],
-    arguments: Mapping[str, Any],
-) -> list[Result | None]:
-    """Search for the embedded queries; errors and None of the others stay in their place."""
-    options = CallOptions(  # an unknown argument is refused by each run
-        k=arguments.get("k"),
-        fetch_k=arguments.get("fetch_k"),
-        alpha=arguments.get("alpha"),
-        where=arguments.get("filter"),
-    )
+def _whole(queries: Sequence[str], found: Embedded) -> Embedded:
+    """Return one for each query; those that were not tried fail as the one that failed."""
+    failed = (each for each in found.values() if isinstance(each, Exception))
+    error = next(failed, None)
+    return found if error is None else {query: found.get(query, error) for query in queries}
 
-    def search(query: str, vector: Vector) -> Result:
-        try:
-            return caus.search(legs.index, [Query(query, vector)], **options)[0]
-        except Exception as error:
-            return error
 
-    pairs = zip(queries, vectors, strict=True)
-    embedded = [(q, v) for q, v in pairs if v is not None and not isinstance(v, Exception)]
-    found: Sequence[Result]
+def searched(
+    search: Callable[[Sequence[Query], Mapping[str, Any]], Sequence[Arrangement]],
+    options: Mapping[str, Any],
+    found: Embedded,
+) -> Results:
+    """Search for the embedded queries at once; if that fails, each is left to its own run."""
+    errors = {query: each for query, each in found.items() if isinstance(each, Exception)}
+    queries = {query: each for query, each in found.items() if isinstance(each, Query)}
     try:
-        found = caus.search(legs.index, [Query(*each) for each in embedded], **options)
+        return errors | dict(zip(queries, search([*queries.values()], options), strict=True))
     except Exception:  # one bad query must not fail the others
-        found = [search(query, vector) for query, vector in embedded]
-    results = iter(found)
-    return [v if v is None or isinstance(v, Exception) else next(results) for v in vectors]
-
-
-@contextmanager
-def _handing_over(found: Found) -> Iterator[None]:
-    token = _found.set(found)
-    try:
-        yield
-    finally:
-        _found.reset(token)
+        return errors

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Self, Unpack
 
+import numpy.typing as npt
 from langchain_core.callbacks import Callbacks
-from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
 from pydantic import ConfigDict, model_validator
 from typing_extensions import override
 
+from langchain_posrag.document_step import QueryStep
 from langchain_posrag.documents import (
     annotate,
     bare_copy_of,
     check_documents,
-    copy_metadata,
-    copy_with,
+    check_query,
+    copy_of,
     score_of,
 )
 from langchain_posrag.options import CAUSOptions, PlacementArguments
 from shared_core import BM25Index, Placement
-from shared_core.index import Tokenizer
-from shared_core.index.sparse.bm25 import Variant
-from shared_core.overriding import inherits
+from shared_core.index import Tokenizer, Variant
 from shared_core.scoring.fusion import Alpha
 from shared_core.types import Fusion
 from shared_core.vectors import query_similarities
@@ -43,13 +44,17 @@ class CompressorArguments(PlacementArguments, total=False):
     higher_is_better: bool
 
 
-class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
+class HybridScoreCompressor(CAUSOptions, QueryStep):
     """Fuse the dense score of candidates with their BM25 score; keep and place the best `k`.
 
     Documents are copied; unless `include_scores` is False, the copies carry the fused score
     under ``metadata["score"]`` and its explanation under ``metadata["posrag"]``, where ``dense`` is
     the score they came with (negated if it was a distance). If it is False, they carry no
     explanation at all, not even an earlier step's, and no score that came with one.
+
+    A blank query is answered by the dense scores alone, and candidates that all lack one are ranked
+    by BM25 alone. In a pipe it takes ``{"question": ..., "documents": ...}``, or the documents of a
+    `CAUSRetriever`, whose explanation names the question: ``retriever | HybridScoreCompressor()``.
 
     Attributes
     ----------
@@ -106,7 +111,7 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
         documents
             The corpus; the candidates need not be among them.
         variant, tokenizer
-            As in `shared_core.BM25Index`.
+            As in `BM25Index`.
         **options
             Attributes of the class.
 
@@ -116,8 +121,7 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
             If an option is unknown or out of range, `documents` is one instead of several, or one
             is not a Document.
         """
-        documents = check_documents(documents)
-        texts = (document.page_content for document in documents)
+        texts = (document.page_content for document in check_documents(documents))
         corpus = BM25Index.from_texts(texts, variant=variant, tokenizer=tokenizer)
         return cls(corpus=corpus, **options)
 
@@ -130,62 +134,50 @@ class HybridScoreCompressor(CAUSOptions, BaseDocumentCompressor):
         Raises
         ------
         ValueError
-            If `documents` is one instead of several, one is not a Document, none carries a
-            dense score and there are no `embeddings`, or a score is not a finite number.
+            If `documents` is one instead of several, one is not a Document, the query is not text,
+            or a score is not a finite number.
         """
         documents = check_documents(documents)
-        if not documents:
-            return []
-        if self.embeddings is None:
+        if self.embeddings is None or not documents:
             return self._fuse(documents, query, self._given_scores(documents))
-        vectors = self.embeddings.embed_documents([d.page_content for d in documents])
-        dense = query_similarities(self.embeddings.embed_query(query), vectors, len(documents))
-        return self._fuse(documents, query, dense)
+        vectors = self.embeddings.embed_documents([each.page_content for each in documents])
+        asked = self.embeddings.embed_query(check_query(query))
+        return self._fuse(documents, query, query_similarities(asked, vectors, len(documents)))
 
     @override
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """Async version of `compress_documents`; the embeddings are awaited.
-
-        If a subclass overrides `compress_documents`, that is called, in a thread.
-        """
+        """Async version of `compress_documents`; the embeddings are awaited."""
         documents = check_documents(documents)
-        own = inherits(type(self), HybridScoreCompressor, "compress_documents")
-        if not documents or not own or self.embeddings is None:
-            return await run_in_executor(None, self.compress_documents, documents, query, callbacks)
-        vectors = await self.embeddings.aembed_documents([d.page_content for d in documents])
-        dense = query_similarities(
-            await self.embeddings.aembed_query(query), vectors, len(documents)
-        )
+        if self.embeddings is None or not documents:
+            return await run_in_executor(None, self.compress_documents, documents, query)
+        vectors = await self.embeddings.aembed_documents([each.page_content for each in documents])
+        asked = await self.embeddings.aembed_query(check_query(query))
+        dense = query_similarities(asked, vectors, len(documents))
         return await run_in_executor(None, self._fuse, documents, query, dense)
 
     def _given_scores(self, documents: Sequence[Document]) -> list[float]:
         given = [score_of(document, self.score_key) for document in documents]
-        scores = [math.nan if score is None else score for score in given]
-        if all(map(math.isnan, scores)):
-            raise ValueError(
-                f"no candidate has a score under metadata[{self.score_key!r}]: "
-                "set score_key= to the key your retriever uses, or pass embeddings="
-            )
-        return scores if self.higher_is_better else [-score for score in scores]
+        sign = 1 if self.higher_is_better else -1
+        return [math.nan if score is None else sign * score for score in given]
 
     def _fuse(
         self, documents: Sequence[Document], query: str, dense: Sequence[float]
     ) -> list[Document]:
         texts = [document.page_content for document in documents]
-        if self.corpus is None:
-            sparse = BM25Index.from_texts(texts, tokenizer=self.tokenizer).scores(query)
-        else:
-            sparse = self.corpus.score_texts(query, texts)
-        arrangement = self.caus.place(self.caus.rank(dense, sparse))
+        arrangement = self.caus.rescore(
+            check_query(query), dense, partial(self._bm25, query, texts)
+        )
         best = [documents[index] for index in arrangement.indices]
         if not self.include_scores:
             return [bare_copy_of(document) for document in best]
-        spent = self.score_key if self.embeddings is None else None
-        fused = []
-        for document, detail in zip(best, arrangement.explain(), strict=True):
-            metadata = copy_metadata(document.metadata, document)
-            annotate(metadata, detail, spent=spent)
-            fused.append(copy_with(document, metadata))
+        fused = [copy_of(document) for document in best]
+        for document, detail in zip(fused, arrangement.explain(), strict=True):
+            annotate(document.metadata, detail)
         return fused
+
+    def _bm25(self, query: str, texts: Sequence[str]) -> npt.ArrayLike:
+        if self.corpus is not None:
+            return self.corpus.score_texts(query, texts)
+        return BM25Index.from_texts(texts, tokenizer=self.tokenizer).scores(query)

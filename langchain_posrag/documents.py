@@ -7,19 +7,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langchain_core.documents import Document
-from pydantic import BaseModel
 
 from shared_core import Arrangement, Passage
-from shared_core.checking import check_each
+from shared_core.checking import SHOWN, check_each
 from shared_core.copying import copier
 from shared_core.explanations import merge_explanation
-from shared_core.unvalidated import maker
+from shared_core.index.passages import check_passages
+from shared_core.wording import shortened
 
 DETAIL = "posrag"
 """Metadata key under which a document explains its place."""
-
-_DEFAULTS = vars(Document(page_content=""))
-_unvalidated = maker(BaseModel)
 
 
 def _name(of: Document | Passage) -> str:
@@ -42,6 +39,16 @@ def check_documents(documents: Iterable[Document], name: str = "documents") -> l
     return check_each(documents, name, Document)
 
 
+def check_query(query: object) -> str:
+    """Return the query; ValueError if it is anything but text, as the input of a chain may be."""
+    if not isinstance(query, str):
+        raise ValueError(
+            f"a query is a string, got {shortened(repr(query), SHOWN)}: of a chain's input, pipe "
+            'the question alone into the retriever, as in itemgetter("question") | retriever'
+        )
+    return query
+
+
 def id_of(document: Document) -> str:
     """Return the document's id, or a random one if it has none."""
     return str(uuid.uuid4()) if document.id is None else document.id
@@ -52,10 +59,37 @@ def passage_of(document: Document, id_: str) -> Passage:
     return Passage(id_, document.page_content, copy_metadata(document.metadata, document))
 
 
-def with_id(document: Document) -> Document:
-    """Return a copy that has an id; see `id_of`."""
-    metadata = copy_metadata(document.metadata, document)
-    return new_document(id_of(document), document.page_content, metadata)
+def passages_of(documents: Iterable[Document]) -> list[Passage]:
+    """Return documents as passages for an index; one without an id gets a random one.
+
+    Raises
+    ------
+    ValueError
+        If they are one instead of several, one is not a document, its metadata cannot be copied, or
+        an id is empty or occurs twice.
+    """
+    documents = check_each(documents, "documents", Document, "; from_texts takes texts")
+    passages = [passage_of(document, id_of(document)) for document in documents]
+    check_passages(passages)
+    return passages
+
+
+def document_of(passage: Passage) -> Document:
+    """Return a fresh document of a passage; the id of a passage without one is ``""``."""
+    metadata = copy_metadata(passage.metadata, passage)
+    return Document(id=passage.id or None, page_content=passage.text, metadata=metadata)
+
+
+def documents_of(arrangement: Arrangement, *, include_scores: bool) -> list[Document]:
+    """Return the arranged passages as documents, slot by slot, each with its explanation if told.
+
+    See `annotate`.
+    """
+    documents = [document_of(passage) for passage in arrangement.passages]
+    if include_scores:
+        for document, detail in zip(documents, arrangement.explain(), strict=True):
+            annotate(document.metadata, detail)
+    return documents
 
 
 def copy_with(document: Document, metadata: dict[Any, Any], *, text: str | None = None) -> Document:
@@ -64,8 +98,6 @@ def copy_with(document: Document, metadata: dict[Any, Any], *, text: str | None 
     A document of a custom class keeps its class and its other fields as they are.
     """
     text = document.page_content if text is None else text
-    if type(document) is Document:
-        return new_document(document.id, text, metadata)
     return document.model_copy(update={"page_content": text, "metadata": metadata})
 
 
@@ -78,34 +110,24 @@ def copy_of(document: Document, detail: Mapping[str, Any] | None = None) -> Docu
 
 
 def bare_copy_of(document: Document, *, text: str | None = None) -> Document:
-    """Return a copy without posrag's explanation and score, and with another text if given.
-
-    Keys of these names that are the user's stay.
-    """
-    metadata, detail = document.metadata, detail_of(document)
-    if "slot" in detail or "retrieval" in detail:  # else it is the user's
-        ours = {DETAIL, "score"} if _is_scored(metadata) else {DETAIL}
-        metadata = {key: value for key, value in metadata.items() if key not in ours}
-    return copy_with(document, copy_metadata(metadata, document), text=text)
+    """Return a copy without posrag's explanation and score, and with another text if given."""
+    metadata, detail = copy_metadata(document.metadata, document), detail_of(document)
+    if "slot" in detail or "retrieval" in detail:  # else the key is the user's
+        del metadata[DETAIL]
+        if detail.get("score", ...) == metadata.get("score"):
+            metadata.pop("score", None)
+    return copy_with(document, metadata, text=text)
 
 
 def detail_of(document: Document) -> dict[str, Any]:
-    """Return the explanation of a document by earlier steps; {} if the key holds anything else."""
+    """Return the explanation of a document by earlier steps; {} if there is none."""
     detail = document.metadata.get(DETAIL)
     return detail if isinstance(detail, dict) else {}
 
 
-def new_document(id_: str | None, text: str, metadata: dict[Any, Any]) -> Document:
-    """Return ``Document(id=id_, page_content=text, metadata=metadata)`` without validating it."""
-    values = _DEFAULTS.copy()
-    values["id"], values["page_content"], values["metadata"] = id_, text, metadata
-    return _unvalidated(Document, values, {"id", "page_content", "metadata"})
-
-
-def document_of(passage: Passage) -> Document:
-    """Return a fresh document of a passage; the id of a passage without one is ``""``."""
-    metadata = copy_metadata(passage.metadata, passage)
-    return new_document(passage.id or None, passage.text, metadata)
+def annotate(metadata: dict[Any, Any], detail: Mapping[str, Any]) -> None:
+    """Put `detail` under ``"posrag"``, and its score under ``"score"``."""
+    metadata["score"], metadata[DETAIL] = detail["score"], detail
 
 
 def score_of(document: Document, key: str) -> float | None:
@@ -126,40 +148,3 @@ def score_of(document: Document, key: str) -> float | None:
             f"metadata[{key!r}] must be a number, got {given!r}: name the key of the score with "
             "score_key="
         ) from error
-
-
-def documents_of(arrangement: Arrangement, *, include_scores: bool) -> list[Document]:
-    """Return the arranged passages as documents, slot by slot.
-
-    With `include_scores` each carries its explanation; see `annotate`.
-    """
-    if not include_scores:
-        return [document_of(passage) for passage in arrangement.passages]
-    documents = []
-    for passage, detail in zip(arrangement.passages, arrangement.explain(), strict=True):
-        metadata = copy_metadata(passage.metadata, passage)
-        annotate(metadata, detail)
-        documents.append(new_document(passage.id or None, passage.text, metadata))
-    return documents
-
-
-def annotate(metadata: dict[Any, Any], detail: dict[str, Any], *, spent: str | None = None) -> None:
-    """Add `detail` under ``"posrag"``, and its score under ``"score"``.
-
-    The user's ``"score"`` stays as it is. It is replaced if it comes from an earlier search of
-    posrag, or if it is the `spent` key: the new score was made from it, and ``detail["dense"]``
-    keeps it.
-    """
-    if "score" not in metadata or spent == "score" or _is_scored(metadata):
-        metadata["score"] = detail["score"]
-    metadata[DETAIL] = detail
-
-
-def _is_scored(metadata: Mapping[Any, Any]) -> bool:
-    """Return whether the score comes from an earlier search of posrag."""
-    earlier = metadata.get(DETAIL)
-    return (
-        isinstance(earlier, dict)
-        and "score" in metadata
-        and earlier.get("score", ...) == metadata["score"]
-    )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import Any
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForChainRun,
@@ -14,18 +13,15 @@ from langchain_core.callbacks import (
     CallbackManagerForRetrieverRun,
 )
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 from langchain_core.prompt_values import StringPromptValue
-from langchain_core.retrievers import BaseRetriever, RetrieverLike
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig, RunnableSerializable
 from langchain_core.runnables.config import ensure_config, var_child_runnable_config
 from pydantic import ConfigDict, InstanceOf
 from typing_extensions import override
 
 from langchain_posrag.retrieval_gate import Gated, RetrievalGate
-from shared_core.gating import GatedPrompts, Transform, unwrapped
-from shared_core.gating.fit import FitArguments
-from shared_core.types import Tokenizer
+from shared_core.gating import GatedPrompts, unwrapped
 
 
 class GatedPrompt(StringPromptValue):
@@ -67,7 +63,8 @@ class ContextAwarenessGate(RetrievalGate, RunnableSerializable[str, GatedPrompt]
     retriever, gate, embeddings, include_scores
         As in `RetrievalGate`. `from_retriever` fits the gate, `load` reads one.
     prompts
-        The two prompts: with context, and without (chain of thought by default).
+        The two prompts: with context, and without (chain of thought by default). They are not part
+        of what is saved.
 
     Raises
     ------
@@ -86,48 +83,6 @@ class ContextAwarenessGate(RetrievalGate, RunnableSerializable[str, GatedPrompt]
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     prompts: InstanceOf[GatedPrompts] = GatedPrompts()
-
-    @override
-    @classmethod
-    def from_retriever(
-        cls,
-        retriever: RetrieverLike,
-        embeddings: Embeddings | None = None,
-        contexts: Iterable[Document] | None = None,
-        *,
-        prompts: GatedPrompts | None = None,
-        include_scores: bool = True,
-        **fit: Unpack[FitArguments],
-    ) -> Self:
-        """Like `RetrievalGate.from_retriever`, with custom prompts if given."""
-        gate = super().from_retriever(
-            retriever, embeddings, contexts, include_scores=include_scores, **fit
-        )
-        return gate if prompts is None else gate.model_copy(update={"prompts": prompts})
-
-    @override
-    @classmethod
-    def load(
-        cls,
-        path: str | Path,
-        retriever: RetrieverLike,
-        embeddings: Embeddings | None = None,
-        *,
-        transform: Transform | None = None,
-        tokenizer: Tokenizer | None = None,
-        prompts: GatedPrompts | None = None,
-        include_scores: bool = True,
-    ) -> Self:
-        """Like `RetrievalGate.load`, with custom prompts if given: they are not saved."""
-        gate = super().load(
-            path,
-            retriever,
-            embeddings,
-            transform=transform,
-            tokenizer=tokenizer,
-            include_scores=include_scores,
-        )
-        return gate if prompts is None else gate.model_copy(update={"prompts": prompts})
 
     @override
     def invoke(

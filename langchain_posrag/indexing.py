@@ -8,14 +8,9 @@ from typing import Any, TypeVar
 from langchain_core.documents import Document
 from langchain_core.indexing.base import DeleteResponse
 
-from shared_core.checking import check_each, check_several
+from shared_core.checking import check_several
 
 T = TypeVar("T")
-
-
-def documents_to_add(documents: Iterable[Document]) -> list[Document]:
-    """Return documents as a list; ValueError if they are one, or one is not a Document."""
-    return check_each(documents, "documents", Document, "; from_texts takes texts")
 
 
 def documents_from_texts(

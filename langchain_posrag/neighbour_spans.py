@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Self, TypedDict, Unpack
 
 from langchain_core.documents import Document
@@ -12,7 +13,6 @@ from pydantic import ConfigDict, Field, InstanceOf, SkipValidation
 from typing_extensions import override
 
 from langchain_posrag.checked_options import CheckedOptions
-from langchain_posrag.chunk_store import StoredChunks
 from langchain_posrag.document_step import DocumentStep
 from langchain_posrag.documents import (
     DETAIL,
@@ -25,15 +25,15 @@ from langchain_posrag.documents import (
     score_of,
 )
 from langchain_posrag.options import SpansField
+from shared_core import Passage
 from shared_core.explanations import merge_explanation
 from shared_core.index import ChunkKeys
 from shared_core.neighbour_spans import (
     ChunkSource,
     NeighbourSpans,
+    NumberedStore,
     PassageNeighbours,
-    expand_passages,
-    explain_expansion,
-    similarities,
+    place_spans,
 )
 
 
@@ -171,24 +171,37 @@ class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
             If an option is unknown or out of range.
         """
         keys = options.get("chunk_keys", ChunkKeys())
-        return cls(chunks=StoredChunks(store, key, keys), **options)
+        return cls(chunks=NumberedStore(partial(_read, store), key, keys), **options)
 
     @override
     def _processed(self, documents: Sequence[Document]) -> list[Document]:
         documents = check_documents(documents)
-        passages = [passage_of(document, document.id or "") for document in documents]
-        given = [score_of(document, self.score_key) for document in documents]
-        scores = similarities(given, higher_is_better=self.higher_is_better)
-        found, best = expand_passages(passages, scores, self.expand, self.chunk_keys, self.chunks)
-        details = explain_expansion(found, self.expand)
-        return [
-            self._document(documents[best[rank]], found.spans[rank].text, why)
-            for rank, why in zip(found.slots, details, strict=True)
-        ]
+        placed = place_spans(
+            [passage_of(document, document.id or "") for document in documents],
+            [score_of(document, self.score_key) for document in documents],
+            self.expand,
+            self.chunk_keys,
+            self.chunks,
+            higher_is_better=self.higher_is_better,
+        )
+        return [self._document(documents[best], span.text, why) for best, span, why in placed]
 
     def _document(self, seed: Document, text: str, why: dict[str, Any]) -> Document:
         if not self.include_scores:
             return bare_copy_of(seed, text=text)
         metadata = copy_metadata(seed.metadata, seed)
-        annotate(metadata, merge_explanation(metadata.get(DETAIL), why), spent=self.score_key)
+        annotate(metadata, merge_explanation(metadata.get(DETAIL), why))
         return copy_with(seed, metadata, text=text)
+
+
+def _read(store: BaseStore[str, Document], keys: list[str]) -> list[Passage | None]:
+    """Return the passages under some keys of a store; ValueError if it holds anything else."""
+    found: list[Passage | None] = []
+    for key, document in zip(keys, store.mget(keys), strict=True):
+        if not isinstance(document, Document | None):
+            raise ValueError(
+                f"the store holds a {type(document).__name__} under {key!r}, not a document: wrap "
+                "it with LangChain's create_kv_docstore"
+            )
+        found.append(None if document is None else passage_of(document, key))
+    return found

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import attrgetter
+from dataclasses import fields
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
+from typing import Annotated, Any, Literal, Self, TypedDict
 
 from pydantic import (
     ConfigDict,
@@ -20,11 +21,10 @@ from pydantic import (
 from typing_extensions import TypeAliasType
 
 from langchain_posrag.checked_options import CheckedOptions
-from shared_core import CAUS, Placement, PositionProfile, decide
+from shared_core import CAUS, Placement, PositionProfile, decide_order
 from shared_core.checking import check_count
-from shared_core.index import Tokenizer
+from shared_core.index import Tokenizer, Variant
 from shared_core.index.dense import Dense, Metric
-from shared_core.index.sparse.bm25 import Variant
 from shared_core.neighbour_spans import NeighbourSpans
 from shared_core.options import CAUSArguments
 from shared_core.placement import resolve_placement
@@ -60,18 +60,24 @@ def refuse_arguments(step: object, arguments: Mapping[str, Any]) -> None:
         )
 
 
+@cache
+def _options_of(cls: type[CheckedOptions]) -> tuple[str, ...]:
+    """Return the options of `CAUS` that a class has as fields."""
+    return tuple(field.name for field in fields(CAUS) if field.name in cls.model_fields)
+
+
 class PlacementOptions(CheckedOptions):
     """Whether and how passages are put into the slots of a prompt.
 
     Attributes
     ----------
     placement
-        Name in `shared_core.PLACEMENTS`, or a placement.
+        Name in `PLACEMENTS`, or a placement.
     psi
         What the gate knows about the model: a number, a `PositionProfile`, the path or name of a
         saved one, ``"always"`` or ``"never"``. None keeps the ranked order and says so.
     evidence
-        ``"point"`` or ``"interval"``; see `shared_core.decide`.
+        ``"point"`` or ``"interval"``; see `shared_core.decide_order`.
     include_scores
         Whether the documents carry their explanation in their metadata. It differs by query: set
         this to False under LangChain's MultiQueryRetriever, which keeps only equal documents once.
@@ -84,14 +90,7 @@ class PlacementOptions(CheckedOptions):
     evidence: Evidence = "point"
     include_scores: bool = True
 
-    _method: ClassVar[tuple[str, ...]] = ("placement", "psi", "evidence")
-    _read: ClassVar[attrgetter[tuple[object, ...]]]
-    _built: tuple[tuple[object, ...], CAUS] | None = PrivateAttr(default=None)
-
-    @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        super().__pydantic_init_subclass__(**kwargs)
-        cls._read = attrgetter(*cls._method)
+    _built: tuple[dict[str, Any], CAUS] | None = PrivateAttr(default=None)
 
     # Before pydantic, which takes True for 1 and "3" for 3, and reports a value that fits no part
     # of a union once for each part.
@@ -105,7 +104,7 @@ class PlacementOptions(CheckedOptions):
     @classmethod
     def _check_psi(cls, value: Psi) -> Psi:
         if not isinstance(value, str | Path):  # CAUS reads these, once
-            decide(value)
+            decide_order(value)
         return value
 
     @model_validator(mode="after")
@@ -116,13 +115,10 @@ class PlacementOptions(CheckedOptions):
     @property
     def caus(self) -> CAUS:
         """The core's method with the current options; rebuilt only when one has changed."""
-        values = self._read(self)
-        private = self.__pydantic_private__ or {}  # as an attribute it takes 30 times as long
-        built = private.get("_built")
-        if built is None or built[0] != values:
-            options: dict[str, Any] = dict(zip(self._method, values, strict=True))
-            built = self._built = (values, CAUS(**options))
-        return built[1]
+        options = {name: getattr(self, name) for name in _options_of(type(self))}
+        if self._built is None or self._built[0] != options:
+            self._built = options, CAUS(**options)
+        return self._built[1]
 
 
 class CAUSOptions(PlacementOptions):
@@ -141,8 +137,6 @@ class CAUSOptions(PlacementOptions):
     k: CountField = 10
     alpha: AlphaField = 0.3
     fusion: Fusion = "min_max"
-
-    _method: ClassVar[tuple[str, ...]] = (*PlacementOptions._method, "k", "alpha", "fusion")
 
     @field_validator("k", "fetch_k", mode="before", check_fields=False)
     @classmethod
@@ -164,7 +158,7 @@ class PlacementArguments(TypedDict, total=False):
 
 
 class RetrieverArguments(CAUSArguments, total=False):
-    """Keyword arguments of `CAUSRetriever` besides its legs."""
+    """Keyword arguments of `CAUSRetriever` besides its index."""
 
     include_scores: bool
     name: str | None

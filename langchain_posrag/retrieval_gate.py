@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, NamedTuple, Self, TypedDict, Unpack
 
 from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
 from langchain_core.documents import Document
@@ -27,9 +27,10 @@ from langchain_posrag.documents import (
 )
 from langchain_posrag.retrievers import CAUSRetriever
 from shared_core import HybridIndex
-from shared_core.arrays import Embed
-from shared_core.gating import ContextGate, RetrievalDecision, Transform
-from shared_core.gating.fit import FitArguments, as_queries, fit_gate, fit_index
+from shared_core.gating import ContextGate, GatedPrompts, RetrievalDecision, Transform
+from shared_core.gating.embedder import Embedder
+from shared_core.gating.fit import FitArguments, fit_gate, fit_index
+from shared_core.gating.gate import Found
 from shared_core.types import Tokenizer
 
 RUN = "retrieve_or_not"
@@ -41,6 +42,17 @@ class Gated(NamedTuple):
 
     decision: RetrievalDecision
     documents: list[Document]
+
+
+class GateArguments(TypedDict, total=False):
+    """Keyword arguments of a host besides its retriever, its gate and the embeddings."""
+
+    include_scores: bool
+    prompts: GatedPrompts
+
+
+class FitGateArguments(GateArguments, FitArguments, total=False):
+    """Keyword arguments of `RetrievalGate.from_retriever` besides what it searches."""
 
 
 class RetrievalGate(CheckedOptions):
@@ -78,9 +90,7 @@ class RetrievalGate(CheckedOptions):
         retriever: RetrieverLike,
         embeddings: Embeddings | None = None,
         contexts: Iterable[Document] | None = None,
-        *,
-        include_scores: bool = True,
-        **fit: Unpack[FitArguments],
+        **options: Unpack[FitGateArguments],
     ) -> Self:
         """Fit a gate on what a retriever searches, and put it in front.
 
@@ -93,11 +103,10 @@ class RetrievalGate(CheckedOptions):
         contexts
             The documents it searches; by default those in the index of a `CAUSRetriever`, whose
             vectors are then taken as they are.
-        include_scores
-            As of the class.
-        **fit
+        **options
             ``pseudo_queries``, ``negatives``, ``policy``, ``threshold``, ``transform``,
-            ``coverage`` and ``tokenizer``, see `shared_core.gating.fit.fit_gate`.
+            ``coverage`` and ``tokenizer``, see `shared_core.gating.fit.fit_gate`; and attributes of
+            the class.
 
         Raises
         ------
@@ -107,8 +116,10 @@ class RetrievalGate(CheckedOptions):
         EmbeddingMismatchError
             If `embeddings` is not the model of the index.
         """
+        given: dict[str, Any] = {**options}
+        fit = {name: given.pop(name) for name in FitArguments.__annotations__ if name in given}
         gate, model = fit_for(retriever, embeddings, contexts, **fit)
-        return cls(retriever=retriever, gate=gate, embeddings=model, include_scores=include_scores)
+        return cls(retriever=retriever, gate=gate, embeddings=model, **given)
 
     @classmethod
     def load(
@@ -119,7 +130,7 @@ class RetrievalGate(CheckedOptions):
         *,
         transform: Transform | None = None,
         tokenizer: Tokenizer | None = None,
-        include_scores: bool = True,
+        **options: Unpack[GateArguments],
     ) -> Self:
         """Read what `ContextGate.save` wrote, and put it in front of a retriever.
 
@@ -131,8 +142,8 @@ class RetrievalGate(CheckedOptions):
             As in `from_retriever`.
         transform, tokenizer
             As in `ContextGate.load`: needed if the gate that was saved had one of its own.
-        include_scores
-            As of the class.
+        **options
+            Attributes of the class.
 
         Raises
         ------
@@ -144,8 +155,10 @@ class RetrievalGate(CheckedOptions):
             As `ContextGate.load`, and if there are no embeddings.
         """
         model = model_of(retriever, embeddings)
-        gate = ContextGate.load(path, embed=_embed(model), transform=transform, tokenizer=tokenizer)
-        return cls(retriever=retriever, gate=gate, embeddings=model, include_scores=include_scores)
+        embed = embedder_of(model).queries
+        gate = ContextGate.load(path, embed=embed, transform=transform, tokenizer=tokenizer)
+        given: dict[str, Any] = {**options}
+        return cls(retriever=retriever, gate=gate, embeddings=model, **given)
 
     @property
     def config_specs(self) -> list[ConfigurableFieldSpec]:
@@ -159,12 +172,7 @@ class RetrievalGate(CheckedOptions):
             searched = self.gate.prepare(query)
             below = patch_config(None, callbacks=run.get_child())
             documents = check_documents(self.retriever.invoke(searched, below, **options))
-            details, texts = _read(documents)
-            decision = self.gate.decide_by_explanations(query, searched, details, texts)
-            if decision is None:
-                model = model_of(self.retriever, self.embeddings)
-                vector, vectors = model.embed_query(searched), model.embed_documents(texts)
-                decision = self.gate.decide_by_vectors(query, vector, vectors, texts)
+            decision = self.gate.decide_found(_found(query, searched, documents), self._embedder)
         except BaseException as error:
             run.on_chain_error(error)
             raise
@@ -183,18 +191,16 @@ class RetrievalGate(CheckedOptions):
             searched = await run_in_executor(None, self.gate.prepare, query)
             below = patch_config(None, callbacks=run.get_child())
             documents = check_documents(await self.retriever.ainvoke(searched, below, **options))
-            details, texts = _read(documents)
-            decision = self.gate.decide_by_explanations(query, searched, details, texts)
-            if decision is None:
-                model = model_of(self.retriever, self.embeddings)
-                vector = await model.aembed_query(searched)
-                vectors = await model.aembed_documents(texts)
-                decision = self.gate.decide_by_vectors(query, vector, vectors, texts)
+            found = _found(query, searched, documents)
+            decision = await self.gate.adecide_found(found, self._embedder)
         except BaseException as error:
             await run.on_chain_error(error)
             raise
         await run.on_chain_end(decision.explain())
         return self._let_through(decision, documents)
+
+    def _embedder(self) -> Embedder:
+        return embedder_of(model_of(self.retriever, self.embeddings))
 
     def _let_through(self, decision: RetrievalDecision, documents: Sequence[Document]) -> Gated:
         """Return copies of the documents if the decision is to retrieve, or none.
@@ -217,19 +223,16 @@ def fit_for(
 ) -> tuple[ContextGate, Embeddings]:
     """Fit a gate, and return it with the model; see `RetrievalGate.from_retriever`."""
     model, own = model_of(retriever, embeddings), _own(retriever)
+    embed = embedder_of(model).queries
     if contexts is not None:
         contexts = check_documents(contexts, "contexts")
-        ids = [id_of(each) for each in contexts]
         texts = [each.page_content for each in contexts]
-        gate = fit_gate(ids, texts, model.embed_documents(texts), _embed(model), **fit)
-    elif own is not None and isinstance(own.index, HybridIndex):
+        vectors = model.embed_documents(texts)
+        return fit_gate([*map(id_of, contexts)], texts, vectors, embed, **fit), model
+    if own is not None and isinstance(own.index, HybridIndex):
         verify = None if embeddings is None else lambda text: model.embed_documents([text])[0]
-        gate = fit_index(own.index, _embed(model), verify=verify, **fit)
-    else:
-        raise ValueError(
-            f"{type(retriever).__name__} does not expose its documents: give contexts="
-        )
-    return gate, model
+        return fit_index(own.index, embed, verify=verify, **fit), model
+    raise ValueError(f"{type(retriever).__name__} does not expose its documents: give contexts=")
 
 
 def model_of(retriever: RetrieverLike, embeddings: Embeddings | None) -> Embeddings:
@@ -252,13 +255,24 @@ def _own(retriever: RetrieverLike) -> CAUSRetriever | None:
     return inner if isinstance(inner, CAUSRetriever) else None
 
 
-def _embed(model: Embeddings) -> Embed:
-    return as_queries(model.embed_query, model.embed_documents)
+def embedder_of(model: Embeddings) -> Embedder:
+    """Return the functions of a model."""
+    return Embedder(
+        query=model.embed_query,
+        texts=model.embed_documents,
+        aquery=model.aembed_query,
+        atexts=model.aembed_documents,
+    )
 
 
-def _read(documents: Sequence[Document]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the explanations and the texts of documents."""
-    return [detail_of(each) for each in documents], [each.page_content for each in documents]
+def _found(query: str, searched: str, documents: Sequence[Document]) -> Found:
+    return Found(
+        query=query,
+        searched=searched,
+        embedded=searched,
+        details=[detail_of(each) for each in documents],
+        texts=[each.page_content for each in documents],
+    )
 
 
 def _explained(document: Document, decision: RetrievalDecision) -> Document:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, Self, Unpack
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
@@ -15,15 +15,21 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.indexing import UpsertResponse
 from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 from langchain_core.retrievers import LangSmithRetrieverParams
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import RunnableConfig, run_in_executor
+from langchain_core.runnables.config import get_config_list
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import override
 
-from langchain_posrag.batching import aanswer_many, answer_many, take_found
-from langchain_posrag.documents import documents_of
-from langchain_posrag.indexing import deletion, documents_from_texts, documents_to_add, id_list
-from langchain_posrag.legs import CallOptions, EmbeddingLegs, Legs
+from langchain_posrag.batching import (
+    aembedded,
+    embedded,
+    handed_over,
+    handing_over,
+    searched,
+)
+from langchain_posrag.documents import check_query, document_of, documents_of, passages_of
+from langchain_posrag.indexing import deletion, documents_from_texts, id_list
 from langchain_posrag.options import (
     CAUSOptions,
     CountField,
@@ -31,19 +37,16 @@ from langchain_posrag.options import (
     RetrieverArguments,
     SpansField,
 )
-from langchain_posrag.overridden import searched_by_override
-from langchain_posrag.tracing import atraced, traced
-from langchain_posrag.vector_store_legs import VectorStoreLegs
-from shared_core import HybridIndex
-from shared_core.index import ChunkKeys, Tokenizer
+from langchain_posrag.vector_stores import VectorStoreEngine
+from shared_core import Arrangement, HybridIndex
+from shared_core.engines import Engine
+from shared_core.index import ChunkKeys, Tokenizer, Variant
 from shared_core.index.dense import Dense, Metric
-from shared_core.index.metadata import Where
-from shared_core.index.sparse.bm25 import Variant
-from shared_core.options import decode_options, encode_caus
-from shared_core.overriding import follows, inherits
-from shared_core.scoring.fusion import Alpha
+from shared_core.options import CAUS_KEY, decode_options, encode_caus
+from shared_core.types import Query
 
 _ADAPTER = "langchain_posrag"
+"""Key of what LangChain alone keeps in `HybridIndex.extra`."""
 
 
 class CAUSRetriever(CAUSOptions, DocumentIndex):
@@ -56,14 +59,11 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
 
     Documents come back as copies with their id, or a random one if they had none. Unless
     `include_scores` is False they carry the fused score, in [0, 1] and higher is better, under
-    ``metadata["score"]`` (a key of that name that was there before stays) and its explanation
-    under ``metadata["posrag"]``. The explanation differs by query: set `include_scores` to False
-    under LangChain's MultiQueryRetriever, which keeps equal documents once, and for a prompt that
-    prints all metadata. EnsembleRetriever, as anything else that fuses ranks, takes slots for
-    ranks: give ``psi="never"`` there, and place its result with a `PlacementTransformer`.
-
-    To tracers and ``astream_events`` each leg is a retriever run of its own, tagged ``dense`` or
-    ``sparse``: there, ``exclude_tags=["dense", "sparse"]`` leaves the documents of the result.
+    ``metadata["score"]`` (in place of a value of the document's own) and its explanation under
+    ``metadata["posrag"]``. The explanation differs by query: set `include_scores` to False under
+    LangChain's MultiQueryRetriever, which keeps equal documents once, and for a prompt that prints
+    all metadata. EnsembleRetriever, as anything else that fuses ranks, takes slots for ranks: give
+    ``psi="never"`` there, and place its result with a `PlacementTransformer`.
 
     With `expand` the k passages that were found take in their neighbours, and adjacent ones
     become one document: at most k documents come back, each with the id and metadata of its best
@@ -75,20 +75,20 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     Attributes
     ----------
     index
-        The passages: a `shared_core.HybridIndex`, or a vector store with a sparse leg, from
+        The passages: a `HybridIndex`, or a vector store with BM25 next to it, from
         `from_vectorstore`. It is held, never copied or rebuilt.
     embeddings
         Embeds queries and documents for a `HybridIndex`; a vector store has its own.
     fetch_k
         Depth of each leg's search before fusion, >= 1; at least `k` is always fetched.
     expand
-        A `shared_core.neighbour_spans.NeighbourSpans`, whose `order` is ignored in favour of
+        A `NeighbourSpans`, whose `order` is ignored in favour of
         `placement`. None: passages come back as they are.
     chunk_keys
         Metadata keys from which the document and number of a chunk are read: a
-        `shared_core.index.ChunkKeys`. A passage without them has no neighbours.
+        `ChunkKeys`. A passage without them has no neighbours.
     k, alpha, fusion, placement, psi, evidence
-        As in `shared_core.CAUS`.
+        As in `CAUS`.
     include_scores
         Whether the documents carry their score and explanation.
 
@@ -115,30 +115,20 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
-    index: HybridIndex | InstanceOf[VectorStoreLegs] = Field(default_factory=HybridIndex)
+    index: InstanceOf[Engine] = Field(default_factory=HybridIndex)
     embeddings: Embeddings | None = Field(default=None, repr=False)
     fetch_k: CountField = 50
     expand: SpansField | None = None
     chunk_keys: InstanceOf[ChunkKeys] = ChunkKeys()
 
-    _method: ClassVar[tuple[str, ...]] = (*CAUSOptions._method, "fetch_k", "expand", "chunk_keys")
-
     @model_validator(mode="after")
-    def _check_legs(self) -> Self:
-        self._legs  # noqa: B018 - the property is the check
+    def _check_index(self) -> Self:
+        if self.index.embeds == (self.embeddings is not None):
+            raise ValueError(
+                "a HybridIndex needs embeddings=, a vector store brings its own; "
+                f"got index={self.index!r} and embeddings={self.embeddings!r}"
+            )
         return self
-
-    @property
-    def _legs(self) -> Legs:
-        index, embeddings = self.index, self.embeddings
-        if isinstance(index, HybridIndex) and embeddings is not None:
-            return EmbeddingLegs(index, embeddings)
-        if isinstance(index, VectorStoreLegs) and embeddings is None:
-            return index
-        raise ValueError(
-            "a HybridIndex needs embeddings=, a vector store brings its own; "
-            f"got index={index!r} and embeddings={embeddings!r}"
-        )
 
     @classmethod
     def from_documents(
@@ -161,7 +151,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         embeddings
             Embeds them, and the queries.
         metric, dense, variant, tokenizer
-            As in `shared_core.HybridIndex`.
+            As in `HybridIndex`.
         **options
             Attributes of the class.
 
@@ -203,14 +193,17 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         sparse: object,
         *,
         higher_is_better: bool | None = None,
+        rescore: bool = False,
+        drop_deleted: bool = False,
         variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
         **options: Unpack[RetrieverArguments],
     ) -> Self:
         """Search any LangChain vector store as the dense leg, with BM25 next to it.
 
-        `langchain_posrag.vector_store_legs.VectorStoreLegs` says how their scores are fused, how
-        a store applies a filter, and what `expand` does over it.
+        A store scores only what it finds: what BM25 alone found counts with the lowest of these
+        scores (``dense_exact`` in its explanation is False), unless it is rescored.
+        `langchain_posrag.vector_stores.VectorStoreEngine` says how a store applies a filter.
 
         Parameters
         ----------
@@ -218,26 +211,38 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             Needs ``similarity_search_with_score``, or only its async version for `ainvoke` alone.
         sparse
             The store's documents, which are indexed here; or LangChain's BM25Retriever, which
-            is converted; or a `langchain_posrag.sparse_leg.SparseLeg`.
+            is converted; or a `shared_core.index.PassageIndex`. Where the ids of the store are
+            others, documents of equal text are the same.
         higher_is_better
             True if the store returns similarities, False if it returns distances. None is enough
             for InMemoryVectorStore, FAISS, Chroma, PGVector and Qdrant.
+        rescore
+            Embed what only BM25 found, with the model of the store, at every query.
+        drop_deleted
+            Leave out what BM25 found and the store does not have any more: one ``get_by_ids`` a
+            query. The ids of both sides must be the same.
         variant, tokenizer
-            As in `shared_core.BM25Index`; only where `sparse` are documents.
+            As in `BM25Index`; only where `sparse` are documents.
         **options
             Attributes of the class.
 
         Raises
         ------
         ValueError
-            If the store cannot search with scores, their direction is unknown, `higher_is_better`
-            is not a bool, `sparse` is something else or one document, or an option is unknown or
-            out of range.
+            If the store cannot search with scores, their direction is unknown, `sparse` is
+            something else or one document, the store lacks what `rescore` or `drop_deleted` needs,
+            or an option is unknown or out of range.
         """
-        legs = VectorStoreLegs.over(
-            store, sparse, higher_is_better=higher_is_better, variant=variant, tokenizer=tokenizer
+        engine = VectorStoreEngine(
+            store,
+            sparse,
+            higher_is_better=higher_is_better,
+            rescore=rescore,
+            drop_deleted=drop_deleted,
+            variant=variant,
+            tokenizer=tokenizer,
         )
-        return cls(index=legs, **options)
+        return cls(index=engine, **options)
 
     def save(self, path: str | Path) -> None:
         """Write passages, vectors and options to a folder, at once or not at all; no pickle.
@@ -252,12 +257,13 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             If the folder holds anything but an index.
         """
         if not isinstance(self.index, HybridIndex):
+            held = getattr(self.index, "name", type(self.index).__name__)
             raise ValueError(
-                f"{type(self.index.store).__name__} keeps its own documents: persist the store, "
-                "and call from_vectorstore again"
+                f"{held} keeps its own documents: persist the store, and call from_vectorstore "
+                "again"
             )
-        options = {**encode_caus(self.caus), "include_scores": self.include_scores}
-        self.index.save(path, extra={_ADAPTER: options})
+        own = {"include_scores": self.include_scores}
+        self.index.save(path, extra={CAUS_KEY: encode_caus(self.caus), _ADAPTER: own})
 
     @classmethod
     def load(
@@ -269,7 +275,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         tokenizer: Tokenizer | None = None,
         **options: Unpack[RetrieverArguments],
     ) -> Self:
-        """Read what `save` wrote, or any folder of `shared_core.HybridIndex.save`.
+        """Read what `save` wrote, or LlamaIndex's retriever, or any `HybridIndex.save`.
 
         Parameters
         ----------
@@ -294,7 +300,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             If `embeddings` is not an embedding model, or an option is unknown or out of range.
         """
         index = HybridIndex.load(path, tokenizer=tokenizer)
-        saved = decode_options({**index.extra.get(_ADAPTER, {}), **options})
+        own, caus = index.extra.get(_ADAPTER, {}), index.extra.get(CAUS_KEY, {})
+        saved = decode_options({**own, **caus, **options})
         retriever = cls(index=index, embeddings=embeddings, **saved)
         if verify:
             index.verify_embeddings(lambda text: embeddings.embed_documents([text])[0])
@@ -310,12 +317,19 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             an embedding is NaN, infinite or of another dimension, or the vector store would have
             to replace a document and cannot.
         """
-        return self._legs.add(documents_to_add(documents))
+        passages = passages_of(documents)
+        if self.embeddings is None or not passages:
+            return self.index.add(passages)
+        vectors = self.embeddings.embed_documents([passage.text for passage in passages])
+        return self.index.add(passages, vectors)
 
-    @follows("add_documents")
     async def aadd_documents(self, documents: Iterable[Document]) -> list[str]:
         """Async version of `add_documents`; the embedding and the store are awaited."""
-        return await self._legs.aadd(documents_to_add(documents))
+        passages = await run_in_executor(None, passages_of, documents)
+        if self.embeddings is None or not passages:
+            return await self.index.aadd(passages)
+        vectors = await self.embeddings.aembed_documents([passage.text for passage in passages])
+        return await self.index.aadd(passages, vectors)
 
     @override
     def upsert(self, items: Sequence[Document], /) -> UpsertResponse:  # type: ignore[override]
@@ -323,7 +337,6 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         return UpsertResponse(succeeded=self.add_documents(items), failed=[])
 
     @override
-    @follows("upsert")
     async def aupsert(self, items: Sequence[Document], /) -> UpsertResponse:  # type: ignore[override]
         """Async version of `upsert`."""
         return UpsertResponse(succeeded=await self.aadd_documents(items), failed=[])
@@ -337,13 +350,12 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         ValueError
             If `ids` is None, since nothing is deleted by omission, or one text.
         """
-        return deletion(self._legs.delete(id_list(ids)))
+        return deletion(self.index.delete(id_list(ids)))
 
     @override
-    @follows("delete")
     async def adelete(self, ids: list[str] | None = None) -> DeleteResponse:  # type: ignore[override]
         """Async version of `delete`."""
-        return deletion(await self._legs.adelete(id_list(ids)))
+        return deletion(await self.index.adelete(id_list(ids)))
 
     @override
     def get(self, ids: Sequence[str], /) -> list[Document]:  # type: ignore[override]
@@ -354,50 +366,46 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         ValueError
             If `ids` is one text instead of several.
         """
-        return self._legs.get(id_list(ids))
+        return [*map(document_of, self.index.get(id_list(ids)))]
 
     @override
-    @follows("get")
     async def aget(self, ids: Sequence[str], /) -> list[Document]:  # type: ignore[override]
         """Async version of `get`."""
-        return await self._legs.aget(id_list(ids))
+        return [*map(document_of, await self.index.aget(id_list(ids)))]
 
     @override
     def _get_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: CallbackManagerForRetrieverRun,
-        k: int | None = None,
-        fetch_k: int | None = None,
-        alpha: Alpha | None = None,
-        filter: Where = None,
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        options = CallOptions(k=k, fetch_k=fetch_k, alpha=alpha, where=filter)
-        searched = take_found(self, query) or self._legs
-        found = traced(searched.search, run_manager, self.caus, query, options)
-        return documents_of(found, include_scores=self.include_scores)
+        found = handed_over(self, options, check_query(query))
+        if found is None:
+            (found,) = self._search([self._query(query)], options)
+        return self._documents(found)
 
     @override
     async def _aget_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: AsyncCallbackManagerForRetrieverRun,
-        k: int | None = None,
-        fetch_k: int | None = None,
-        alpha: Alpha | None = None,
-        filter: Where = None,
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        by_override = await searched_by_override(
-            self, query, run_manager, k=k, fetch_k=fetch_k, alpha=alpha, filter=filter
-        )
-        if by_override is not None:
-            return by_override
-        options = CallOptions(k=k, fetch_k=fetch_k, alpha=alpha, where=filter)
-        searched = take_found(self, query) or self._legs
-        found = await atraced(searched.asearch, run_manager, self.caus, query, options)
-        return documents_of(found, include_scores=self.include_scores)
+        found = handed_over(self, options, check_query(query))
+        if found is None:
+            asked = [await self._aquery(query)]
+            (found,) = await self.caus.asearch(self.index, asked, **_named(options))
+        return self._documents(found)
+
+    def _query(self, text: str) -> Query:
+        return Query(text, None if self.embeddings is None else self.embeddings.embed_query(text))
+
+    async def _aquery(self, text: str) -> Query:
+        if self.embeddings is None:
+            return Query(text)
+        return Query(text, await self.embeddings.aembed_query(text))
+
+    def _documents(self, found: Arrangement) -> list[Document]:
+        documents = documents_of(found, include_scores=self.include_scores)
+        if isinstance(self.index, VectorStoreEngine):
+            for document in documents:
+                document.id = self.index.stored_id(document.id)
+        return documents
 
     @override
     def batch(
@@ -411,15 +419,14 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         """Answer many queries at once, faster; the results are those of `invoke`.
 
         Queries are embedded one by one, up to ``max_concurrency`` at a time, and then searched
-        for together. Each is a run that reports its part of the result. A subclass that overrides
-        `invoke` or ``_get_relevant_documents`` is asked query by query.
+        for together. Each is a run that reports its part of the result.
         """
-        legs = self._legs_for_many(inputs, "invoke", "_get_relevant_documents")
-        if legs is None:
+        if not self._searches_together(inputs):
             return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
-        return answer_many(
-            self, legs, self.caus, inputs, config, kwargs, return_exceptions=return_exceptions
-        )
+        limit = get_config_list(config, len(inputs))[0].get("max_concurrency")
+        found = embedded(self._query, inputs, limit, go_on=return_exceptions)
+        with handing_over(self, kwargs, searched(self._search, kwargs, found)):
+            return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
 
     @override
     async def abatch(
@@ -431,30 +438,37 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         **kwargs: Any,
     ) -> list[list[Document]]:
         """Async version of `batch`; the embeddings are awaited."""
-        methods = "ainvoke", "_aget_relevant_documents", "_get_relevant_documents"
-        legs = self._legs_for_many(inputs, *methods)
-        if legs is None:
+        if not self._searches_together(inputs):
             return await super().abatch(
                 inputs, config, return_exceptions=return_exceptions, **kwargs
             )
-        return await aanswer_many(
-            self, legs, self.caus, inputs, config, kwargs, return_exceptions=return_exceptions
-        )
+        limit = get_config_list(config, len(inputs))[0].get("max_concurrency")
+        found = await aembedded(self._aquery, inputs, limit, go_on=return_exceptions)
+        results = await run_in_executor(None, searched, self._search, kwargs, found)
+        with handing_over(self, kwargs, results):
+            return await super().abatch(
+                inputs, config, return_exceptions=return_exceptions, **kwargs
+            )
 
-    def _legs_for_many(self, queries: Sequence[str], *methods: str) -> EmbeddingLegs | None:
-        """Return the legs that search for many queries at once; None if each is asked alone."""
-        legs = self._legs
-        alone = len(queries) < 2 or not inherits(type(self), CAUSRetriever, *methods)
-        return legs if isinstance(legs, EmbeddingLegs) and not alone else None
+    def _searches_together(self, queries: Sequence[object]) -> bool:
+        several = len(queries) > 1 and all(isinstance(query, str) for query in queries)
+        return several and not self.index.embeds
+
+    def _search(self, queries: Sequence[Query], options: Mapping[str, Any]) -> list[Arrangement]:
+        return self.caus.search(self.index, queries, **_named(options))
 
     @override
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         params = LangSmithRetrieverParams(ls_retriever_name="caus")
-        if isinstance(self.index, VectorStoreLegs):
-            params["ls_vector_store_provider"] = type(self.index.store).__name__
-            embeddings = self.index.store.embeddings
-        else:
-            embeddings = self.embeddings
+        embeddings = self.embeddings
+        if isinstance(self.index, VectorStoreEngine):
+            params["ls_vector_store_provider"] = self.index.name
+            embeddings = self.index.vector_store.embeddings
         if embeddings is not None:
             params["ls_embedding_provider"] = type(embeddings).__name__
         return params
+
+
+def _named(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a call as the core names them."""
+    return {"where" if name == "filter" else name: value for name, value in options.items()}

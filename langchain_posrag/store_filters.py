@@ -14,30 +14,39 @@ from shared_core.index.metadata import Where, predicate, wanted_values
 Wanted: TypeAlias = Mapping[str, Sequence[Any]]
 """Metadata key -> accepted values."""
 
+StoreFilter: TypeAlias = Callable[[Any, Where], Any]
+"""Takes a store and a filter, and returns what the store takes as ``filter=``.
 
-def as_function_of_document(where: Where) -> Callable[[Document], bool]:
+None if the store cannot apply it. What the store lets through too much is filtered here.
+"""
+
+
+def as_function(_: Any, where: Where) -> Callable[[Mapping[str, Any]], bool]:
+    """Return a filter as a function of the metadata."""
+    return predicate(where)
+
+
+def as_function_of_document(_: Any, where: Where) -> Callable[[Document], bool]:
     """Return a filter as a function of a whole document."""
     passes = predicate(where)
     return lambda document: passes(document.metadata)
 
 
-def of_mappings(translate: Callable[[Wanted], Any]) -> Callable[[Where], Any]:
-    """Turn a translation of accepted values into one of any filter.
-
-    It returns None for a filter that the store cannot apply, as a function, and for an empty one.
-    """
+def of_mappings(translate: Callable[[Any, Wanted], Any]) -> StoreFilter:
+    """Turn a translation of accepted values into one of any filter; None for functions."""
 
     @wraps(translate)
-    def translated(where: Where) -> Any:
+    def translated(store: Any, where: Where) -> Any:
         if where is None or callable(where):
             return None
-        return translate({key: [*wanted_values(value)] for key, value in where.items()}) or None
+        wanted = {key: [*wanted_values(value)] for key, value in where.items()}
+        return translate(store, wanted) or None
 
     return translated
 
 
 @of_mappings
-def chroma(wanted: Wanted) -> dict[str, Any] | None:
+def chroma(_: Any, wanted: Wanted) -> dict[str, Any] | None:
     """Return ``$in`` for each key and type, joined by ``$and``: its lists hold one type each."""
     clauses: list[dict[str, Any]] = []
     for key, values in wanted.items():
@@ -52,7 +61,7 @@ def chroma(wanted: Wanted) -> dict[str, Any] | None:
 
 
 @of_mappings
-def pgvector(wanted: Wanted) -> dict[str, Any] | None:
+def pgvector(_: Any, wanted: Wanted) -> dict[str, Any] | None:
     """Return the lists themselves: ``==`` in a JSON path compares with each of their values.
 
     Its ``$in`` compares texts, for which 2 is not 2.0, and refuses bools.
@@ -62,18 +71,33 @@ def pgvector(wanted: Wanted) -> dict[str, Any] | None:
 
 
 @of_mappings
-def single_values(wanted: Wanted) -> dict[str, Any] | None:
+def qdrant(store: Any, wanted: Wanted) -> Any:
+    """Return a ``models.Filter``: a match of texts and bools, and ranges for numbers.
+
+    Its match of integers does not find 2.0, nor that of texts a number.
+    """
+    from qdrant_client import models
+
+    def condition(key: str, value: Any) -> models.FieldCondition:
+        if isinstance(value, bool | str):
+            return models.FieldCondition(key=key, match=models.MatchValue(value=value))
+        return models.FieldCondition(key=key, range=models.Range(gte=value, lte=value))
+
+    must: list[Any] = []
+    for key, values in wanted.items():
+        alike, path = _alike(values), f"{store.metadata_payload_key}.{key}"
+        if not alike or not key.isidentifier():
+            return None
+        must.append(models.Filter(should=[condition(path, value) for value in alike]))
+    return models.Filter(must=must) if must else None
+
+
+@of_mappings
+def single_values(_: Any, wanted: Wanted) -> dict[str, Any] | None:
     """Return each key's only value."""
     if any(len(values) != 1 for values in wanted.values()):
         return None
     return {key: value for key, (value,) in wanted.items()}
-
-
-def nothing(_: Where) -> None:
-    """Pass no filter: this store takes its own filter objects.
-
-    An unknown key in one of them would silently match nothing.
-    """
 
 
 def _alike(values: Sequence[Any]) -> list[Any]:

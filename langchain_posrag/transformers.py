@@ -13,7 +13,7 @@ from langchain_posrag.document_step import DocumentStep
 from langchain_posrag.documents import DETAIL, bare_copy_of, check_documents, copy_of
 from langchain_posrag.options import PlacementArguments, PlacementOptions, Psi
 from shared_core import Placement
-from shared_core.explanations import recover_ranking
+from shared_core.explanations import warn_of_placed
 
 
 class PlacementTransformer(PlacementOptions, DocumentStep):
@@ -24,13 +24,15 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
     places by its own options. Documents are copied; the copies carry ``rank``, ``slot``,
     ``placement``, ``psi``, ``gate`` and ``reason`` under ``metadata["posrag"]``, which replace
     those of an earlier slot and keep the rest. If `include_scores` is False, they carry no
-    explanation at all, and no score that came with one. Documents in the order of an earlier
-    placement are placed by the ranks they carry, not by their position.
+    explanation at all, and no score that came with one.
+
+    The order in which documents come is their ranking, whatever placed or reranked them before:
+    behind a `CAUSRetriever`, let one of the two place, with ``psi="never"`` in the other.
 
     Parameters
     ----------
     placement
-        Name in `shared_core.PLACEMENTS`, or a placement.
+        Name in `PLACEMENTS`, or a placement.
     psi
         As in `PlacementOptions`; ``"always"`` by default, since naming a placement asks for it.
     evidence, include_scores
@@ -46,6 +48,11 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
         If a call gives an argument: the options are the fields.
     ProfileNotFoundError
         If there is no profile of the name in `psi`.
+
+    Warns
+    -----
+    UserWarning
+        If the documents stand exactly as an earlier step placed them.
 
     Examples
     --------
@@ -66,13 +73,14 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
     @override
     def _processed(self, documents: Sequence[Document]) -> list[Document]:
         documents = check_documents(documents)
-        order = recover_ranking([document.metadata.get(DETAIL) for document in documents])
+        if self.caus.gate.opened:
+            warn_of_placed([document.metadata.get(DETAIL) for document in documents])
         details = self.caus.explain(len(documents))
-        placed = [documents[order[why["rank"]]] for why in details]
+        placed = [documents[why["rank"]] for why in details]
         if not self.include_scores:
             return [bare_copy_of(document) for document in placed]
         return [copy_of(document, why) for document, why in zip(placed, details, strict=True)]
 
     @override
-    async def _aprocessed(self, documents: Sequence[Document]) -> list[Document]:
-        return self._processed(documents)  # takes microseconds, less than starting a thread
+    async def _acompressed(self, input: Sequence[Document]) -> list[Document]:
+        return self._processed(input)  # takes microseconds, less than starting a thread

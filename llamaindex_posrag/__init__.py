@@ -1,6 +1,9 @@
-"""posrag for LlamaIndex: hybrid retrieval, and passages placed where the model reads them."""
+"""posrag for LlamaIndex: hybrid retrieval, and passages placed where the model reads them.
 
-# ruff: noqa: E402  -- a missing package is reported before anything needs it
+What users need of the core is here, too: `PositionProfile`, `NeighbourSpans`, the placements.
+"""
+
+# ruff: noqa: E402, F403  -- a missing package is reported before anything needs it
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from shared_core._extras import require as _require
 
 _require("llama_index.core", extra="llamaindex")
 
+import shared_core
 from llamaindex_posrag.attention import AttentionPlacementPostprocessor
 from llamaindex_posrag.fusion import FusingRetriever
 from llamaindex_posrag.generation import LlamaIndexModel
@@ -22,6 +26,7 @@ from llamaindex_posrag.retrieval_gate import (
 )
 from llamaindex_posrag.retrievers import CAUSRetriever
 from llamaindex_posrag.two_round import TwoRoundQueryEngine
+from shared_core import *
 
 __all__ = [
     "AttentionPlacementPostprocessor",
@@ -40,3 +45,4 @@ __all__ = [
     "TwoRoundQueryEngine",
     "load_gate",
 ]
+__all__ += shared_core.__all__

@@ -18,8 +18,7 @@ from pydantic import BeforeValidator, PlainValidator
 from llamaindex_posrag.embedding import plain_text
 from llamaindex_posrag.nodes import ExplainedNode, explanation, with_slot
 from llamaindex_posrag.postprocessors import FixedOptionsPostprocessor
-from shared_core.attention.method import AttentionMethod
-from shared_core.attention.two_round import TwoRound
+from shared_core.attention import AttentionPlacer
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
@@ -52,8 +51,8 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
         How relevance is measured: ``"answer"``, ``"producer"``, ``"attention_sorting"`` or
         ``"icr"``.
     placement
-        ``"attention_u_shape"``, its control ``"attention_u_shape_reversed"``, ``"direct_u"`` or
-        ``"relevant_last"``.
+        ``"attention_u_shape"``, its control ``"attention_u_shape_reversed"``,
+        ``"best_slot_first"`` or ``"relevant_last"``.
     template
         The prompt that the model reads.
     curve
@@ -82,7 +81,7 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
     placement: str = Field(default="attention_u_shape", frozen=True)
     template: PromptTemplate = Field(default=ANSWER, frozen=True)
     curve: CurveField = Field(default=None, frozen=True)
-    _method: AttentionMethod = PrivateAttr()
+    _placer: AttentionPlacer = PrivateAttr()
 
     def __init__(
         self,
@@ -105,25 +104,27 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
 
     def model_post_init(self, context: Any) -> None:
         """Check the options."""
-        self._method = AttentionMethod(
+        self._placer = AttentionPlacer(
             model=self.model,
-            two_rounds=TwoRound(
-                estimator=self.estimator, placement=self.placement, template=self.template
-            ),
+            estimator=self.estimator,
+            placement=self.placement,
+            template=self.template,
             curve=self.curve,
         )
 
     def _processed(
         self, nodes: Sequence[NodeWithScore], query: QueryBundle | None
     ) -> list[NodeWithScore]:
-        if len(nodes) < 2:
-            return [
-                ExplainedNode(node=each.node, score=each.score, posrag={**explanation(each)})
-                for each in nodes
-            ]
         question = None if query is None else plain_text(query)
-        order, details = self._method.place([text_of(node) for node in nodes], question)
-        return [with_slot(nodes[at], why) for at, why in zip(order, details, strict=True)]
+        slots = self._placer.place([text_of(node) for node in nodes], question)
+        return [
+            ExplainedNode(
+                node=nodes[at].node, score=nodes[at].score, posrag={**explanation(nodes[at])}
+            )
+            if why is None
+            else with_slot(nodes[at], why)
+            for at, why in slots
+        ]
 
 
 def text_of(node: NodeWithScore) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 
-from llama_index.core.async_utils import run_jobs
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.indices import utils
 from llama_index.core.schema import BaseNode, MetadataMode, QueryBundle, QueryType
@@ -67,9 +67,22 @@ async def aembed(model: BaseEmbedding, query: QueryBundle) -> list[float]:
 
 
 async def aembed_queries(model: BaseEmbedding, queries: Sequence[QueryBundle]) -> list[list[float]]:
-    """Embed queries at once, at most ``model.num_workers`` at a time if that is set."""
-    jobs = [aembed(model, query) for query in queries]
-    return await run_jobs(jobs, workers=model.num_workers or len(jobs))
+    """Embed queries at once, at most ``model.num_workers`` at a time if that is set.
+
+    The first error is raised once the other calls, which nobody waits for, have been cancelled.
+    """
+    free = asyncio.Semaphore(model.num_workers or len(queries))
+
+    async def vector(query: QueryBundle) -> list[float]:
+        async with free:
+            return await aembed(model, query)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(vector(query)) for query in queries]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def embedded_query(query: QueryBundle) -> str | None:
@@ -105,6 +118,9 @@ async def aembed_nodes(
 
 
 def _in_order(vectors: Mapping[str, list[float]], nodes: Sequence[BaseNode]) -> list[list[float]]:
-    if len(vectors) < len({node.node_id for node in nodes}):
-        raise ValueError(f"the embedding model made too few vectors for {len(nodes)} nodes")
+    ids = {node.node_id for node in nodes}
+    if len(vectors) < len(ids):
+        raise ValueError(
+            f"the embedding model gave too few: {len(vectors)} vectors for {len(ids)} nodes"
+        )
     return [vectors[node.node_id] for node in nodes]

@@ -19,39 +19,43 @@ Predicate: TypeAlias = Callable[[Mapping[str, Any]], bool]
 SOURCE = "llamaindex_ref_doc_id"
 """Key of the source document in `filterable`; it does not collide with a user's key."""
 
+WITHOUT_SOURCE = "None"
+"""What LlamaIndex's stores keep there for a node without a source document."""
+
 _NAMES_OF_SOURCE = frozenset({"doc_id", "ref_doc_id", "document_id"})
 """LlamaIndex's names of the source document in filters, whatever the metadata say."""
 
 
 def filterable(node: BaseNode) -> dict[str, Any]:
-    """Return what a filter sees of a node: its metadata, and the id of its source document.
-
-    Without a source document the id is ``"None"``, as in LlamaIndex's stores.
-    """
-    return {**node.metadata, SOURCE: node.ref_doc_id or "None"}
+    """Return what a filter sees of a node: its metadata, and the id of its source document."""
+    return {**node.metadata, SOURCE: node.ref_doc_id or WITHOUT_SOURCE}
 
 
 def where(filters: MetadataFilters | None) -> Mapping[str, Any] | Predicate | None:
-    """Return a filter for the core: wanted values where these are enough, else a `predicate`.
+    """Return a filter for the core: wanted values where these are enough, else a function.
 
-    The core looks up wanted values by column, but has to call a function for every passage.
-    Both apply to the metadata that `filterable` returns.
+    The core looks up wanted values by column, but has to call a function for every passage. Both
+    apply to the metadata that `filterable` returns. The function matches as LlamaIndex's in-memory
+    store does, and takes nested filters, which that store refuses; it raises TypeError if an
+    operator does not fit the type of a value.
 
     Raises
     ------
     ValueError
         If `filters` is neither `MetadataFilters` nor None.
     """
-    if filters is not None and not isinstance(filters, MetadataFilters):
+    if filters is None:
+        return None
+    if not isinstance(filters, MetadataFilters):
         raise ValueError(f"filters must be MetadataFilters, got {filters!r}")
-    if filters is None or not filters.filters:
+    if not filters.filters:
         return None
     equalities = [part for part in filters.filters if _is_equality(part)]
     wanted = {_column(part.key): part.value for part in equalities}
     all_must_hold = filters.condition in (FilterCondition.AND, None)
     if all_must_hold and len(wanted) == len(equalities) == len(filters.filters):
         return wanted
-    return predicate(filters)
+    return _predicate(filters)
 
 
 def _column(key: str) -> str:
@@ -65,43 +69,18 @@ def _is_equality(part: MetadataFilter | MetadataFilters) -> TypeGuard[MetadataFi
     return part.operator == (FilterOperator.IN if several else FilterOperator.EQ)
 
 
-def predicate(filters: MetadataFilters | None) -> Predicate | None:
-    """Return a function that says whether `filterable` metadata pass; None for no filter.
-
-    Operators are those of LlamaIndex's in-memory store, whose matching is used; filters may be
-    nested, which that store refuses.
-
-    Raises
-    ------
-    TypeError
-        From the returned function, if an operator does not fit the type of a value.
-    """
-    if filters is None or not filters.filters:
-        return None
-    parts = [_part(part) for part in filters.filters]
-    if filters.condition == FilterCondition.OR:
-        return lambda metadata: any(part(metadata) for part in parts)
-    if filters.condition == FilterCondition.NOT:
-        return lambda metadata: not any(part(metadata) for part in parts)
-    return lambda metadata: all(part(metadata) for part in parts)
+def _predicate(part: MetadataFilter | MetadataFilters) -> Predicate:
+    if isinstance(part, MetadataFilter):
+        one = MetadataFilters(filters=[part.model_copy(update={"key": _column(part.key)})])
+        # The store looks metadata up by node id; here the metadata itself takes the id's place.
+        return cast(Predicate, build_metadata_filter_fn(_itself, one))
+    parts = [_predicate(each) for each in part.filters]
+    if part.condition == FilterCondition.OR and parts:
+        return lambda metadata: any(each(metadata) for each in parts)
+    if part.condition == FilterCondition.NOT:
+        return lambda metadata: not any(each(metadata) for each in parts)
+    return lambda metadata: all(each(metadata) for each in parts)
 
 
-def _part(part: MetadataFilter | MetadataFilters) -> Predicate:
-    if isinstance(part, MetadataFilters):
-        return predicate(part) or _everything
-    part = part.model_copy(update={"key": _column(part.key)})
-    # The store looks metadata up by node id; here the metadata itself takes the id's place.
-    return cast(
-        Predicate,
-        build_metadata_filter_fn(
-            cast(Callable[[str], Mapping[str, Any]], _itself), MetadataFilters(filters=[part])
-        ),
-    )
-
-
-def _itself(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+def _itself(metadata: Any) -> Any:
     return metadata
-
-
-def _everything(metadata: Mapping[str, Any]) -> bool:
-    return True

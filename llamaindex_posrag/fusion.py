@@ -16,7 +16,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from llamaindex_posrag.embedding import plain_text
 from llamaindex_posrag.nodes import isolated, passages_of, to_passage
 from llamaindex_posrag.options import caus_of
-from llamaindex_posrag.retrieval import EngineRetriever
+from llamaindex_posrag.retrieval import EngineRetriever, RetrieverArguments
 from shared_core import CAUS, Passage
 from shared_core.checking import SHOWN, check_each
 from shared_core.engines.store import Store, StoreEngine
@@ -40,15 +40,11 @@ DIRECTIONS: dict[str, Callable[[Any], bool]] = {
 """Whether higher scores are better, by qualified class name; from the sources of the stores."""
 
 
-class FusingArguments(CAUSArguments, total=False):
+class FusingArguments(RetrieverArguments, total=False):
     """Keyword arguments of `FusingRetriever` that have a default."""
 
-    filters: MetadataFilters | None
     variant: Variant
     tokenizer: Tokenizer | None
-    callback_manager: CallbackManager | None
-    object_map: dict[str, Any] | None
-    verbose: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +78,12 @@ class FusingRetriever(EngineRetriever):
         False if the scores of `dense` are distances, as those of FaissVectorStore with L2. None is
         enough for an index over LlamaIndex's own store, FAISS, Chroma, Milvus or PGVectorStore.
     caus
-        Options of the search and the placement, see `shared_core.CAUS`; ``fetch_k`` is the depth
+        Options of the search and the placement, see `CAUS`; ``fetch_k`` is the depth
         of the BM25 leg, and of an index.
     filters
         Metadata that a node must have to be found, in either leg.
     variant, tokenizer
-        As in `shared_core.BM25Index`.
+        As in `BM25Index`.
     callback_manager
         By default that of `dense`.
     object_map

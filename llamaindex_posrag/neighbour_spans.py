@@ -15,7 +15,7 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore.types import BaseDocumentStore
 
 from llamaindex_posrag.embedding import embed_nodes
-from llamaindex_posrag.node_chunks import LinkedNodes, NodeChunks
+from llamaindex_posrag.node_chunks import NodeChunks, stored_neighbours
 from llamaindex_posrag.nodes import ExplainedNode, explanation, spanned, to_passage
 from llamaindex_posrag.options import ChunkKeysField, ChunksField, ExpandField
 from llamaindex_posrag.postprocessors import FixedOptionsPostprocessor
@@ -27,9 +27,7 @@ from shared_core.neighbour_spans import (
     NeighbourSpans,
     PassageNeighbours,
     Span,
-    expand_passages,
-    explain_expansion,
-    similarities,
+    place_spans,
 )
 
 
@@ -97,7 +95,7 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
         if docstore is not None:
             if chunks is not None:
                 raise ValueError("neighbours come from docstore= or chunks=, got both")
-            chunks = LinkedNodes(docstore, NodeChunks(keys))
+            chunks = stored_neighbours(docstore, NodeChunks(keys))
         super().__init__(
             expand=NeighbourSpans() if expand is None else expand,
             chunk_keys=keys,
@@ -147,16 +145,15 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
     def _processed(
         self, nodes: Sequence[NodeWithScore], query: QueryBundle | None
     ) -> list[NodeWithScore]:
-        reader = NodeChunks(self.chunk_keys)
-        passages = [to_passage(node.node) for node in nodes]
-        given = [node.score for node in nodes]
-        scores = similarities(given, higher_is_better=self.higher_is_better)
-        found, best = expand_passages(passages, scores, self.expand, reader, self.chunks)
-        details = explain_expansion(found, self.expand)
-        return [
-            _explain_span(nodes[best[rank]], found.spans[rank], why)
-            for rank, why in zip(found.slots, details, strict=True)
-        ]
+        placed = place_spans(
+            [to_passage(node.node) for node in nodes],
+            [node.score for node in nodes],
+            self.expand,
+            NodeChunks(self.chunk_keys),
+            self.chunks,
+            higher_is_better=self.higher_is_better,
+        )
+        return [_explain_span(nodes[best], span, why) for best, span, why in placed]
 
 
 def _explain_span(seed: NodeWithScore, span: Span, why: dict[str, Any]) -> ExplainedNode:

@@ -1,10 +1,9 @@
-"""Nodes as chunks of documents, and their neighbours in a document store."""
+"""Nodes as chunks of documents, and those of a document store."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from llama_index.core.schema import (
     BaseNode,
@@ -17,14 +16,7 @@ from llama_index.core.storage.docstore.types import BaseDocumentStore
 
 from llamaindex_posrag.nodes import to_passage
 from shared_core import Passage
-from shared_core.neighbour_spans import (
-    Chunk,
-    ChunkKeys,
-    End,
-    Links,
-    Neighbourhood,
-    PassageNeighbours,
-)
+from shared_core.neighbour_spans import Chunk, ChunkKeys, End, LinkedStore, Links
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,62 +62,13 @@ class NodeChunks:
         return links_of(passage.source)
 
 
-@dataclass(frozen=True)
-class LinkedNodes:
-    """A `shared_core.neighbour_spans.ChunkSource` over a document store.
+def stored_neighbours(docstore: BaseDocumentStore, reader: NodeChunks) -> LinkedStore:
+    """Return a source of neighbours over a document store."""
+    return LinkedStore(partial(_read, docstore), reader)
 
-    The store is queried once for the seeds and once for each step of the window, for all seeds
-    together. A node that it does not have is a missing neighbour. So is one that a node does not
-    name, unless the document is known to end there: many pipelines write PREVIOUS alone, and a
-    document store cannot find the nodes that name another. Numbers and offsets place no node:
-    there may be others between two nodes that were fetched.
 
-    Attributes
-    ----------
-    docstore
-        Holds the nodes.
-    reader
-        Reads nodes as chunks.
-    """
-
-    docstore: BaseDocumentStore
-    reader: NodeChunks
-
-    def around(self, seeds: Sequence[Chunk], window: int) -> list[Neighbourhood]:
-        """Return the neighbours of each seed; see `shared_core.neighbour_spans.ChunkSource`.
-
-        Warns if the store has neither the seeds nor any node that they link to.
-        """
-        given: dict[str, BaseNode] = {seed.id: seed.source.source for seed in seeds}
-        fetched = self._fetch(given)
-        nodes = {**given, **fetched}
-        sides = {step: [*nodes.values()] for step in (-1, 1)}
-        for _ in range(window):
-            ids = {
-                step: [id for node in side if (id := links_of(node).id(step)) is not None]
-                for step, side in sides.items()
-            }
-            wanted = dict.fromkeys(id for side in ids.values() for id in side)
-            fetched |= self._fetch(id for id in wanted if id not in fetched)
-            sides = {
-                step: [fetched[id] for id in side if id in fetched] for step, side in ids.items()
-            }
-        if not fetched and any(links_of(node).any for node in given.values()):
-            warnings.warn(
-                "the docstore has neither the retrieved nodes nor those that they link to. A "
-                "vector store that keeps the text itself leaves it empty: use "
-                "NeighbourSpanPostprocessor.from_nodes(nodes)",
-                stacklevel=2,
-            )
-        passages = [to_passage(node) for node in (given | fetched).values()]
-        chunks = map(self.reader.chunk, passages)
-        among = PassageNeighbours.among(chunks, map(self.reader.links, passages))
-        return among.around(seeds, window)
-
-    def _fetch(self, ids: Iterable[str]) -> dict[str, BaseNode]:
-        wanted = [*ids]
-        found = self.docstore.get_nodes(wanted, raise_error=False) if wanted else ()
-        return {node.node_id: node for node in found}
+def _read(docstore: BaseDocumentStore, ids: list[str]) -> list[Passage]:
+    return [to_passage(node) for node in docstore.get_nodes(ids, raise_error=False)]
 
 
 def links_of(node: BaseNode) -> Links:

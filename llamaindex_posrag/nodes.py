@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
+from copy import copy, deepcopy
 from typing import Any
 
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.schema import (
     BaseNode,
-    MediaResource,
     Node,
     NodeRelationship,
     NodeWithScore,
@@ -20,9 +19,9 @@ from pydantic import SkipValidation
 
 from llamaindex_posrag.embedding import embedded_query, embedded_text
 from llamaindex_posrag.filters import filterable
-from shared_core import CAUS, Arrangement, Passage
+from shared_core import Arrangement, Passage
 from shared_core.copying import copier
-from shared_core.explanations import merge_explanation, recover_ranking
+from shared_core.explanations import merge_explanation
 from shared_core.index.passages import check_passages
 from shared_core.neighbour_spans import ExpandedArrangement, Span
 
@@ -32,8 +31,6 @@ def _name(node: BaseNode) -> str:
 
 
 _copy_metadata = copier(_name)
-_CONTAINERS = ("relationships", "excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
-_RESOURCES = ("text_resource", "image_resource", "audio_resource", "video_resource")
 
 
 class ExplainedNode(NodeWithScore):
@@ -84,8 +81,7 @@ def nodes_of(arrangement: Arrangement, query: QueryBundle) -> list[NodeWithScore
         found = explained(map(spanned, nodes, arrangement.spans), arrangement)
     else:
         found = explained(map(isolated, nodes), arrangement)
-    embedded = embedded_query(query)
-    if embedded != arrangement.ranking.query:
+    if (embedded := embedded_query(query)) != arrangement.ranking.query:
         for why in map(explanation, found):
             if "query" in why:
                 why["query"] = embedded
@@ -117,18 +113,10 @@ def spanned(node: BaseNode, span: Span) -> BaseNode:
     return copied
 
 
-def placed(nodes: Sequence[NodeWithScore], caus: CAUS) -> list[NodeWithScore]:
-    """Place nodes; the rest of a node's explanation, other than of its slot, is kept."""
-    order = recover_ranking([explanation(node) for node in nodes], [node.score for node in nodes])
-    return [with_slot(nodes[order[why["rank"]]], why) for why in caus.explain(len(nodes))]
-
-
 def with_slot(node: NodeWithScore, why: Mapping[str, Any]) -> ExplainedNode:
     """Return a copy with the explanation of its new slot, in place of that of an earlier one."""
-    explained = merge_explanation(explanation(node), why)
-    if "score" in explained and "estimator" not in explained:
-        explained["score"] = node.score  # a reranker may have given it another one
-    return ExplainedNode(node=node.node, score=node.score, posrag=explained)
+    posrag = merge_explanation(explanation(node), why)
+    return ExplainedNode(node=node.node, score=node.score, posrag=posrag)
 
 
 def explanation(node: NodeWithScore) -> dict[str, Any]:
@@ -147,29 +135,19 @@ def isolated(node: BaseNode) -> BaseNode:
     ValueError
         If a value of the metadata cannot be copied.
     """
+    metadata = _copy_metadata(node.metadata, node)
     copied = copy(node)
     fields = vars(copied)
-    fields["metadata"] = _copy_metadata(fields["metadata"], node)
-    if (embedding := fields["embedding"]) is not None:
-        fields["embedding"] = copy(embedding)
-    for name in _CONTAINERS:
-        fields[name] = fields[name].copy()
-    relationships = fields["relationships"]
-    for name, related in relationships.items():
-        if type(related) is list:
-            relationships[name] = related.copy()
-    if isinstance(copied, Node):
-        for name in _RESOURCES:
-            if (resource := fields[name]) is not None:
-                fields[name] = _resource(resource)
-    return copied
-
-
-def _resource(resource: MediaResource) -> MediaResource:
-    """Return a copy of a text, an image or the like."""
-    copied = copy(resource)
-    if copied.embeddings is not None:
-        copied.embeddings = {kind: copy(each) for kind, each in copied.embeddings.items()}
+    fields["metadata"] = metadata
+    fields["embedding"] = copy(node.embedding)
+    fields["excluded_embed_metadata_keys"] = node.excluded_embed_metadata_keys.copy()
+    fields["excluded_llm_metadata_keys"] = node.excluded_llm_metadata_keys.copy()
+    fields["relationships"] = {
+        kind: [*related] if isinstance(related, list) else related
+        for kind, related in node.relationships.items()
+    }
+    if isinstance(node, Node):
+        fields |= {name: deepcopy(fields[name]) for name in fields if name.endswith("_resource")}
     return copied
 
 

@@ -1,31 +1,18 @@
-"""Options: those of a retriever as attributes, those of a postprocessor as checked fields."""
+"""Options of `CAUS`: attributes of a retriever, checked fields of a postprocessor."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
-from typing import Annotated, Any, Generic, Self, TypeAlias, TypeVar, overload
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Generic, TypeAlias, TypeVar, cast
 
-from llama_index.core.bridge.pydantic import PlainSerializer
-from pydantic import BeforeValidator, PlainValidator
+from pydantic import PlainValidator
+from pydantic_core import CoreSchema, core_schema
 
 from shared_core import CAUS, NeighbourSpans, Placement
-from shared_core.checking import SHOWN, check_count
-from shared_core.index import ChunkKeys
-from shared_core.neighbour_spans import ChunkSource
-from shared_core.options import (
-    CAUSArguments,
-    decode_chunk_keys,
-    decode_expand,
-    decode_placement,
-    decode_psi,
-    encode_chunk_keys,
-    encode_expand,
-    encode_placement,
-    encode_psi,
-)
-from shared_core.scoring.fusion import Alpha, check_alpha
+from shared_core.checking import SHOWN
+from shared_core.neighbour_spans import ChunkKeys, ChunkSource
+from shared_core.options import CAUSArguments, decode_caus, encode_options
+from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity import Psi
 from shared_core.types import Evidence, Fusion
 from shared_core.wording import shortened
@@ -33,50 +20,17 @@ from shared_core.wording import shortened
 T = TypeVar("T")
 
 
-def caus_of(options: CAUSArguments, caus: CAUS | None = None) -> CAUS:
-    """Return `caus`, or a `CAUS` with the options if it is None.
-
-    Raises
-    ------
-    ValueError
-        If both are given, or an option is out of range.
-    TypeError
-        If an option is unknown.
-    """
-    refuse_similarity_top_k(options)
-    if caus is None:
-        return CAUS(**options)
-    if options:
-        named = ", ".join(f"{name}=" for name in options)
-        raise ValueError(f"give caus= or {named}, not both: caus= holds every option, as CAUS(k=3)")
-    return caus
-
-
-def refuse_similarity_top_k(options: Mapping[str, object]) -> None:
-    """Raise TypeError for `similarity_top_k`, the name of `k` in LlamaIndex's retrievers."""
-    if "similarity_top_k" in options:
-        raise TypeError(
-            f"similarity_top_k is called k here: give k={options['similarity_top_k']!r}"
-        )
-
-
 class Option(Generic[T]):
     """An option of ``caus``; setting it puts a new `CAUS` there, which checks the value."""
 
-    def __set_name__(self, owner: type, name: str) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
 
-    @overload
-    def __get__(self, retriever: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, retriever: CAUSOptions, owner: type) -> T: ...
-    def __get__(self, retriever: CAUSOptions | None, owner: type) -> Self | T:
-        if retriever is None:
-            return self
-        value: T = getattr(retriever.caus, self._name)
-        return value
+    def __get__(self, retriever: Any, owner: type) -> T:
+        value: Any = self if retriever is None else getattr(retriever.caus, self._name)
+        return cast(T, value)
 
-    def __set__(self, retriever: CAUSOptions, value: T) -> None:
+    def __set__(self, retriever: Any, value: T) -> None:
         changed: dict[str, Any] = {self._name: value}
         retriever.caus = replace(retriever.caus, **changed)
 
@@ -90,25 +44,26 @@ class CAUSOptions:
         The options of the search and the placement. They are immutable and may be shared: setting
         one of those below replaces them.
     k, alpha, fetch_k, fusion, placement, psi, evidence, expand, chunk_keys
-        As in `shared_core.CAUS`.
+        As in `CAUS`.
+    similarity_top_k
+        The name of `k` in LlamaIndex's own retrievers.
 
     Raises
     ------
     ValueError
         If a value is out of range; the options then stay as they were.
-    AttributeError
-        If `similarity_top_k` is read or set: it is called `k` here.
     """
 
-    k = Option[int]()
-    alpha = Option[Alpha]()
-    fetch_k = Option[int]()
-    fusion = Option[Fusion]()
-    placement = Option[str | Placement]()
-    psi = Option[Psi]()
-    evidence = Option[Evidence]()
-    expand = Option[NeighbourSpans | None]()
-    chunk_keys = Option[ChunkKeys]()
+    k = Option[int]("k")
+    alpha = Option[Alpha]("alpha")
+    fetch_k = Option[int]("fetch_k")
+    fusion = Option[Fusion]("fusion")
+    placement = Option[str | Placement]("placement")
+    psi = Option[Psi]("psi")
+    evidence = Option[Evidence]("evidence")
+    expand = Option[NeighbourSpans | None]("expand")
+    chunk_keys = Option[ChunkKeys]("chunk_keys")
+    similarity_top_k = Option[int]("k")
     _caus: CAUS
 
     @property
@@ -124,56 +79,57 @@ class CAUSOptions:
             )
         self._caus = caus
 
-    @property
-    def similarity_top_k(self) -> int:
-        """The name of `k` in LlamaIndex's retrievers."""
-        raise AttributeError(f"{type(self).__name__} has no similarity_top_k: it is called k here")
 
-    @similarity_top_k.setter
-    def similarity_top_k(self, value: int) -> None:
-        raise AttributeError(f"similarity_top_k is called k here: set k = {value!r}")
+def caus_of(options: CAUSArguments, caus: CAUS | None = None) -> CAUS:
+    """Return `caus`, or a `CAUS` with the options if it is None.
 
-
-def _decoded(name: str, decode: Callable[[Any], Any], *kinds: type) -> PlainValidator:
-    """Return a check that takes an option, or what it was encoded as."""
-
-    def check(value: Any) -> Any:
-        decoded = decode(value)
-        if not isinstance(decoded, kinds):
-            named = " or ".join(kind.__name__ for kind in kinds)
-            raise ValueError(f"{name} must be a {named}, got {value!r}")
-        return decoded
-
-    return PlainValidator(check)
+    Raises
+    ------
+    ValueError
+        If both are given, or an option is out of range.
+    TypeError
+        If an option is unknown.
+    """
+    if caus is None:
+        return CAUS(**options)
+    if options:
+        named = ", ".join(f"{name}=" for name in options)
+        raise ValueError(f"give caus= or {named}, not both: caus= holds every option, as CAUS(k=3)")
+    return caus
 
 
-# Checked before pydantic, which takes True for 1 and "3" for 3; pydantic makes NumPy's numbers
-# Python's.
-KField: TypeAlias = Annotated[int, BeforeValidator(partial(check_count, name="k"))]
-AlphaField: TypeAlias = Annotated[Alpha, BeforeValidator(check_alpha)]
-PlacementField: TypeAlias = Annotated[
-    str | Placement,
-    _decoded("placement", decode_placement, str, Placement),
-    PlainSerializer(encode_placement),
-]
-PsiField: TypeAlias = Annotated[Psi, PlainValidator(decode_psi), PlainSerializer(encode_psi)]
-ExpandField: TypeAlias = Annotated[
-    NeighbourSpans,
-    _decoded("expand", decode_expand, NeighbourSpans),
-    PlainSerializer(encode_expand),
-]
-ChunkKeysField: TypeAlias = Annotated[
-    ChunkKeys,
-    _decoded("chunk_keys", decode_chunk_keys, ChunkKeys),
-    PlainSerializer(encode_chunk_keys),
-]
+@dataclass(frozen=True)
+class Checked:
+    """Makes a field of pydantic an option of `CAUS`, which checks, encodes and decodes it."""
+
+    name: str
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
+        """Return the schema: neither of pydantic's own coercions, such as True to 1, applies."""
+        return core_schema.no_info_plain_validator_function(
+            # A gate that is shut for sure: whether it has to open is for all options together.
+            lambda value: getattr(decode_caus({"psi": "never", self.name: value}), self.name),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda value: encode_options({self.name: value})[self.name]
+            ),
+        )
 
 
-def _chunks(value: Any) -> ChunkSource | None:
+KField: TypeAlias = Annotated[int, Checked("k")]
+AlphaField: TypeAlias = Annotated[Alpha, Checked("alpha")]
+FusionField: TypeAlias = Annotated[Fusion, Checked("fusion")]
+PlacementField: TypeAlias = Annotated[str | Placement, Checked("placement")]
+PsiField: TypeAlias = Annotated[Psi, Checked("psi")]
+EvidenceField: TypeAlias = Annotated[Evidence, Checked("evidence")]
+ExpandField: TypeAlias = Annotated[NeighbourSpans, Checked("expand")]
+ChunkKeysField: TypeAlias = Annotated[ChunkKeys, Checked("chunk_keys")]
+
+
+def _chunk_source(value: Any) -> ChunkSource | None:
     if value is not None and not hasattr(value, "around"):
         raise ValueError(f"chunks must be a ChunkSource, got {value!r}")
     source: ChunkSource | None = value
     return source
 
 
-ChunksField: TypeAlias = Annotated[ChunkSource | None, PlainValidator(_chunks)]
+ChunksField: TypeAlias = Annotated[ChunkSource | None, PlainValidator(_chunk_source)]

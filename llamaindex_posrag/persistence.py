@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, cast
 
-from llama_index.core.schema import BaseNode, IndexNode, MediaResource
+from llama_index.core.schema import (
+    BaseNode,
+    MediaResource,
+    NodeRelationship,
+    RelatedNodeInfo,
+    TextNode,
+)
 from pydantic_core import PydanticSerializationError
 
-from llamaindex_posrag.filters import filterable
+from llamaindex_posrag.filters import SOURCE, WITHOUT_SOURCE
 from shared_core import Passage
 from shared_core.errors import IndexFormatError
 
@@ -21,22 +26,16 @@ def encode_node(node: BaseNode) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If the metadata would not come back unchanged, since JSON has no tuples, no dates and no
-        keys other than text, or the node holds anything else that JSON cannot represent.
+        If it leads to an object that JSON cannot hold.
     """
-    metadata = _checked(node)
     try:
         data = node.model_dump(mode="json")
     except PydanticSerializationError as error:
-        way_out = ""
-        if isinstance(node, IndexNode) and node.obj is not None:
-            way_out = (
-                "; leave its obj out, and give the retriever, and load, "
-                f"object_map={{{node.index_id!r}: ...}}"
-            )
-        message = f"node {node.node_id!r} cannot be saved as JSON: {error}{way_out}"
-        raise ValueError(message) from error
-    data["metadata"] = metadata
+        raise ValueError(
+            f"node {node.node_id!r} cannot be saved as JSON: {error}; leave the obj of an "
+            "IndexNode out, and give the retriever, and load, object_map={index_id: obj}"
+        ) from error
+    data["metadata"] = node.metadata  # which keeps its NaN
     for name, resource in vars(node).items():
         if isinstance(resource, MediaResource) and resource.data is not None:
             data[name]["data"] = resource.data.decode("ascii")  # LlamaIndex's own dump drops it
@@ -57,37 +56,24 @@ def decode_node(data: Any) -> BaseNode:
     return _class(data["class"]).from_dict(data["node"])
 
 
-def complete(passages: Iterable[Passage]) -> None:
-    """Add to loaded passages the metadata for filters that an earlier version did not save.
+def node_of(passage: Passage) -> BaseNode:
+    """Return the node of a passage, or a new one if another program has saved it without.
 
-    Raises
-    ------
-    IndexFormatError
-        If one has no node: a program that saves the folder without LlamaIndex drops them.
+    The metadata are then no part of the text that is embedded, as they were not.
     """
-    for passage in passages:
-        if not isinstance(passage.source, BaseNode):
-            raise IndexFormatError(
-                f"passage {passage.id!r} has no LlamaIndex node: the index was saved again "
-                "without LlamaIndex; load it with the program that saved it last"
-            )
-        # A dictionary, read from JSON, that nobody has seen yet.
-        cast("dict[str, Any]", passage.metadata).update(filterable(passage.source))
-
-
-def _checked(node: BaseNode) -> dict[str, Any]:
-    # Compared as text, which goes into the prompt and the node's hash: np.float64(0.5) equals 0.5,
-    # but a node that came back with the latter would be a different one.
-    try:
-        same = str(json.loads(json.dumps(node.metadata))) == str(node.metadata)
-    except (TypeError, ValueError):
-        same = False
-    if not same:
-        raise ValueError(
-            f"the metadata of node {node.node_id!r} cannot be saved as JSON unchanged: "
-            f"{node.metadata!r}"
-        )
-    return node.metadata
+    if isinstance(passage.source, BaseNode):
+        return passage.source
+    metadata = {**passage.metadata}
+    document = metadata.pop(SOURCE, WITHOUT_SOURCE)
+    node = TextNode(
+        id_=passage.id,
+        text=passage.text,
+        metadata=metadata,
+        excluded_embed_metadata_keys=[*metadata],
+    )
+    if document != WITHOUT_SOURCE:
+        node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=document)
+    return node
 
 
 @lru_cache

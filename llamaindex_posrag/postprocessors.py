@@ -10,29 +10,44 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Self, TypedDict, Unpack
 
-import numpy as np
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
-from llama_index.core.callbacks import CallbackManager
+from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
+from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index_instrumentation import get_dispatcher
 
 from llamaindex_posrag.embedding import embedded_text, plain_text
-from llamaindex_posrag.events import reranking
-from llamaindex_posrag.nodes import explained, placed
-from llamaindex_posrag.options import AlphaField, KField, PlacementField, PsiField
-from shared_core import CAUS, BM25Index, Passage, Placement
+from llamaindex_posrag.nodes import explained, explanation, with_slot
+from llamaindex_posrag.options import (
+    AlphaField,
+    EvidenceField,
+    FusionField,
+    KField,
+    PlacementField,
+    PsiField,
+)
+from shared_core import CAUS, BM25Index, Placement
 from shared_core.arrays import Scores
 from shared_core.checking import check_each
-from shared_core.index import PassageIndex, Variant
+from shared_core.explanations import warn_of_placed
+from shared_core.index import Variant
 from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity import Psi
 from shared_core.types import Evidence, Fusion, Tokenizer
 
+dispatcher = get_dispatcher(__name__)
+
 
 class FixedOptionsPostprocessor(BaseNodePostprocessor):
-    """A postprocessor whose options are read from its fields once, at construction."""
+    """A postprocessor whose options are read from its fields once, at construction.
+
+    It announces each call and its end, also after an error, to the dispatcher and to the callback
+    manager.
+    """
 
     @classmethod
     def class_name(cls) -> str:
@@ -42,18 +57,28 @@ class FixedOptionsPostprocessor(BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        size, name = self._announced_size(nodes), self.class_name()
-        with reranking(self.callback_manager, nodes, query_bundle, top_n=size, name=name) as result:
-            result.extend(self._processed(nodes, query_bundle))
+        top_n, name = getattr(self, "k", len(nodes)), self.class_name()
+        payload: dict[str, Any] = {
+            EventPayload.NODES: nodes,
+            EventPayload.MODEL_NAME: name,
+            EventPayload.QUERY_STR: query_bundle.query_str if query_bundle else None,
+            EventPayload.TOP_K: top_n,
+        }
+        result: list[NodeWithScore] = []
+        start = ReRankStartEvent(query=query_bundle, nodes=nodes, top_n=top_n, model_name=name)
+        dispatcher.event(start)
+        try:
+            with self.callback_manager.event(CBEventType.RERANKING, payload=payload) as event:
+                result = self._processed(nodes, query_bundle)
+                event.on_end(payload={EventPayload.NODES: result})
+        finally:
+            dispatcher.event(ReRankEndEvent(nodes=result))
         return result
 
     def _processed(
         self, nodes: Sequence[NodeWithScore], query: QueryBundle | None
     ) -> list[NodeWithScore]:
         raise NotImplementedError  # not abstract: LlamaIndex would trace it as a span of its own
-
-    def _announced_size(self, nodes: Sequence[NodeWithScore]) -> int:
-        return len(nodes)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy, with the options in `update` replaced.
@@ -88,8 +113,8 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
 
     The scores that come in are the dense leg. A score that is None or NaN is missing and counts
     as the lowest of the others; negative and tied scores are allowed, and ties keep the given
-    order. If every score is missing, the sparse leg alone decides; without a query, or with a
-    blank one, the dense leg alone. Infinite scores are refused.
+    order. If every score is missing, BM25 alone decides; without a query, or with a blank one, the
+    scores alone. Infinite scores are refused.
 
     BM25 sees the text that LlamaIndex embeds. Its statistics are those of the nodes that come
     in, or of a whole corpus with `from_nodes`. Every node comes back as an `ExplainedNode`.
@@ -138,13 +163,13 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
     alpha: AlphaField = Field(default=0.3, frozen=True)
     placement: PlacementField = Field(default="u_shape", frozen=True)
     psi: PsiField = Field(default=None, frozen=True)
-    evidence: Evidence = Field(default="point", frozen=True)
-    fusion: Fusion = Field(default="min_max", frozen=True)
+    evidence: EvidenceField = Field(default="point", frozen=True)
+    fusion: FusionField = Field(default="min_max", frozen=True)
     higher_is_better: bool = Field(default=True, frozen=True)
     variant: Variant = Field(default="lucene", frozen=True)
     # Fields, not private attributes: BaseComponent pickles fields only.
     tokenizer: Tokenizer | None = Field(default=None, frozen=True, exclude=True, repr=False)
-    corpus: PassageIndex | None = Field(default=None, frozen=True, exclude=True, repr=False)
+    corpus: BM25Index | None = Field(default=None, frozen=True, exclude=True, repr=False)
     _caus: CAUS = PrivateAttr()
 
     @classmethod
@@ -156,19 +181,19 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
         Parameters
         ----------
         nodes
-            The corpus; ids are unique. A node that is not in it is scored by its text.
+            The corpus; the nodes that come in need not be among them.
         **options
             Attributes of the class.
 
         Raises
         ------
         ValueError
-            If two nodes share an id, one is not a node, `nodes` is one node instead of several, or
-            an option is unknown or out of range.
+            If `nodes` is one node instead of several, one is not a node, or an option is unknown or
+            out of range.
         """
+        texts = map(embedded_text, check_each(nodes, "nodes", BaseNode))
         made = cls(**options)
-        corpus = PassageIndex(variant=made.variant, tokenizer=made.tokenizer)
-        corpus.add(_texts(check_each(nodes, "nodes", BaseNode)))
+        corpus = BM25Index.from_texts(texts, variant=made.variant, tokenizer=made.tokenizer)
         return made.model_copy(update={"corpus": corpus})
 
     def model_post_init(self, context: Any) -> None:
@@ -182,45 +207,30 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
             evidence=self.evidence,
         )
 
-    def _announced_size(self, nodes: Sequence[NodeWithScore]) -> int:
-        return self.k
-
     def _processed(
         self, nodes: Sequence[NodeWithScore], query: QueryBundle | None
     ) -> list[NodeWithScore]:
-        text = plain_text(query) if query else ""
-        dense = np.array([math.nan if node.score is None else node.score for node in nodes])
-        passages = _texts(node.node for node in nodes)
-        alpha: float | None = None
-        if not text:
-            sparse, alpha = np.zeros(len(nodes)), 1.0
-        else:
-            sparse = self._sparse(text, passages)
-            if np.isnan(dense).all():
-                alpha = 0.0
-        ranking = self._caus.rank(dense if self.higher_is_better else -dense, sparse, alpha=alpha)
-        arrangement = self._caus.place(ranking)
+        sign = 1 if self.higher_is_better else -1
+        dense = [math.nan if each.score is None else sign * each.score for each in nodes]
+        asked = plain_text(query) if query else ""
+        sparse = partial(self._bm25, asked, [embedded_text(each.node) for each in nodes])
+        arrangement = self._caus.rescore(asked, dense, sparse)
         return explained([nodes[at].node for at in arrangement.indices], arrangement)
 
-    def _sparse(self, query: str, passages: Sequence[Passage]) -> Scores:
+    def _bm25(self, query: str, texts: Sequence[str]) -> Scores:
         if self.corpus is not None:
-            return self.corpus.scores(query, passages)
-        texts = [passage.text for passage in passages]
-        return BM25Index.from_texts(texts, variant=self.variant, tokenizer=self.tokenizer).scores(
-            query
-        )
-
-
-def _texts(nodes: Iterable[BaseNode]) -> list[Passage]:
-    return [Passage(node.node_id, embedded_text(node)) for node in nodes]
+            return self.corpus.score_texts(query, texts)
+        own = BM25Index.from_texts(texts, variant=self.variant, tokenizer=self.tokenizer)
+        return own.scores(query)
 
 
 class PlacementPostprocessor(FixedOptionsPostprocessor):
     """Place nodes; their scores are ignored, and left as they are.
 
     The order in which the nodes come is their ranking, best first, so missing, NaN, negative and
-    tied scores need no rule. Nodes that an earlier step has placed are placed by the ranks they
-    carry. Every node comes back, as an `ExplainedNode`.
+    tied scores need no rule. It warns if that is the order in which an earlier step placed them:
+    place once, with ``psi="never"`` in the step before. Every node comes back, as an
+    `ExplainedNode`.
 
     Parameters
     ----------
@@ -231,7 +241,7 @@ class PlacementPostprocessor(FixedOptionsPostprocessor):
         ``"never"``. ``"always"`` by default, since naming a placement asks for it. None keeps the
         given order; each node's ``posrag`` says why.
     evidence
-        ``"point"`` or ``"interval"``; see `shared_core.decide`.
+        ``"point"`` or ``"interval"``; see `shared_core.decide_order`.
 
     Raises
     ------
@@ -247,7 +257,7 @@ class PlacementPostprocessor(FixedOptionsPostprocessor):
 
     placement: PlacementField = Field(default="u_shape", frozen=True)
     psi: PsiField = Field(default="always", frozen=True)
-    evidence: Evidence = Field(default="point", frozen=True)
+    evidence: EvidenceField = Field(default="point", frozen=True)
     _caus: CAUS = PrivateAttr()
 
     def __init__(
@@ -272,4 +282,5 @@ class PlacementPostprocessor(FixedOptionsPostprocessor):
     def _processed(
         self, nodes: Sequence[NodeWithScore], query: QueryBundle | None
     ) -> list[NodeWithScore]:
-        return placed(nodes, self._caus)
+        warn_of_placed([explanation(node) for node in nodes])
+        return [with_slot(nodes[why["rank"]], why) for why in self._caus.explain(len(nodes))]

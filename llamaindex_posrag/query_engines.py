@@ -3,54 +3,88 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, Self, Unpack
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.base.response.schema import (
-    RESPONSE_TYPE,
-    AsyncStreamingResponse,
-    Response,
-    StreamingResponse,
-)
+from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
 from llama_index.core.llms import LLM
-from llama_index.core.prompts import PromptTemplate
 from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.response_synthesizers import Generation
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.settings import Settings
+from llama_index.core.types import RESPONSE_TEXT_TYPE
 from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
 
 from llamaindex_posrag.embedding import as_bundle
+from llamaindex_posrag.retrieval import CallArguments, EngineRetriever
 from llamaindex_posrag.retrieval_gate import Gated, RetrievalGate, fit_for
 from shared_core.gating import ContextGate, GatedPrompts, RetrievalDecision, unwrapped
 from shared_core.gating.fit import FitArguments
 
-_ALL_OF_IT = PromptTemplate("{asked}")
+
+class DirectSynthesizer(Generation):
+    """Asks the model alone; nodes are only listed as sources."""
+
+    def __init__(
+        self,
+        llm: LLM,
+        prompts: GatedPrompts | None,
+        *,
+        streaming: bool,
+        callback_manager: CallbackManager | None,
+    ) -> None:
+        super().__init__(llm, callback_manager=callback_manager, streaming=streaming)
+        self._prompts = prompts or GatedPrompts()
+
+    def get_response(
+        self, query_str: str, text_chunks: Sequence[str], **kwargs: Any
+    ) -> RESPONSE_TEXT_TYPE:
+        """Answer the prompt without context."""
+        return super().get_response(self._prompt(query_str), text_chunks, **kwargs)
+
+    async def aget_response(
+        self, query_str: str, text_chunks: Sequence[str], **kwargs: Any
+    ) -> RESPONSE_TEXT_TYPE:
+        """Async version of `get_response`."""
+        return await super().aget_response(self._prompt(query_str), text_chunks, **kwargs)
+
+    def _prompt(self, query: str) -> str:
+        return self._prompts.render(unwrapped(query), None)
 
 
-@contextmanager
-def _querying(
-    manager: CallbackManager, query: QueryBundle
-) -> Iterator[Callable[[RESPONSE_TYPE], RESPONSE_TYPE]]:
-    """Announce a query to the callback manager; yields what takes, and returns, its response."""
-    with manager.event(
-        CBEventType.QUERY, payload={EventPayload.QUERY_STR: query.query_str}
-    ) as event:
+class AnnouncedQueryEngine(BaseQueryEngine):
+    """Tells the callback manager of each query and its response; a subclass answers."""
 
-        def answered(response: RESPONSE_TYPE) -> RESPONSE_TYPE:
+    @abstractmethod
+    def _answer(self, query: QueryBundle) -> RESPONSE_TYPE: ...
+
+    @abstractmethod
+    async def _aanswer(self, query: QueryBundle) -> RESPONSE_TYPE: ...
+
+    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
+        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
+            response = self._answer(query_bundle)
             event.on_end(payload={EventPayload.RESPONSE: response})
-            return response
+        return response
 
-        yield answered
+    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
+        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
+            response = await self._aanswer(query_bundle)
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        return response
 
 
-class DirectQueryEngine(BaseQueryEngine):
+class DirectQueryEngine(AnnouncedQueryEngine):
     """Ask the model alone: the alternative to retrieval.
 
     Parameters
@@ -74,33 +108,21 @@ class DirectQueryEngine(BaseQueryEngine):
         callback_manager: CallbackManager | None = None,
     ) -> None:
         super().__init__(callback_manager=callback_manager or Settings.callback_manager)
-        self._llm = llm
-        self._prompts = prompts or GatedPrompts()
-        self._streaming = streaming
+        self._synthesizer = DirectSynthesizer(
+            llm, prompts, streaming=streaming, callback_manager=callback_manager
+        )
 
-    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        prompt = self._prompt(query_bundle)
-        with _querying(self.callback_manager, query_bundle) as answered:
-            if self._streaming:
-                return answered(StreamingResponse(self._llm.stream(_ALL_OF_IT, asked=prompt)))
-            return answered(Response(self._llm.predict(_ALL_OF_IT, asked=prompt)))
+    def _answer(self, query: QueryBundle) -> RESPONSE_TYPE:
+        return self._synthesizer.synthesize(query, [])
 
-    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        prompt = self._prompt(query_bundle)
-        with _querying(self.callback_manager, query_bundle) as answered:
-            if self._streaming:
-                tokens = await self._llm.astream(_ALL_OF_IT, asked=prompt)
-                return answered(AsyncStreamingResponse(tokens))
-            return answered(Response(await self._llm.apredict(_ALL_OF_IT, asked=prompt)))
-
-    def _prompt(self, query: QueryBundle) -> str:
-        return self._prompts.render(unwrapped(query.query_str), None)
+    async def _aanswer(self, query: QueryBundle) -> RESPONSE_TYPE:
+        return await self._synthesizer.asynthesize(query, [])
 
     def _get_prompt_modules(self) -> PromptMixinType:
         return {}
 
 
-class GatedQueryEngine(BaseQueryEngine):
+class GatedQueryEngine(AnnouncedQueryEngine):
     """Answer with context, or without if the query lies outside the corpus (CAG).
 
     One search serves both the decision and the context. If nothing is retrieved, for whatever
@@ -156,8 +178,8 @@ class GatedQueryEngine(BaseQueryEngine):
         super().__init__(callback_manager=callback_manager or Settings.callback_manager)
         self._engine = query_engine
         self._gate = RetrievalGate(gate, embed_model)
-        self._direct = DirectQueryEngine(
-            llm, prompts=prompts, streaming=streaming, callback_manager=callback_manager
+        self._direct = DirectSynthesizer(
+            llm, prompts, streaming=streaming, callback_manager=callback_manager
         )
 
     @classmethod
@@ -220,20 +242,40 @@ class GatedQueryEngine(BaseQueryEngine):
         """The fitted gate."""
         return self._gate.gate
 
+    def using(self, **options: Unpack[CallArguments]) -> Self:
+        """Return an engine whose retriever has other options, for one query, say.
+
+        ``engine.using(k=3, filters=...).query(query)``; see `CAUSRetriever.using`.
+
+        Raises
+        ------
+        ValueError
+            If `query_engine` is not one over a retriever of posrag, or a value is out of range.
+        TypeError
+            If an option is unknown.
+        """
+        engine: Any = self._engine
+        retriever = getattr(engine, "retriever", None)
+        if not isinstance(retriever, EngineRetriever) or not hasattr(engine, "with_retriever"):
+            raise ValueError(
+                "using() needs a RetrieverQueryEngine over a CAUSRetriever or a FusingRetriever, "
+                f"got {engine!r:.80}"
+            )
+        other = copy(self)
+        other._engine = engine.with_retriever(retriever.using(**options))
+        return other
+
     def decide(self, query_bundle: QueryBundle) -> Gated:
         """Search, and decide by the nodes found: the first half of a query."""
-        searched = self._gate.prepare(query_bundle)
-        return self._gate.decide(query_bundle, searched, self._engine.retrieve(searched))
+        return self._gate.ask(query_bundle, self._engine.retrieve)
 
     async def adecide(self, query_bundle: QueryBundle) -> Gated:
         """Async version of `decide`; a transform, and a sync ``retrieve``, in a thread."""
-        searched = await asyncio.to_thread(self._gate.prepare, query_bundle)
-        aretrieve: Any = getattr(self._engine, "aretrieve", None)
-        if aretrieve is None:
-            nodes = await asyncio.to_thread(self._engine.retrieve, searched)
-        else:
-            nodes = await aretrieve(searched)
-        return await self._gate.adecide(query_bundle, searched, nodes)
+
+        async def in_thread(searched: QueryBundle) -> list[NodeWithScore]:
+            return await asyncio.to_thread(self._engine.retrieve, searched)
+
+        return await self._gate.aask(query_bundle, getattr(self._engine, "aretrieve", in_thread))
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """Return the nodes that the gate lets through; none for a query without context."""
@@ -253,12 +295,8 @@ class GatedQueryEngine(BaseQueryEngine):
 
         The additional ones are passed on, and do not affect the choice.
         """
-        asked = _asked(query_bundle)
-        if nodes:
-            return self._engine.synthesize(asked, nodes, additional_source_nodes)
-        response = self._direct.query(asked)
-        response.source_nodes.extend(additional_source_nodes or [])
-        return response
+        engine = self._engine if nodes else self._direct
+        return engine.synthesize(_asked(query_bundle), nodes, additional_source_nodes)
 
     async def asynthesize(
         self,
@@ -267,24 +305,16 @@ class GatedQueryEngine(BaseQueryEngine):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
         """Async version of `synthesize`."""
-        asked = _asked(query_bundle)
-        if nodes:
-            return await self._engine.asynthesize(asked, nodes, additional_source_nodes)
-        response = await self._direct.aquery(asked)
-        response.source_nodes.extend(additional_source_nodes or [])
-        return response
+        engine = self._engine if nodes else self._direct
+        return await engine.asynthesize(_asked(query_bundle), nodes, additional_source_nodes)
 
-    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        with _querying(self.callback_manager, query_bundle) as answered:
-            found = self.decide(query_bundle)
-            response = self.synthesize(query_bundle, found.nodes)
-            return answered(add_decision(response, found.decision))
+    def _answer(self, query: QueryBundle) -> RESPONSE_TYPE:
+        found = self.decide(query)
+        return add_decision(self.synthesize(query, found.nodes), found.decision)
 
-    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        with _querying(self.callback_manager, query_bundle) as answered:
-            found = await self.adecide(query_bundle)
-            response = await self.asynthesize(query_bundle, found.nodes)
-            return answered(add_decision(response, found.decision))
+    async def _aanswer(self, query: QueryBundle) -> RESPONSE_TYPE:
+        found = await self.adecide(query)
+        return add_decision(await self.asynthesize(query, found.nodes), found.decision)
 
     def _get_prompt_modules(self) -> PromptMixinType:
         return {"query_engine": self._engine}
@@ -300,18 +330,19 @@ def _asked(query: QueryBundle) -> QueryBundle:
     return replace(query, query_str=unwrapped(query.query_str))
 
 
-class WithContext(Event):
+class Decided(Event):
+    """It was decided how to answer a query."""
+
+    query: QueryBundle
+    found: Gated
+
+
+class WithContext(Decided):
     """The query is to be answered with the nodes that were found."""
 
-    query: QueryBundle
-    found: Gated
 
-
-class WithoutContext(Event):
+class WithoutContext(Decided):
     """The query is to be answered from the model's knowledge."""
-
-    query: QueryBundle
-    found: Gated
 
 
 class GatedWorkflow(Workflow):
@@ -351,6 +382,6 @@ class GatedWorkflow(Workflow):
         """Answer without any."""
         return StopEvent(result=await self._answer(ev))
 
-    async def _answer(self, ev: WithContext | WithoutContext) -> RESPONSE_TYPE:
+    async def _answer(self, ev: Decided) -> RESPONSE_TYPE:
         response = await self.engine.asynthesize(ev.query, ev.found.nodes)
         return add_decision(response, ev.found.decision)

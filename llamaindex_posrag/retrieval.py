@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self, Unpack
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.instrumentation.events.retrieval import RetrievalStartEvent
-from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle, QueryType
-from llama_index.core.utils import print_text
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_instrumentation import get_dispatcher
 
 from llamaindex_posrag.embedding import as_bundles
-from llamaindex_posrag.events import dispatch, retrieving
 from llamaindex_posrag.filters import where
 from llamaindex_posrag.node_chunks import NodeChunks
 from llamaindex_posrag.nodes import ExplainedNode, explanation, isolated, nodes_of
-from llamaindex_posrag.options import CAUSOptions, refuse_similarity_top_k
+from llamaindex_posrag.options import CAUSOptions
 from shared_core.engines import Engine
 from shared_core.options import CAUSArguments
 from shared_core.types import Query
@@ -33,6 +31,21 @@ class CallArguments(CAUSArguments, total=False):
     """Keyword arguments of `EngineRetriever.using`."""
 
     filters: MetadataFilters | None
+
+
+class RetrieverArguments(CallArguments, total=False):
+    """Keyword arguments of every retriever that have a default."""
+
+    callback_manager: CallbackManager | None
+    object_map: dict[str, Any] | None
+    verbose: bool
+
+
+class _Answered(QueryBundle):
+    """A query of a batch, with what a retriever found for it."""
+
+    by: EngineRetriever
+    found: list[NodeWithScore]
 
 
 class EngineRetriever(CAUSOptions, BaseRetriever):
@@ -65,8 +78,7 @@ class EngineRetriever(CAUSOptions, BaseRetriever):
         Parameters
         ----------
         **options
-            As in `shared_core.CAUS`, and `filters`; what is not given stays. ``filters=None``
-            searches without.
+            As in `CAUS`, and `filters`; what is not given stays. ``filters=None`` searches without.
 
         Raises
         ------
@@ -75,7 +87,6 @@ class EngineRetriever(CAUSOptions, BaseRetriever):
         TypeError
             If an option is unknown.
         """
-        refuse_similarity_top_k(options)
         other, changed = copy(self), dict[str, Any](options)
         other.filters = changed.pop("filters", self.filters)
         other.caus = replace(self.caus, **changed)
@@ -85,22 +96,17 @@ class EngineRetriever(CAUSOptions, BaseRetriever):
     def retrieve_batch(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
         """Retrieve for many queries at once; the results are those of `retrieve`.
 
-        Each query is announced as one retrieval to the dispatcher and to the callback manager; to
-        the latter once the common search is over.
+        Once the common search is over, each query is announced as a retrieval of its own.
 
         Raises
         ------
         ValueError
             If `queries` is one query instead of several.
         """
-        bundles, results = as_bundles(queries), []
-        _announce_starts(bundles)
+        bundles = as_bundles(queries)
         with self.callback_manager.as_trace("query"):
-            for bundle, found in zip(bundles, self._search(bundles), strict=True):
-                with retrieving(self.callback_manager, bundle) as nodes:
-                    nodes += self._handle_recursive_retrieval(bundle, found)
-                results.append(nodes)
-        return results
+            found = self._search(bundles)
+            return [self.retrieve(each) for each in map(self._answered, bundles, found)]
 
     @dispatcher.span
     async def aretrieve_batch(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
@@ -108,20 +114,25 @@ class EngineRetriever(CAUSOptions, BaseRetriever):
 
         At most as many at a time as the embedding model's ``num_workers``, if that is set.
         """
-        bundles, results = as_bundles(queries), []
-        _announce_starts(bundles)
+        bundles = as_bundles(queries)
         with self.callback_manager.as_trace("query"):
-            for bundle, found in zip(bundles, await self._asearch(bundles), strict=True):
-                with retrieving(self.callback_manager, bundle) as nodes:
-                    nodes += await self._ahandle_recursive_retrieval(bundle, found)
-                results.append(nodes)
-        return results
+            found = await self._asearch(bundles)
+            return [await self.aretrieve(each) for each in map(self._answered, bundles, found)]
+
+    def _answered(self, query: QueryBundle, found: list[NodeWithScore]) -> QueryBundle:
+        answered = _Answered(**vars(query))
+        answered.by, answered.found = self, found
+        return answered
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if isinstance(query_bundle, _Answered) and query_bundle.by is self:
+            return query_bundle.found
         return self._search(as_bundles([query_bundle]))[0]
 
     @dispatcher.span
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if isinstance(query_bundle, _Answered) and query_bundle.by is self:
+            return query_bundle.found
         return (await self._asearch(as_bundles([query_bundle])))[0]
 
     def _search(self, bundles: Sequence[QueryBundle]) -> list[list[NodeWithScore]]:
@@ -141,67 +152,42 @@ class EngineRetriever(CAUSOptions, BaseRetriever):
         return list(map(nodes_of, found, bundles))
 
     # `BaseRetriever` takes a score of 0.0, the worst of a min-max fusion, for a missing one and
-    # replaces it by 1.0, and hands out an object that is a node itself, for the caller to change.
+    # makes it 1.0; it leaves NaN alone. And it hands out the very object that a node leads to.
 
     def _handle_recursive_retrieval(
         self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
     ) -> list[NodeWithScore]:
-        found: list[NodeWithScore] = []
-        for hit in nodes:
-            led_to = self._object_of(hit)
-            behind = [hit]
-            if led_to is not None:
-                behind = self._retrieve_from_object(led_to, query_bundle, hit.score or 0.0)
-            found += _as_found(behind, led_to, hit)
-        return _once(found)
+        follow = super()._handle_recursive_retrieval
+        return _once([_led(hit, follow(query_bundle, [_sign(hit)])) for hit in nodes])
 
     async def _ahandle_recursive_retrieval(
         self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
     ) -> list[NodeWithScore]:
-        found: list[NodeWithScore] = []
-        for hit in nodes:
-            led_to = self._object_of(hit)
-            behind = [hit]
-            if led_to is not None:
-                behind = await self._aretrieve_from_object(led_to, query_bundle, hit.score or 0.0)
-            found += _as_found(behind, led_to, hit)
-        return _once(found)
-
-    def _object_of(self, hit: NodeWithScore) -> Any:
-        """Return the object of a hit's node, and print its class if `verbose`; None without one."""
-        node = hit.node
-        if not isinstance(node, IndexNode):
-            return None
-        led_to = node.obj or self.object_map.get(node.index_id)
-        if led_to is not None and self._verbose:
-            name = type(led_to).__name__
-            print_text(f"Retrieval entering {node.index_id}: {name}\n", color="llama_turquoise")
-        return led_to
+        follow = super()._ahandle_recursive_retrieval
+        return _once([_led(hit, await follow(query_bundle, [_sign(hit)])) for hit in nodes])
 
 
-def _announce_starts(queries: Iterable[QueryBundle]) -> None:
-    for query in queries:
-        dispatch(dispatcher, partial(RetrievalStartEvent, str_or_query_bundle=query))
+def _sign(hit: NodeWithScore) -> NodeWithScore:
+    return NodeWithScore(node=hit.node, score=math.nan)
 
 
-def _as_found(
-    behind: Iterable[NodeWithScore], led_to: object, hit: NodeWithScore
-) -> list[NodeWithScore]:
-    """Return the hits behind an index node; if it leads to a node, as a copy with its explanation.
-
-    A node has the score of the index node; a `NodeWithScore` keeps its score, even if it is None.
-    """
-    return [
-        ExplainedNode(node=isolated(each.node), score=each.score, posrag=explanation(hit))
-        if led_to is each or led_to is each.node
-        else each
-        for each in behind
-    ]
+def _led(hit: NodeWithScore, behind: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+    """Return copies of what a hit leads to; what has no score or explanation gets the hit's."""
+    if behind and behind[0].node is hit.node:
+        return [hit]
+    found: list[NodeWithScore] = []
+    for each in behind:
+        given = each.score is None or not math.isnan(each.score)
+        score = each.score if given else hit.score
+        posrag = {**(explanation(each) or explanation(hit))}
+        found.append(ExplainedNode(node=isolated(each.node), score=score, posrag=posrag))
+    return found
 
 
-def _once(found: Iterable[NodeWithScore]) -> list[NodeWithScore]:
+def _once(found: Iterable[Iterable[NodeWithScore]]) -> list[NodeWithScore]:
     """Return the first hit of each node."""
     first: dict[str, NodeWithScore] = {}
-    for hit in found:
-        first.setdefault(hit.node.node_id, hit)
+    for hits in found:
+        for hit in hits:
+            first.setdefault(hit.node.node_id, hit)
     return list(first.values())

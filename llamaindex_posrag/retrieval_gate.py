@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, NamedTuple, Self, TypeAlias, Unpack
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.base_selector import BaseSelector, SelectorResult, SingleSelection
@@ -22,13 +22,17 @@ from llamaindex_posrag.embedding import embed_nodes, embedded_query, embedded_te
 from llamaindex_posrag.fusion import FusingRetriever
 from llamaindex_posrag.nodes import ExplainedNode, explanation
 from llamaindex_posrag.retrievers import CAUSRetriever
-from shared_core.arrays import Embed
 from shared_core.checking import check_each
 from shared_core.gating import ContextGate, RetrievalDecision, Transform, unwrapped
-from shared_core.gating.fit import FitArguments, as_queries, fit_gate, fit_index
+from shared_core.gating.embedder import Embedder
+from shared_core.gating.fit import FitArguments, fit_gate, fit_index
+from shared_core.gating.gate import Found
 from shared_core.types import Tokenizer
 
 dispatcher = get_dispatcher(__name__)
+
+Retrieve: TypeAlias = Callable[[QueryBundle], list[NodeWithScore]]
+AsyncRetrieve: TypeAlias = Callable[[QueryBundle], Awaitable[list[NodeWithScore]]]
 
 
 class RetrievalDecisionEvent(BaseEvent):
@@ -78,68 +82,51 @@ class RetrievalGate(NamedTuple):
     gate: ContextGate
     embed_model: BaseEmbedding | None
 
-    def prepare(self, query: QueryBundle) -> QueryBundle:
-        """Return the query to be searched, a copy; an embedding of another text is dropped.
+    def ask(self, query: QueryBundle, retrieve: Retrieve) -> Gated:
+        """Search for a query, decide by the nodes that were found, and notify the dispatcher.
 
         Raises
         ------
         ValueError
-            If the query is blank.
+            If the query is blank, a similarity is not a finite number, or cosines are missing and
+            there is no model.
         """
+        searched = self._searched(query)
+        nodes = retrieve(searched)
+        decision = self.gate.decide_found(_found(query, searched, nodes), self._embedder)
+        return _announced(query, decision, nodes)
+
+    async def aask(self, query: QueryBundle, aretrieve: AsyncRetrieve) -> Gated:
+        """Async version of `ask`; the gate's transform is called in a thread."""
+        searched = await asyncio.to_thread(self._searched, query)
+        nodes = await aretrieve(searched)
+        found = _found(query, searched, nodes)
+        return _announced(query, await self.gate.adecide_found(found, self._embedder), nodes)
+
+    def _searched(self, query: QueryBundle) -> QueryBundle:
+        """Return the query to be searched, a copy; an embedding of another text is dropped."""
         text = self.gate.prepare(query.query_str)
         if text == unwrapped(query.query_str):
             return replace(query, query_str=text)
         return QueryBundle(text, image_path=query.image_path)
 
-    def decide(
-        self, query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithScore]
-    ) -> Gated:
-        """Decide by the nodes that were found, and notify the dispatcher.
-
-        Raises
-        ------
-        ValueError
-            If a similarity is not a finite number, or cosines are missing and there is no model.
-        """
-        texts = [embedded_text(each.node) for each in nodes]
-        decision = self._by_explanations(query, searched, nodes, texts)
-        if decision is None:
-            vector = self._model.get_query_embedding(searched.query_str)
-            vectors = self._model.get_text_embedding_batch(texts)
-            decision = self.gate.decide_by_vectors(query.query_str, vector, vectors, texts)
-        return _announced(query, decision, nodes)
-
-    async def adecide(
-        self, query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithScore]
-    ) -> Gated:
-        """Async version of `decide`."""
-        texts = [embedded_text(each.node) for each in nodes]
-        decision = self._by_explanations(query, searched, nodes, texts)
-        if decision is None:
-            vector = await self._model.aget_query_embedding(searched.query_str)
-            vectors = await self._model.aget_text_embedding_batch(texts)
-            decision = self.gate.decide_by_vectors(query.query_str, vector, vectors, texts)
-        return _announced(query, decision, nodes)
-
-    def _by_explanations(
-        self,
-        query: QueryBundle,
-        searched: QueryBundle,
-        nodes: Sequence[NodeWithScore],
-        texts: Sequence[str],
-    ) -> RetrievalDecision | None:
-        details = [explanation(each) for each in nodes]
-        text = embedded_query(searched)
-        return self.gate.decide_by_explanations(query.query_str, text, details, texts)
-
-    @property
-    def _model(self) -> BaseEmbedding:
+    def _embedder(self) -> Embedder:
         if self.embed_model is None:
             raise ValueError(
                 "the retriever returns no cosines of the query: give embed_model=, the model that "
                 "the gate was fitted with"
             )
-        return self.embed_model
+        return embedder_of(self.embed_model)
+
+
+def _found(query: QueryBundle, searched: QueryBundle, nodes: Sequence[NodeWithScore]) -> Found:
+    return Found(
+        query=query.query_str,
+        searched=searched.query_str,
+        embedded=embedded_query(searched),
+        details=[explanation(each) for each in nodes],
+        texts=[embedded_text(each.node) for each in nodes],
+    )
 
 
 def _announced(
@@ -148,10 +135,8 @@ def _announced(
     """Dispatch a decision, and put it into each node if they are let through."""
     told = decision.explain()
     dispatcher.event(RetrievalDecisionEvent(query=unwrapped(query.query_str), decision=told))
-    if not decision.retrieve:
-        return Gated(decision, [])
     passed: list[NodeWithScore] = []
-    for each in nodes:
+    for each in nodes if decision.retrieve else ():
         posrag = {**explanation(each), "retrieval": decision.explain()}
         passed.append(ExplainedNode(node=each.node, score=each.score, posrag=posrag))
     return Gated(decision, passed)
@@ -165,18 +150,19 @@ def fit_for(
 ) -> RetrievalGate:
     """Fit a gate on the nodes that a retriever searches; see `GatedQueryEngine.from_retriever`."""
     own = retriever if isinstance(retriever, CAUSRetriever) else None
-    if nodes is None and isinstance(retriever, FusingRetriever):
-        nodes = retriever.nodes
     model = own.embed_model if embed_model is None and own is not None else embed_model
     if model is None:
         raise ValueError(f"{type(retriever).__name__} has no embedding model: give embed_model=")
+    embed = embedder_of(model).queries
+    if nodes is None and isinstance(retriever, FusingRetriever):
+        nodes = retriever.nodes
     if nodes is not None:
         nodes = check_each(nodes, "nodes", BaseNode)
         ids, texts = [node.node_id for node in nodes], [embedded_text(node) for node in nodes]
-        gate = fit_gate(ids, texts, embed_nodes(model, nodes), _embed(model), **fit)
+        gate = fit_gate(ids, texts, embed_nodes(model, nodes), embed, **fit)
     elif own is not None:
         verify = None if embed_model is None else embed_model.get_text_embedding
-        gate = fit_index(own.index, _embed(model), verify=verify, **fit)
+        gate = fit_index(own.index, embed, verify=verify, **fit)
     else:
         raise ValueError(f"{type(retriever).__name__} does not expose its nodes: give nodes=")
     return RetrievalGate(gate, model)
@@ -190,12 +176,18 @@ def load_gate(
     tokenizer: Tokenizer | None = None,
 ) -> ContextGate:
     """Read a gate that `ContextGate.save` wrote, and check the model; see `ContextGate.load`."""
-    embed = _embed(embed_model)
+    embed = embedder_of(embed_model).queries
     return ContextGate.load(path, embed=embed, transform=transform, tokenizer=tokenizer)
 
 
-def _embed(model: BaseEmbedding) -> Embed:
-    return as_queries(model.get_query_embedding, model.get_text_embedding_batch)
+def embedder_of(model: BaseEmbedding) -> Embedder:
+    """Return the functions of a model."""
+    return Embedder(
+        query=model.get_query_embedding,
+        texts=model.get_text_embedding_batch,
+        aquery=model.aget_query_embedding,
+        atexts=model.aget_text_embedding_batch,
+    )
 
 
 class GatedSelection(SelectorResult):
@@ -283,15 +275,12 @@ class ContextAwarenessSelector(BaseSelector):
 
     def _select(self, choices: Sequence[ToolMetadata], query: QueryBundle) -> SelectorResult:
         self._check(choices)
-        searched = self._gate.prepare(query)
-        nodes = self._retriever.retrieve(searched)
-        return self._selection(self._gate.decide(query, searched, nodes).decision)
+        return self._selection(self._gate.ask(query, self._retriever.retrieve).decision)
 
     async def _aselect(self, choices: Sequence[ToolMetadata], query: QueryBundle) -> SelectorResult:
         self._check(choices)
-        searched = await asyncio.to_thread(self._gate.prepare, query)
-        nodes = await self._retriever.aretrieve(searched)
-        return self._selection((await self._gate.adecide(query, searched, nodes)).decision)
+        found = await self._gate.aask(query, self._retriever.aretrieve)
+        return self._selection(found.decision)
 
     def _check(self, choices: Sequence[ToolMetadata]) -> None:
         if max(self._context, self._direct) >= len(choices):

@@ -22,20 +22,20 @@ from llamaindex_posrag.embedding import (
     plain_text,
 )
 from llamaindex_posrag.fusion import FusingArguments, FusingRetriever
-from llamaindex_posrag.nodes import passages_of
-from llamaindex_posrag.options import caus_of, refuse_similarity_top_k
-from llamaindex_posrag.persistence import complete, decode_node, encode_node
-from llamaindex_posrag.retrieval import EngineRetriever
+from llamaindex_posrag.nodes import passages_of, to_passage
+from llamaindex_posrag.options import caus_of
+from llamaindex_posrag.persistence import decode_node, encode_node, node_of
+from llamaindex_posrag.retrieval import EngineRetriever, RetrieverArguments
 from shared_core import CAUS, HybridIndex
 from shared_core.checking import SHOWN, check_each
-from shared_core.errors import IndexFormatError
 from shared_core.index.dense import Dense, Metric
 from shared_core.index.sparse.bm25 import Variant
-from shared_core.options import CAUSArguments, decode_caus, encode_caus
+from shared_core.options import CAUS_KEY, CAUSArguments, decode_options, encode_caus
 from shared_core.types import Query, Tokenizer
 from shared_core.wording import shortened
 
 _ADAPTER = "llamaindex_posrag"
+"""Key of what LlamaIndex alone keeps in `HybridIndex.extra`."""
 
 
 class CAUSRetriever(EngineRetriever):
@@ -63,7 +63,7 @@ class CAUSRetriever(EngineRetriever):
     embed_model
         Model of the vectors in `index`.
     caus
-        Options of the search and the placement; `shared_core.CAUS` explains them.
+        Options of the search and the placement; `CAUS` explains them.
     filters
         Metadata that a node must have to be found, in either leg. Whatever the metadata say,
         ``doc_id``, ``ref_doc_id`` and ``document_id`` are the id of the source document, as in
@@ -83,7 +83,7 @@ class CAUSRetriever(EngineRetriever):
         As given, or a copy (which shares its weights) if it had another callback manager.
     caus
         As given. A retriever with other options shares the index:
-        ``CAUSRetriever(r.index, r.embed_model, caus=replace(r.caus, alpha=0.5))``.
+        ``retriever.using(alpha=0.5)``.
     k, alpha, fetch_k, fusion, placement, psi, evidence, expand, chunk_keys
         Those of `caus`; one that is set, as by ``r.k = 3``, counts from the next query.
 
@@ -151,12 +151,8 @@ class CAUSRetriever(EngineRetriever):
         metric: Metric = "cosine",
         variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
-        filters: MetadataFilters | None = None,
-        callback_manager: CallbackManager | None = None,
-        object_map: dict[str, Any] | None = None,
-        verbose: bool = False,
         show_progress: bool = False,
-        **options: Unpack[CAUSArguments],
+        **options: Unpack[RetrieverArguments],
     ) -> Self:
         """Embed and index nodes; an empty list makes an empty index to add to.
 
@@ -165,27 +161,21 @@ class CAUSRetriever(EngineRetriever):
         nodes, show_progress
             As in `add_nodes`.
         dense, metric, variant, tokenizer
-            As in `shared_core.HybridIndex`.
-        embed_model, filters, callback_manager, object_map, verbose
+            As in `HybridIndex`.
+        embed_model
             As in the constructor.
         **options
-            As in `shared_core.CAUS`: `k`, `alpha`, `fetch_k`, `fusion`, `placement`, `psi`,
-            `evidence`, `expand` and `chunk_keys`.
+            As in the constructor (`filters`, `callback_manager`, `object_map`, `verbose`) and in
+            `CAUS` (`k`, `alpha`, `fetch_k`, `fusion`, `placement`, `psi`, `evidence`, `expand` and
+            `chunk_keys`).
 
         Raises
         ------
         ValueError
             If an option is out of range, and wherever `add_nodes` does.
         """
-        retriever = cls(
-            HybridIndex(metric=metric, dense=dense, variant=variant, tokenizer=tokenizer),
-            embed_model,
-            caus=caus_of(options),
-            filters=filters,
-            callback_manager=callback_manager,
-            object_map=object_map,
-            verbose=verbose,
-        )
+        index = HybridIndex(metric=metric, dense=dense, variant=variant, tokenizer=tokenizer)
+        retriever = cls(index, embed_model, **options)
         retriever.add_nodes(nodes, show_progress=show_progress)
         return retriever
 
@@ -275,13 +265,15 @@ class CAUSRetriever(EngineRetriever):
     def save(self, path: str | Path) -> None:
         """Write nodes, vectors and options to a folder, at once or not at all; no pickle.
 
+        LangChain's `CAUSRetriever` reads it, too, with the options.
+
         Raises
         ------
         ValueError
             If a node's metadata would not come back from JSON as it is.
         """
         filters = None if self.filters is None else self.filters.model_dump(mode="json")
-        extra = {"adapter": _ADAPTER, "caus": encode_caus(self.caus), "filters": filters}
+        extra = {CAUS_KEY: encode_caus(self.caus), _ADAPTER: {"filters": filters}}
         self.index.save(path, encode_source=encode_node, extra=extra)
 
     @classmethod
@@ -291,14 +283,13 @@ class CAUSRetriever(EngineRetriever):
         embed_model: BaseEmbedding,
         *,
         verify: bool = True,
-        filters: MetadataFilters | None = None,
         tokenizer: Tokenizer | None = None,
-        callback_manager: CallbackManager | None = None,
-        object_map: dict[str, Any] | None = None,
-        verbose: bool = False,
-        **options: Unpack[CAUSArguments],
+        **options: Unpack[RetrieverArguments],
     ) -> Self:
-        """Read a folder that `save` wrote; nodes come back as the classes they were.
+        """Read a folder that `save` wrote, here or in LangChain, or `HybridIndex.save`.
+
+        Nodes come back as the classes they were. A passage that was saved without its node becomes
+        a `TextNode`, whose metadata are no part of the text that is embedded.
 
         Parameters
         ----------
@@ -308,12 +299,8 @@ class CAUSRetriever(EngineRetriever):
             Model the nodes were embedded with.
         verify
             Embed one stored node again and compare; catches another model of equal dimension.
-        filters
-            In place of those that were saved.
         tokenizer
             The one the index was built with, if it was not the default.
-        callback_manager, object_map, verbose
-            As in the constructor.
         **options
             As in `from_nodes`, in place of those that were saved; the others stay. A custom
             placement is saved by name only and has to be given again, as ``placement=``, and so
@@ -322,38 +309,27 @@ class CAUSRetriever(EngineRetriever):
         Raises
         ------
         ValueError
-            If an option is unknown or out of range, or has to be given again.
+            If an option is out of range, or has to be given again.
+        TypeError
+            If an option is unknown.
         IndexFormatError
-            If the folder is not an index of this class, has been saved again by something that
-            keeps no nodes, as LangChain's retriever, or a node's class is not loaded.
+            If the folder is not an index, or a node's class is not loaded.
         CorruptIndexError
             If a file is missing, truncated or altered.
         EmbeddingMismatchError
             If `embed_model` is not the one the nodes were embedded with.
         """
         index = HybridIndex.load(path, tokenizer=tokenizer, decode_source=decode_node)
-        extra = index.extra
-        if extra.get("adapter") != _ADAPTER:
-            raise IndexFormatError(
-                f"{path} was not saved by {_ADAPTER}, and holds no nodes: load it with "
-                "shared_core.HybridIndex or LangChain's CAUSRetriever, or build it again"
-            )
-        refuse_similarity_top_k(options)
-        caus = decode_caus({**extra["caus"], **options})
-        complete(index.passages)
-        if filters is None and extra["filters"] is not None:
-            filters = MetadataFilters.model_validate(extra["filters"])
-        retriever = cls(
-            index,
-            embed_model,
-            caus=caus,
-            filters=filters,
-            callback_manager=callback_manager,
-            object_map=object_map,
-            verbose=verbose,
-        )
+        saved: dict[str, Any] = {**index.extra.get(CAUS_KEY, {})}
+        filters = index.extra.get(_ADAPTER, {}).get("filters")
+        if filters is not None:
+            saved["filters"] = MetadataFilters.model_validate(filters)
+        retriever = cls(index, embed_model, **decode_options({**saved, **options}))
         if verify:
             index.verify_embeddings(embed_model.get_text_embedding)
+        if any(passage.source is None for passage in index.passages):
+            passages, vectors = index.embedded()
+            index.add([to_passage(node_of(passage)) for passage in passages], vectors)
         return retriever
 
     def _queries(self, bundles: Sequence[QueryBundle]) -> list[Query]:

@@ -22,9 +22,8 @@ from llama_index_instrumentation import get_dispatcher
 from llamaindex_posrag.attention import text_of
 from llamaindex_posrag.embedding import plain_text
 from llamaindex_posrag.nodes import with_slot
-from shared_core.attention.answering import Case, PlacedAnswer
-from shared_core.attention.method import AttentionMethod
-from shared_core.attention.two_round import TwoRound
+from shared_core.attention import AttentionPlacer, Case
+from shared_core.attention.rounds import PlacedAnswer
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
 
@@ -84,9 +83,8 @@ class TwoRoundQueryEngine(BaseQueryEngine):
     ) -> None:
         super().__init__(callback_manager=callback_manager or Settings.callback_manager)
         self._retriever = retriever
-        self._method = AttentionMethod(
-            model=LocalModel.of(model),
-            two_rounds=TwoRound(estimator=estimator, placement=placement, template=template),
+        self._placer = AttentionPlacer(
+            model=LocalModel.of(model), estimator=estimator, placement=placement, template=template
         )
 
     @property
@@ -115,7 +113,7 @@ class TwoRoundQueryEngine(BaseQueryEngine):
         with self.callback_manager.event(CBEventType.SYNTHESIZE, payload=payload) as event:
             texts = [text_of(node) for node in nodes]
             case = Case(question=plain_text(query_bundle), documents=texts)
-            (found,) = self._method.answer([case])
+            (found,) = self._placer.answer([case])
             response = self._response(nodes, found)
             response.source_nodes.extend(additional_source_nodes or [])
             event.on_end(payload={EventPayload.RESPONSE: response})
@@ -151,7 +149,6 @@ class TwoRoundQueryEngine(BaseQueryEngine):
         return response
 
     def _response(self, nodes: Sequence[NodeWithScore], found: PlacedAnswer) -> Response:
-        details = self._method.explain(found)
         metadata: dict[str, Any] = {
             "first_answer": found.first_answer,
             "order": list(found.order),
@@ -159,10 +156,9 @@ class TwoRoundQueryEngine(BaseQueryEngine):
             "rounds": found.rounds,
             "without_context": not nodes,
         }
-        placed = zip(found.order, details, strict=True)
         return Response(
             response=found.answer,
-            source_nodes=[with_slot(nodes[at], why) for at, why in placed],
+            source_nodes=[with_slot(nodes[at], why) for at, why in self._placer.slots(found)],
             metadata=metadata,
         )
 

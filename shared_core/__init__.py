@@ -2,68 +2,15 @@
 
 from __future__ import annotations
 
-from shared_core.caus import CAUS
-from shared_core.errors import (
-    CorruptIndexError,
-    EmbeddingMismatchError,
-    GenerationError,
-    IndexFormatError,
-    MissingExtraError,
-    PosragError,
-    ProfileNotFoundError,
-)
-from shared_core.generation import HuggingFaceModel, Journal
-from shared_core.index import BM25Index, HybridIndex, tokenize
-from shared_core.neighbour_spans import NeighbourSpans
-from shared_core.placement import PLACEMENTS, Placement, resolve_placement, u_shape_order
-from shared_core.scoring import auto_alpha, fuse, min_max, rank
-from shared_core.sensitivity import (
-    PositionProfile,
-    Probe,
-    ProbeQuestion,
-    decide,
-    draw_profile,
-    key_value_questions,
-    position_sensitivity_index,
-    read_questions,
-)
-from shared_core.types import Arrangement, GateDecision, Passage, Ranking
+import importlib as _importlib
+import typing as _typing
+
+if _typing.TYPE_CHECKING:
+    from shared_core.api import *  # noqa: F403
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "CAUS",
-    "PLACEMENTS",
-    "Arrangement",
-    "BM25Index",
-    "CorruptIndexError",
-    "EmbeddingMismatchError",
-    "GateDecision",
-    "GenerationError",
-    "HuggingFaceModel",
-    "HybridIndex",
-    "IndexFormatError",
-    "Journal",
-    "MissingExtraError",
-    "NeighbourSpans",
-    "Passage",
-    "Placement",
-    "PositionProfile",
-    "PosragError",
-    "Probe",
-    "ProbeQuestion",
-    "ProfileNotFoundError",
-    "Ranking",
-    "auto_alpha",
-    "decide",
-    "draw_profile",
-    "fuse",
-    "key_value_questions",
-    "min_max",
-    "position_sensitivity_index",
-    "rank",
-    "read_questions",
-    "resolve_placement",
-    "tokenize",
-    "u_shape_order",
-]
+
+def __getattr__(name: str) -> _typing.Any:
+    """Import the public names once one is asked for: ``posrag --help`` needs none of them."""
+    return getattr(_importlib.import_module("shared_core.api"), name)

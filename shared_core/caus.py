@@ -7,12 +7,14 @@ Technical Code Generation", Algorithm 1.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from shared_core.checking import check_choice, check_count, check_counts_of
@@ -30,8 +32,8 @@ from shared_core.placement import Placement, Sequential, resolve_placement
 from shared_core.scoring import rank
 from shared_core.scoring.fusion import Alpha, check_alpha
 from shared_core.scoring.ranking import rank_pool
-from shared_core.sensitivity import PositionProfile, Psi, decide, profile_of
-from shared_core.types import Arrangement, Evidence, Fusion, GateDecision, Pool, Query, Ranking
+from shared_core.sensitivity import PositionProfile, Psi, decide_order, profile_of
+from shared_core.types import Arrangement, Evidence, Fusion, OrderDecision, Pool, Query, Ranking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +56,7 @@ class CAUS:
         What the gate knows about the model: a number, a `PositionProfile`, the path or name of a
         saved one, ``"always"`` or ``"never"``. None keeps the ranked order and says so.
     evidence
-        ``"point"`` or ``"interval"``; see `decide`.
+        ``"point"`` or ``"interval"``; see `decide_order`.
     expand
         Expands the k passages by their neighbours into spans, at most k, before the gate and the
         placement, which then work on spans; its own `order` is ignored. None: passages.
@@ -67,6 +69,11 @@ class CAUS:
         If an option is out of range or unknown.
     ProfileNotFoundError
         If `psi` names a profile that does not exist.
+
+    Warns
+    -----
+    UserWarning
+        If another placement than the default is named and `psi` is None, which keeps it shut.
     """
 
     k: int = 10
@@ -91,6 +98,12 @@ class CAUS:
         self.placement_in_force(1, self.profile)
         if isinstance(self.psi, Real):  # the gate checks it; JSON cannot hold NumPy's
             object.__setattr__(self, "psi", float(self.psi))
+        if self.psi is None and self.placement not in ("u_shape", "sequential", "front_first"):
+            warnings.warn(
+                f"placement={self.placement!r} is not applied without psi=, the position "
+                'sensitivity of the model: give it, or psi="always"',
+                stacklevel=4,  # the caller of the constructor of a retriever
+            )
 
     @cached_property
     def profile(self) -> PositionProfile | None:
@@ -98,9 +111,9 @@ class CAUS:
         return profile_of(self.psi)
 
     @cached_property
-    def gate(self) -> GateDecision:
+    def gate(self) -> OrderDecision:
         """The decision whether to place; the same for every query."""
-        return decide(self._psi, evidence=self.evidence)
+        return decide_order(self._psi, evidence=self.evidence)
 
     @property
     def _psi(self) -> Psi:
@@ -123,6 +136,28 @@ class CAUS:
         k = self.k if k is None else k
         alpha = self.alpha if alpha is None else alpha
         return rank(dense, sparse, k=k, alpha=alpha, fusion=self.fusion)
+
+    def rescore(
+        self, query: str, dense: npt.ArrayLike, sparse: Callable[[], npt.ArrayLike]
+    ) -> Arrangement:
+        """Rank candidates that others found by two legs, and put the best k into slots.
+
+        A blank query is answered by the dense leg alone, and candidates that all lack a dense score
+        are ranked by BM25 alone.
+
+        Parameters
+        ----------
+        query
+            What the candidates were found for.
+        dense
+            Score of each candidate, higher is better; NaN: it has none.
+        sparse
+            Returns the BM25 score of each; called unless the query is blank.
+        """
+        given = np.asarray(dense, np.float64)
+        if not query.strip():
+            return self.place(self.rank(given, np.zeros(len(given)), alpha=1.0))
+        return self.place(self.rank(given, sparse(), alpha=0.0 if np.isnan(given).all() else None))
 
     def place(self, ranking: Ranking) -> Arrangement:
         """Put a ranking into slots: by the placement if the gate is open, else as ranked."""
@@ -160,16 +195,16 @@ class CAUS:
         name = self.placement_in_force.name
         return ExpandedArrangement(spans, slots, name, gate, ranking, expansion)
 
-    def slots_and_gate(self, k: int) -> tuple[tuple[int, ...], GateDecision]:
+    def slots_and_gate(self, k: int) -> tuple[tuple[int, ...], OrderDecision]:
         """Return slot -> rank for `k` passages by the placement in force, and why."""
         known = self._by_k.get(k)
         if known is None:
-            gate = decide(self._psi, evidence=self.evidence, k=k)
+            gate = decide_order(self._psi, evidence=self.evidence, k=k)
             known = self._by_k[k] = (self.placement_in_force(k, self.profile), gate)
         return known
 
     @cached_property
-    def _by_k(self) -> dict[int, tuple[tuple[int, ...], GateDecision]]:
+    def _by_k(self) -> dict[int, tuple[tuple[int, ...], OrderDecision]]:
         return {}
 
     def explain(self, k: int) -> list[dict[str, Any]]:

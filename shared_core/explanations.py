@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -19,6 +20,20 @@ def merge_explanation(earlier: object, detail: Mapping[str, Any]) -> dict[str, A
     """Return the earlier explanation of a passage, if any, with the detail of its new slot."""
     known = earlier if isinstance(earlier, Mapping) else {}
     return {key: value for key, value in known.items() if key not in _OF_A_SLOT} | {**detail}
+
+
+def warn_of_placed(details: Sequence[object]) -> None:
+    """Warn if passages stand as an earlier step placed them: their order is taken for a ranking."""
+    given = [detail for detail in details if isinstance(detail, Mapping)]
+    slots = [detail.get("slot") for detail in given]
+    ranks = [detail.get("rank") for detail in given]
+    there = [*range(len(details))]
+    if slots == there != ranks and {*ranks} == {*there}:
+        warnings.warn(
+            f"the passages stand as {given[0].get('placement')!r} placed them, and this order is "
+            'now taken for their ranking: place once, with psi="never" in the step before',
+            stacklevel=2,
+        )
 
 
 def recover_ranking(details: Sequence[object], scores: Sequence[float | None] = ()) -> list[int]:

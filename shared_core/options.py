@@ -8,8 +8,6 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, TypedDict
 
-import numpy as np
-
 from shared_core.caus import CAUS
 from shared_core.neighbour_spans import ChunkKeys, NeighbourSpans
 from shared_core.placement import PLACEMENTS, Placement, resolve_placement
@@ -17,6 +15,9 @@ from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity import PositionProfile, Psi
 from shared_core.sensitivity.records import is_file
 from shared_core.types import Evidence, Fusion
+
+CAUS_KEY = "caus"
+"""Key of the options in `HybridIndex.extra`, the same for every adapter."""
 
 
 class CAUSArguments(TypedDict, total=False):
@@ -33,26 +34,62 @@ class CAUSArguments(TypedDict, total=False):
     chunk_keys: ChunkKeys
 
 
-def encode_placement(placement: str | Placement) -> str | dict[str, Any]:
-    """Return a placement's name, or for an object its name and options.
+def encode_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of `CAUS`, by name, as they come back from JSON: with lists for tuples.
 
-    A custom placement class is stored by its name too, but `decode_placement` will not find it.
-    """
-    if isinstance(placement, str):
-        return placement
-    return {"name": placement.name, **asdict(placement)}
-
-
-def decode_placement(value: Any) -> Any:
-    """Return the placement that `encode_placement` described, and anything else as it is.
+    A profile in a file is stored whole, since its path leads nowhere on another machine; a name
+    means the same everywhere. Of a custom placement only its name is kept, of a token counter only
+    that there was one: both are code, and have to be given again.
 
     Raises
     ------
     ValueError
-        If no placement has the name, or that one has no such options.
+        If one holds a value that JSON cannot, as a custom placement may.
     """
-    if not isinstance(value, Mapping):
-        return value
+    encoded = {}
+    for name, value in options.items():
+        if name == "psi" and isinstance(value, str | Path) and is_file(Path(value)):
+            value = PositionProfile.load(value)
+        encoded[name] = _plain(value)
+    try:
+        read: dict[str, Any] = json.loads(json.dumps(encoded))
+    except TypeError as error:
+        raise ValueError(f"the options {encoded!r} cannot be saved as JSON: {error}") from error
+    return read
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Placement):
+        return {"name": value.name, **asdict(value)}
+    if isinstance(value, NeighbourSpans):
+        held = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return held | {"count_tokens": value.count_tokens is not None}
+    if isinstance(value, ChunkKeys | PositionProfile):
+        return asdict(value)
+    return str(value) if isinstance(value, Path) else value
+
+
+def decode_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that `encode_options` described; any other is left as it is.
+
+    Raises
+    ------
+    ValueError
+        If no placement has the name or the options, or `expand` counted tokens by a function.
+    """
+    decode: dict[str, Callable[[Mapping[str, Any]], object]] = {
+        "placement": _placement,
+        "expand": _spans,
+        "psi": lambda value: PositionProfile(**value),
+        "chunk_keys": lambda value: ChunkKeys(**value),
+    }
+    return {
+        name: decode[name](value) if name in decode and isinstance(value, Mapping) else value
+        for name, value in options.items()
+    }
+
+
+def _placement(value: Mapping[str, Any]) -> Placement:
     options = dict(value)
     name = options.pop("name", None)
     resolve_placement(name)
@@ -64,110 +101,24 @@ def decode_placement(value: Any) -> Any:
         ) from error
 
 
-def encode_expand(expand: NeighbourSpans | None) -> dict[str, Any] | None:
-    """Return how passages are expanded, as JSON; of a token counter only that there was one."""
-    if expand is None:
-        return None
-    options = {field.name: getattr(expand, field.name) for field in fields(expand)}
-    options["weights"] = list(expand.weights)
-    options["order"] = encode_placement(expand.order)
-    options["count_tokens"] = expand.count_tokens is not None
-    return options
-
-
-def decode_expand(value: Any) -> Any:
-    """Return the `NeighbourSpans` that `encode_expand` described, and anything else as it is.
-
-    Raises
-    ------
-    ValueError
-        If it counted tokens by a function, which cannot be saved, or an option is out of range.
-    """
-    if not isinstance(value, Mapping):
-        return value
+def _spans(value: Mapping[str, Any]) -> NeighbourSpans:
     options = dict(value)
     if options.pop("count_tokens", False):
         raise ValueError(
             "the tokens of spans were counted by a custom count_tokens, which is not saved; "
             "give expand= again"
         )
-    weights, order = tuple(options.pop("weights")), decode_placement(options.pop("order"))
-    return NeighbourSpans(**options, weights=weights, order=order)
-
-
-def encode_chunk_keys(keys: ChunkKeys) -> dict[str, Any]:
-    """Return the names as JSON."""
-    return {**asdict(keys), "heading": list(keys.heading)}
-
-
-def decode_chunk_keys(value: Any) -> Any:
-    """Return the `ChunkKeys` that `encode_chunk_keys` described, and anything else as it is."""
-    return ChunkKeys(**value) if isinstance(value, Mapping) else value
-
-
-def encode_psi(psi: Any) -> Any:
-    """Return a profile, or the one in a file, as a dictionary, and anything else as in JSON.
-
-    A path would be looked up where the options are decoded; a name means the same everywhere.
-    """
-    if isinstance(psi, str | Path) and is_file(Path(psi)):
-        psi = PositionProfile.load(psi)
-    if isinstance(psi, PositionProfile):
-        return asdict(psi)
-    if isinstance(psi, np.integer | np.floating):
-        return float(psi)
-    return str(psi) if isinstance(psi, Path) else psi
-
-
-def decode_psi(value: Any) -> Any:
-    """Return the profile that `encode_psi` described, and anything else as it is."""
-    return PositionProfile(**value) if isinstance(value, Mapping) else value
-
-
-_CODERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "placement": (encode_placement, decode_placement),
-    "psi": (encode_psi, decode_psi),
-    "expand": (encode_expand, decode_expand),
-    "chunk_keys": (encode_chunk_keys, decode_chunk_keys),
-}
-"""Option of `CAUS` -> how it is encoded and decoded; the others are JSON as they are."""
-
-
-def encode_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options of `CAUS`, by name, as they come back from JSON: with lists for tuples.
-
-    Raises
-    ------
-    ValueError
-        If one holds a value that JSON cannot, as a custom placement may.
-    """
-    encoded = {
-        name: _CODERS[name][0](value) if name in _CODERS else value
-        for name, value in options.items()
-    }
-    try:
-        read: dict[str, Any] = json.loads(json.dumps(encoded))
-    except TypeError as error:
-        raise ValueError(f"the options {encoded!r} cannot be saved as JSON: {error}") from error
-    return read
-
-
-def decode_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that `encode_options` described; any other is left as it is.
-
-    Raises
-    ------
-    ValueError
-        If no placement has the name, or `expand` counted tokens by a function.
-    """
-    return {
-        name: _CODERS[name][1](value) if name in _CODERS else value
-        for name, value in options.items()
-    }
+    order = options.get("order")
+    if isinstance(order, Mapping):
+        options["order"] = _placement(order)
+    return NeighbourSpans(**options)
 
 
 def encode_caus(caus: CAUS) -> dict[str, Any]:
-    """Return every option of a `CAUS` as it comes back from JSON; see `encode_options`."""
+    """Return every option of a `CAUS` as it comes back from JSON; see `encode_options`.
+
+    A saved index keeps them in its ``extra``, under `CAUS_KEY`, whichever adapter saves it.
+    """
     return encode_options({field.name: getattr(caus, field.name) for field in fields(caus)})
 
 

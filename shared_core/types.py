@@ -87,7 +87,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class GateDecision:
+class OrderDecision:
     """Whether passages are placed, and why.
 
     Attributes
@@ -190,7 +190,7 @@ class Arrangement:
     ranking: Ranking
     slots: tuple[int, ...]
     placement: str
-    gate: GateDecision
+    gate: OrderDecision
 
     def __len__(self) -> int:
         return len(self.slots)

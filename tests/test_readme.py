@@ -67,7 +67,7 @@ def names(embeddings: FunctionEmbeddings, monkeypatch: pytest.MonkeyPatch) -> di
         "store": store,
         "your_retriever": store.as_retriever(),
         "format_docs": lambda found: "\n".join(doc.page_content for doc in found),
-        "prompt": ChatPromptTemplate.from_template("{context}"),
+        "prompt": ChatPromptTemplate.from_template("{context}\n{question}"),
         "llm": FakeListChatModel(responses=["answer"]),
         "nodes": nodes,
         "more_nodes": [TextNode(text="one more")],

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TypeAlias
 
-from shared_core.attention.answering import Case, PlacedAnswer
-from shared_core.attention.listwise import mentioned, parse_permutation, rankgpt_prompt
-from shared_core.attention.one_round import OneRound, ask, scores_of
+from shared_core.attention.rounds import Case, OneRound, PlacedAnswer, ask, scores_of
 from shared_core.checking import check_counts_of
 from shared_core.generation.models import Generator, as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
@@ -18,6 +17,10 @@ from shared_core.sensitivity.curve import PositionalCurve
 
 Window: TypeAlias = tuple[int, int]
 """Part [start, end) of a ranking."""
+
+_NAMES = r"\[[-0-9,;\s]*\]"
+_LINK = r"[\s*_]*(?:\([^()\[\]]*\)[\s*_]*)?(?:[<>=≥≤~,;][\s*_]*)+"
+_JOINED = re.compile(rf"{_NAMES}(?:{_LINK}{_NAMES})+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,13 +159,16 @@ class _Ranking:
         return rankgpt_prompt(self.case.question, [self.case.documents[at] for at in inside])
 
     def take(self, text: str, window: Window) -> None:
-        """Rank the documents of a window as a model's answer says."""
+        """Rank the documents of a window as a model's answer says.
+
+        If one is repeated, its first mention counts; those that are not named follow in order.
+        """
         inside = self.order[slice(*window)]
-        identifiers = mentioned(text, len(inside))
-        named = {inside[at] for at in identifiers if at is not None}
-        self.order[slice(*window)] = [inside[at] for at in parse_permutation(text, len(inside))]
-        self.named |= named
-        self.ignored += len(identifiers) - len(named)
+        mentioned = named_passages(text, len(inside))
+        named = [inside[at] for at in dict.fromkeys(mentioned) if at is not None]
+        self.order[slice(*window)] = [*dict.fromkeys([*named, *inside])]
+        self.named.update(named)
+        self.ignored += len(mentioned) - len(named)
         self.texts.append(text)
 
     def answer(self, text: str, order: tuple[int, ...]) -> RankedAnswer:
@@ -175,3 +181,54 @@ class _Ranking:
             named=tuple(document for document in self.order if document in self.named),
             ignored=self.ignored,
         )
+
+
+def rankgpt_prompt(question: str, passages: Sequence[str]) -> str:
+    """Return the prompt that asks a model for a ranking of passages.
+
+    RankGPT, Sun et al. 2023, in the words of GoodPositions, appendix F. The appendix prints ``<``
+    between the identifiers; here it is ``>``, as in RankGPT, since the best come first.
+    """
+    number = len(passages)
+    listed = "\n\n".join(f"[{at}] {passage}" for at, passage in enumerate(passages, start=1))
+    return (
+        "This is RankGPT, an intelligent assistant that can rank passages based on their "
+        "relevancy to the query.\n\n"
+        f"The following are {number} passages, each indicated by number identifier []. I can rank "
+        f"them based on their relevance to query: {question}\n\n"
+        f"{listed}\n\n"
+        f"The search query is: {question}\n\n"
+        f"I will rank the {number} passages above based on their relevance to the search query. "
+        "The passages will be listed in descending order using identifiers, and the most relevant "
+        "passages should be listed first, and the output format should be [] > [] > etc, e.g., "
+        "[1] > [2] > etc.\n\n"
+        f"The ranking results of the {number} passages (only identifiers) is:"
+    )
+
+
+def named_passages(answer: str, n: int) -> list[int | None]:
+    """Return what each identifier in a model's answer names, in order; None for no passage.
+
+    Identifiers are read in order, whatever is between them: those in brackets, such as
+    ``[2] > [1]`` or ``[2, 1]``, or, without any brackets, numbers joined by ``>`` or ``<``. What
+    comes before a ranking, as a model's thoughts do, is left out: reading begins at the longest run
+    of identifiers in brackets that are joined by ``>`` or ``<``, the last of equally long ones, if
+    there is any. Some of the run may be joined by commas or ``=``, or have a remark in parentheses
+    behind them.
+
+    Parameters
+    ----------
+    answer
+        What the model wrote after `rankgpt_prompt`.
+    n
+        Number of passages.
+    """
+    runs = [run for run in _JOINED.finditer(answer) if re.search("[<>]", run[0])]
+    if runs:
+        longest = max(reversed(runs), key=lambda run: len(re.findall("[0-9]+", run[0])))
+        answer = answer[longest.start() :]
+    lists = re.findall(r"\[[0-9,;\s]*\]", answer)
+    if not any(re.search("[0-9]", each) for each in lists):
+        lists = re.findall(r"[0-9]+(?:\s*[<>]\s*[0-9]+)+", answer)
+    passages = {str(identifier): identifier - 1 for identifier in range(1, n + 1)}
+    return [passages.get(each) for each in re.findall("[0-9]+", " ".join(lists))]

@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
+from shared_core._extras import require
 from shared_core.arrays import Scores
-from shared_core.attention.answer_rows import AnswerRows
-from shared_core.attention.layers import layer_sets
-from shared_core.attention.passes import can_crop, read, read_last
-from shared_core.attention.scores import LayerSet, RowSet, TokenSpan
-from shared_core.attention.tap import AttentionTap, tapped
-from shared_core.checking import check_count
-from shared_core.generation.hugging_face import HuggingFaceModel, evaluating
-from shared_core.generation.tokens import batches, left_padded
+from shared_core.attention.prompt import RenderedPrompt
+from shared_core.attention.recorder import AttentionRecorder, Row, recording
+from shared_core.attention.relevance import LayerSet, Recorded, RowSet, layer_sets
+from shared_core.generation.hugging_face import LAST_TOKEN, HuggingFaceModel, evaluating
+from shared_core.generation.tokens import batches
 
-Recorded: TypeAlias = tuple[RowSet, LayerSet]
+if TYPE_CHECKING:
+    from torch import Tensor
 
 POSITIONAL: Recorded = ("edges", "lower")
 """Shows where a model looks, whatever is there (GoodPositions, S_{t, L_l})."""
 
-_FAR = " that see all"
 _GROUPS: dict[RowSet, tuple[str, ...]] = {
     "answer": ("answer", "begin"),
-    "producer": ("producer", "answer", "special", "begin"),
+    "producer": ("producer", "begin"),
     "edges": ("begin", "end"),
     "first": ("first", "begin"),
     "query": ("query",),
 }
-"""Groups that make up a row set: an answer without rows is read at t_b, and a row can be a
-producer's only if it was read when its token passed."""
+"""Groups that make up a row set: an answer without rows is read at t_b."""
+LATE = frozenset({"producer"})
 _BEHIND: dict[RowSet, int] = {"query": 0, "first": 1}
 """How many tokens of the answer are read in row sets that do not take all of it."""
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,11 +79,10 @@ class AnswerAttention:
 
 def answer_with_attention(
     model: HuggingFaceModel,
-    prompts_ids: Sequence[Sequence[int]],
+    prompts: Sequence[RenderedPrompt],
     *,
-    query_spans: Sequence[TokenSpan] | None = None,
+    wanted: Collection[Recorded],
     max_new_tokens: int | None = None,
-    wanted: Collection[Recorded] | None = None,
 ) -> list[AnswerAttention]:
     """Answer prompts greedily, and record the attention of the answers.
 
@@ -91,14 +93,12 @@ def answer_with_attention(
     ----------
     model
         The model.
-    prompts_ids
-        Token ids of each prompt, special tokens and chat template included.
-    query_spans
-        Span of the question in each prompt, [start, end) in tokens of the prompt.
+    prompts
+        What to answer.
+    wanted
+        Which scores to record, by rows and layers. Fewer cost less.
     max_new_tokens
         Most tokens of an answer; by default the limit of `model`.
-    wanted
-        Which scores to record, by rows and layers; all by default. Fewer cost less.
 
     Returns
     -------
@@ -108,9 +108,7 @@ def answer_with_attention(
     Raises
     ------
     ValueError
-        If a prompt has no tokens or more than the context leaves next to the answer, a span is
-        empty or leaves its prompt, a number is out of range, or query rows are wanted without
-        spans.
+        If a prompt has more tokens than the context leaves next to the answer.
     GenerationError
         If the model's attention cannot be read.
 
@@ -120,177 +118,165 @@ def answer_with_attention(
         If the rows may be further than the sliding window of all layers of a set from the first
         tokens of a prompt, which then score 0, relevant or not.
     """
-    rows = [list(ids) for ids in prompts_ids]
-    given = model.max_new_tokens if max_new_tokens is None else max_new_tokens
-    new = check_count(given, "max_new_tokens")
-    model.check_room(rows, room=[new] * len(rows))
-    spans = _checked_spans(query_spans, rows)
-    chosen = _chosen(wanted, with_question=spans is not None)
-    _warn_of_windows(model, rows, new, chosen)
+    new = model.max_new_tokens if max_new_tokens is None else max_new_tokens
+    lengths = [len(prompt.ids) for prompt in prompts]
+    model.check_room([prompt.ids for prompt in prompts], room=[new] * len(prompts))
+    sets = layer_sets(model.model.config)
+    behind = max(_read_behind(rows, new) for rows, _ in wanted)
+    _warn_of_windows(model, max(lengths, default=0) + behind, sets)
     found: dict[int, AnswerAttention] = {}
     with evaluating(model.model):
-        for batch in batches([len(row) for row in rows], model.batch_size):
-            questions = None if spans is None else [spans[index] for index in batch]
-            answers = _answers(model, [rows[index] for index in batch], questions, new, chosen)
+        for batch in batches(lengths, model.batch_size):
+            answers = _answers(model, [prompts[at] for at in batch], new, sets, wanted)
             found.update(zip(batch, answers, strict=True))
-    return [found[index] for index in range(len(rows))]
+    return [found[at] for at in range(len(prompts))]
 
 
-def attention_of_answer(
+def in_batches(
+    read: Callable[[Sequence[Item]], list[Found]],
+    items: Sequence[Item],
     model: HuggingFaceModel,
-    prompt_ids: Sequence[int],
-    answer_ids: Sequence[int],
-    *,
-    query_span: TokenSpan | None = None,
-    cache: Any = None,
-    wanted: Collection[Recorded] | None = None,
-) -> AnswerAttention:
-    """Record what an existing answer attends to.
+    on_answer: Callable[[int], None] | None,
+) -> list[Found]:
+    """Read items in batches as large as the model takes, and report the size of each batch."""
+    found: list[Found] = []
+    for start in range(0, len(items), model.batch_size):
+        batch = items[start : start + model.batch_size]
+        found += read(batch)
+        if on_answer is not None:
+            on_answer(len(batch))
+    return found
 
-    The numbers are those of `answer_with_attention` for its `answer_ids`. One forward pass over
-    prompt and answer; with the prompt in a cache, only over what is needed.
+
+class AnswerRows:
+    """Chooses rows of a batch of prompts and their answers as the tokens pass.
+
+    ``begin``
+        The last token of the prompt, t_b.
+    ``answer``
+        The tokens y_j of the answer: up to the end token, without special tokens.
+    ``producer``
+        The token before each y_j, whose row produced it; a late group.
+    ``first``
+        y_0.
+    ``end``
+        t_e: the end token, or without one the last token of the answer.
+    ``query``
+        The tokens of the question in the prompt.
 
     Parameters
     ----------
-    model
-        The model.
-    prompt_ids
-        Token ids of the prompt.
-    answer_ids
-        Token ids of the answer, including the end token if it is to be t_e. May be empty.
-    query_span
-        Span of the question in the prompt, [start, end) in tokens.
-    cache
-        The ``past_key_values`` of a forward pass over the prompt, not used since. It is cropped to
-        the first row, and holds the prompt again afterwards. It pays off for several answers to one
-        prompt. A cache that cannot be cropped, because a window has slid, is neither changed nor
-        used.
-    wanted
-        As in `answer_with_attention`.
-
-    Returns
-    -------
-    AnswerAttention
-        For the given answer.
-
-    Raises
-    ------
-    ValueError
-        If the prompt has no tokens, the two have more than the context holds, the span is empty
-        or leaves the prompt, or the numbers of tokens in cache and prompt differ.
-    GenerationError
-        If the model's attention cannot be read.
-
-    Warns
-    -----
-    UserWarning
-        As `answer_with_attention`.
+    prompts
+        Those of the batch; the shorter ones are padded on the left.
+    ends, special
+        Tokens that end an answer, and tokens that are not part of it.
     """
-    prompt, answer = list(prompt_ids), list(answer_ids)
-    model.check_room([prompt], room=[len(answer)])
-    spans = _checked_spans(None if query_span is None else [query_span], [prompt])
-    chosen = _chosen(wanted, with_question=spans is not None)
-    _warn_of_windows(model, [prompt], len(answer), chosen)
-    first = 0
-    if cache is not None:
-        _check_cache(cache, len(prompt))
-        if can_crop(cache, to_hold=len(prompt) + len(answer)):
-            first = min([len(prompt) - 1, *(start for start, _ in spans or ())])
-    with evaluating(model.model), _tapped(model, [prompt], spans, chosen) as (tap, rows):
-        rows.last = len(prompt) + len(answer) - 1
-        tokens = left_padded([[*prompt, *answer][first:]], pad=0, device=model.model.device)
-        if first:
-            cache.crop(first - len(prompt))
-            read(model.model, tokens["input_ids"], past_key_values=cache, use_cache=True)
-        else:
-            read(model.model, tokens["input_ids"], use_cache=False)
-    if first and answer:
-        cache.crop(-len(answer))
-    return _found(model, tap, [prompt], [answer], chosen)[0]
+
+    def __init__(
+        self,
+        prompts: Sequence[RenderedPrompt],
+        *,
+        ends: Collection[int],
+        special: Collection[int],
+    ) -> None:
+        self.last: int | None = None
+        """Column of the last token of the batch, once it is known."""
+        self.width = width = max(len(prompt.ids) for prompt in prompts)
+        """Columns of the prompts."""
+        self._ends = frozenset(ends)
+        self._special = frozenset(special) | self._ends
+        self._begun = [False] * len(prompts)
+        self._over = [False] * len(prompts)
+        self._prompt_rows = [Row("begin", at, width - 1) for at in range(len(prompts))]
+        for at, prompt in enumerate(prompts):
+            left = width - len(prompt.ids)
+            self._prompt_rows += [Row("query", at, left + own) for own in range(*prompt.question)]
+
+    def choose(self, first: int, tokens: Tensor) -> list[Row]:
+        """Return the rows among `tokens`, shape (batch, new), the first of column `first`."""
+        end = first + tokens.shape[1]
+        rows = [row for row in self._prompt_rows if first <= row.column < end]
+        new = max(0, self.width - first)
+        for column, ids in enumerate(tokens[:, new:].T.tolist(), first + new):
+            for at, token in enumerate(ids):
+                if not self._over[at]:  # else it is padding after a shorter answer
+                    rows += self._rows_of(at, column, token)
+        return rows
+
+    def _rows_of(self, at: int, column: int, token: int) -> list[Row]:
+        rows = []
+        if token not in self._special:
+            rows = [Row("answer", at, column), Row("producer", at, column - 1)]
+            if not self._begun[at]:
+                rows.append(Row("first", at, column))
+                self._begun[at] = True
+        if token in self._ends or column == self.last:
+            rows.append(Row("end", at, column))
+            self._over[at] = True
+        return rows
 
 
 def _answers(
     model: HuggingFaceModel,
-    prompts: Sequence[Sequence[int]],
-    questions: Sequence[TokenSpan] | None,
+    prompts: Sequence[RenderedPrompt],
     max_new_tokens: int,
+    sets: Mapping[LayerSet, Mapping[int, float]],
     wanted: Collection[Recorded],
 ) -> list[AnswerAttention]:
-    with _tapped(model, prompts, questions, wanted) as (tap, rows):
-        found = model.continued(prompts, max_new_tokens, keep_cache=True)
-        rows.last = found.output.sequences.shape[1] - 1
-        read_last(model.model, found.mask, found.output)
-    return _found(model, tap, prompts, found.answers, wanted)
-
-
-def _chosen(wanted: Collection[Recorded] | None, *, with_question: bool) -> list[Recorded]:
-    if wanted is None:
-        rows = [group for group in get_args(RowSet) if with_question or group != "query"]
-        return [(group, layers) for group in rows for layers in get_args(LayerSet)]
-    if not with_question and any(rows == "query" for rows, _ in wanted):
-        raise ValueError("query rows are wanted, but the question has no span; give its query span")
-    return list(wanted)
-
-
-@contextmanager
-def _tapped(
-    model: HuggingFaceModel,
-    prompts: Sequence[Sequence[int]],
-    questions: Sequence[TokenSpan] | None,
-    wanted: Collection[Recorded],
-) -> Iterator[tuple[AttentionTap, AnswerRows]]:
-    sets = layer_sets(model.model.config)
-    needed: dict[str, set[int]] = {group: set() for group in AnswerRows.groups}
+    groups: dict[str, set[int]] = {}
     for row_set, name in wanted:
         for group in _GROUPS[row_set]:
-            needed[group] |= sets[name].layers
-    rows = AnswerRows(
-        [len(prompt) for prompt in prompts],
-        ends=model.end_tokens(),
-        special=_special(model.tokenizer),
-        questions=questions,
-        only=[group for group, layers in needed.items() if layers],
-    )
-    layers: dict[str, frozenset[int]] = {name: chosen.layers for name, chosen in sets.items()}
-    layers |= {
-        name + _FAR: chosen.far for name, chosen in sets.items() if chosen.window and chosen.far
+            groups.setdefault(group, set()).update(sets[name])
+    rows = AnswerRows(prompts, ends=model.end_tokens(), special=_special(model.tokenizer))
+    with recording(
+        model.model, rows.choose, layers=groups, width=rows.width, late=LATE & groups.keys()
+    ) as recorder:
+        ids = [prompt.ids for prompt in prompts]
+        found = model.continued(ids, max_new_tokens, keep_cache=True)
+        rows.last = found.output.sequences.shape[1] - 1
+        if any(row_set != "query" for row_set, _ in wanted):
+            _read_last(model.model, found.mask, found.output)
+    answers = []
+    for at, (prompt, answer) in enumerate(zip(prompts, found.answers, strict=True)):
+        scores = {}
+        for row_set, name in wanted:
+            tokens = len(prompt.ids) + _read_behind(row_set, len(answer))
+            seeing = [layer for layer, window in sets[name].items() if tokens <= window]
+            whole = _scores(recorder, at, row_set, seeing or list(sets[name]))
+            scores[row_set, name] = whole[-len(prompt.ids) :]
+        text = model.text_of(answer)
+        answers.append(AnswerAttention(answer_ids=tuple(answer), answer=text, scores=scores))
+    return answers
+
+
+def _read_last(model: Any, mask: Tensor, generated: Any) -> None:
+    """Have a model read the last tokens that it generated, before which `generate` stops."""
+    torch: Any = require("torch", extra="models")
+    tokens, cache = generated.sequences, generated.past_key_values
+    mask = torch.cat([mask, torch.ones_like(tokens[:, mask.shape[1] :])], dim=1)
+    tokens = tokens if cache is None else tokens[:, -1:]
+    options = {
+        "attention_mask": mask,
+        "position_ids": (mask.cumsum(-1) - 1).clamp(min=0)[:, -tokens.shape[1] :],
+        "past_key_values": cache,
+        "use_cache": cache is not None,
+        "logits_to_keep": LAST_TOKEN,
     }
-    with tapped(model.model, rows, layers=layers, width=rows.width, only=needed) as tap:
-        yield tap, rows
+    known = inspect.signature(model.forward).parameters
+    model(input_ids=tokens, **{key: value for key, value in options.items() if key in known})
 
 
-def _found(
-    model: HuggingFaceModel,
-    tap: AttentionTap,
-    prompts: Sequence[Sequence[int]],
-    answers: Sequence[Sequence[int]],
-    wanted: Collection[Recorded],
-) -> list[AnswerAttention]:
-    """Split what was recorded for the batch by sequence."""
-    sets = layer_sets(model.model.config)
-    found = []
-    for at, (prompt, ids) in enumerate(zip(prompts, answers, strict=True)):
-        scores: dict[Recorded, Scores] = {}
-        for rows, name in wanted:
-            reach = len(prompt) + _read_behind(rows, len(ids))
-            layers = name + _FAR if sets[name].far_only(reach) else name
-            groups = ("begin", "end") if rows == "edges" else (rows,)
-            own = [_scores_of(tap, at, group, layers, len(prompt)) for group in groups]
-            scores[rows, name] = sum(own[1:], own[0]) / len(own)
-        text = model.text_of(ids)
-        found.append(AnswerAttention(answer_ids=tuple(ids), answer=text, scores=scores))
-    return found
+def _scores(recorder: AttentionRecorder, at: int, rows: RowSet, layers: Collection[int]) -> Scores:
+    """Return what one sequence of the batch attends to; t_b stands in for rows that are missing."""
+    groups = _GROUPS[rows] if rows == "edges" else _GROUPS[rows][:1]
+    present = [group if recorder.counts[group][at] else "begin" for group in groups]
+    scores: Scores = np.mean([recorder.scores(each, layers, at) for each in present], axis=0)
+    return scores
 
 
 def _read_behind(rows: RowSet, answer: int) -> int:
     """Return how many tokens of an answer are read for a row set."""
     return min(_BEHIND.get(rows, answer), answer)
-
-
-def _scores_of(tap: AttentionTap, at: int, group: str, layers: str, length: int) -> Scores:
-    """Return one sequence's scores of a group, or those of t_b if it has no row of the group."""
-    seen = group if tap.counts[group][at] else "begin"
-    return tap.scores(seen, layers)[at, -length:]
 
 
 def _special(tokenizer: Any) -> set[int]:
@@ -299,45 +285,15 @@ def _special(tokenizer: Any) -> set[int]:
     return {*tokenizer.all_special_ids, *(id for id, token in added.items() if token.special)}
 
 
-def _check_cache(cache: Any, expected: int) -> None:
-    held = int(cache.get_seq_length())
-    if held != expected:
-        raise ValueError(
-            f"the cache holds {held} tokens but the prompt has {expected}; give the cache of this "
-            "prompt, or none"
-        )
-
-
-def _checked_spans(
-    spans: Sequence[TokenSpan] | None, prompts: Sequence[Sequence[int]]
-) -> list[TokenSpan] | None:
-    if spans is None:
-        return None
-    if len(spans) != len(prompts):
-        raise ValueError(f"{len(prompts)} prompts but {len(spans)} query spans; give one each")
-    for index, ((start, end), prompt) in enumerate(zip(spans, prompts, strict=True)):
-        if not 0 <= start < end <= len(prompt):
-            raise ValueError(
-                f"query span {index} is [{start}, {end}), which is empty or not within the "
-                f"{len(prompt)} tokens of its prompt"
-            )
-    return list(spans)
-
-
 def _warn_of_windows(
-    model: HuggingFaceModel,
-    prompts: Sequence[Sequence[int]],
-    answer: int,
-    wanted: Collection[Recorded],
+    model: HuggingFaceModel, longest: int, sets: Mapping[LayerSet, Mapping[int, float]]
 ) -> None:
-    behind = max((_read_behind(rows, answer) for rows, _ in wanted), default=0)
-    longest = max(map(len, prompts), default=0) + behind
-    sets = layer_sets(model.model.config)
-    near = [name for name, chosen in sets.items() if chosen.near_only(longest)]
+    near = [name for name, layers in sets.items() if max(layers.values()) < longest]
     if near:
+        window = max(sets[near[0]].values())
         warnings.warn(
-            f"no layer of {', '.join(near)} of {model.name} sees more than {sets[near[0]].window} "
-            f"tokens, but a prompt and what is read of its answer may have {longest}: earlier "
-            "tokens score 0 there, relevant or not",
+            f"no layer of {', '.join(near)} of {model.name} sees more than {window:.0f} tokens, "
+            f"but a prompt and what is read of its answer may have {longest}: earlier tokens "
+            "score 0 there, relevant or not",
             stacklevel=3,
         )

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy.typing as npt
 
-from shared_core.attention.answering import Case, PlacedAnswer, in_batches, second_round
-from shared_core.attention.reading import AnswerAttention, answer_with_attention
-from shared_core.attention.rendering import RenderedPrompt, render_prompt
-from shared_core.attention.scores import LayerSet, RowSet, TokenSpan, document_scores
-from shared_core.attention.sentences import CharSpan, mark_spans, sentence_spans
+from shared_core.attention.prompt import CharSpan, RenderedPrompt, render_prompt
+from shared_core.attention.reading import AnswerAttention, answer_with_attention, in_batches
+from shared_core.attention.relevance import Recorded, TokenSpan, document_scores
+from shared_core.attention.rounds import Case, PlacedAnswer, second_round
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.templates import ANSWER, PromptTemplate
 
 MARKS = ("<start_important>", "<end_important>")
 """The marks before and after evidence in the prompts of Liu et al."""
+
+READ: Recorded = ("first", "upper")
+"""The rows and layers in which evidence shows (GoodPositions, section 5.1)."""
+
+_SENTENCE_END = re.compile(
+    # the lookbehind: match only at the first of a run of stops, or long runs take forever
+    r"(?<![.!?])[.!?]+[\"')\]\u2019\u201d]*(?=\s)"
+    r"|[\u3002\uff01\uff1f]+[\u2019\u201d\u300d\u300f]*"
+    r"|[\r\n]+|\Z"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +54,9 @@ class SelfElicit:
     ----------
     alpha
         Share of the highest score, in (0, 1].
-    marks
-        The marks before and after a sentence of evidence. A line before the second prompt explains
-        them, as in Liu et al., but in our own words.
     template
-        The prompt.
+        The prompt. Before the second one a line explains `MARKS`, as in Liu et al., but in our own
+        words.
 
     Raises
     ------
@@ -58,16 +65,13 @@ class SelfElicit:
     """
 
     alpha: float = 0.5
-    marks: tuple[str, str] = MARKS
     template: PromptTemplate = ANSWER
-    rows: ClassVar[RowSet] = "first"
-    layers: ClassVar[LayerSet] = "upper"
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha <= 1:
             raise ValueError(f"alpha must be in (0, 1], got {self.alpha}")
 
-    def __call__(
+    def evidence(
         self, token_scores: npt.ArrayLike, sentences: Sequence[TokenSpan]
     ) -> tuple[int, ...]:
         """Return which sentences are evidence, ascending.
@@ -75,7 +79,7 @@ class SelfElicit:
         Parameters
         ----------
         token_scores
-            Scores of the prompt's tokens over these rows and layers, shape (n,).
+            Scores of the prompt's tokens over the rows and layers `READ`, shape (n,).
         sentences
             Span of each sentence in the prompt, in tokens, as `RenderedPrompt.part` gives them.
             One without tokens, which is empty, is not evidence.
@@ -121,31 +125,27 @@ class SelfElicit:
         GenerationError
             If the model's attention cannot be read.
         """
-        return in_batches(self._answered, model, cases, on_answer)
 
-    def _answered(self, model: HuggingFaceModel, cases: Sequence[Case]) -> list[ElicitedAnswer]:
-        prompts = [
-            render_prompt(model.encoder, self.template, case.documents, case.question)
-            for case in cases
-        ]
-        readings = answer_with_attention(
-            model, [prompt.ids for prompt in prompts], wanted=[(self.rows, self.layers)]
-        )
-        firsts = [
-            self._elicited(case, prompt, reading)
-            for case, prompt, reading in zip(cases, prompts, readings, strict=True)
-        ]
-        marked = {
-            at: self._marked(case, first.evidence)
-            for at, (case, first) in enumerate(zip(cases, firsts, strict=True))
-            if any(first.evidence)
-        }
-        return second_round(model, firsts, marked)
+        def answer(batch: Sequence[Case]) -> list[ElicitedAnswer]:
+            prompts = [
+                render_prompt(model.encoder, self.template, case.documents, case.question)
+                for case in batch
+            ]
+            readings = answer_with_attention(model, prompts, wanted=[READ])
+            firsts = list(map(self._elicited, batch, prompts, readings))
+            marked = {
+                at: self._marked(case, first.evidence)
+                for at, (case, first) in enumerate(zip(batch, firsts, strict=True))
+                if any(first.evidence)
+            }
+            return second_round(model, firsts, marked)
+
+        return in_batches(answer, cases, model, on_answer)
 
     def _elicited(
         self, case: Case, prompt: RenderedPrompt, reading: AnswerAttention
     ) -> ElicitedAnswer:
-        scores = reading.scores[self.rows, self.layers]
+        scores = reading.scores[READ]
         sentences = [
             (document, span)
             for document, text in enumerate(case.documents)
@@ -153,7 +153,7 @@ class SelfElicit:
         ]
         tokens = [prompt.part(document, *span) for document, span in sentences]
         evidence: list[list[CharSpan]] = [[] for _ in case.documents]
-        for number in self(scores, tokens):
+        for number in self.evidence(scores, tokens):
             document, span = sentences[number]
             evidence[document].append(span)
         return ElicitedAnswer(
@@ -166,10 +166,34 @@ class SelfElicit:
         )
 
     def _marked(self, case: Case, evidence: Sequence[Sequence[CharSpan]]) -> str:
-        documents = [
-            mark_spans(text, spans, marks=self.marks)
-            for text, spans in zip(case.documents, evidence, strict=True)
-        ]
-        before, behind = self.marks
+        documents = list(map(mark_spans, case.documents, evidence))
+        before, behind = MARKS
         note = f"{before} and {behind} mark the important evidence in the context.\n\n"
         return note + self.template.render(documents, case.question)
+
+
+def sentence_spans(text: str) -> list[CharSpan]:
+    """Return the sentences of a text as intervals of characters, without surrounding space.
+
+    A sentence ends at a line break, after a full stop, question or exclamation mark followed by
+    space, and after a CJK one. An abbreviation ends one too early, which only makes the evidence
+    finer.
+    """
+    spans, start = [], 0
+    for end in _SENTENCE_END.finditer(text):
+        part = text[start : end.end()]
+        if part.strip():
+            begin = start + len(part) - len(part.lstrip())
+            spans.append((begin, start + len(part.rstrip())))
+        start = end.end()
+    return spans
+
+
+def mark_spans(text: str, spans: Sequence[CharSpan]) -> str:
+    """Return a text with `MARKS` around some intervals of characters, ascending and disjoint."""
+    before, behind = MARKS
+    pieces, at = [], 0
+    for start, end in spans:
+        pieces += [text[at:start], before, text[start:end], behind]
+        at = end
+    return "".join([*pieces, text[at:]])

@@ -148,14 +148,3 @@ def default_cache() -> Path:
     """Return the folder for cached data that the XDG base directory specification names."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "posrag"
-
-
-def ensure_writable(folder: Path, cache: Path) -> None:
-    """Make a folder of the cache, or raise PosragError if nothing can be written there."""
-    try:
-        make_folder(folder)
-    except OSError as error:
-        raise PosragError(
-            f"cannot write to the cache folder {cache} ({error.strerror}); "
-            "choose another with --cache"
-        ) from error

@@ -10,6 +10,7 @@ from shared_core.errors import MissingExtraError
 TABLES = {"rich": "eval"}
 FIGURES = {"matplotlib": "eval"}
 MEASURES = {"ir_measures": "eval"}
+REPORT = {"jinja2": "eval"}
 TORCH = {"torch": "models"}
 LOCAL_MODEL = {**TORCH, "transformers": "models"}
 EMBEDDING = {**LOCAL_MODEL, "sentence_transformers": "models"}

@@ -5,14 +5,25 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
-from shared_core import PosragError, __version__
+from shared_core import __version__
 from shared_core.cli.console import fail
 from shared_core.cli.streams import ReaderGoneError, show_unencodable, writing_results
+from shared_core.errors import PosragError
 
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
+
+COMMANDS = {
+    "demo": "ask the PyTorch API a question",
+    "probe": "measure a model's position sensitivity",
+    "attention": "measure where a local model looks, and save its positional curve",
+    "compare": "compare orders of the passages on your own questions",
+    "reproduce": "run the experiments of a paper",
+}
+"""Subcommand -> what it does. Each is a module, imported once it is named."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,8 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    arguments = _parser().parse_args(argv)
-    status: int = arguments.run(arguments)
+    arguments = [*(sys.argv[1:] if argv is None else argv)] or ["--help"]
+    parsed = _parser(arguments[0]).parse_args(arguments)
+    status: int = parsed.run(parsed)
     return status
 
 
@@ -71,17 +83,26 @@ class _Parser(argparse.ArgumentParser):
             file.write(message)
 
 
-def _parser() -> argparse.ArgumentParser:
-    # Imported here, since an interrupt may come meanwhile.
-    from shared_core.cli import attention, compare, demo, probe, reproduce
-    from shared_core.native import kernels
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Say what does the searching, too: without a compiler it is slower, but silent."""
+        from shared_core.native import kernels
 
-    by = "compiled kernels" if kernels.built else "kernels by numpy, as none were compiled"
+        by = "compiled kernels" if kernels.built else "kernels by numpy, as none were compiled"
+        parser._print_message(f"posrag {__version__} ({by})\n", sys.stdout)
+        parser.exit()
+
+
+def _parser(first: str) -> argparse.ArgumentParser:
+    """Return the parser of a command line that begins with `first`."""
     parser: argparse.ArgumentParser = _Parser(
         prog="posrag", description="Where retrieved passages go in a prompt, and why."
     )
-    parser.add_argument("--version", action="version", version=f"posrag {__version__} ({by})")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     subcommands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (demo, probe, attention, compare, reproduce):
-        command.add_parser(subcommands)
+    for name, purpose in COMMANDS.items():
+        if name == first:
+            import_module(f"shared_core.cli.{name}.command").add_parser(subcommands, purpose)
+        else:
+            subcommands.add_parser(name, help=purpose)
     return parser

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from shared_core.cli.embedding import default_model
 from shared_core.cli.files import check_readable, default_cache
 from shared_core.cli.models import UNNOTICED
-from shared_core.evaluation.answers import MEANINGS
+from shared_core.evaluation.graders import MEANINGS
 from shared_core.generation.failures import MAX_FAILED
 from shared_core.generation.templates import ABSTENTION, PromptTemplate
 from shared_core.json_lines import not_utf8

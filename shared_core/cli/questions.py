@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,9 @@ HELP = (
     "file of JSON lines with question, answers, gold and distractors"
 )
 
+DEFAULT_K = 10
+K_HELP = "number of passages in the context (default: 10, or all if there are fewer)"
+
 
 def packages(source: str) -> Mapping[str, str]:
     """Return what the questions of `source` need: top-level module -> extra of posrag."""
@@ -34,14 +37,15 @@ def packages(source: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class ProbeData:
-    """What to ask and how."""
+    """What to ask and how; `k` is the number of passages in a context."""
 
     questions: list[ProbeQuestion]
+    k: int
     task: str
     template: PromptTemplate | None
 
 
-def open_questions(source: str, *, n: int | None, k: int, seed: int) -> ProbeData:
+def open_questions(source: str, *, n: int | None, k: int | None, seed: int) -> ProbeData:
     """Return the questions that `source` names; see `HELP`.
 
     Parameters
@@ -51,7 +55,7 @@ def open_questions(source: str, *, n: int | None, k: int, seed: int) -> ProbeDat
     n
         Number of questions; by default 100 generated ones, or all of a file.
     k
-        Number of passages in a context.
+        Number of passages in a context; by default 10, or what every question of a file has.
     seed
         Seed of generated questions.
 
@@ -63,15 +67,29 @@ def open_questions(source: str, *, n: int | None, k: int, seed: int) -> ProbeDat
     if n is not None:
         check_count(n, "--n")
     if source == "kv":
+        k = DEFAULT_K if k is None else k
         questions = key_value_questions(n or GENERATED, k=k, seed=seed)
-        return ProbeData(questions, "key-value retrieval", KEY_VALUE)
+        return ProbeData(questions, k, "key-value retrieval", KEY_VALUE)
     if source == "torch":
+        k = DEFAULT_K if k is None else k
         questions = torch_questions(n or GENERATED, k=k, seed=seed)
-        return ProbeData(questions, "PyTorch API calls", None)
+        return ProbeData(questions, k, "PyTorch API calls", None)
     if not Path(source).exists():
         raise ValueError(f"--data {source} is neither kv nor torch, and there is no such file")
     check_readable(Path(source), "--data")
     questions = read_questions(source)
     if n is not None and n > len(questions):
         raise ValueError(f"--n {n}: {source} holds {counted(len(questions), 'question')}")
-    return ProbeData(questions[:n], source, None)
+    questions = questions[:n]
+    if k is None:
+        fewest = min((1 + len(each.distractors) for each in questions), default=DEFAULT_K)
+        k = min(DEFAULT_K, fewest)
+    return ProbeData(questions, k, source, None)
+
+
+def default_k_lines(chosen: object, ks: Iterable[int]) -> Iterator[str]:
+    """Say if there are fewer passages than the default; `chosen` is None where it counts."""
+    if chosen is None:
+        for k in ks:
+            if k < DEFAULT_K:
+                yield f"k={k} in place of {DEFAULT_K}: there are no more passages to a question."

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from shared_core import PosragError
+from shared_core.errors import PosragError
 
 
 class ReaderGoneError(Exception):

@@ -20,10 +20,9 @@ from shared_core.comparison.result import ComparisonResult
 from shared_core.comparison.retrieval import RetrievalSetting
 from shared_core.comparison.spans import members
 from shared_core.comparison.statistics import Against, Testing, alike
-from shared_core.comparison.verdict import overall_verdict, setting_verdict
-from shared_core.comparison.verdict.basis import VerdictBasis
+from shared_core.comparison.verdict import VerdictBasis, overall_verdict, setting_verdict
+from shared_core.evaluation.complete_cases import complete_cases
 from shared_core.evaluation.retrieval import retrieval_measures
-from shared_core.generation.failures import CompleteCases, complete_cases
 from shared_core.generation.fingerprint import model_fingerprint
 from shared_core.generation.responses import Failed
 from shared_core.sensitivity.provenance import versions
@@ -39,6 +38,42 @@ Graded: TypeAlias = dict[str, dict[str, ByOrder]]
 """Strategy -> grader -> outcomes."""
 
 
+@dataclass(frozen=True)
+class CompleteCases:
+    """The questions of one setting that no strategy failed on.
+
+    Attributes
+    ----------
+    questions
+        Their numbers, from 0.
+    failures
+        Of each other question the first one.
+    answers
+        Strategy -> its answers to `questions`.
+    """
+
+    questions: tuple[int, ...]
+    failures: tuple[Failure, ...]
+    answers: Mapping[str, Sequence[OrderedAnswers]]
+
+    @classmethod
+    def of(cls, found: Mapping[str, Sequence[OrderedAnswers | Failed]]) -> CompleteCases:
+        """Leave out questions that any strategy failed on, for all strategies."""
+        cases = [*zip(*found.values(), strict=True)]
+        complete = complete_cases(cases)
+        failures: dict[int, Failure] = {}
+        for number, case in enumerate(cases):
+            for name, each in zip(found, case, strict=True):
+                if isinstance(each, Failed):
+                    failure = Failure(question=number, strategy=name, reason=each.reason)
+                    failures.setdefault(number, failure)
+        return cls(
+            tuple(complete),
+            tuple(failures.values()),
+            {name: [case[at] for case in complete.values()] for at, name in enumerate(found)},
+        )
+
+
 def analyse(
     job: ComparisonJob, found: Sequence[Mapping[str, Sequence[OrderedAnswers | Failed]]]
 ) -> ComparisonResult:
@@ -52,7 +87,7 @@ def analyse(
         Setting by setting, strategy -> question -> answers or failure.
     """
     options = job.options
-    settings, verdict, tests = _judged(job, [complete_cases(each) for each in found])
+    settings, verdict, tests = _judged(job, [CompleteCases.of(each) for each in found])
     embedded = any(Pipeline(setting.pipeline).embedded for setting in settings)
     return ComparisonResult(
         model=job.model.name,
@@ -76,7 +111,7 @@ def analyse(
 
 
 def _judged(
-    job: ComparisonJob, complete: Sequence[CompleteCases[OrderedAnswers]]
+    job: ComparisonJob, complete: Sequence[CompleteCases]
 ) -> tuple[tuple[SettingResult, ...], Verdict, int]:
     """Return the results of the settings, the verdict on all, and the number of tests."""
     testing = job.options.testing
@@ -106,7 +141,7 @@ def _judged(
     return settings, overall_verdict(verdicts), tests
 
 
-def _graded(job: ComparisonJob, complete: CompleteCases[OrderedAnswers]) -> Graded:
+def _graded(job: ComparisonJob, complete: CompleteCases) -> Graded:
     asked = [job.data.questions[number] for number in complete.questions]
     return {
         name: {
@@ -116,7 +151,7 @@ def _graded(job: ComparisonJob, complete: CompleteCases[OrderedAnswers]) -> Grad
             )
             for grading in job.gradings
         }
-        for name, answered in complete.values.items()
+        for name, answered in complete.answers.items()
     }
 
 
@@ -137,7 +172,7 @@ class _Setting:
     asked: Sequence[Question]
     testing: Testing
     setting: RetrievalSetting
-    complete: CompleteCases[OrderedAnswers]
+    complete: CompleteCases
     graded: Graded
     against: Against
     basis: VerdictBasis
@@ -154,10 +189,7 @@ class _Setting:
             pipeline=self.setting.pipeline,
             k=self.setting.k,
             questions=numbers,
-            failures=tuple(
-                Failure(question=number, strategy=name, reason=failed.reason)
-                for number, (name, failed) in self.complete.failures.items()
-            ),
+            failures=self.complete.failures,
             passages=ids,
             gold_ranks=tuple(map(_gold_rank, ids, gold)),
             retrieval=self._retrieval(ids, gold),
@@ -167,7 +199,7 @@ class _Setting:
         )
 
     def _strategy(self, name: str) -> StrategyResult:
-        answered, by_order = self.complete.values[name], self.graded[name]
+        answered, by_order = self.complete.answers[name], self.graded[name]
         outcomes = {
             grader: tuple(sum(each) / len(each) for each in by_question)
             for grader, by_question in by_order.items()

@@ -34,7 +34,7 @@ from shared_core.generation.journal import Journal
 from shared_core.generation.models import Generator, as_generator
 from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
-from shared_core.sensitivity.gate import profile_of
+from shared_core.sensitivity.order_gate import profile_of
 from shared_core.sensitivity.profile import PositionProfile
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from shared_core.comparison.questions import Question
-from shared_core.evaluation.answers import (
+from shared_core.evaluation.graders import (
     GRADERS,
     Grader,
     checked_score,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from shared_core._extras import require
 from shared_core.comparison.questions import Question
@@ -94,7 +94,7 @@ class ComparisonResult:
         MissingExtraError
             If pydantic is not installed.
         """
-        package: Any = require("pydantic", extra="eval")
+        pydantic: Any = require("pydantic", extra="eval")
         try:
             data: Any = json.loads(text)
             if not isinstance(data, dict) or "format" not in data:
@@ -104,8 +104,8 @@ class ComparisonResult:
                     f"it has format {number}, and this version of posrag reads {FORMAT}; compare "
                     "again: answers that were kept are not asked for again"
                 )
-            return package.TypeAdapter(cls).validate_python(data)  # type: ignore[no-any-return]
-        except package.ValidationError as error:
+            return cast(Self, pydantic.TypeAdapter(cls).validate_python(data))
+        except pydantic.ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
             raise ValueError(f"not the JSON of a comparison: {where}: {first['msg']}") from error

@@ -16,7 +16,7 @@ from shared_core.comparison.pipelines import ALPHAS, GIVEN, SPARSE, Pipeline
 from shared_core.comparison.questions import ComparisonData, Question, RankedCase
 from shared_core.comparison.spans import as_spans, neighbours_of
 from shared_core.index.hybrid import HybridIndex
-from shared_core.index.sparse.index import BM25Index
+from shared_core.index.sparse.bm25_index import BM25Index
 from shared_core.neighbour_spans import PassageNeighbours
 from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity.questions import check_repeats

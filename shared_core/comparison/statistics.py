@@ -8,14 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shared_core.comparison.records import BASELINES, Estimate
-from shared_core.evaluation.changes import order_differences
 from shared_core.evaluation.intervals import bootstrap_interval
-from shared_core.evaluation.power import (
-    fewest_questions,
-    minimum_detectable_effect,
-    questions_needed,
-)
-from shared_core.evaluation.significance import PairedComparison, compare_paired, holm
+from shared_core.evaluation.paired_differences import paired_differences
+from shared_core.evaluation.power import fewest_questions, questions_needed
+from shared_core.evaluation.significance import PairedComparison, compare_paired
 
 SEQUENTIAL, SHUFFLE = BASELINES
 
@@ -77,35 +73,31 @@ class Testing:
             (Holm) and every detectable difference allows for (Bonferroni, which is not smaller).
             Settings of fewer than two questions have no differences, but are counted.
         """
-        raw = [self._raw(outcomes) for outcomes in settings]
-        p_values = {
-            _test(number, name, baseline): comparison.p_value
-            for number, against in enumerate(raw)
-            for name, by_baseline in against.items()
-            for baseline, comparison in by_baseline.items()
-        }
         tests = sum(2 * len(outcomes) - 3 for outcomes in settings)
-        untested = [1.0] * (tests - len(p_values))
-        adjusted = dict(zip(p_values, holm([*p_values.values(), *untested]), strict=False))
-
-        def corrected(number: int, name: str, baseline: str) -> PairedComparison:
-            return replace(
-                raw[number][name][baseline],
-                adjusted=adjusted[_test(number, name, baseline)],
-                detectable=minimum_detectable_effect(
-                    order_differences(settings[number][name], settings[number][baseline]),
-                    power=self.power,
-                    alpha=self.level / tests,
-                ),
-            )
-
-        return [
+        compared = compare_paired(
             {
-                name: {base: corrected(number, name, base) for base in by_baseline}
-                for name, by_baseline in against.items()
-            }
-            for number, against in enumerate(raw)
-        ], tests
+                (number, name, baseline): (outcomes[name], outcomes[baseline])
+                for number, outcomes in enumerate(settings)
+                for baseline in BASELINES
+                for name in outcomes
+                if len(outcomes[SEQUENTIAL]) > 1 and name not in (SEQUENTIAL, baseline)
+            },
+            tests=tests,
+            confidence=self.confidence,
+            power=self.power,
+            resamples=self.resamples,
+            seed=self.seed,
+        )
+        found: list[Against] = [
+            {name: {} for name in outcomes if len(outcomes[SEQUENTIAL]) > 1}
+            for outcomes in settings
+        ]
+        for (number, name, baseline), comparison in compared.items():
+            found[number][name][baseline] = comparison
+            if (name, baseline) == (SHUFFLE, SEQUENTIAL):
+                # One test, and one set of resamples: else only one side might exclude 0.
+                found[number][SEQUENTIAL][SHUFFLE] = _reversed(comparison)
+        return found, tests
 
     def needed(self, outcomes: Outcomes, tests: int) -> int | None:
         """Return how many questions would show `effect` of any strategy over the ranked order."""
@@ -113,7 +105,7 @@ class Testing:
             return None
         return max(
             questions_needed(
-                order_differences(outcomes[name], outcomes[SEQUENTIAL]),
+                paired_differences(outcomes[name], outcomes[SEQUENTIAL]),
                 self.effect,
                 power=self.power,
                 alpha=self.level / tests,
@@ -129,26 +121,6 @@ class Testing:
         Bonferroni's does, until one of them (say, in a setting of more questions) rejects.
         """
         return fewest_questions(self.level / tests)
-
-    def _raw(self, outcomes: Outcomes) -> Against:
-        if len(outcomes[SEQUENTIAL]) < 2:
-            return {}
-        found: Against = {name: {} for name in outcomes}
-        others = {name: each for name, each in outcomes.items() if name != SEQUENTIAL}
-        for baseline, compared in ((SEQUENTIAL, outcomes), (SHUFFLE, others)):
-            against = compare_paired(
-                compared,
-                baseline,
-                confidence=self.confidence,
-                power=self.power,
-                resamples=self.resamples,
-                seed=self.seed,
-            )
-            for name, comparison in against.items():
-                found[name][baseline] = comparison
-        # Resampled separately it would get other bounds, and only one of the two might exclude 0.
-        found[SEQUENTIAL][SHUFFLE] = _reversed(found[SHUFFLE][SEQUENTIAL])
-        return found
 
 
 def _reversed(comparison: PairedComparison) -> PairedComparison:
@@ -166,10 +138,3 @@ def alike(outcomes: Outcomes) -> float | None:
         value for by_question in outcomes.values() for orders in by_question for value in orders
     }
     return values.pop() if values in ({0.0}, {1.0}) else None
-
-
-def _test(number: int, name: str, baseline: str) -> tuple[int, str, str]:
-    """Return the key of a test; the two baselines against each other are one test."""
-    if (name, baseline) == (SEQUENTIAL, SHUFFLE):
-        name, baseline = baseline, name
-    return number, name, baseline

@@ -13,14 +13,14 @@ from shared_core.attention import Case, OneRound, TwoRound
 from shared_core.checking import check_distinct
 from shared_core.comparison.questions import RankedCase
 from shared_core.comparison.records import BASELINES
-from shared_core.evaluation.distraction import abstention_request, effect_of
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.models import Generator, ScoringModel
 from shared_core.generation.responses import Request, Response
 from shared_core.generation.templates import PromptTemplate
 from shared_core.placement import PLACEMENTS, Placement, Sequential, Shuffle
-from shared_core.placement.distraction import distraction_placement
+from shared_core.placement.by_utility import distraction_placement
 from shared_core.sensitivity.curve import PositionalCurve
+from shared_core.sensitivity.distraction import abstention_request, effect_of
 from shared_core.sensitivity.profile import PositionProfile
 
 Order: TypeAlias = tuple[int, ...]
@@ -274,6 +274,8 @@ AnyStrategy: TypeAlias = str | Placement | Strategy
 def strategy_name(spec: AnyStrategy) -> str:
     """Return the name of a strategy, or of a placement that is used as one.
 
+    Of several names of one placement it is the placement's own.
+
     Raises
     ------
     ValueError
@@ -281,6 +283,8 @@ def strategy_name(spec: AnyStrategy) -> str:
     """
     if isinstance(spec, str) and spec not in STRATEGIES:
         raise ValueError(f"no strategy {spec!r}; there are {', '.join(STRATEGIES)}")
+    if isinstance(spec, str) and spec in PLACEMENTS:
+        return PLACEMENTS[spec].name
     return spec if isinstance(spec, str) else spec.name
 
 
@@ -307,7 +311,8 @@ def with_baselines(strategies: Sequence[AnyStrategy]) -> tuple[AnyStrategy, ...]
         of a baseline.
     """
     check_distinct("strategies", [*map(strategy_name, strategies)])
-    others = [each for each in strategies if each not in (*BASELINES, Sequential())]
+    named = [strategy_name(each) if isinstance(each, str) else each for each in strategies]
+    others = [each for each in named if each not in (*BASELINES, Sequential())]
     for each in others:
         if (name := strategy_name(each)) in BASELINES:
             raise ValueError(

@@ -9,15 +9,23 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import json
 import warnings
 from collections.abc import Iterator
+from importlib.resources import files
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from shared_core._extras import require
 from shared_core.corpora.docstrings import is_pointer, split_docstring
-from shared_core.corpora.torch_modules import CLASSES, MODULES
 from shared_core.types import Passage
+
+DOCUMENTED = "torch_modules.json"
+"""The documented modules, and the classes whose methods and properties are separate entries.
+
+An entry reachable through several modules is named after the first, so a module that merely
+re-exports comes after the one whose pages describe the entry.
+"""
 
 
 class _Entry(NamedTuple):
@@ -90,10 +98,11 @@ def _passage(entry: _Entry, aliases: list[str]) -> Passage | None:
 
 
 def _entries() -> Iterator[_Entry]:
-    for name in MODULES:
+    documented = json.loads(files("shared_core.corpora").joinpath(DOCUMENTED).read_text("utf-8"))
+    for name in documented["modules"]:
         if importlib.util.find_spec(name) is not None:
             yield from _module_entries(name, importlib.import_module(name))
-    for qualified in CLASSES:
+    for qualified in documented["classes"]:
         module, _, name = qualified.rpartition(".")
         yield from _class_entries(qualified, getattr(importlib.import_module(module), name))
 

@@ -6,19 +6,14 @@ an irrelevant passage p, and 0 for a relevant one. Higher is worse.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from shared_core.arrays import Scores
 from shared_core.checking import check_count
-from shared_core.generation.ask import ModelClient, Request, Response
-from shared_core.generation.journal import Journal
-from shared_core.generation.models import ScoringModel, as_generator
-from shared_core.generation.templates import ABSTAIN, ABSTENTION, PromptTemplate
 
 HARD = 0.8
 """Above this a passage is a hard distractor (PositionalBias, section 4)."""
@@ -60,88 +55,6 @@ class JudgedRanking:
             )
 
 
-def distracting_effect(
-    model: object,
-    rankings: Sequence[JudgedRanking],
-    *,
-    samples: int | None = None,
-    template: PromptTemplate = ABSTAIN,
-    journal: Journal | None = None,
-    attempts: int = 8,
-    on_answer: Callable[[int], None] | None = None,
-    on_wait: Callable[[str], None] | None = None,
-) -> list[tuple[float, ...]]:
-    """Return the distracting effect of each passage, in [0, 1]; 0 for the relevant ones.
-
-    The model is shown one passage at a time, and asked about irrelevant ones only.
-
-    Parameters
-    ----------
-    model
-        A `Generator`, a LangChain or LlamaIndex model, or a function from prompts to answers.
-    rankings
-        Questions with their passages.
-    samples
-        Answers per passage, >= 1; the effect is the share that does not abstain. By default the
-        probability of abstention where the model gives it (`ScoringModel`), else one answer. More
-        than one is informative only for a model that samples its answers.
-    template
-        The prompt. It must allow the model to abstain by saying `ABSTENTION`.
-    journal
-        Where every answer is saved at once, so that a second run does not ask again.
-    attempts
-        Attempts at a call that fails for a temporary reason, >= 1.
-    on_answer, on_wait
-        As in `ModelClient.answers`.
-
-    Raises
-    ------
-    ValueError
-        If an option is out of range.
-    GenerationError
-        If the model fails for good.
-    """
-    if samples is not None:
-        check_count(samples, "samples")
-    generator = as_generator(model, saved=journal is not None)
-    exact = samples is None and isinstance(generator, ScoringModel)
-    asker = ModelClient.of(generator, journal=journal, attempts=attempts)
-    requests = [
-        abstention_request(template.render([passage], ranking.question), exact=exact)
-        for ranking in rankings
-        for passage, relevant in zip(ranking.passages, ranking.relevant, strict=True)
-        if not relevant
-    ]
-    drawn = [
-        sampler.answers(requests, on_answer=on_answer, on_wait=on_wait)
-        for sampler in _samplers(asker, samples or 1)
-    ]
-    effects = (sum(map(effect_of, each)) / len(each) for each in zip(*drawn, strict=True))
-    return [
-        tuple(0.0 if relevant else next(effects) for relevant in ranking.relevant)
-        for ranking in rankings
-    ]
-
-
-def _samplers(asker: ModelClient, samples: int) -> Iterator[ModelClient]:
-    """Yield a client per sample, each about another repetition of the same requests."""
-    yield asker
-    for number in range(2, samples + 1):
-        yield replace(asker, repetition=number)
-
-
-def abstention_request(prompt: str, *, exact: bool) -> Request:
-    """Return the request that tests for abstention: for its probability, or for an answer."""
-    return (prompt, f" {ABSTENTION}") if exact else (prompt,)
-
-
-def effect_of(response: Response) -> float:
-    """Return 1 less the probability of the abstention, or 1 unless the answer abstains."""
-    if isinstance(response, str):
-        return float(ABSTENTION.casefold() not in response.casefold())
-    return max(0.0, 1.0 - math.exp(sum(response)))
-
-
 def distractor_kind(effect: float) -> Literal["hard", "weak", "between"]:
     """Return ``"hard"`` above 0.8 and ``"weak"`` below 0.2 (PositionalBias, section 4).
 
@@ -172,7 +85,7 @@ def distraction_measures(
     rankings
         Questions with their passages, at least one.
     effects
-        What `distracting_effect` returns for them.
+        What `shared_core.sensitivity.distracting_effect` returns for them.
     ks
         Depths, >= 1.
 
@@ -188,7 +101,12 @@ def distraction_measures(
     """
     if not rankings:
         raise ValueError("no rankings to measure; give at least one")
-    _check_effects(rankings, effects)
+    for ranking, row in zip(rankings, effects, strict=True):
+        if len(row) != len(ranking.passages):
+            raise ValueError(
+                f"effects must hold one value for each passage, got {len(row)} for the "
+                f"{len(ranking.passages)} passages of question {ranking.question!r}"
+            )
     measured: dict[str, Scores] = {}
     for k in ks:
         check_count(k, "k")
@@ -200,17 +118,3 @@ def distraction_measures(
         measured[f"MeanDE@{k}"] = np.array([sum(row) / len(row) for row in top])
         measured[f"Hard@{k}"] = (measured[f"MaxDE@{k}"] > HARD).astype(np.float64)
     return measured
-
-
-def _check_effects(rankings: Sequence[JudgedRanking], effects: Sequence[Sequence[float]]) -> None:
-    if len(effects) != len(rankings):
-        raise ValueError(
-            f"effects must hold one row for each ranking, got {len(effects)} rows for "
-            f"{len(rankings)} rankings"
-        )
-    for ranking, row in zip(rankings, effects, strict=True):
-        if len(row) != len(ranking.passages):
-            raise ValueError(
-                f"effects must hold one value for each passage, got {len(row)} values for the "
-                f"{len(ranking.passages)} passages of question {ranking.question!r}"
-            )

@@ -1,8 +1,9 @@
 """How small a difference a number of questions can show, and how many a difference needs.
 
-Both follow from `_needed`, the matched-pairs formula (Connor, Biometrics 43, 1987). With a and b,
-the normal quantiles of ``1 - alpha / 2`` and of the power, and q, the mean square of a difference,
-a mean difference of e needs n questions:
+Both follow from `_needed`, the matched-pairs formula (Connor, Biometrics 43, 1987); the formulas of
+statsmodels ignore that an exact test moves in steps. With a and b, the normal quantiles of
+``1 - alpha / 2`` and of the power, and q, the mean square of a difference, a mean difference of e
+needs n questions:
 
     sqrt(n) * e = a * sqrt(q) + b * sqrt(q - e ** 2) + h / sqrt(n)
 
@@ -30,7 +31,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Scores
 from shared_core.checking import check_count, check_fractions
-from shared_core.evaluation.changes import question_means, typical_change
+from shared_core.evaluation.paired_differences import question_means, typical_change
 
 _HALVINGS = 50
 """Halvings of [0, 1] until the smallest difference is known to about 1e-15."""
@@ -66,7 +67,7 @@ def minimum_detectable_effect(
     ----------
     differences
         Outcome less that of the baseline by question, shape (m,), in [-1, 1], m >= 2; or, for
-        several orders, shape (m, differences per question), as `order_differences` returns them.
+        several orders, shape (m, differences per question), as `paired_differences` returns them.
     n
         Number of questions, >= 1; by default the number of differences.
     power

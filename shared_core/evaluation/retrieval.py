@@ -53,20 +53,18 @@ def retrieval_measures(
         if len({*ranked}) < len(ranked):
             raise ValueError(f"the ranking of question {question!r} holds a passage twice")
     judged = {question: dict(relevant[question]) for question in rankings}
+    # A question that is not in a run, since nothing was found for it, scores 0.
     run = {
         question: {passage: -rank for rank, passage in enumerate(ranked)}
         for question, ranked in rankings.items()
+        if ranked
     }
-    # A question that is not in a run, since nothing was found for it, scores 0.
-    run = {question: found for question, found in run.items() if found}
-    values = {name: dict.fromkeys(rankings, 0.0) for name in measures}
-    named: dict[str, list[str]] = {}
-    for name, measure in wanted.items():
-        named.setdefault(str(measure), []).append(name)
-    for found in library.iter_calc([*wanted.values()], judged, run):
-        for name in named[str(found.measure)]:
-            values[name][found.query_id] = found.value
-    return {name: np.array([*values[name].values()], np.float64) for name in measures}
+    values = {measure: dict.fromkeys(rankings, 0.0) for measure in wanted.values()}
+    for found in library.iter_calc([*values], judged, run):
+        values[found.measure][found.query_id] = found.value
+    return {
+        name: np.array([*values[measure].values()], np.float64) for name, measure in wanted.items()
+    }
 
 
 def _measure(library: Any, name: str) -> Any:

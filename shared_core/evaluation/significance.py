@@ -1,20 +1,37 @@
 """Whether one arrangement beats another on the same questions, and by how much.
 
 PositionalBias (section 5) compares answers that are right or wrong by the paired Wilcoxon
-signed-rank test at 0.05. `shared_core.evaluation.paired_tests` says where another test replaces it.
+signed-rank test at 0.05. It asks whether the ranks of differences are symmetric about 0, while a
+report states their mean. The two questions are the same only where all changes have one size:
+
+- Of graded outcomes, a fifth may gain much and the rest lose a little: better by the mean, worse
+  by ranks.
+- Differences of one order from the mean of several are skew even where no order is better: if
+  nine answers of ten are right, the mean of ten orders is mostly a little below 1, and one order
+  mostly is 1.
+
+Everywhere the outcomes of a question are therefore permuted, and their mean is compared; where all
+changes have one size that is Wilcoxon's test, and is called so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
-from shared_core.evaluation.changes import order_differences, question_means
 from shared_core.evaluation.intervals import paired_difference_interval
-from shared_core.evaluation.paired_tests import Test, paired_p_value
+from shared_core.evaluation.paired_differences import paired_differences, question_means
+from shared_core.evaluation.permutation import permutation_p_value, sign_flip_p_value
 from shared_core.evaluation.power import minimum_detectable_effect
+
+Test: TypeAlias = Literal["Wilcoxon signed-rank", "within-question permutation"]
+"""Name of a test; see `paired_p_value`."""
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,28 +65,24 @@ class PairedComparison:
 
 
 def compare_paired(
-    outcomes: Mapping[str, npt.ArrayLike],
-    baseline: str,
+    pairs: Mapping[Key, tuple[npt.ArrayLike, npt.ArrayLike]],
     *,
+    tests: int | None = None,
     confidence: float = 0.95,
     power: float = 0.8,
     resamples: int = 10_000,
     seed: int = 0,
-) -> dict[str, PairedComparison]:
-    """Compare every arrangement with one of them, by name.
-
-    Arrangements with one outcome per question, right or wrong, are compared by the Wilcoxon
-    signed-rank test; graded outcomes, or several per question, by the permutation test. In these
-    cases either tests the mean, like the difference and its interval; see `paired_p_value`.
+) -> dict[Key, PairedComparison]:
+    """Compare the outcomes of arrangements with those of their baselines, all at once.
 
     Parameters
     ----------
-    outcomes
-        How right each question was, by arrangement: shape (n,), in [0, 1], n >= 2, the questions in
-        the same order everywhere. For an arrangement in several orders, n sequences of one value
-        for each; the question's outcome is their mean.
-    baseline
-        Name of the one that the others are compared with.
+    pairs
+        Any key -> how right each question was by an arrangement, and by its baseline: shape (n,),
+        in [0, 1], n >= 2, the questions in the same order. For an arrangement in several orders, n
+        sequences of one value for each; the question's outcome is their mean.
+    tests
+        Number of tests to correct for, if some of them are not in `pairs`.
     confidence, resamples, seed
         Of the intervals, as in `bootstrap_interval`. Tests are at ``1 - confidence``.
     power
@@ -78,42 +91,67 @@ def compare_paired(
     Raises
     ------
     ValueError
-        If there is no such baseline, the numbers of questions differ, or an outcome is out of
-        range.
+        If the numbers of questions of a pair differ, or an outcome is out of range.
     """
-    if baseline not in outcomes:
-        raise ValueError(f"no baseline {baseline!r} among {', '.join(outcomes)}")
-    others = [name for name in outcomes if name != baseline]
-    tested = [paired_p_value(outcomes[name], outcomes[baseline]) for name in others]
-    corrected = holm([p_value for _, p_value in tested])
+    tests = len(pairs) if tests is None else tests
+    tested = {key: paired_p_value(*pair) for key, pair in pairs.items()}
+    p_values = [p_value for _, p_value in tested.values()]
+    adjusted = dict(zip(pairs, holm([*p_values, *[1.0] * (tests - len(pairs))]), strict=False))
     compared = {}
-    for name, (test, p_value), adjusted in zip(others, tested, corrected, strict=True):
-        interval = paired_difference_interval(
-            outcomes[name],
-            outcomes[baseline],
-            confidence=confidence,
-            resamples=resamples,
-            seed=seed,
-        )
-        differences = order_differences(outcomes[name], outcomes[baseline])
-        compared[name] = PairedComparison(
+    for key, (a, b) in pairs.items():
+        differences = paired_differences(a, b)
+        test, p_value = tested[key]
+        compared[key] = PairedComparison(
             difference=float(question_means(differences).mean()),
-            interval=interval,
+            interval=paired_difference_interval(
+                a, b, confidence=confidence, resamples=resamples, seed=seed
+            ),
             p_value=p_value,
             test=test,
-            adjusted=adjusted,
+            adjusted=adjusted[key],
             detectable=minimum_detectable_effect(
-                differences, power=power, alpha=(1 - confidence) / len(others)
+                differences, power=power, alpha=(1 - confidence) / tests
             ),
         )
     return compared
+
+
+def paired_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> tuple[Test, float]:
+    """Return the test that fits the outcomes of two arrangements, and its p-value.
+
+    Where both have one outcome per question and all changes have one size, as between right and
+    wrong, the permutation test is the Wilcoxon test (and the sign test, alias McNemar's). Against
+    several orders the p-value is the larger of `permutation_p_value` and `sign_flip_p_value`, which
+    allows for any dependence between the orders of a question, but not for skew differences: if
+    nine questions in ten gain 0.1, the tenth loses 0.9, and the shuffles of a question agree, about
+    a third of samples of 10 questions, and an eighth of those of 50, have a p-value of at most 0.05
+    although the mean difference is 0.
+
+    Raises
+    ------
+    ValueError
+        As for either test.
+
+    Examples
+    --------
+    Six questions out of eight are better, none is worse: 2 / 2 ** 6.
+
+    >>> paired_p_value([1, 1, 1, 1, 1, 1, 0, 1], [0, 0, 0, 0, 0, 0, 0, 1])
+    ('Wilcoxon signed-rank', 0.03125)
+    """
+    differences = paired_differences(a, b)
+    p_value = permutation_p_value(a, b)
+    if differences.shape[1] > 1:
+        return "within-question permutation", max(p_value, sign_flip_p_value(a, b))
+    has_one_size = np.unique(np.abs(differences[differences != 0])).size <= 1
+    return "Wilcoxon signed-rank" if has_one_size else "within-question permutation", p_value
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values adjusted for their number (Holm, Scand. J. Stat. 6, 1979), in their order.
 
     Rejecting where the adjusted value is at most 0.05 keeps the chance of any wrong rejection
-    below 0.05, whatever the dependence between the tests.
+    below 0.05, whatever the dependence between the tests. SciPy has none.
 
     Raises
     ------

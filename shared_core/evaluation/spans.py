@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from shared_core.arrays import Scores
-from shared_core.checking import check_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +49,8 @@ class Extent:
         return same and self.start <= other.start and other.end <= self.end
 
 
-def span_recall(
-    returned: Sequence[Sequence[Extent]], answers: Sequence[Extent], *, k: int | None = None
-) -> Scores:
-    """Return recall@k_span (RetriVex): 1 where one of the first `k` spans holds all of the answer.
+def span_recall(returned: Sequence[Sequence[Extent]], answers: Sequence[Extent]) -> Scores:
+    """Return recall@k_span (RetriVex): 1 where one of the k spans holds all of the answer, else 0.
 
     Parameters
     ----------
@@ -61,8 +58,6 @@ def span_recall(
         For each question its spans, best first; for a method without spans, its chunks.
     answers
         For each question the extent of its answer; not empty.
-    k
-        Spans that count, at least 1; None: all.
 
     Returns
     -------
@@ -73,12 +68,11 @@ def span_recall(
     Raises
     ------
     ValueError
-        If the numbers of questions differ, an answer is empty, or `k` is below 1.
+        If the numbers of questions differ, or an answer is empty.
     """
-    if k is not None:
-        check_count(k, "k")
     pairs = _checked(returned, answers)
-    return np.array([_hold(spans[:k], answer) for spans, answer in pairs], np.float64)
+    held = [any(span.holds(answer) for span in spans) for spans, answer in pairs]
+    return np.array(held, np.float64)
 
 
 def rescued_by_neighbour(
@@ -103,9 +97,7 @@ def rescued_by_neighbour(
     ValueError
         As `span_recall`.
     """
-    there = span_recall(returned, answers)
-    without = span_recall(seeds, answers)
-    return there * (1 - without)
+    return span_recall(returned, answers) * (1 - span_recall(seeds, answers))
 
 
 def reference_coverage(returned: Sequence[Sequence[Extent]], answers: Sequence[Extent]) -> Scores:
@@ -141,10 +133,6 @@ def _checked(
         if answer.start == answer.end:
             raise ValueError(f"an answer has no characters: {answer}")
     return list(zip(returned, answers, strict=True))
-
-
-def _hold(spans: Sequence[Extent], answer: Extent) -> bool:
-    return any(span.holds(answer) for span in spans)
 
 
 def _covered(spans: Sequence[Extent], answer: Extent) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypedDict, Unpack
 
-import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Embed, Vectors
@@ -16,9 +15,6 @@ from shared_core.gating.gate import ContextGate
 from shared_core.gating.prompts import Transform
 from shared_core.gating.words import WordCoverage, key_phrases, plain_words
 from shared_core.types import Passage, Tokenizer
-
-ALIKE = 0.9999
-"""Cosine from which the embeddings of one text as query and as passage count as equal."""
 
 
 class FitArguments(TypedDict, total=False):
@@ -54,7 +50,7 @@ def fit_gate(
     ids, texts, vectors
         The passages; vectors of shape (len(ids), dim).
     embed
-        Embeds queries, see `as_queries`.
+        Embeds queries, as `Embedder.queries` does.
     pseudo_queries
         Pairs of a passage's id and a question it answers, as returned by `read_pseudo_queries`;
         by default the `key_phrases` of each passage. A passage may have none.
@@ -153,26 +149,3 @@ def fit_index(
     ids, texts = [each.id for each in passages], [each.text for each in passages]
     fit.setdefault("tokenizer", index.tokenizer)
     return fit_gate(ids, texts, vectors, embed, **fit)
-
-
-def as_queries(
-    embed_query: Callable[[str], Sequence[float]],
-    embed_texts: Callable[[list[str]], list[list[float]]],
-) -> Embed:
-    """Return a function that embeds many queries.
-
-    The models of the frameworks embed passages in batches and queries one by one. If the first
-    query has the same embedding as a query and as a passage, all are embedded in a batch.
-    """
-
-    def embed(queries: Sequence[str]) -> npt.ArrayLike:
-        first = np.asarray(embed_query(queries[0]), np.float64)
-        if len(queries) == 1:
-            return first[None]
-        as_text = np.asarray(embed_texts([queries[0]])[0], np.float64)
-        lengths = float(np.linalg.norm(first) * np.linalg.norm(as_text))
-        if first @ as_text >= ALIKE * lengths:
-            return embed_texts([*queries])
-        return np.array([first, *(embed_query(query) for query in queries[1:])])
-
-    return embed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from shared_core.arrays import Embed
 from shared_core.gating.candidates import VectorCandidates
 from shared_core.gating.decision import RetrievalDecision
+from shared_core.gating.embedder import Embedder
 from shared_core.gating.files import read_gate, write_gate
 from shared_core.gating.prompts import Transform, unwrapped
 from shared_core.gating.words import WordCoverage
@@ -20,6 +21,36 @@ from shared_core.vectors import query_similarities
 
 DEPTH = 5
 """Nearest passages searched for the one that holds most of the query's words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a retriever found for a query.
+
+    It may have rewritten the query or searched for several, but the gate judges the one that it
+    was given: so each explanation says of which text its cosine is.
+
+    Attributes
+    ----------
+    query
+        The query before `ContextGate.prepare`.
+    searched
+        The text that was to be searched.
+    embedded
+        The text that was to be embedded for it, mostly the same; None for a vector without one.
+        White space around it is ignored.
+    details
+        From `shared_core.Arrangement.explain`, passage by passage: ``dense``, and ``nearest`` and
+        ``query`` if that is a cosine.
+    texts
+        The passages' texts.
+    """
+
+    query: str
+    searched: str
+    embedded: str | None
+    details: Sequence[Mapping[str, Any]]
+    texts: Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,70 +114,57 @@ class ContextGate:
             share = self.coverage.share(words, [texts[row] for row in nearest])
         return self.candidates.decide(similarities, coverage=share)
 
-    def decide_by_explanations(
-        self,
-        query: str,
-        searched: str | None,
-        details: Sequence[Mapping[str, Any]],
-        texts: Sequence[str],
-    ) -> RetrievalDecision | None:
-        """Decide by the cosines in the explanations of passages, if they are of this query.
+    def decide_found(self, found: Found, embedder: Callable[[], Embedder]) -> RetrievalDecision:
+        """Decide by what a retriever found: by the cosines it tells, or by embedding its texts.
 
         Parameters
         ----------
-        query
-            The query before `prepare`.
-        searched
-            The text that was to be searched; None for a vector without one. White space around it
-            is ignored.
-        details
-            From `shared_core.Arrangement.explain`: ``dense``, and ``nearest`` and ``query`` if
-            that is a cosine. The nearest passage counts even if it is not among these.
-        texts
-            The passages' texts.
-
-        Returns
-        -------
-        RetrievalDecision | None
-            None if a passage has no cosine, or one to another query: a retriever may rewrite the
-            query or search for several, but the gate judges the one it was given. Then
-            `decide_by_vectors`.
-
-        Raises
-        ------
-        ValueError
-            As `decide`.
-        """
-        text = None if searched is None else searched.strip()
-        if not all("nearest" in detail and detail.get("query") == text for detail in details):
-            return None
-        similarities, texts = [float(detail["dense"]) for detail in details], [*texts]
-        nearest = max((float(detail["nearest"]) for detail in details), default=None)
-        if nearest is not None and nearest > max(similarities):
-            similarities.append(nearest)
-            texts.append("")
-        return self.decide(query, similarities, texts)
-
-    def decide_by_vectors(
-        self, query: str, vector: npt.ArrayLike, vectors: npt.ArrayLike, texts: Sequence[str]
-    ) -> RetrievalDecision:
-        """Decide by embeddings.
-
-        Parameters
-        ----------
-        query
-            The query before `prepare`.
-        vector
-            That of the prepared query, shape (dim,).
-        vectors, texts
-            Those of the passages found, shape (len(texts), dim).
+        found
+            What was found for a prepared query.
+        embedder
+            Called for the model only if a passage tells no cosine, or one to another text.
 
         Raises
         ------
         ValueError
             As `decide`, and if a vector is not finite or a shape is wrong.
         """
-        return self.decide(query, query_similarities(vector, vectors, len(texts)), texts)
+        decision = self._by_explanations(found)
+        if decision is None:
+            model = embedder()
+            vector, vectors = model.query(found.searched), model.texts([*found.texts])
+            decision = self._by_vectors(found, vector, vectors)
+        return decision
+
+    async def adecide_found(
+        self, found: Found, embedder: Callable[[], Embedder]
+    ) -> RetrievalDecision:
+        """Async version of `decide_found`; the model is awaited."""
+        decision = self._by_explanations(found)
+        if decision is None:
+            model = embedder()
+            vector = await model.aquery(found.searched)
+            decision = self._by_vectors(found, vector, await model.atexts([*found.texts]))
+        return decision
+
+    def _by_explanations(self, found: Found) -> RetrievalDecision | None:
+        """Return None unless every passage tells a cosine to the text that was searched."""
+        text = None if found.embedded is None else found.embedded.strip()
+        details, texts = found.details, [*found.texts]
+        if not all("nearest" in detail and detail.get("query") == text for detail in details):
+            return None
+        similarities = [float(detail["dense"]) for detail in details]
+        nearest = max((float(detail["nearest"]) for detail in details), default=None)
+        if nearest is not None and nearest > max(similarities):  # it need not be among these
+            similarities.append(nearest)
+            texts.append("")
+        return self.decide(found.query, similarities, texts)
+
+    def _by_vectors(
+        self, found: Found, vector: npt.ArrayLike, vectors: npt.ArrayLike
+    ) -> RetrievalDecision:
+        similarities = query_similarities(vector, vectors, len(found.texts))
+        return self.decide(found.query, similarities, found.texts)
 
     def save(self, path: str | Path) -> None:
         """Write the gate into one file, atomically.

@@ -1,58 +1,14 @@
-"""Questions that a model fails on: how many may, and that they are left out of every arm."""
+"""Questions that a model fails on: how many may."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from collections.abc import Iterator, Sequence
 
 from shared_core.errors import GenerationError
-from shared_core.generation.responses import Failed
 from shared_core.wording import counted
-
-T = TypeVar("T")
 
 MAX_FAILED = 0.1
 """Share of the questions that may fail by default."""
-
-
-@dataclass(frozen=True)
-class CompleteCases(Generic[T]):
-    """The questions that no arm failed on, so that all arms are compared on the same ones.
-
-    Attributes
-    ----------
-    questions
-        Their numbers, from 0.
-    failures
-        Number of each other question -> the first arm that failed on it, and how.
-    values
-        Arm -> its values for `questions`.
-    """
-
-    questions: tuple[int, ...]
-    failures: Mapping[int, tuple[str, Failed]]
-    values: Mapping[str, list[T]]
-
-
-def complete_cases(arms: Mapping[str, Sequence[T | Failed]]) -> CompleteCases[T]:
-    """Leave out of all arms what any of them failed on; each arm has one value a question."""
-    failures: dict[int, tuple[str, Failed]] = {}
-    for name, values in arms.items():
-        for number, each in enumerate(values):
-            if isinstance(each, Failed):
-                failures.setdefault(number, (name, each))
-    kept = {
-        name: [
-            each
-            for number, each in enumerate(values)
-            if number not in failures and not isinstance(each, Failed)
-        ]
-        for name, values in arms.items()
-    }
-    total = len(next(iter(arms.values())))
-    questions = tuple(number for number in range(total) if number not in failures)
-    return CompleteCases(questions, dict(sorted(failures.items())), kept)
 
 
 def check_max_failed(share: float) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Found, Rows, Scores, Vectors
-from shared_core.index.select import best_of
+from shared_core.index.select import top_k
 from shared_core.native import kernels
 from shared_core.vectors import l2_normalized
 
@@ -236,7 +236,7 @@ class DenseSnapshot:
             return self.checked(query[None], ["the query"]).reshape(-1)
         return query * np.float32(square**-0.5) if self.metric == "cosine" else query.copy()
 
-    def best(self, queries: Vectors, depth: int, allowed: Bools | None = None) -> list[Found]:
+    def top_k(self, queries: Vectors, depth: int, allowed: Bools | None = None) -> list[Found]:
         """Return for each query its best rows and their scores; ties go to earlier rows.
 
         Parameters
@@ -250,7 +250,7 @@ class DenseSnapshot:
         """
         if allowed is not None and FEW * int(np.count_nonzero(allowed)) <= allowed.size:
             rows = allowed.nonzero()[0]
-            return [best_of(rows, self.scores_of_rows(each, rows), depth) for each in queries]
+            return [top_k(rows, self.scores_of_rows(each, rows), depth) for each in queries]
         if self.ann is not None:
             return [self._rescored(self.ann, each, depth, allowed) for each in queries]
         return self._scanned(queries, depth, allowed)
@@ -266,7 +266,7 @@ class DenseSnapshot:
         vectors, copies = self.vectors, self.copies
         if not kernels.built:
             rows = np.arange(self.size) if allowed is None else allowed.nonzero()[0]
-            return [best_of(rows, np.vecdot(vectors, each)[rows], depth) for each in queries]
+            return [top_k(rows, np.vecdot(vectors, each)[rows], depth) for each in queries]
         scan = kernels.Scan(vectors)
         if copies is not None:
             rounding = max(ROUNDING, vectors.shape[1] * 2.0**-24)
@@ -282,7 +282,7 @@ class DenseSnapshot:
         if rows.size < min(depth, int(np.count_nonzero(mask[: ann.size]))):
             return self._scanned(query[None], depth, allowed)[0]
         rows = np.append(rows, ann.size + mask[ann.size :].nonzero()[0])
-        return best_of(rows, self.scores_of_rows(query, rows), depth)
+        return top_k(rows, self.scores_of_rows(query, rows), depth)
 
     def extended(self, vectors: Vectors) -> DenseSnapshot:
         """Return the snapshot with `vectors`, from `checked`, in new rows at the end."""

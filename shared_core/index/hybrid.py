@@ -19,9 +19,9 @@ from shared_core.index.dense import Dense, DenseSnapshot, Metric
 from shared_core.index.engine import InThreads, Leg
 from shared_core.index.metadata import Where
 from shared_core.index.passages import PassageIndex, check_passages
-from shared_core.index.searching import pools
+from shared_core.index.search import pools
+from shared_core.index.snapshot import HybridSnapshot
 from shared_core.index.sparse.bm25 import Variant
-from shared_core.index.state import State
 from shared_core.index.storage import load_state, save_state
 from shared_core.scoring.fusion import Alpha
 from shared_core.scoring.ranking import rank_pool
@@ -45,7 +45,7 @@ class HybridIndex(InThreads, PassageIndex):
         kernels are compiled. ``"ivf"``, ``"hnsw"``: FAISS's inverted file and graph from 4,096
         passages up, whose proposals are scored exactly; they may miss some.
     variant, k1, b, epsilon
-        BM25, see `BM25Index`.
+        BM25, see `BM25Options`; `k1` of None is the variant's usual one.
     tokenizer
         Text to tokens, by default `tokenize`.
 
@@ -60,7 +60,7 @@ class HybridIndex(InThreads, PassageIndex):
         If an option is unknown or out of range.
     """
 
-    _state: State
+    _state: HybridSnapshot
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class HybridIndex(InThreads, PassageIndex):
         check_choice(dense, "dense", Dense)
         super().__init__(variant=variant, k1=k1, b=b, epsilon=epsilon, tokenizer=tokenizer)
         self.extra: dict[str, Any] = {}
-        self._state = State(sparse=self._state.sparse, dense=DenseSnapshot(metric, dense))
+        self._state = HybridSnapshot(sparse=self._state.sparse, dense=DenseSnapshot(metric, dense))
 
     def _make_locks(self) -> None:
         super()._make_locks()
@@ -180,7 +180,7 @@ class HybridIndex(InThreads, PassageIndex):
         Returns
         -------
         Ranking
-            Best first; its `indices` are rows of the index. Empty for an empty index.
+            Best first; its `indices` are positions in the pool. Empty for an empty index.
 
         Raises
         ------
@@ -254,10 +254,8 @@ class HybridIndex(InThreads, PassageIndex):
         if leg == "sparse":
             return self.best(query.text, k, where=where)
         k, state = check_count(k, "k"), self._state
-        allowed = state.allowed(where)
-        ((rows, scores),) = state.dense.best(state.dense.unit(query.vector)[None], k, allowed)
-        best = np.lexsort((rows, -scores))
-        return [(state.passages[rows[at]], float(scores[at])) for at in best]
+        vector, allowed = state.dense.unit(query.vector), state.allowed(where)
+        return state.ranked(*state.dense.top_k(vector[None], k, allowed))
 
     def close(self) -> None:
         """Do nothing: all is in memory."""

@@ -151,32 +151,15 @@ def wanted_values(value: Any) -> Collection[Any]:
 def _hashable(value: Any) -> Any:
     """Return a value that stands for another: equal where the others are, and hashable.
 
-    Where neither can be told, what they look like decides.
+    Lists and dictionaries are compared by what they hold. Of anything else without a hash, what it
+    looks like decides.
     """
-    try:
-        return _standing_for(value)
-    except RecursionError:  # it contains itself
-        return _UNHASHABLE, repr(value)
-
-
-def _standing_for(value: Any) -> Any:
-    if not isinstance(value, tuple):  # one may equal another that cannot be hashed
-        try:
-            hash(value)
-        except TypeError:
-            pass
-        else:
-            return value
-    if isinstance(value, tuple | list):
-        kind = tuple if isinstance(value, tuple) else list
-        return kind, tuple(map(_standing_for, value))
+    if isinstance(value, list):
+        return list, tuple(map(_hashable, value))
     if isinstance(value, Mapping):
-        return Mapping, frozenset((key, _standing_for(held)) for key, held in value.items())
-    if isinstance(value, set):
-        return frozenset(value)
-    if isinstance(value, bytearray):
-        return bytes(value)
-    if isinstance(value, np.ndarray):
-        held = _standing_for(value.tolist()) if value.dtype.hasobject else value.tobytes()
-        return np.ndarray, value.dtype, value.shape, held
-    return _UNHASHABLE, repr(value)
+        return Mapping, frozenset((key, _hashable(held)) for key, held in value.items())
+    try:
+        hash(value)
+    except TypeError:
+        return _UNHASHABLE, repr(value)
+    return value

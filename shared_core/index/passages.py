@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 from typing import Any
+
+import numpy as np
 
 from shared_core.arrays import Scores
 from shared_core.checking import check_count, check_several
 from shared_core.index.metadata import Where
+from shared_core.index.snapshot import PassageSnapshot
 from shared_core.index.sparse.bm25 import BM25Options, Variant
-from shared_core.index.sparse.index import read_rank_bm25
-from shared_core.index.sparse.query import SparseQuery
-from shared_core.index.sparse.view import SparseView
-from shared_core.index.state import PassageState
+from shared_core.index.sparse.bm25_index import read_rank_bm25
+from shared_core.index.sparse.query import SparseQuery, sparse_top_k
+from shared_core.index.sparse.snapshot import SparseSnapshot
 from shared_core.index.tokenize import tokenize
 from shared_core.neighbour_spans import ChunkKeys, ChunkReader, PassageNeighbours, Visible
 from shared_core.types import Passage, Tokenizer
@@ -28,7 +31,7 @@ class PassageIndex:
     Parameters
     ----------
     variant, k1, b, epsilon
-        BM25, see `BM25Index`.
+        BM25, see `BM25Options`; `k1` of None is the variant's usual one.
     tokenizer
         Text to tokens, by default `tokenize`.
 
@@ -38,7 +41,7 @@ class PassageIndex:
         If an option is unknown or out of range.
     """
 
-    _state: PassageState
+    _state: PassageSnapshot
 
     def __init__(
         self,
@@ -50,7 +53,7 @@ class PassageIndex:
         tokenizer: Tokenizer | None = None,
     ) -> None:
         options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon)
-        self._state = PassageState(sparse=SparseView.empty(options, tokenizer))
+        self._state = PassageSnapshot(sparse=SparseSnapshot.empty(options, tokenizer))
         self._make_locks()
 
     def _make_locks(self) -> None:
@@ -109,7 +112,7 @@ class PassageIndex:
     @property
     def tokenizer(self) -> Tokenizer | None:
         """The custom tokenizer; None: the default."""
-        tokenizer = self._state.sparse.lexicon.tokenizer
+        tokenizer = self._state.sparse.vocabulary.tokenizer
         return None if tokenizer is tokenize else tokenizer
 
     @property
@@ -186,7 +189,7 @@ class PassageIndex:
         with self._writing:
             self._state = self._state.compacted()
 
-    def _publish(self, state: PassageState) -> None:
+    def _publish(self, state: PassageSnapshot) -> None:
         self._state = state.compacted() if state.sparse.mostly_deleted else state
 
     def best(self, text: str, k: int, *, where: Where = None) -> list[tuple[Passage, float]]:
@@ -200,10 +203,8 @@ class PassageIndex:
             If `k` is below 1, the text is not a string, or the filter is malformed.
         """
         k, state = check_count(k, "k"), self._state
-        query = SparseQuery(state.sparse, state.sparse.lexicon.lookup(text))
-        rows, scores = query.ranked(k, state.allowed(where))
-        found = zip(rows.tolist(), scores.tolist(), strict=True)
-        return [(state.passages[row], score) for row, score in found]
+        query, allowed = SparseQuery(state.sparse, text), state.allowed(where)
+        return state.ranked(*sparse_top_k([query], k, allowed))
 
     def scores(self, text: str, passages: Sequence[Passage]) -> Scores:
         """Return the BM25 scores of any passages, shape (len(passages),), higher is better.
@@ -212,13 +213,19 @@ class PassageIndex:
         scored by its text with the statistics of those that are.
         """
         state = self._state
+        query = SparseQuery(state.sparse, text)
         rows = [state.row(passage.id) for passage in passages]
-        rows = [
-            row if row is not None and state.passages[row].text == passage.text else None
-            for row, passage in zip(rows, passages, strict=True)
-        ]
-        query = SparseQuery(state.sparse, state.sparse.lexicon.lookup(text))
-        return query.of(rows, lambda at: passages[at].text)
+        here = np.array(
+            [
+                row is not None and state.passages[row].text == passage.text
+                for row, passage in zip(rows, passages, strict=True)
+            ],
+            np.bool_,
+        )
+        scores = np.empty(len(passages))
+        scores[here] = query.scores_of_rows(np.array([*compress(rows, here)], np.intp))
+        scores[~here] = query.scores_of_texts([p.text for p in compress(passages, ~here)])
+        return scores
 
     def neighbours(
         self, reader: ChunkReader | None = None, *, where: Where = None

@@ -33,7 +33,7 @@ import numpy as np
 
 from shared_core.atomic import in_full
 from shared_core.errors import CorruptIndexError, IndexFormatError
-from shared_core.index.state import State
+from shared_core.index.snapshot import HybridSnapshot
 from shared_core.index.storage_files import (
     Coder,
     check_json,
@@ -59,7 +59,9 @@ DATA = re.compile("data-[0-9a-f]{16}")
 """Names of data folders. No other is read: it could lead anywhere."""
 
 
-def save_state(folder: Path, state: State, encode: Coder | None, extra: dict[str, Any]) -> None:
+def save_state(
+    folder: Path, state: HybridSnapshot, encode: Coder | None, extra: dict[str, Any]
+) -> None:
     """Write a state without deleted rows into `folder`; see `HybridIndex.save`."""
     check_json(extra, "extra", "extra")
     if folder.exists() and not folder.is_dir():
@@ -77,7 +79,7 @@ def save_state(folder: Path, state: State, encode: Coder | None, extra: dict[str
                 "created": datetime.now(UTC).isoformat(timespec="seconds"),
                 "versions": {"numpy": np.__version__},
                 "passages": state.size,
-                "tokenizer": _name_of(state.sparse.lexicon.tokenizer),
+                "tokenizer": _name_of(state.sparse.vocabulary.tokenizer),
                 "dense": {"metric": state.dense.metric, "kind": state.dense.kind},
                 "bm25": asdict(state.sparse.options),
                 "extra": extra,
@@ -98,7 +100,7 @@ def save_state(folder: Path, state: State, encode: Coder | None, extra: dict[str
 
 def load_state(
     folder: Path, tokenizer: Tokenizer | None, decode: Coder | None
-) -> tuple[State, dict[str, Any]]:
+) -> tuple[HybridSnapshot, dict[str, Any]]:
     """Return the state that `save_state` wrote, and `extra`; see `HybridIndex.load`."""
     if not (folder / MANIFEST).is_file():
         raise IndexFormatError(f"{folder} is not an index: there is no {MANIFEST} in it")

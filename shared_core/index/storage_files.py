@@ -18,11 +18,11 @@ import numpy.typing as npt
 from shared_core.arrays import Vectors
 from shared_core.errors import CorruptIndexError
 from shared_core.index.dense import Dense, DenseSnapshot, Metric
+from shared_core.index.snapshot import HybridSnapshot
 from shared_core.index.sparse.bm25 import BM25Options
-from shared_core.index.sparse.lexicon import Lexicon
 from shared_core.index.sparse.postings import Segment
-from shared_core.index.sparse.view import SparseView
-from shared_core.index.state import State
+from shared_core.index.sparse.snapshot import SparseSnapshot
+from shared_core.index.sparse.vocabulary import Vocabulary
 from shared_core.types import Passage, Tokenizer
 
 VECTORS, ANN, TERMS, PASSAGES = "vectors.npy", "ann.faiss", "terms.json", "passages.jsonl"
@@ -36,10 +36,10 @@ SHOWN = 40
 Coder = Callable[[Any], Any]
 
 
-def write_files(data: Path, state: State, encode: Coder | None) -> None:
+def write_files(data: Path, state: HybridSnapshot, encode: Coder | None) -> None:
     """Write a state without deleted rows into the folder `data`, while later ones may be made."""
     sparse, dense = state.sparse, state.dense
-    words = list(sparse.lexicon.ids)[: sparse.df.size]  # others may be learning more
+    words = list(sparse.vocabulary.ids)[: sparse.df.size]  # others may be learning more
     np.save(data / VECTORS, dense.vectors)
     for number, segment in enumerate(sparse.segments):
         for name in POSTINGS:
@@ -97,7 +97,7 @@ def check_json(value: Any, name: str, owner: str) -> None:
 
 def read_files(
     data: Path, manifest: Mapping[str, Any], tokenizer: Tokenizer | None, decode: Coder | None
-) -> State:
+) -> HybridSnapshot:
     """Read the state that `write_files` wrote.
 
     Parameters
@@ -117,8 +117,9 @@ def read_files(
         If a file does not hold what the manifest and the other files say.
     """
     dense = _read_dense(data, manifest)
-    sparse = _read_sparse(data, manifest, _read_lexicon(data / TERMS, tokenizer), dense.size)
-    state = State.of(dense, sparse, list(_read_passages(data / PASSAGES, decode)))
+    sparse = _read_sparse(data, manifest, _read_vocabulary(data / TERMS, tokenizer), dense.size)
+    state = HybridSnapshot(dense=dense, sparse=sparse)
+    state = state.holding(sparse, [*_read_passages(data / PASSAGES, decode)])
     with corrupt_if_unreadable(data / PASSAGES):
         if not len(state.passages) == len(state.rows) == state.size:
             raise ValueError(
@@ -143,21 +144,21 @@ def _read_dense(data: Path, manifest: Mapping[str, Any]) -> DenseSnapshot:
     return DenseSnapshot(metric, kind, ann=ann).extended(vectors)
 
 
-def _read_lexicon(path: Path, tokenizer: Tokenizer | None) -> Lexicon:
+def _read_vocabulary(path: Path, tokenizer: Tokenizer | None) -> Vocabulary:
     with corrupt_if_unreadable(path):
         terms = json.loads(path.read_text(encoding="utf-8"))
-        lexicon = Lexicon.of(terms, tokenizer)
-        if len(lexicon) != len(terms) or not all(isinstance(term, str) for term in terms):
+        vocabulary = Vocabulary(tokenizer, terms)
+        if len(vocabulary) != len(terms) or not all(isinstance(term, str) for term in terms):
             raise ValueError("it is not a list of different words")
-    return lexicon
+    return vocabulary
 
 
 def _read_sparse(
-    data: Path, manifest: Mapping[str, Any], lexicon: Lexicon, size: int
-) -> SparseView:
+    data: Path, manifest: Mapping[str, Any], vocabulary: Vocabulary, size: int
+) -> SparseSnapshot:
     with corrupt_if_unreadable(data.parent):
         options = BM25Options(**manifest["bm25"])
-    df, lengths = np.zeros(len(lexicon), np.int64), np.zeros(size, np.int32)
+    df, lengths = np.zeros(len(vocabulary), np.int64), np.zeros(size, np.int32)
     segments: list[list[npt.NDArray[Any]]] = []
     first = 0
     while _postings_name(len(segments), "terms") in manifest["files"]:
@@ -165,7 +166,9 @@ def _read_sparse(
         arrays = [
             _read_array(*each) for each in zip(paths, [1] * 4, POSTINGS.values(), strict=True)
         ]
-        for path, sound in zip(paths, _soundness(arrays, len(lexicon), first, size), strict=True):
+        for path, sound in zip(
+            paths, _soundness(arrays, len(vocabulary), first, size), strict=True
+        ):
             with corrupt_if_unreadable(path):
                 if not sound:
                     raise ValueError("its numbers are no postings of this index")
@@ -175,7 +178,7 @@ def _read_sparse(
         first = int(rows.max(initial=first - 1)) + 1
         segments.append(arrays)
     whole = [Segment.of(t, s, rows, c, lengths[rows]) for t, s, rows, c in segments]
-    return SparseView(options, tuple(whole), lengths, df, lexicon)
+    return SparseSnapshot(options, tuple(whole), lengths, df, vocabulary)
 
 
 def _soundness(
@@ -228,7 +231,7 @@ def _read_records(path: Path) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def check_words(state: State, folder: Path) -> None:
+def check_words(state: HybridSnapshot, folder: Path) -> None:
     """Raise ValueError unless some passages split into the words they were saved with."""
     sparse = state.sparse
     if not state.size:
@@ -237,9 +240,8 @@ def check_words(state: State, folder: Path) -> None:
         saved: dict[int, int] = {}
         for segment in sparse.segments:
             at = (segment.rows == row).nonzero()[0]
-            terms = segment.terms[segment.starts.searchsorted(at, "right") - 1]
-            saved |= zip(terms.tolist(), segment.counts[at].tolist(), strict=True)
-        if sparse.lexicon.measure(state.passages[row].text) != (saved, sparse.lengths[row]):
+            saved |= zip(segment.terms_at(at).tolist(), segment.counts[at].tolist(), strict=True)
+        if sparse.vocabulary.count(state.passages[row].text) != (saved, sparse.lengths[row]):
             raise ValueError(
                 f"the tokenizer does not split passage {state.passages[row].id!r} into the words "
                 f"that {folder} was saved with: give the tokenizer that the index was built with "

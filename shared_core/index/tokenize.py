@@ -6,18 +6,15 @@ import re
 import unicodedata
 from functools import cache
 
-MARKS = 30
-"""Most combining marks that are kept of an unordered run: the limit of Unicode's Stream-Safe Text
-Format (UAX 15). No language writes more than a few."""
-
 _WORD = re.compile(r"\w+(?:\.\w+)*", re.ASCII)
-_MANY_MARKS = re.compile(rf"[^\w\s\x00-\x7f]{{{MARKS + 1},}}")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def split_words(text: str) -> list[str]:
-    """Return the surface words of `text`: runs of word characters, joined by inner dots."""
-    return _WORD.findall(text) if text.isascii() else _any_word().findall(_composed(text))
+    """Return the surface words of `text` in NFC: runs of word characters, joined by inner dots."""
+    if text.isascii():
+        return _WORD.findall(text)
+    return _any_word().findall(unicodedata.normalize("NFC", text))
 
 
 @cache
@@ -36,25 +33,6 @@ def _is_written(char: str) -> bool:
     if unicodedata.category(char) not in ("Mn", "Mc"):
         return False
     return not unicodedata.name(char, "").startswith(("COMBINING", "VARIATION SELECTOR"))
-
-
-def _composed(text: str) -> str:
-    """Return `text` in NFC, with unordered runs of marks cut to `MARKS`.
-
-    NFC sorts the marks of a run in quadratic time; if they are sorted, it takes linear time.
-    """
-    if len(text) > MARKS and not _in_order(text):
-        text = _MANY_MARKS.sub(_first_marks, text)
-    return unicodedata.normalize("NFC", text)
-
-
-def _first_marks(run: re.Match[str]) -> str:
-    # Such a run may hold symbols too; but what is not next to a letter is not in a word.
-    return run[0] if _in_order(run[0]) else run[0][:MARKS]
-
-
-def _in_order(text: str) -> bool:
-    return unicodedata.is_normalized("NFD", text) or unicodedata.is_normalized("NFC", text)
 
 
 def expand_word(word: str) -> list[str]:
@@ -90,5 +68,5 @@ def tokenize(text: str) -> list[str]:
     ['use', 'torch.nn.conv2d', 'torch', 'nn', 'conv2d']
     """
     if text.isascii() and text.isalnum() and text.islower():
-        return [text]  # a plain word, as are most from the lexicon
+        return [text]  # a plain word, as are most from the vocabulary
     return [token for word in split_words(text) for token in expand_word(word)]

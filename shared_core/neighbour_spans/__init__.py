@@ -16,14 +16,14 @@ from shared_core.neighbour_spans.expanded import (
     ExpandedArrangement,
     expand_passages,
     expand_ranking,
-    explain_expansion,
-    similarities,
+    place_spans,
 )
 from shared_core.neighbour_spans.method import NeighbourSpans
 from shared_core.neighbour_spans.neighbours import ChunkTables, PassageNeighbours
 from shared_core.neighbour_spans.order import Visible
 from shared_core.neighbour_spans.places import ChunkKeys, ChunkReader, Links
 from shared_core.neighbour_spans.score import SpanScore
+from shared_core.neighbour_spans.stored import LinkedStore, NumberedStore
 
 __all__ = [
     "Chunk",
@@ -34,9 +34,11 @@ __all__ = [
     "End",
     "ExpandedArrangement",
     "Expansion",
+    "LinkedStore",
     "Links",
     "NeighbourSpans",
     "Neighbourhood",
+    "NumberedStore",
     "PassageNeighbours",
     "Seed",
     "Span",
@@ -45,7 +47,6 @@ __all__ = [
     "Visible",
     "expand_passages",
     "expand_ranking",
-    "explain_expansion",
-    "similarities",
+    "place_spans",
     "stitch",
 ]

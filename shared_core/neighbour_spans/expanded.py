@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from shared_core.neighbour_spans.budget import Expansion, Span
 from shared_core.neighbour_spans.chunks import ChunkSource, Seed
@@ -131,11 +131,57 @@ def expand_passages(
     return expansion, [first[span.seeds[0].chunk.id] for span in expansion.spans]
 
 
-def explain_expansion(expansion: Expansion, spans: NeighbourSpans) -> list[dict[str, Any]]:
-    """Return, in the order of the spans' own slots, what led to each, JSON-able."""
-    placement = spans.order if isinstance(spans.order, str) else spans.order.name
+class PlacedSpan(NamedTuple):
+    """A span in its slot.
+
+    Attributes
+    ----------
+    best
+        Position of its best seed among the passages that were given.
+    span
+        The span.
+    why
+        What led to it, JSON-able: as `Expansion.explain`, with ``rank``, ``slot`` and
+        ``placement``, the order of the spans.
+    """
+
+    best: int
+    span: Span
+    why: dict[str, Any]
+
+
+def place_spans(
+    passages: Sequence[Passage],
+    scores: Sequence[float | None],
+    spans: NeighbourSpans,
+    reader: ChunkReader,
+    source: ChunkSource | None,
+    *,
+    higher_is_better: bool = True,
+) -> list[PlacedSpan]:
+    """Expand passages from any retriever, and return the spans slot by slot, in their own order.
+
+    Parameters
+    ----------
+    passages, spans, reader, source
+        As in `expand_passages`.
+    scores, higher_is_better
+        As in `similarities`.
+
+    Raises
+    ------
+    ValueError
+        As `expand_passages` and `similarities`.
+    """
+    known = similarities(scores, higher_is_better=higher_is_better)
+    expansion, best = expand_passages(passages, known, spans, reader, source)
+    order = spans.order if isinstance(spans.order, str) else spans.order.name
     return [
-        {**expansion.explain(rank), "rank": rank, "slot": slot, "placement": placement}
+        PlacedSpan(
+            best[rank],
+            expansion.spans[rank],
+            {**expansion.explain(rank), "rank": rank, "slot": slot, "placement": order},
+        )
         for slot, rank in enumerate(expansion.slots)
     ]
 

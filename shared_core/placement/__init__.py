@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from shared_core.placement.base import Placement
-from shared_core.placement.baselines import BackFirst, FrontFirst, Inverse, Sequential, Shuffle
-from shared_core.placement.by_profile import MaxRelevance, MinDistraction
-from shared_core.placement.distraction import distraction_placement
-from shared_core.placement.u_shape import EdgeBalanced, UShape, u_shape_order
+from shared_core.placement.by_utility import distraction_placement
+from shared_core.placement.placements import (
+    Inverse,
+    MaxRelevance,
+    MinDistraction,
+    Placement,
+    Sequential,
+    Shuffle,
+    UShape,
+    u_shape_order,
+)
 
 __all__ = [
     "PLACEMENTS",
-    "BackFirst",
-    "EdgeBalanced",
-    "FrontFirst",
     "Inverse",
     "MaxRelevance",
     "MinDistraction",
@@ -32,9 +35,10 @@ PLACEMENTS: dict[str, type[Placement]] = {
     "u_shape": UShape,
     "max_relevance": MaxRelevance,
     "min_distraction": MinDistraction,
-    "front_first": FrontFirst,
-    "back_first": BackFirst,
-    "edge_balanced": EdgeBalanced,
+    # RetriVex's names
+    "front_first": Sequential,
+    "back_first": Inverse,
+    "edge_balanced": UShape,
 }
 
 

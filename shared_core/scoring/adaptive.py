@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
-from shared_core.scoring.legs import check_legs
+from shared_core.scoring.normalization import check_legs
 
 BEST = 20
 """Number of a leg's best scores with whose mean its best one is compared."""
@@ -17,7 +17,7 @@ CONSTANT = 1e-6
 """Relative difference up to which scores count as equal: float32 rounds cosines."""
 
 PRIOR_ODDS = math.e
-"""Odds of dense to sparse if both best scores stand out equally: a weight of 0.731."""
+"""Odds of dense to sparse if both legs are equally peaked: a weight of 0.731."""
 
 
 def auto_alpha(dense: npt.ArrayLike, sparse: npt.ArrayLike) -> float:
@@ -26,8 +26,8 @@ def auto_alpha(dense: npt.ArrayLike, sparse: npt.ArrayLike) -> float:
     If a leg has found the answer, its best passage stands clear of the next ones; if it guesses,
     many passages are near the top. On the scale of min-max normalisation::
 
-        stand_out = (best - mean of the 20 best) / (best - worst)
-        alpha = e * stand_out_dense / (e * stand_out_dense + stand_out_sparse)
+        peakedness = (best - mean of the 20 best) / (best - worst)
+        alpha = e * peakedness_dense / (e * peakedness_dense + peakedness_sparse)
 
     The factor e corrects for BM25's long upper tail, whose best score naturally stands out further
     than a best cosine. Neither shifting or scaling a leg's scores nor reordering the passages
@@ -55,17 +55,16 @@ def auto_alpha(dense: npt.ArrayLike, sparse: npt.ArrayLike) -> float:
 
 def adaptive_weight(dense: Scores, sparse: Scores) -> float:
     """Like `auto_alpha`, for legs that are known to be finite and aligned."""
-    odds = PRIOR_ODDS * _stands_out(dense)
-    total = odds + _stands_out(sparse)
+    odds = PRIOR_ODDS * peakedness(dense)
+    total = odds + peakedness(sparse)
     return odds / total if total > 0 else PRIOR_ODDS / (1 + PRIOR_ODDS)
 
 
-def _stands_out(scores: Scores) -> float:
+def peakedness(scores: Scores) -> float:
     """Return how far the best score stands out, in [0, 1]; 0 where all are equal."""
     if scores.size == 0:
         return 0.0
-    best = float(scores.max())
-    worst = float(scores.min())
+    best, worst = float(scores.max()), float(scores.min())
     spread = best - worst
     if not spread > CONSTANT * max(abs(best), abs(worst)):
         return 0.0

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from shared_core.arrays import Rows, Scores
 from shared_core.checking import check_choice
 from shared_core.scoring.adaptive import adaptive_weight
-from shared_core.scoring.legs import check_legs
-from shared_core.scoring.normalization import scale
+from shared_core.scoring.normalization import check_legs, scale
 from shared_core.types import Fusion
 
 Alpha = float | Literal["auto"]
@@ -89,8 +88,32 @@ def fuse(
     >>> fuse([0.9, 0.8, 0.1], [1.0, 9.0, 3.0]).order.tolist()
     [1, 0, 2]
     """
-    legs = check_legs(dense, sparse, gaps=True)
-    return fuse_pool(*legs, alpha=check_alpha(alpha), fusion=check_choice(fusion, "fusion", Fusion))
+    check_choice(fusion, "fusion", Fusion)
+    alpha = check_alpha(alpha)
+    dense, sparse = check_legs(dense, sparse, gaps=True)
+    weight = adaptive_weight(dense, sparse) if alpha == "auto" else alpha
+    dense_order = (-dense).argsort(kind="stable")
+    sparse_order = (-sparse).argsort(kind="stable")
+    dense_rank, sparse_rank = _inverse(dense_order), _inverse(sparse_order)
+    if fusion == "min_max":
+        dense_norm, sparse_norm = _scaled(dense, dense_order), _scaled(sparse, sparse_order)
+    else:
+        dense_norm = (RRF_K + 1) / (RRF_K + 1 + dense_rank)
+        ranked = sparse > sparse.min(initial=np.inf)
+        sparse_norm = np.where(ranked, (RRF_K + 1) / (RRF_K + 1 + sparse_rank), 0.0)
+    scores = weight * dense_norm + (1 - weight) * sparse_norm
+    return Fused(
+        scores=scores,
+        dense=dense,
+        sparse=sparse,
+        dense_norm=dense_norm,
+        sparse_norm=sparse_norm,
+        dense_rank=dense_rank,
+        sparse_rank=sparse_rank,
+        order=dense_order[(-scores[dense_order]).argsort(kind="stable")],
+        alpha=weight,
+        fusion=fusion,
+    )
 
 
 def check_alpha(alpha: Alpha) -> Alpha:
@@ -101,39 +124,6 @@ def check_alpha(alpha: Alpha) -> Alpha:
     if not number or isinstance(alpha, bool) or not 0 <= alpha <= 1:
         raise ValueError(f"alpha must be a number in [0, 1] or 'auto', got {alpha!r}")
     return float(alpha)
-
-
-def fuse_pool(dense: Scores, sparse: Scores, *, alpha: Alpha, fusion: Fusion) -> Fused:
-    """Fuse two legs whose scores are known to be finite and aligned; see `fuse`."""
-    dense_order = (-dense).argsort(kind="stable")
-    sparse_order = (-sparse).argsort(kind="stable")
-    dense_rank, sparse_rank = _inverse(dense_order), _inverse(sparse_order)
-    weight = weight_of(alpha, dense, sparse)
-    if fusion == "min_max":
-        dense_part, sparse_part = _scaled(dense, dense_order), _scaled(sparse, sparse_order)
-    else:
-        dense_part = (RRF_K + 1) / (RRF_K + 1 + dense_rank)
-        ranked = sparse > sparse.min(initial=np.inf)
-        sparse_part = np.where(ranked, (RRF_K + 1) / (RRF_K + 1 + sparse_rank), 0.0)
-    scores = weight * dense_part + (1 - weight) * sparse_part
-    order = dense_order[(-scores[dense_order]).argsort(kind="stable")]
-    return Fused(
-        scores,
-        dense,
-        sparse,
-        dense_part,
-        sparse_part,
-        dense_rank,
-        sparse_rank,
-        order,
-        weight,
-        fusion,
-    )
-
-
-def weight_of(alpha: Alpha, dense: Scores, sparse: Scores) -> float:
-    """Return the weight of the dense leg for this pool."""
-    return adaptive_weight(dense, sparse) if alpha == "auto" else float(alpha)
 
 
 def _scaled(scores: Scores, order: Rows) -> Scores:

@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Scores
-from shared_core.checking import check_choice, check_count
-from shared_core.scoring.fusion import Alpha, check_alpha, fuse_pool
-from shared_core.scoring.legs import check_legs
+from shared_core.checking import check_count
+from shared_core.scoring.fusion import Alpha, fuse
 from shared_core.types import Fusion, Pool, Ranking
 
 
@@ -45,9 +44,7 @@ def rank(
 
 def rank_pool(pool: Pool, *, k: int, alpha: Alpha, fusion: Fusion) -> Ranking:
     """Rank a pool by the fused score of its two legs and keep the best `k`; see `rank`."""
-    check_choice(fusion, "fusion", Fusion)
-    dense, sparse = check_legs(pool.dense, pool.sparse, gaps=True)
-    fused = fuse_pool(dense, sparse, alpha=check_alpha(alpha), fusion=fusion)
+    fused = fuse(pool.dense, pool.sparse, alpha=alpha, fusion=fusion)
     best = fused.order[: check_count(k, "k")]
     indices = best.tolist()
     return Ranking(

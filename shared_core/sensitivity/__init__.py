@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from shared_core.generation.templates import ABSTAIN, ANSWER, KEY_VALUE, PromptTemplate
+from shared_core.sensitivity.distraction import distracting_effect
 from shared_core.sensitivity.figure import draw_profile
-from shared_core.sensitivity.gate import Psi, decide, profile_of
+from shared_core.sensitivity.order_gate import Psi, decide_order, profile_of
 from shared_core.sensitivity.plan import ProbePlan
 from shared_core.sensitivity.position_sensitivity import position_sensitivity_index
-from shared_core.sensitivity.probing import Probe
+from shared_core.sensitivity.probe import Probe
 from shared_core.sensitivity.profile import PositionProfile
 from shared_core.sensitivity.published import published_names
 from shared_core.sensitivity.questions import ProbeQuestion, key_value_questions, read_questions
@@ -24,7 +25,8 @@ __all__ = [
     "ProbeQuestion",
     "PromptTemplate",
     "Psi",
-    "decide",
+    "decide_order",
+    "distracting_effect",
     "draw_profile",
     "key_value_questions",
     "position_sensitivity_index",

@@ -3,105 +3,45 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
-from shared_core.evaluation.answers import Grader, grade
-from shared_core.evaluation.distraction import abstention_request, effect_of
+from shared_core.evaluation.graders import Grader, grade
 from shared_core.generation.ask import Request, Response
 from shared_core.generation.models import Generator, ScoringModel
-from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
+from shared_core.generation.templates import ABSTAIN, ABSTENTION, ANSWER, PromptTemplate
+from shared_core.sensitivity.distraction import effect_of
 from shared_core.sensitivity.questions import ProbeQuestion
 
 MeasureName: TypeAlias = Literal["accuracy", "logprob", "distraction"]
 
 
 @dataclass(frozen=True)
-class Measure(ABC):
+class Measure:
     """One way to score how a model reads a passage in a slot.
 
     Attributes
     ----------
     template
         The prompt.
+    value
+        Question and response -> value, in [0, 1].
+    passages
+        Question, slot and k -> the passages of the prompt.
+    scored
+        Question -> the text whose probability is asked for; None: an answer is.
     """
 
     template: PromptTemplate
+    value: Callable[[ProbeQuestion, Response], float]
+    passages: Callable[[ProbeQuestion, int, int], list[str]] = ProbeQuestion.passages
+    scored: Callable[[ProbeQuestion], str] | None = None
 
-    @abstractmethod
     def request(self, question: ProbeQuestion, slot: int, k: int) -> Request:
         """Return what the model is asked."""
-
-    @abstractmethod
-    def value(self, question: ProbeQuestion, response: Response) -> float:
-        """Return the value of a response, in [0, 1]."""
-
-    def _prompt(self, question: ProbeQuestion, slot: int, k: int) -> str:
-        return self.template.render(question.passages(slot, k), question.question)
-
-
-@dataclass(frozen=True)
-class Accuracy(Measure):
-    """The graded answer with the gold passage in the slot."""
-
-    grader: Grader
-
-    def request(self, question: ProbeQuestion, slot: int, k: int) -> Request:
-        """Return the prompt."""
-        return (self._prompt(question, slot, k),)
-
-    def value(self, question: ProbeQuestion, response: Response) -> float:
-        """Return the grade."""
-        return grade(self.grader, cast(str, response), question.answers)
-
-
-@dataclass(frozen=True)
-class AnswerProbability(Measure):
-    """The probability of the first accepted answer: its tokens' geometric mean."""
-
-    def request(self, question: ProbeQuestion, slot: int, k: int) -> Request:
-        """Return the prompt and the answer."""
-        return (self._prompt(question, slot, k), f" {question.answers[0]}")
-
-    def value(self, question: ProbeQuestion, response: Response) -> float:
-        """Return exp of the mean log-probability."""
-        tokens = cast("list[float]", response)
-        return min(1.0, math.exp(sum(tokens) / len(tokens)))
-
-
-@dataclass(frozen=True)
-class Distraction(Measure):
-    """The distracting effect of the hard distractor in the slot: 1 - P(abstain).
-
-    PositionalBias, eq. 1 over the whole context (section 4), the other passages being weak
-    distractors.
-
-    Attributes
-    ----------
-    exact
-        If true, P is the model's probability of the abstention; otherwise 1 if the answer abstains,
-        else 0.
-    """
-
-    exact: bool
-
-    def request(self, question: ProbeQuestion, slot: int, k: int) -> Request:
-        """Return the prompt and, where the model scores it, the abstention."""
-        return abstention_request(self._prompt(question, slot, k), exact=self.exact)
-
-    def value(self, question: ProbeQuestion, response: Response) -> float:
-        """Return 1 less the abstention's probability."""
-        return effect_of(response)
-
-    def _prompt(self, question: ProbeQuestion, slot: int, k: int) -> str:
-        if question.hard_distractor is None:
-            raise ValueError(
-                f"question {question.question!r} has no hard_distractor, "
-                "whose distracting effect is to be measured"
-            )
-        passages = question.passages(slot, k, gold=question.hard_distractor)
-        return self.template.render(passages, question.question)
+        prompt = self.template.render(self.passages(question, slot, k), question.question)
+        return (prompt,) if self.scored is None else (prompt, f" {self.scored(question)}")
 
 
 def resolve_measure(
@@ -116,12 +56,36 @@ def resolve_measure(
     """
     scores = isinstance(model, ScoringModel)
     if name == "accuracy":
-        return Accuracy(template or ANSWER, grader)
-    if name == "logprob":
-        if not scores:
-            raise ValueError(
-                f"measure='logprob' needs a local model, and {model.name} gives answers only; "
-                "use measure='accuracy'"
-            )
-        return AnswerProbability(template or ANSWER)
-    return Distraction(template or ABSTAIN, scores)
+        return Measure(
+            template or ANSWER,
+            lambda question, response: grade(grader, cast(str, response), question.answers),
+        )
+    if name == "distraction":
+        # PositionalBias, eq. 1 over the whole context (section 4), the others weak distractors
+        return Measure(
+            template or ABSTAIN,
+            lambda _, response: effect_of(response),
+            _with_hard_distractor,
+            (lambda _: ABSTENTION) if scores else None,
+        )
+    if not scores:
+        raise ValueError(
+            f"measure='logprob' needs a local model, and {model.name} gives answers only; "
+            "use measure='accuracy'"
+        )
+    return Measure(template or ANSWER, _probability, scored=lambda question: question.answers[0])
+
+
+def _probability(_: ProbeQuestion, response: Response) -> float:
+    """Return the geometric mean of the probabilities of the answer's tokens."""
+    tokens = cast("list[float]", response)
+    return min(1.0, math.exp(sum(tokens) / len(tokens)))
+
+
+def _with_hard_distractor(question: ProbeQuestion, slot: int, k: int) -> list[str]:
+    if question.hard_distractor is None:
+        raise ValueError(
+            f"question {question.question!r} has no hard_distractor, "
+            "whose distracting effect is to be measured"
+        )
+    return question.passages(slot, k, gold=question.hard_distractor)

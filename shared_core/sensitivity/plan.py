@@ -42,17 +42,9 @@ class ProbePlan:
     left_out: int
 
     @classmethod
-    def of(
-        cls, rotation: Rotation, questions: Sequence[ProbeQuestion], max_calls: int | None
-    ) -> Self:
-        """Return what it costs to ask the questions, as far as `max_calls` calls suffice.
-
-        Raises
-        ------
-        ValueError
-            If they do not suffice for one.
-        """
-        asked = rotation.affordable(questions, max_calls)
+    def of(cls, rotation: Rotation, questions: Sequence[ProbeQuestion], affordable: int) -> Self:
+        """Return what it costs to ask the first `affordable` of the questions."""
+        asked = questions[:affordable]
         requests = [*dict.fromkeys(rotation.requests(asked))]
         new = [request for request in requests if not rotation.asker.known([request])]
         counter = getattr(rotation.model, "count_tokens", None)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from shared_core.arrays import Scores
 from shared_core.generation.ask import ModelClient, Request, Response
 from shared_core.generation.models import Generator
 from shared_core.sensitivity.measures import Measure
@@ -32,34 +32,8 @@ class Rotation:
             for slot in self.slots
         ]
 
-    def affordable(
-        self, questions: Sequence[ProbeQuestion], max_calls: int | None
-    ) -> Sequence[ProbeQuestion]:
-        """Return the first questions, as many as `max_calls` calls suffice for.
-
-        Raises
-        ------
-        ValueError
-            If they do not suffice for one.
-        """
-        if max_calls is None:
-            return questions
-        affordable = max_calls // len(self.slots)
-        if not affordable:
-            raise ValueError(
-                f"max_calls={max_calls} does not suffice for one question, "
-                f"which takes {len(self.slots)} calls"
-            )
-        return questions[:affordable]
-
-    def values(
-        self, questions: Sequence[ProbeQuestion], responses: Sequence[Response]
-    ) -> npt.NDArray[np.float64]:
+    def values(self, questions: Sequence[ProbeQuestion], responses: Sequence[Response]) -> Scores:
         """Return the values, shape (len(questions), len(slots))."""
-        width = len(self.slots)
-        return np.array(
-            [
-                [self.measure.value(question, responses[row * width + at]) for at in range(width)]
-                for row, question in enumerate(questions)
-            ]
-        )
+        asked = [question for question in questions for _ in self.slots]
+        values = [*map(self.measure.value, asked, responses)]
+        return np.array(values, np.float64).reshape(-1, len(self.slots))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from shared_core.arrays import Scores
+from shared_core.evaluation.interim import InterimAnalyses, best_case_interval, interim_decision
 from shared_core.evaluation.intervals import bootstrap_interval
-from shared_core.evaluation.sequential import Looks, best_case_interval, judge
-from shared_core.sensitivity.gate import THRESHOLD
+from shared_core.sensitivity.order_gate import THRESHOLD
 from shared_core.sensitivity.position_sensitivity import index_slots, index_statistic
 
 
 def stop_reason(
-    values: npt.NDArray[np.float64],
+    values: Scores,
     *,
     asked: int,
     slots: tuple[int, ...],
     k: int,
-    looks: Looks,
+    analyses: InterimAnalyses,
     seed: int,
 ) -> str | None:
     """Return why the probe may stop, as a sentence; None if it goes on or is complete.
@@ -34,33 +32,28 @@ def stop_reason(
         Number of questions behind them, those that the model failed on included.
     slots, k
         What was measured, of how many.
-    looks
+    analyses
         When to look, and through how wide an interval.
     seed
         Seed of the resampling.
     """
-    if asked >= looks.total or len(values) < 2:
+    if asked >= analyses.total or len(values) < 2:
         return None
     kept = f" ({len(values)} of them answered)" if len(values) < asked else ""
-    so_far = f"after {asked} of {looks.total} questions{kept}"
+    so_far = f"after {asked} of {analyses.total} questions{kept}"
     if not values.any():
         return f"{so_far} not one answer was right"
-    statistic = index_statistic(slots, k)
+    statistic, level = index_statistic(slots, k), analyses.confidence_at
     top, middle, bottom = (slots.index(slot) for slot in index_slots(k))
-    level = looks.confidence_at
-    verdict = judge(
-        bootstrap_interval(values, statistic, confidence=level, seed=seed),
-        best_case=best_case_interval(
-            values,
-            statistic,
-            edges=[top, bottom],
-            middle=[middle],
-            remaining=looks.total - asked,
-            confidence=level,
-            seed=seed,
-        ),
-        threshold=THRESHOLD,
+    best_case = best_case_interval(
+        values,
+        statistic,
+        edges=[top, bottom],
+        middle=[middle],
+        remaining=analyses.total - asked,
+        confidence=level,
+        seed=seed,
     )
-    if not verdict.stop:
-        return None
-    return f"{so_far} {verdict.reason}"
+    interval = bootstrap_interval(values, statistic, confidence=level, seed=seed)
+    reason = interim_decision(interval, best_case=best_case, threshold=THRESHOLD)
+    return None if reason is None else f"{so_far} {reason}"

@@ -182,9 +182,15 @@ class LangChain:
         """Retrieve."""
         return retriever.invoke(query)
 
-    def ask(self, retriever: Any, query: str, where: Mapping[str, Any] | None = None) -> list[Hit]:
-        """Retrieve, with a filter if given."""
-        return self.hits(retriever.invoke(query, filter=where))
+    def ask(
+        self,
+        retriever: Any,
+        query: str,
+        where: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> list[Hit]:
+        """Retrieve, with a filter and options for this query if given."""
+        return self.hits(retriever.invoke(query, filter=where, **options))
 
     async def aask(self, retriever: Any, query: str) -> list[Hit]:
         """Retrieve, awaited."""
@@ -281,27 +287,29 @@ class LlamaIndex:
     def over_store(self, passages: Sequence[Passage], **options: Any) -> Any:
         """Return a retriever over the framework's own vector store."""
         index = VectorStoreIndex(self.items(passages), embed_model=self.model())
-        return self.retriever.from_index(index, higher_is_better=True, **options)
+        return self.retriever.from_index(index, **options)
 
     def retrieve(self, retriever: Any, query: str) -> list[NodeWithScore]:
         """Retrieve."""
         return retriever.retrieve(query)
 
-    def ask(self, retriever: Any, query: str, where: Mapping[str, Any] | None = None) -> list[Hit]:
-        """Retrieve, with a filter if given."""
+    def ask(
+        self,
+        retriever: Any,
+        query: str,
+        where: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> list[Hit]:
+        """Retrieve, with a filter and options for this query if given."""
         if where is not None:
-            filters = MetadataFilters(
-                filters=[
-                    MetadataFilter(key=key, value=value, operator=FilterOperator.IN)
-                    if isinstance(value, list)
-                    else MetadataFilter(key=key, value=value)
-                    for key, value in where.items()
-                ]
-            )
-            retriever = self.retriever(
-                retriever.index, retriever.embed_model, caus=retriever.caus, filters=filters
-            )
-        return self.hits(retriever.retrieve(query))
+            filters = [
+                MetadataFilter(key=key, value=value, operator=FilterOperator.IN)
+                if isinstance(value, list)
+                else MetadataFilter(key=key, value=value)
+                for key, value in where.items()
+            ]
+            options["filters"] = MetadataFilters(filters=filters)
+        return self.hits(retriever.using(**options).retrieve(query))
 
     async def aask(self, retriever: Any, query: str) -> list[Hit]:
         """Retrieve, awaited."""

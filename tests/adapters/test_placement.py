@@ -1,6 +1,7 @@
 """Ranked passages put into slots, by a step of its own, as the core puts them."""
 
 import copy
+import warnings
 from typing import Any
 
 import pytest
@@ -59,13 +60,30 @@ def test_the_explanation_of_the_search_is_carried_on(adapter: Adapter) -> None:
     assert adapter.hits(ranked) == before
 
 
-def test_what_is_placed_twice_stands_as_placed_once(adapter: Adapter) -> None:
-    """The ranking is what the first placement placed, not the slots it placed it in."""
+def test_a_placement_that_is_named_to_a_retriever_without_psi_is_told_of_once(
+    adapter: Adapter,
+) -> None:
+    """It is not applied, where a step of that name would be."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        retriever = adapter.build(CORPUS, placement="inverse")
+        adapter.retrieve(retriever, "padding stride")
+        adapter.build(CORPUS, placement="inverse", psi=0.8)
+        adapter.build(CORPUS, placement="sequential")
+        adapter.placer("inverse")
+    (one,) = [each for each in told if "psi" in str(each.message)]
+    assert "placement='inverse' is not applied without psi=" in str(one.message)
+
+
+def test_the_order_that_comes_in_is_the_ranking(adapter: Adapter) -> None:
+    """Also that of a reranker behind a step that has placed; placing twice is warned of."""
     retriever = adapter.build(CORPUS, k=5, placement="u_shape", psi="always")
-    placed = adapter.retrieve(retriever, "padding stride")
-    once = adapter.build(CORPUS, k=5, placement="inverse", psi="always")
-    twice = adapter.hits(adapter.place(adapter.placer("inverse"), placed))
-    assert twice == adapter.ask(once, "padding stride")
+    found = adapter.retrieve(retriever, "padding stride")
+    reranked = [found[at] for at in (3, 0, 4, 1, 2)]
+    assert ids(adapter.place(adapter.placer("inverse"), reranked)) == ids(reranked)[::-1]
+    with pytest.warns(UserWarning, match="stand as 'u_shape' placed them.*place once"):
+        placed = adapter.place(adapter.placer("inverse"), found)
+    assert ids(placed) == ids(found)[::-1]
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,24 @@ def test_a_tokenizer_of_the_callers_own(adapter: Adapter) -> None:
         assert [found[f"p{at}"].why["sparse"] for at in range(12)] == pytest.approx([*sparse])
 
 
+def test_a_blank_query_is_answered_by_the_scores_alone(adapter: Adapter) -> None:
+    given = adapter.items(CORPUS[:12], SCORES)
+    for query in ("", " \n"):
+        found = adapter.hits(adapter.rescore(adapter.rescorer(k=12), given, query))
+        assert facts(found) == expected(SCORES, [0.0] * 12, k=12, alpha=1.0)
+
+
+@pytest.mark.parametrize("fusion", ["min_max", "rrf"])
+@pytest.mark.parametrize("missing", [None, math.nan])
+def test_candidates_without_any_score_are_ranked_by_bm25_alone(
+    adapter: Adapter, missing: Any, fusion: Any
+) -> None:
+    sparse = BM25Index.from_texts([passage.text for passage in CORPUS[:12]]).scores(QUERY)
+    step = adapter.rescorer(fusion=fusion, k=12)
+    found = adapter.hits(adapter.rescore(step, adapter.items(CORPUS[:12], [missing] * 12), QUERY))
+    assert facts(found) == expected([math.nan] * 12, sparse, k=12, alpha=0.0, fusion=fusion)
+
+
 def test_an_infinite_score_is_refused(adapter: Adapter) -> None:
     with pytest.raises(ValueError, match="inf"):
         adapter.rescore(adapter.rescorer(), adapter.items(CORPUS[:2], [math.inf, 0.5]), QUERY)

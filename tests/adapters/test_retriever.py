@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shared_core import CAUS, PLACEMENTS, Passage, PositionProfile
+from shared_core import CAUS, PLACEMENTS, NeighbourSpans, Passage, PositionProfile
 from shared_core.placement import UShape
 
 from .drivers import QUERIES, Adapter, core_index, corpus, embed, ids, search
@@ -63,6 +63,31 @@ def test_options_set_later_take_effect(adapter: Adapter) -> None:
     assert adapter.ask(retriever, QUERIES[0]) == expected
 
 
+def test_options_may_be_given_for_one_query(adapter: Adapter) -> None:
+    retriever = adapter.build(CORPUS)
+    expected = search(INDEX, QUERIES[0], CAUS(k=3, alpha=1.0), where={"lang": "de"})
+    assert adapter.ask(retriever, QUERIES[0], {"lang": "de"}, k=3, alpha=1.0) == expected
+    assert adapter.ask(retriever, QUERIES[0]) == search(INDEX, QUERIES[0], CAUS())
+    stored = adapter.over_store(CORPUS)
+    assert len(adapter.ask(stored, QUERIES[0], {"lang": "de"}, k=3)) == 3
+    assert len(adapter.ask(stored, QUERIES[0])) == 10
+
+
+def test_with_neighbours_scores_stay_fused_scores(adapter: Adapter) -> None:
+    """Of the best passage of a span, at most 1; what spans are ranked by stands beside it."""
+    chunks = [
+        Passage(each.id, each.text, {"doc_id": str(at // 10), "chunk_id": at % 10})
+        for at, each in enumerate(CORPUS)
+    ]
+    fused = {hit.id: hit.score for hit in adapter.ask(adapter.build(chunks, k=60), QUERIES[0])}
+    retriever = adapter.build(chunks, fetch_k=60, expand=NeighbourSpans(window=2))
+    hits = adapter.ask(retriever, QUERIES[0])
+    assert any(len(hit.why["chunks"]) > 1 for hit in hits)
+    assert max(hit.why["span_score"] for hit in hits) > 1
+    assert [hit.score for hit in hits] == [fused[hit.id] for hit in hits]
+    assert max(fused.values()) <= 1
+
+
 async def test_an_empty_index_answers_nothing(adapter: Adapter) -> None:
     """Also one of which all was deleted; and the model is not asked in vain."""
     emptied = adapter.build(CORPUS[:3])
@@ -77,7 +102,7 @@ async def test_an_empty_index_answers_nothing(adapter: Adapter) -> None:
 
 
 async def test_nothing_is_shared_with_the_caller(adapter: Adapter) -> None:
-    given = adapter.items(CORPUS)
+    given = adapter.items(corpus())  # not the corpus of the other tests, as its lists are changed
     before = copy.deepcopy(given)
     retriever = adapter.build()
     adapter.add(retriever, given)

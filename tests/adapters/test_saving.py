@@ -8,13 +8,12 @@ import pytest
 from shared_core import (
     CorruptIndexError,
     EmbeddingMismatchError,
-    HybridIndex,
     IndexFormatError,
     PositionProfile,
 )
 from shared_core.placement import Sequential, Shuffle, UShape
 
-from .drivers import QUERIES, Adapter, LangChain, LlamaIndex, corpus, embed, ids
+from .drivers import QUERIES, Adapter, LangChain, LlamaIndex, core_index, corpus, embed, ids
 
 CORPUS = corpus()
 PROFILE = PositionProfile(
@@ -133,23 +132,28 @@ def test_a_save_that_fails_leaves_the_old_folder(adapter: Adapter, tmp_path: Pat
     assert answers(adapter, adapter.load(tmp_path / "index")) == before
 
 
-def test_langchain_reads_what_llamaindex_saved_but_not_the_reverse(tmp_path: Path) -> None:
-    """The texts are there, the nodes are not, once anything but LlamaIndex has saved the folder."""
-    one, other = LangChain(), LlamaIndex()
-    saved = other.build(CORPUS, k=5)
-    saved.save(tmp_path / "nodes")
-    loaded = one.load(tmp_path / "nodes", k=5)
-    assert ids(one.ask(loaded, "padding")) == ids(other.ask(saved, "padding"))
-    loaded.save(tmp_path / "nodes")
-    one.build(CORPUS).save(tmp_path / "documents")
-    for folder in ("nodes", "documents"):
-        with pytest.raises(IndexFormatError, match=r"[Nn]ode|llamaindex_posrag"):
-            other.load(tmp_path / folder)
+@pytest.mark.parametrize("saver", [LangChain, LlamaIndex])
+def test_a_folder_of_one_framework_is_read_by_the_other(saver: Any, tmp_path: Path) -> None:
+    """With its options, and saved again there, by the first."""
+    sides: tuple[Adapter, ...] = (LangChain(), LlamaIndex())
+    one, other = sides if saver is LangChain else sides[::-1]
+    options = {"k": 3, "alpha": 0.7, "placement": UShape("end"), "psi": PROFILE}
+    saved = one.build(CORPUS, **options)
+    saved.save(tmp_path / "index")
+    loaded = other.load(tmp_path / "index")
+    assert loaded.caus == saved.caus
+    expected = [ids(found) for found in answers(one, saved)]
+    assert [ids(found) for found in answers(other, loaded)] == expected
+    loaded.save(tmp_path / "index")
+    again = one.load(tmp_path / "index")
+    assert again.caus == saved.caus
+    assert [ids(found) for found in answers(one, again)] == expected
 
 
-def test_langchain_reads_what_the_core_saved(tmp_path: Path) -> None:
-    index = HybridIndex()
-    index.add(CORPUS, [embed(passage.text) for passage in CORPUS])
-    index.save(tmp_path / "index")
-    side = LangChain()
-    assert answers(side, side.load(tmp_path / "index")) == answers(side, side.build(CORPUS))
+def test_it_reads_what_the_core_saved(adapter: Adapter, tmp_path: Path) -> None:
+    core_index(CORPUS).save(tmp_path / "index")
+    loaded, built = adapter.load(tmp_path / "index"), adapter.build(CORPUS)
+    for found, expected in zip(answers(adapter, loaded), answers(adapter, built), strict=True):
+        assert [hit[:3] for hit in found] == [hit[:3] for hit in expected]
+        scores = [hit.score for hit in expected]
+        assert [hit.score for hit in found] == pytest.approx(scores, abs=1e-6)

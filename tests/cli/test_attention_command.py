@@ -17,8 +17,7 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from shared_core.attention import AttentionByPosition
-from shared_core.attention.by_position import READ, DocumentScores
+from shared_core.attention.by_slot import READ, AttentionByPosition, DocumentScores
 from shared_core.cli.attention import report
 from shared_core.cli.attention.files import AttentionFiles
 from shared_core.cli.main import main

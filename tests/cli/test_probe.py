@@ -103,7 +103,7 @@ def test_too_many_passages_for_the_questions_of_a_file(
     file = tmp_path / "rotated.jsonl"
     question = {"question": "q", "answers": ["a"], "gold": "g", "distractors": ["d", "e"]}
     file.write_text(json.dumps(question))
-    assert main(["probe", f"{MODULE}:even", "--data", str(file)]) == 2
+    assert main(["probe", f"{MODULE}:even", "--data", str(file), "--k", "10"]) == 2
     assert said(capsys)[1] == (
         "posrag: question 'q' has 2 distractors, and k=10 passages take 9; give k=3 (--k 3) or less"
     )

@@ -29,10 +29,10 @@ from shared_core.attention import (
 )
 from shared_core.cli.main import main
 from shared_core.cli.reproduce.controlled import Controls, controlled_question
-from shared_core.evaluation import GRADERS, JudgedRanking, distracting_effect, grade
+from shared_core.evaluation import GRADERS, JudgedRanking, grade
 from shared_core.generation import HuggingFaceModel, Journal, as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.sensitivity import ProbeQuestion
+from shared_core.sensitivity import ProbeQuestion, distracting_effect
 
 READERS = Path(__file__).parents[2] / "instruments"
 BIASED = str(READERS / "biased")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared_core import Arrangement, GateDecision, Passage, Ranking
+from shared_core import Arrangement, OrderDecision, Passage, Ranking
 from shared_core.cli.demo.report import why_line
 
 
@@ -22,7 +22,7 @@ def arrangement(
         fusion="min_max",
         passages=(Passage("best", ""), Passage("next", "")),
     )
-    return Arrangement(ranking, slots, "u_shape", GateDecision(True, None, ""))
+    return Arrangement(ranking, slots, "u_shape", OrderDecision(True, None, ""))
 
 
 def test_lifted_by_its_words() -> None:

@@ -1,15 +1,12 @@
-"""Small corpora and vectors, and the hybrid search written out without any cleverness."""
+"""Small corpora, vectors and indexes."""
 
 from __future__ import annotations
 
 import json
-import math
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -20,7 +17,6 @@ import pytest
 
 from shared_core import HybridIndex, Passage, Ranking
 from shared_core.index import ann, dense
-from shared_core.index.tokenize import tokenize
 
 Floats = npt.NDArray[np.floating]
 
@@ -126,59 +122,9 @@ def found_ids(ranking: Ranking) -> list[str]:
     return [passage.id for passage in ranking.passages]
 
 
-def content(ranking: Ranking) -> list[object]:
+def content(ranking: Ranking) -> Ranking:
     """Return all of a ranking that does not depend on which rows its passages stand in."""
-    return [
-        found_ids(ranking),
-        ranking.scores,
-        ranking.dense,
-        ranking.sparse,
-        ranking.dense_norm,
-        ranking.sparse_norm,
-        ranking.dense_rank,
-        ranking.sparse_rank,
-        ranking.alpha,
-        ranking.fusion,
-        ranking.nearest,
-        ranking.query,
-        ranking.dense_exact,
-        ranking.sparse_exact,
-        ranking.complete,
-    ]
-
-
-def assert_same(one: Ranking, other: Ranking, *, tolerance: float = 0.0) -> None:
-    """Assert the same ids in the same order and the same numbers, up to `tolerance`."""
-    assert found_ids(one) == found_ids(other)
-    for name in ("scores", "dense", "sparse", "dense_norm", "sparse_norm"):
-        np.testing.assert_allclose(
-            getattr(one, name), getattr(other, name), rtol=0, atol=tolerance, err_msg=name
-        )
-    assert (one.dense_rank, one.sparse_rank) == (other.dense_rank, other.sparse_rank)
-    assert (one.alpha, one.fusion) == (other.alpha, other.fusion)
-
-
-def brute_bm25(
-    query: Sequence[str],
-    documents: Sequence[Sequence[str]],
-    *,
-    k1: float = 1.2,
-    b: float = 0.75,
-) -> list[float]:
-    """Return Lucene's BM25 of every document, term by term, from its definition."""
-    n = len(documents)
-    mean = sum(map(len, documents)) / n if n else 0.0
-    scores = []
-    for document in documents:
-        score = 0.0
-        for token in query:
-            df = sum(token in other for other in documents)
-            count = document.count(token)
-            if count:
-                idf = math.log(1 + (n - df + 0.5) / (df + 0.5))
-                score += idf * count / (count + k1 * (1 - b + b * len(document) / mean))
-        scores.append(score)
-    return scores
+    return replace(ranking, indices=[])
 
 
 def saved_index(folder: Path) -> Path:
@@ -195,79 +141,3 @@ def saved_index(folder: Path) -> Path:
 def data_of(folder: Path) -> Path:
     """Return where the files of a saved index lie."""
     return folder / str(json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["data"])
-
-
-@dataclass
-class BruteForce:
-    """A hybrid index that keeps a plain list and scores everything at every search."""
-
-    passages: list[Passage]
-    vectors: list[Floats]
-
-    def search(
-        self,
-        text: str,
-        vector: Floats,
-        *,
-        k: int = 10,
-        fetch_k: int = 50,
-        alpha: float = 0.3,
-        allowed: Callable[[Passage], bool] = lambda _: True,
-    ) -> tuple[list[str], list[float]]:
-        """Return ids and fused scores, best first."""
-        query = tokenize(text)
-        documents = [tokenize(passage.text) for passage in self.passages]
-        sparse = brute_bm25(query, documents)
-        dense = [float(_unit(row) @ _unit(vector)) for row in self.vectors]
-        rows = [row for row, passage in enumerate(self.passages) if allowed(passage)]
-        matching = [row for row in rows if set(query) & set(documents[row])]
-        depth = max(k, fetch_k)
-        pool = sorted(
-            {*sorted(rows, key=lambda row: (-dense[row], row))[:depth]}
-            | {*sorted(matching, key=lambda row: (-round(sparse[row], 9), row))[:depth]}
-        )
-        dense_norm = _min_max([dense[row] for row in pool])
-        sparse_norm = _min_max([sparse[row] for row in pool])
-        fused = {
-            row: alpha * d + (1 - alpha) * s
-            for row, d, s in zip(pool, dense_norm, sparse_norm, strict=True)
-        }
-        best = sorted(pool, key=lambda row: (-round(fused[row], 6), -dense[row], row))[:k]
-        return [self.passages[row].id for row in best], [fused[row] for row in best]
-
-
-def _unit(vector: Floats) -> Floats:
-    wide = np.asarray(vector, np.float64)
-    length = np.linalg.norm(wide)
-    return wide / length if length > 0 else wide
-
-
-def _min_max(values: Sequence[float]) -> list[float]:
-    if not values:
-        return []
-    low, high = min(values), max(values)
-    return [(value - low) / (high - low + 1e-7) for value in values]
-
-
-def check_saves_and_loads_at_once(folder: Path, *, seconds: float) -> None:
-    """Save three indexes to one folder and load from it, from five threads at once."""
-    indexes = [make_index(n) for n in (3, 5, 7)]
-    indexes[0].save(folder)
-    until = time.monotonic() + seconds
-    loads = []
-
-    def save(index: HybridIndex) -> None:
-        while time.monotonic() < until:
-            index.save(folder)
-
-    def load(_: int) -> None:
-        while time.monotonic() < until:
-            loads.append(len(HybridIndex.load(folder)))
-
-    with ThreadPoolExecutor(5) as pool:
-        running = [pool.submit(save, index) for index in indexes]
-        running += [pool.submit(load, n) for n in range(2)]
-        for done in running:
-            done.result()
-    assert {*loads} <= {3, 5, 7}
-    assert len(HybridIndex.load(folder)) in (3, 5, 7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import faiss
 import numpy as np
@@ -10,15 +11,15 @@ import pytest
 
 from shared_core import HybridIndex
 from shared_core.index.ann import AnnIndex
-from shared_core.index.metadata import Where
 from shared_core.types import Query
 
 from .making import clustered_vectors, content, found_ids, passages, preselect_from
 
 N, DIM, SMALL = 1600, 8, 300
-KINDS = ("ivf", "hnsw")
-RECALL = {"ivf": 0.95, "hnsw": 0.97}
+RECALL = {"ivf": 0.93, "hnsw": 0.95}
 """Share of the exact top 10 that is found; on these data each finds more than this."""
+
+pytestmark = pytest.mark.parametrize("kind", RECALL)
 
 
 @pytest.fixture(autouse=True)
@@ -38,8 +39,8 @@ def queries() -> np.ndarray:
     return clustered_vectors(N + 40, DIM)[N:]
 
 
-def build(kind: str, vectors: np.ndarray, *, metric: str = "cosine") -> HybridIndex:
-    index = HybridIndex(dense=kind, metric=metric)  # type: ignore[arg-type]
+def build(kind: Any, vectors: np.ndarray, metric: Any = "cosine") -> HybridIndex:
+    index = HybridIndex(dense=kind, metric=metric)
     index.add(passages([""] * len(vectors)), vectors)
     return index
 
@@ -49,18 +50,17 @@ def indexes(vectors: np.ndarray) -> dict[str, HybridIndex]:
     """One index of each kind, for tests that do not change them."""
     with pytest.MonkeyPatch.context() as patch:
         preselect_from(SMALL, patch)
-        return {kind: build(kind, vectors) for kind in ("flat", *KINDS)}
+        return {kind: build(kind, vectors) for kind in ("flat", *RECALL)}
 
 
 def recall(
-    approximate: HybridIndex, flat: HybridIndex, queries: np.ndarray, where: object
+    near: HybridIndex, flat: HybridIndex, queries: np.ndarray, where: object = None
 ) -> float:
-    found = total = 0
-    for query in queries:
-        exact = found_ids(flat.search("", query, k=10, where=where))
-        near = found_ids(approximate.search("", query, k=10, where=where))
-        found, total = found + len({*exact} & {*near}), total + len(exact)
-    return found / total
+    found = [
+        [{*found_ids(each.search("", query, k=10, where=where))} for each in (flat, near)]  # type: ignore[arg-type]
+        for query in queries
+    ]
+    return sum(len(one & other) for one, other in found) / sum(len(one) for one, _ in found)
 
 
 def ann_of(index: HybridIndex) -> AnnIndex:
@@ -69,42 +69,31 @@ def ann_of(index: HybridIndex) -> AnnIndex:
     return ann
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("where", [None, {"lang": "en"}])
-def test_recall_against_flat(
-    kind: str, where: Where, indexes: dict[str, HybridIndex], queries: np.ndarray
-) -> None:
-    """Most of the exact top 10 on clustered vectors, among the allowed ones too."""
-    assert ann_of(indexes[kind]).size == N
-    assert recall(indexes[kind], indexes["flat"], queries, where) >= RECALL[kind] - 0.02
+def test_what_is_found(kind: str, indexes: dict[str, HybridIndex], queries: np.ndarray) -> None:
+    """Most of the exact top 10; each with the score that flat gives it, alone and in a batch."""
+    near, flat = indexes[kind], indexes["flat"]
+    assert ann_of(near).size == N
+    for where in (None, {"lang": "en"}):
+        assert recall(near, flat, queries, where) >= RECALL[kind]
+    asked = [Query("", query) for query in queries]
+    for query, pool, whole in zip(asked, near.pool(asked, 10), flat.pool(asked, N), strict=True):
+        by_id = dict(zip((each.id for each in whole.passages), whole.dense, strict=True))
+        assert pool.dense.tolist() == [by_id[each.id] for each in pool.passages]
+        (alone,) = near.pool([query], 10)
+        assert [each.id for each in alone.passages] == [each.id for each in pool.passages]
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("stretch", [1.0, 100.0, 1e9])
 def test_vectors_that_come_later_may_be_longer(kind: str, stretch: float) -> None:
     """With inner products, the first batch must not set a scale to which later ones are clipped."""
     made = clustered_vectors(N + 20, 32)
     early, late, queries = made[: N // 2], stretch * made[N // 2 : N], made[N:]
-    flat, near = (build(each, early, metric="inner_product") for each in ("flat", kind))
+    flat, near = (build(each, early, "inner_product") for each in ("flat", kind))
     for index in (flat, near):
         index.add(passages([""] * len(late), prefix="late"), late)
-    assert ann_of(near).size == N
-    assert recall(near, flat, queries, None) == 1.0
+    assert recall(near, flat, queries) == 1.0
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_scores_are_exact(kind: str, indexes: dict[str, HybridIndex], queries: np.ndarray) -> None:
-    """What is found carries the score that flat gives it, bit for bit, alone and in a batch."""
-    asked = [Query("", query) for query in queries]
-    pools, exact = indexes[kind].pool(asked, 10), indexes["flat"].pool(asked, N)
-    for query, pool, whole in zip(asked, pools, exact, strict=True):
-        by_id = dict(zip((each.id for each in whole.passages), whole.dense, strict=True))
-        assert pool.dense.tolist() == [by_id[each.id] for each in pool.passages]
-        (alone,) = indexes[kind].pool([query], 10)
-        assert [each.id for each in alone.passages] == [each.id for each in pool.passages]
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_a_filter_that_allows_only_far_passages_still_finds_k(kind: str) -> None:
     """Lists and neighbours near the query hold none of them; k must come back all the same."""
     near, far = np.eye(2, 8)[:, None] + 0.05 * clustered_vectors(2400, 8).reshape(2, 1200, 8)
@@ -114,16 +103,16 @@ def test_a_filter_that_allows_only_far_passages_still_finds_k(kind: str) -> None
     assert all(passage.metadata["n"] >= 1200 for passage in found.passages)
 
 
-@pytest.mark.parametrize("kind", KINDS)
 def test_a_deep_search_finds_k(
     kind: str, indexes: dict[str, HybridIndex], queries: np.ndarray
 ) -> None:
-    """k of half the corpus comes back in full, and k beyond it gives all of it."""
+    """k of half the corpus comes back in full, k beyond it gives all; also where all are equal."""
     assert len(indexes[kind].search("", queries[0], k=N // 2)) == N // 2
     assert len(indexes[kind].search("", queries[0], k=2 * N)) == N
+    for value in (0.0, 0.7):
+        assert len(build(kind, np.full((SMALL, 4), value)).search("", [1.0, 0, 0, 0], k=10)) == 10
 
 
-@pytest.mark.parametrize("kind", KINDS)
 def test_deleted_passages_are_not_found(
     kind: str, vectors: np.ndarray, queries: np.ndarray
 ) -> None:
@@ -136,10 +125,9 @@ def test_deleted_passages_are_not_found(
             if compact:
                 index.compact()
         assert not {*found_ids(near.search("", queries[0], k=20))} & {*gone}
-        assert recall(near, flat, queries, None) >= RECALL[kind] - 0.02
+        assert recall(near, flat, queries) >= RECALL[kind]
 
 
-@pytest.mark.parametrize("kind", KINDS)
 def test_what_is_added_is_found_at_once(kind: str, vectors: np.ndarray) -> None:
     """While it waits outside and once it was taken in; earlier snapshots stay as they were."""
     index = build(kind, vectors[:1000])
@@ -156,18 +144,17 @@ def test_what_is_added_is_found_at_once(kind: str, vectors: np.ndarray) -> None:
     assert {*taken_in} == {True, False}
 
 
-def test_an_inverted_file_is_made_anew_when_it_has_grown_far(
-    vectors: np.ndarray, queries: np.ndarray
+def test_one_that_has_grown_far_finds_as_much(
+    kind: str, vectors: np.ndarray, queries: np.ndarray
 ) -> None:
-    """Five times the rows it was trained on: lists made for the few would be too few."""
-    index, flat = build("ivf", vectors[:320]), build("flat", vectors)
-    assert ann_of(index).index.nlist == 8
+    """Five times the rows: lists made for the few would be too few, so they are made anew."""
+    index = build(kind, vectors[:320])
     index.add(passages([""] * N)[320:], vectors[320:])
-    assert ann_of(index).index.nlist == 40
-    assert recall(index, flat, queries, None) >= RECALL["ivf"]
+    assert recall(index, build("flat", vectors), queries) >= RECALL[kind]
+    if kind == "ivf":
+        assert ann_of(index).index.nlist == 40
 
 
-@pytest.mark.parametrize("kind", KINDS)
 def test_one_query_keeps_faiss_to_one_thread(
     kind: str, indexes: dict[str, HybridIndex], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,13 +171,11 @@ def test_one_query_keeps_faiss_to_one_thread(
     faiss.omp_set_num_threads(2)
     try:
         indexes[kind].search("", clustered_vectors(1, DIM)[0], k=10)
-        assert asked == [1]
-        assert faiss.omp_get_max_threads() == 2
+        assert (asked, faiss.omp_get_max_threads()) == ([1], 2)
     finally:
         faiss.omp_set_num_threads(before)
 
 
-@pytest.mark.parametrize("kind", KINDS)
 def test_round_trip(kind: str, indexes: dict[str, HybridIndex], tmp_path: Path) -> None:
     """The loaded index finds the same by the same FAISS index, and grows."""
     indexes[kind].save(tmp_path / "index")
@@ -198,21 +183,12 @@ def test_round_trip(kind: str, indexes: dict[str, HybridIndex], tmp_path: Path) 
     for query in clustered_vectors(10, DIM, seed=3):
         assert content(loaded.search("", query)) == content(indexes[kind].search("", query))
     before = ann_of(loaded)
-    loaded.add(passages(["late"], prefix="late"), [clustered_vectors(1, DIM, seed=9)[0]])
+    loaded.add(passages(["late"], prefix="late"), clustered_vectors(1, DIM, seed=9))
     assert (len(loaded), ann_of(loaded)) == (N + 1, before)
 
 
-@pytest.mark.parametrize("kind", KINDS)
 def test_few_passages_are_searched_exactly(kind: str, vectors: np.ndarray) -> None:
     """Below the threshold nothing is preselected, so nothing can be missed."""
-    index, flat = build(kind, vectors[: SMALL - 1]), build("flat", vectors[: SMALL - 1])
-    assert index._state.dense.ann is None
-    assert index.search("", vectors[3]) == flat.search("", vectors[3])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_vectors_that_are_all_zero_or_all_equal(kind: str) -> None:
-    """Nothing to tell apart: k come back."""
-    for value in (0.0, 0.7):
-        index = build(kind, np.full((SMALL, 4), value))
-        assert len(index.search("", [1.0, 0, 0, 0], k=10)) == 10
+    few = [build(each, vectors[: SMALL - 1]) for each in (kind, "flat")]
+    assert few[0]._state.dense.ann is None
+    assert few[0].search("", vectors[3]) == few[1].search("", vectors[3])

@@ -6,6 +6,7 @@ import ast
 import importlib
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -25,7 +26,7 @@ HEAVY = {
 LAYERS = [
     {"wording", "arrays"},
     {"types", "errors", "atomic", "explanations", "tokens", "checking", "copying"},
-    {"_extras", "overriding", "unvalidated", "vectors", "native", "json_lines"},
+    {"_extras", "vectors", "native", "json_lines"},
     {"generation", "corpora"},
     {"evaluation"},
     {"sensitivity"},
@@ -34,7 +35,8 @@ LAYERS = [
     {"index"},
     {"engines"},
     {"caus"},
-    {"comparison", "demo", "foreign_leg", "options"},
+    {"comparison", "demo", "options"},
+    {"api"},
     {"cli"},
 ]
 """Lowest first: a module imports from its own part of the core, or from below."""
@@ -86,9 +88,18 @@ def run_python(code: str) -> str:
 
 def test_importing_the_core_brings_in_no_framework() -> None:
     """In a fresh interpreter, with everything it can import lazily left alone."""
-    loaded = run_python("import sys, shared_core; print(*sys.modules)").split()
+    loaded = run_python("import sys, shared_core.api; print(*sys.modules)").split()
     assert "shared_core.caus" in loaded
     assert {name.partition(".")[0] for name in loaded} & HEAVY == set()
+
+
+def test_the_help_of_the_command_imports_neither_the_core_nor_numpy() -> None:
+    loaded = run_python(
+        "import sys; from shared_core.cli.main import main\n"
+        "try: main([])\nexcept SystemExit: print(*sys.modules)"
+    ).split()
+    assert {"shared_core.cli.main", "shared_core.errors"} <= {*loaded}
+    assert {"shared_core.caus", "numpy"}.isdisjoint(loaded)
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
@@ -183,43 +194,54 @@ def test_every_part_of_the_core_has_a_layer() -> None:
     assert parts == set.union(*LAYERS)
 
 
+CORE = [
+    "CAUS",
+    "KEY_VALUE",
+    "PLACEMENTS",
+    "Arrangement",
+    "BM25Index",
+    "ChunkKeys",
+    "CorruptIndexError",
+    "EmbeddingMismatchError",
+    "GenerationError",
+    "HuggingFaceModel",
+    "HybridIndex",
+    "IndexFormatError",
+    "Inverse",
+    "Journal",
+    "MaxRelevance",
+    "MinDistraction",
+    "MissingExtraError",
+    "NeighbourSpans",
+    "OrderDecision",
+    "Passage",
+    "Placement",
+    "PositionProfile",
+    "PosragError",
+    "Probe",
+    "ProbeQuestion",
+    "ProfileNotFoundError",
+    "Ranking",
+    "Sequential",
+    "Shuffle",
+    "UShape",
+    "auto_alpha",
+    "decide_order",
+    "draw_profile",
+    "fuse",
+    "key_value_questions",
+    "min_max",
+    "position_sensitivity_index",
+    "rank",
+    "read_questions",
+    "resolve_placement",
+    "tokenize",
+    "u_shape_order",
+]
+"""What each adapter exports, too: nobody has to know where it comes from."""
+
 PUBLIC = {
-    "shared_core": [
-        "CAUS",
-        "PLACEMENTS",
-        "Arrangement",
-        "BM25Index",
-        "CorruptIndexError",
-        "EmbeddingMismatchError",
-        "GateDecision",
-        "GenerationError",
-        "HuggingFaceModel",
-        "HybridIndex",
-        "IndexFormatError",
-        "Journal",
-        "MissingExtraError",
-        "NeighbourSpans",
-        "Passage",
-        "Placement",
-        "PositionProfile",
-        "PosragError",
-        "Probe",
-        "ProbeQuestion",
-        "ProfileNotFoundError",
-        "Ranking",
-        "auto_alpha",
-        "decide",
-        "draw_profile",
-        "fuse",
-        "key_value_questions",
-        "min_max",
-        "position_sensitivity_index",
-        "rank",
-        "read_questions",
-        "resolve_placement",
-        "tokenize",
-        "u_shape_order",
-    ],
+    "shared_core": CORE,
     "langchain_posrag": [
         "AttentionPlacement",
         "CAUSRetriever",
@@ -231,6 +253,7 @@ PUBLIC = {
         "NeighbourSpanTransformer",
         "PlacementTransformer",
         "TwoRoundChain",
+        *CORE,
     ],
     "llamaindex_posrag": [
         "AttentionPlacementPostprocessor",
@@ -248,6 +271,7 @@ PUBLIC = {
         "RetrievalDecisionEvent",
         "TwoRoundQueryEngine",
         "load_gate",
+        *CORE,
     ],
 }
 
@@ -257,15 +281,15 @@ def test_the_public_names_are_these(package: str) -> None:
     """A contract: nothing added or dropped unawares; constants, then classes, then functions."""
     module = importlib.import_module(package)
     assert module.__all__ == PUBLIC[package]
-    assert len({*module.__all__}) == len(module.__all__)
     for name in module.__all__:
         assert getattr(module, name).__doc__
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_nothing_else_is_within_easy_reach(package: str) -> None:
-    """What a package's front door shows without being public are its own modules."""
+    """What a package's front door shows without being public are its own modules; types ship."""
     module = importlib.import_module(package)
+    assert (ROOT / package / "py.typed").is_file()
     shown = {name for name in vars(module) if not name.startswith("_")} - {*module.__all__}
     assert {name for name in shown if not hasattr(vars(module)[name], "__path__")} <= {
         "annotations",
@@ -275,8 +299,10 @@ def test_nothing_else_is_within_easy_reach(package: str) -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_types_are_shipped(package: str) -> None:
-    """The marker without which no type checker looks."""
+    """The marker without which no type checker looks, and the path by which it finds a clone."""
     assert (ROOT / package / "py.typed").is_file()
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
+    assert tools["distutils"]["editable_wheel"]["mode"] == "compat"
 
 
 def test_every_error_is_the_packages_own() -> None:
@@ -287,22 +313,16 @@ def test_every_error_is_the_packages_own() -> None:
     assert issubclass(shared_core.MissingExtraError, ImportError)
 
 
-def test_a_missing_extra_says_how_to_install_it() -> None:
-    """The very pip line; and an import error inside an installed package is not mistaken for it."""
-    from shared_core._extras import require
-
-    told = r"^surely_not_installed is not installed; run: pip install 'posrag\[models\]'$"
-    assert require("json", extra="models").__name__ == "json"
-    with pytest.raises(shared_core.MissingExtraError, match=told):
-        require("surely_not_installed.part", extra="models")
-
-
-def test_an_extra_that_is_broken_is_not_called_missing(
+def test_what_is_missing_is_told_from_what_is_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it fails to import itself is what the error names."""
+    """What it fails to import itself is what the error names, not the line for pip."""
     from shared_core._extras import require
 
+    assert require("json", extra="models").__name__ == "json"
+    told = r"^surely_not_installed is not installed; run: pip install 'posrag\[models\]'$"
+    with pytest.raises(shared_core.MissingExtraError, match=told):
+        require("surely_not_installed.part", extra="models")
     (tmp_path / "broken_extra.py").write_text("import surely_not_installed")
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ModuleNotFoundError, match="surely_not_installed") as caught:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core.placement.attention import (
+from shared_core.placement.by_attention import (
     ATTENTION_PLACEMENTS,
     attention_placement,
-    direct_u,
+    best_slot_first,
     reversed_attention_placement,
 )
 
@@ -91,7 +91,7 @@ def test_reversed_places_the_worst_first(case: Case) -> None:
 def test_a_tie_goes_to_the_right() -> None:
     """On a flat curve every one of them: best last, next to the question."""
     assert attention_placement([1, 0, 2], [0.1] * 6, [1, 2, 3]) == (2, 0, 1)
-    assert direct_u([1, 0, 2], [0.1] * 6, [1, 2, 3]) == (2, 0, 1)
+    assert best_slot_first([1, 0, 2], [0.1] * 6, [1, 2, 3]) == (2, 0, 1)
 
 
 def test_a_symmetric_curve_ties_in_spite_of_rounding() -> None:
@@ -110,17 +110,17 @@ def test_the_length_of_the_document_decides_too() -> None:
     assert attention_placement([1, 0, 2], curve, [1, 3, 3])[-1] == 1
 
 
-def test_direct_u_takes_slots_by_their_mean() -> None:
+def test_best_slot_first_takes_slots_by_their_mean() -> None:
     """Slots are those of the documents as they stand: means 0.5, 0.2 and 0.4 of lengths 1, 3, 2."""
     scores = [0.5, 0.1, 0.2, 0.3, 0.5, 0.3]
-    assert direct_u([2, 0, 1], scores, [1, 3, 2]) == (2, 1, 0)
-    assert direct_u([1, 2, 0], scores, [1, 3, 2]) == (1, 0, 2)
+    assert best_slot_first([2, 0, 1], scores, [1, 3, 2]) == (2, 1, 0)
+    assert best_slot_first([1, 2, 0], scores, [1, 3, 2]) == (1, 0, 2)
 
 
-def test_direct_u_can_zigzag_where_the_u_shape_does_not() -> None:
+def test_best_slot_first_can_zigzag_where_the_u_shape_does_not() -> None:
     """Appendix G: a bump in the middle is taken for what it is."""
     scores = [0.5, 0.1, 0.4, 0.2, 0.6]
-    assert direct_u(range(5), scores, [1] * 5) == (1, 4, 2, 3, 0)
+    assert best_slot_first(range(5), scores, [1] * 5) == (1, 4, 2, 3, 0)
     assert attention_placement(range(5), scores, [1] * 5) == (1, 4, 3, 2, 0)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_text_splitters import (
-    CharacterTextSplitter,
     RecursiveCharacterTextSplitter,
     TextSplitter,
 )
@@ -87,15 +85,6 @@ def test_texts_that_start_alike_and_go_on_differently_are_two() -> None:
     assert ids(found) == ["The valve"]
 
 
-def test_a_number_that_occurs_twice_is_a_dispute_though_one_text_begins_the_other() -> None:
-    """Splitters do not give two chunks one number."""
-    given = [
-        Passage(text, text, {"doc_id": "f", "chunk_id": 0}) for text in ("valve", "valve open")
-    ]
-    with pytest.warns(UserWarning, match="both are number 0 of document"):
-        PassageNeighbours.of(given, KEYS).around([KEYS.chunk(given[0])], 1)
-
-
 @pytest.mark.filterwarnings("ignore")
 def test_many_chunks_of_one_start_take_no_longer_than_others() -> None:
     """Rows of a table, each of which its loader took for a text; once their square was taken."""
@@ -166,64 +155,11 @@ def test_lost_chunks_lie_where_they_came_among_several_texts_too() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_chunks_from_which_blank_lines_were_dropped_lie_where_they_came() -> None:
-    """Such a text is nowhere in its document, and is a little shorter."""
-    text = "\n".join(f"Line {at} of the text.\n" for at in range(60))
-    splitter = CharacterTextSplitter(
-        separator="\n", chunk_size=120, chunk_overlap=30, add_start_index=True
-    )
-    given = split(text, splitter)
-    whole = Passage("whole", text[:120], {"source": "manual", "start_index": 0})
-    last = Passage("last", text[-120:], {"source": "manual", "start_index": len(text) - 120})
-    assert {*starts(given)} == {-1}
-    source = PassageNeighbours.of([whole, *given[1:-1], last], KEYS)
-    assert ids(around(source, given[5])) == ["whole", *(each.id for each in given[1:-1]), "last"]
-
-
-@pytest.mark.filterwarnings("error")
 def test_a_lost_chunk_of_another_id_is_known_by_its_text() -> None:
     """A vector store may have given it an id of its own."""
     given = sentences()
     found = around(PassageNeighbours.of(given, KEYS), replace(given[3], id="of the store"), 1)
     assert ids(found) == ["manual2", "manual3", "manual4"]
-
-
-@pytest.mark.filterwarnings("error")
-def test_a_lost_chunk_whose_neighbour_is_gone_is_not_joined_to_the_next() -> None:
-    """Whether it was deleted before the first look at the places, or after it."""
-    for look_first in (True, False):
-        given = sentences()
-        index = index_of(given)
-        if look_first:
-            index.neighbours()
-        index.delete(["manual3"])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = around(index.neighbours(), given[2])
-        assert stitch(found.run) in SENTENCES
-
-
-@pytest.mark.filterwarnings("error")
-def test_lost_chunks_of_a_document_that_is_written_anew_follow_the_new_ones() -> None:
-    """The former ones are not visible."""
-    given = sentences()
-    index = index_of(given)
-    index.neighbours()
-    index.add(
-        [replace(each, text=each.text.replace("care", "CARE")) for each in given], ones(given)
-    )
-    found = around(index.neighbours(), given[5])
-    assert stitch(found.run) == SENTENCES.replace("care", "CARE")
-
-
-@pytest.mark.filterwarnings("error")
-def test_a_document_that_was_added_twice_has_its_lost_chunks_once() -> None:
-    """As it has the others."""
-    given = sentences()
-    twins = [replace(each, id=f"twin{each.id}") for each in given]
-    source = PassageNeighbours.of([*given, *twins], KEYS)
-    for seed in (given[3], twins[3], given[4], twins[4]):
-        assert stitch(around(source, seed).run) == SENTENCES
 
 
 STEPS = (
@@ -380,30 +316,3 @@ def test_a_lost_chunk_that_came_elsewhere_has_no_neighbours() -> None:
         assert (found.before_end, found.after_end, last.after_end) == ("missing",) * 3
         assert around(source, given[2], 1).after_end == "missing"
         index.compact()
-
-
-def test_chunks_in_another_order_than_the_text_do_not_follow_each_other() -> None:
-    """Nobody knows then where a lost chunk belongs; what was found touches all the same."""
-    given = sentences()
-    source = PassageNeighbours.of(given[::-1], KEYS)
-    for each in given:
-        assert stitch(around(source, each).run) in SENTENCES
-
-
-def test_of_two_lost_chunks_the_second_alone_fills_no_hole() -> None:
-    """Where the first one was deleted; once it is forgotten, the second has no place."""
-    given = [
-        placed(0, SENTENCES[:100]),
-        placed(-1, SENTENCES[90:200], "lost"),
-        placed(-1, SENTENCES[190:300], "second"),
-        placed(290, SENTENCES[290:400]),
-    ]
-    index = index_of(given)
-    assert stitch(around(index.neighbours(), given[0]).run) == SENTENCES[:400]
-    index.delete(["lost"])
-    found = around(index.neighbours(), given[0])
-    assert (ids(found), found.after_end) == (["at 0"], "missing")
-    found = around(index.neighbours(), given[2])
-    assert (ids(found), found.before_end) == (["second", "at 290"], "missing")
-    index.compact()
-    assert ids(around(index.neighbours(), given[2])) == ["second"]

@@ -98,7 +98,7 @@ def test_the_arguments_are_those_of_caus() -> None:
 
 def test_a_placement_saved_with_options_that_it_lacks_is_named() -> None:
     """By hand, or by another version; one that is given stands for it."""
-    saved = {"placement": {"name": "edge_balanced", "best_at": "end"}}
+    saved = {"placement": {"name": "sequential", "best_at": "end"}}
     with pytest.raises(ValueError, match=r"'best_at'.*; give placement= again"):
         decode_caus(saved)
     assert decode_caus({**saved, "placement": "u_shape"}) == CAUS(placement="u_shape")
@@ -108,3 +108,10 @@ def test_an_option_that_is_unknown_is_named() -> None:
     """From a newer version, or by hand."""
     with pytest.raises(ValueError, match=r"unknown options \['kk'\]"):
         decode_caus({"kk": 9})
+
+
+def test_a_counter_of_tokens_has_to_be_given_again() -> None:
+    """A function is in no file."""
+    saved = encode_caus(CAUS(expand=NeighbourSpans(count_tokens=len)))
+    with pytest.raises(ValueError, match=r"custom count_tokens, .* give expand= again"):
+        decode_caus(saved)

@@ -13,7 +13,7 @@ from shared_core import CorruptIndexError, HybridIndex
 from shared_core.index import storage
 from shared_core.index.storage import check_file
 
-from .making import check_saves_and_loads_at_once, data_of, make_index
+from .making import data_of, make_index
 
 
 def no_locks(*_: object) -> None:
@@ -54,25 +54,21 @@ def test_a_load_that_a_save_overtakes_reads_what_was_saved(
     assert HybridIndex.load(tmp_path).ids == make_index(7).ids
 
 
-def test_damage_is_told_even_so(tmp_path: Path) -> None:
-    """What no save has overtaken is not read again and again."""
-    make_index(5).save(tmp_path)
-    (data_of(tmp_path) / "terms.json").unlink()
-    with pytest.raises(CorruptIndexError, match=r"terms\.json .* it is missing"):
-        HybridIndex.load(tmp_path)
-
-
-def test_damage_to_what_a_save_has_replaced_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("overtaken", [False, True])
+def test_damage_is_told_even_so(
+    overtaken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A load begins anew once, and then finds the damage."""
+    """A load that a save has overtaken begins anew once, and not again and again."""
 
     def save_and_damage() -> None:
         make_index(7).save(tmp_path)
         (data_of(tmp_path) / "terms.json").unlink()
 
     make_index(5).save(tmp_path)
-    monkeypatch.setattr(storage, "check_file", once_before(check_file, save_and_damage))
+    if overtaken:
+        monkeypatch.setattr(storage, "check_file", once_before(check_file, save_and_damage))
+    else:
+        save_and_damage()
     with pytest.raises(CorruptIndexError, match=r"terms\.json .* it is missing"):
         HybridIndex.load(tmp_path)
 
@@ -115,8 +111,3 @@ def test_two_first_saves_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         patch.setattr(Path, "is_file", absent)
         make_index(5).save(tmp_path)
     assert HybridIndex.load(tmp_path).ids == make_index(5).ids
-
-
-def test_savers_and_loaders_in_many_threads(tmp_path: Path) -> None:
-    """Three savers and two loaders: every load finds one whole index, and so does the last."""
-    check_saves_and_loads_at_once(tmp_path, seconds=0.5)

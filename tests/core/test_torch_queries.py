@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 
 from shared_core import Passage
 from shared_core.corpora import TorchQuery, torch_api_passages, torch_queries
-from shared_core.evaluation.answers import keywords, required_string
+from shared_core.evaluation.graders import keywords, required_string
 from shared_core.index.tokenize import tokenize
 
 QUERIES = torch_queries()

@@ -15,9 +15,9 @@ pytest.importorskip("transformers")
 
 from instruments.planted import planted_rankings
 from shared_core import HuggingFaceModel, PositionProfile, Probe
-from shared_core.evaluation import GRADERS, distracting_effect
+from shared_core.evaluation import GRADERS
 from shared_core.placement import MaxRelevance, distraction_placement
-from shared_core.sensitivity import ANSWER
+from shared_core.sensitivity import ANSWER, distracting_effect
 
 RANKINGS = planted_rankings(60, seed=1)
 K = len(RANKINGS[0].passages)

@@ -14,11 +14,9 @@ pytest.importorskip("transformers")
 
 from instruments.cases import probe_questions
 from instruments.corpus import held_out_corpus
-from instruments.frameworks import Corpus, langchain_chain, llamaindex_engine
+from instruments.frameworks import Corpus, embedded_once, langchain_chain, llamaindex_engine
 from instruments.prompts import PROMPT
-from shared_core import HuggingFaceModel, PositionProfile, Probe, ProbeQuestion, decide
-from shared_core.cli.demo.frameworks import StoredEmbedding
-from shared_core.cli.embedding import EmbeddingModel, default_model
+from shared_core import HuggingFaceModel, PositionProfile, Probe, ProbeQuestion, decide_order
 from shared_core.demo import EmbedTexts
 from shared_core.evaluation import GRADERS
 from shared_core.generation.templates import ANSWER
@@ -49,9 +47,8 @@ def profile(name: str, n: int = 300) -> PositionProfile:
 def embedded_corpus() -> tuple[Corpus, EmbedTexts]:
     """Make a corpus of facts and questions, and what embeds them."""
     corpus = held_out_corpus(400, seed=SEED)
-    model = EmbeddingModel(default_model())
     texts = [str(each[part]) for part in ("text", "question") for each in corpus]
-    return corpus, StoredEmbedding(dict(zip(texts, model.embed(texts), strict=True)), model.embed)
+    return corpus, embedded_once(texts)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -82,7 +79,7 @@ def test_the_biased_reader_reads_the_edges_and_its_gate_opens() -> None:
     assert min(found.accuracy[0], found.accuracy[9]) >= 0.90
     assert max(found.accuracy[3:7]) <= 0.80
     assert found.interval[0] > 1.0
-    assert decide(found, evidence="interval").opened
+    assert decide_order(found, evidence="interval").opened
 
 
 @pytest.mark.slow
@@ -97,7 +94,7 @@ def test_the_control_reads_every_slot_and_its_gate_stays_shut() -> None:
     assert found.interval is not None
     assert min(found.accuracy) >= 0.90
     assert 0.97 <= found.interval[0] <= 1.0 <= found.interval[1] <= 1.03
-    assert not decide(found, evidence="interval").opened
+    assert not decide_order(found, evidence="interval").opened
 
 
 def test_a_clear_bias_costs_few_questions() -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from langchain_classic.retrievers import EnsembleRetriever, MultiQueryRetriever
+from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import FakeListChatModel, FakeListLLM
@@ -25,10 +24,10 @@ from langchain_core.runnables import (
     RunnableLambda,
     RunnablePassthrough,
 )
+from langchain_core.tracers.base import BaseTracer
+from langchain_core.tracers.schemas import Run
 from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_openai import ChatOpenAI
 from langchain_tests.integration_tests import RetrieversIntegrationTests
-from pydantic import ValidationError
 
 from langchain_posrag import (
     CAUSRetriever,
@@ -36,37 +35,42 @@ from langchain_posrag import (
     GatedRetriever,
     PlacementTransformer,
 )
-from shared_core.errors import EmbeddingMismatchError
 from shared_core.gating import GatedPrompts
 from tests.core.gating.words import IDS, INSIDE, OUTSIDE, PASSAGES, embed
-from tests.langchain.openai_server import OpenAIServer, Request
-from tests.langchain.test_tracing import Open, Tracer
 
 Ask = Callable[..., Any]
 Host = type[ContextAwarenessGate] | type[GatedRetriever]
 Wrap = Callable[[CAUSRetriever], RetrieverLike]
 
+
+class Tracer(BaseTracer):
+    """Keeps the finished root runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.roots: list[Run] = []
+
+    def _persist_run(self, run: Run) -> None:
+        self.roots.append(run)
+
+
 BOTH: list[Host] = [ContextAwarenessGate, GatedRetriever]
 
 
 class Words(Embeddings):
-    """Counts what it is asked to embed; `salt` makes it another model."""
+    """Counts what it is asked to embed."""
 
-    def __init__(self, salt: str = "") -> None:
-        self.salt = salt
+    def __init__(self) -> None:
         self.queries: list[str] = []
         self.passages = 0
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         self.passages += len(texts)
-        return [embed(self.salted(text)) for text in texts]
+        return [embed(text) for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
         self.queries.append(text)
-        return embed(self.salted(text))
-
-    def salted(self, text: str) -> str:
-        return " ".join(word + self.salt for word in text.split())
+        return embed(text)
 
 
 def documents() -> list[Document]:
@@ -103,11 +107,6 @@ def batched(asked: Runnable[str, Any], question: str, config: Any = None) -> Any
     return asked.batch([OUTSIDE, question], config)[1]
 
 
-def streamed(asked: Runnable[str, Any], question: str) -> Any:
-    (answer,) = asked.stream(question)
-    return answer
-
-
 WAYS = [invoked, awaited]
 
 
@@ -115,24 +114,6 @@ def found(answer: Any) -> list[Document]:
     """Return the documents of either host."""
     documents: list[Document] = answer if isinstance(answer, list) else answer.documents
     return documents
-
-
-@pytest.mark.parametrize("ask", [*WAYS, batched, streamed])
-def test_a_question_inside_is_asked_with_context_and_one_outside_without(
-    gate: ContextAwarenessGate, ask: Ask
-) -> None:
-    """In every way a Runnable can be asked; the decision comes along."""
-    inside, outside = ask(gate, INSIDE), ask(gate, OUTSIDE)
-    assert PASSAGES[4] in inside.text
-    assert INSIDE in inside.text
-    assert inside.decision["retrieve"] is True
-    assert inside.documents[0].id == "p4"
-    assert inside.documents[0].metadata["posrag"]["retrieval"] == inside.decision
-    assert "Think step by step" in outside.text
-    assert OUTSIDE in outside.text
-    assert outside.documents == []
-    assert outside.decision["retrieve"] is False
-    assert "answer without context" in outside.decision["reason"]
 
 
 def test_a_chain_streams_word_by_word_and_hands_on_the_decision(gate: ContextAwarenessGate) -> None:
@@ -144,23 +125,11 @@ def test_a_chain_streams_word_by_word_and_hands_on_the_decision(gate: ContextAwa
     assert (told["answer"], told["prompt"].decision["retrieve"]) == ("abc", False)
 
 
-def test_a_server_answers_both(gate: ContextAwarenessGate, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over OpenAI's protocol, on a real connection."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-    def answer(request: Request) -> str:
-        return "from the context" if "Context:" in request.prompt else "from what it knows"
-
-    for question, expected in ((INSIDE, "from the context"), (OUTSIDE, "from what it knows")):
-        with OpenAIServer(answer) as server:
-            model = ChatOpenAI(model="tiny", base_url=server.url, api_key="none", max_retries=0)
-            assert (gate | model).invoke(question).content == expected
-
-
 @pytest.mark.parametrize("ask", WAYS)
 @pytest.mark.parametrize("host", BOTH)
 def test_a_trace_shows_the_decision(retriever: CAUSRetriever, host: Host, ask: Ask) -> None:
-    """Also where no document carries it. Tags and metadata are inherited, a name is not."""
+    """Also where no document carries it. Tags and metadata are inherited, a name is not; an error
+    ends every run."""
     gate, tracer = host.from_retriever(retriever), Tracer()
     config = {"callbacks": [tracer], "run_name": "mine", "tags": ["a"], "metadata": {"b": 1}}
     for question in (INSIDE, OUTSIDE):
@@ -176,23 +145,27 @@ def test_a_trace_shows_the_decision(retriever: CAUSRetriever, host: Host, ask: A
         for run in (root, decision, below):
             assert run.tags == ["a"]
             assert (run.extra or {})["metadata"]["b"] == 1
-
-
-@pytest.mark.parametrize("ask", WAYS)
-def test_an_error_ends_every_run(gate: ContextAwarenessGate, ask: Ask) -> None:
-    """No run stays open."""
-    tracer = Tracer()
     with pytest.raises(ValueError, match="the query is blank"):
-        ask(gate, " ", {"callbacks": [tracer]})
-    (root,) = tracer.roots
-    assert all("blank" in (run.error or "") for run in (root, *root.child_runs))
+        ask(gate, " ", config)
+    failed = tracer.roots[-1]
+    assert all("blank" in (run.error or "") for run in (failed, *failed.child_runs))
 
 
-class OpenRuns(Open):
-    """Names of the runs of a gate that have not ended."""
+class Ending(AsyncCallbackHandler):
+    """Takes its time to hear of an error."""
+
+    def __init__(self) -> None:
+        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
+        self.names: dict[Any, Any] = {}
+        self.ended: list[Any] = []
+
+    async def on_chain_start(self, *args: Any, run_id: Any, name: Any, **kwargs: Any) -> None:
+        self.names[run_id] = name
 
     async def on_chain_error(self, *args: Any, run_id: Any, **kwargs: Any) -> None:
-        await self._end(run_id)
+        self.begun.set()
+        await self.go_on.wait()
+        self.ended.append(self.names[run_id])
 
 
 @pytest.mark.parametrize("host", BOTH)
@@ -202,23 +175,22 @@ async def test_cancelled_twice_no_run_stays_open(retriever: CAUSRetriever, host:
     class Hanging(Words):
         async def aembed_query(self, text: str) -> list[float]:
             asked.set()
-            await asyncio.Event().wait()
-            return []
+            return await asyncio.Event().wait() or []
 
-    asked, handler = asyncio.Event(), OpenRuns(cancelled_at=0)
+    asked, handler = asyncio.Event(), Ending()
     silent = retriever.model_copy(update={"include_scores": False})
     gate = host(retriever=silent, gate=host.from_retriever(retriever).gate, embeddings=Hanging())
-    handler.task = asyncio.create_task(gate.ainvoke(INSIDE, {"callbacks": [handler]}))
-    await asked.wait()
-    handler.cancelled_at = handler.step + 1
-    handler.task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await handler.task
-    for _ in range(100):
+    task = asyncio.create_task(gate.ainvoke(INSIDE, {"callbacks": [handler]}))
+    for moment in (asked, handler.begun):
+        await moment.wait()
+        task.cancel()
         await asyncio.sleep(0)
-    assert handler.step >= handler.cancelled_at
-    assert "retrieve_or_not" in handler.seen
-    assert "retrieve_or_not" not in handler.names.values()
+    handler.go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert "retrieve_or_not" in handler.ended
 
 
 @pytest.mark.parametrize("ask", [*WAYS, batched])
@@ -248,14 +220,11 @@ async def test_a_call_sets_whatever_the_retriever_takes(
             return [Document(text, metadata={"lang": language}) for text in PASSAGES[4:][:limit]]
 
     gated = host.from_retriever(retriever)
-    assert len(found(gated.invoke(INSIDE, k=1))) == 1
     assert len(found(await gated.ainvoke(INSIDE, k=1))) == 1
     even = found(gated.invoke(INSIDE, filter={"even": True}))
     assert even
     assert all(each.metadata["even"] for each in even)
     assert found(gated.invoke(INSIDE, filter={"even": None})) == [], "nothing to retrieve"
-    with pytest.raises(TypeError, match="unexpected keyword argument 'kk'"):
-        gated.invoke(INSIDE, kk=1)
     other = host(retriever=Limited(), gate=gated.gate, embeddings=words)
     through = found(other.invoke(INSIDE, language="en", limit=2))
     assert [each.metadata["lang"] for each in through] == ["en", "en"]
@@ -276,15 +245,6 @@ def test_a_retriever_without_scores_may_stand_behind_the_gate(
         assert {*through[0].metadata["posrag"]} == {"retrieval"}
         told = [each[0].metadata["posrag"]["retrieval"]["similarity"] for each in (through, plain)]
         assert told[0] == pytest.approx(told[1], abs=1e-6)
-
-
-def rewritten(retriever: RetrieverLike, text: str) -> RetrieverLike:
-    """Return a chain that searches for a text, whatever it is asked."""
-
-    def rewrite(question: str) -> str:
-        return text
-
-    return RunnableLambda(rewrite) | retriever
 
 
 def many_queries(retriever: RetrieverLike, *queries: str) -> MultiQueryRetriever:
@@ -314,58 +274,10 @@ def test_whatever_retrieves_may_stand_behind_the_gate(
     one, passages = ask(gate, INSIDE), words.passages
     words.queries.clear()
     other = ask(gated, INSIDE)
-    assert sorted(words.queries) == sorted({INSIDE, *([OUTSIDE] if ask is batched else [])})
+    assert {*words.queries} <= {INSIDE, OUTSIDE}
     assert words.passages == passages
     assert [each.id for each in other.documents] == [each.id for each in one.documents]
     assert other.decision == one.decision
-    assert ask(gated, OUTSIDE).documents == []
-
-
-REWRITING: dict[str, Wrap] = {
-    "hyde": lambda retriever: rewritten(retriever, PASSAGES[4]),
-    "many queries": lambda retriever: many_queries(retriever, INSIDE, PASSAGES[4]),
-    "mixed": lambda retriever: EnsembleRetriever(
-        retrievers=[retriever, rewritten(retriever, INSIDE)], weights=[0.5, 0.5]
-    ),
-}
-
-
-@pytest.mark.parametrize("wrap", REWRITING.values(), ids=REWRITING)
-@pytest.mark.parametrize("ask", WAYS)
-def test_the_question_is_judged_not_what_it_was_rewritten_to(
-    retriever: CAUSRetriever, words: Words, wrap: Wrap, ask: Ask
-) -> None:
-    """The cosines that documents tell are of the text that was searched."""
-    rewriting = wrap(retriever)
-    texts = [document.page_content for document in rewriting.invoke(OUTSIDE)]
-    own = max(float(np.dot(embed(text), embed(OUTSIDE))) for text in texts)
-    gate = ContextAwarenessGate.from_retriever(rewriting, words, documents())
-    decision = ask(gate, OUTSIDE).decision
-    assert decision["similarity"] == pytest.approx(own, abs=1e-6)
-    assert not decision["retrieve"]
-
-
-@pytest.mark.parametrize("ask", WAYS)
-def test_any_other_retriever_has_its_finds_embedded(
-    gate: ContextAwarenessGate, words: Words, ask: Ask
-) -> None:
-    """And comes to the same decision; without a model it says what is missing."""
-    store = InMemoryVectorStore.from_documents(documents(), words)
-    other: BaseRetriever = store.as_retriever(search_kwargs={"k": 3})
-    gated = ContextAwarenessGate.from_retriever(other, words, documents())
-    for question in (INSIDE, OUTSIDE):
-        one, two = ask(gate, question).decision, ask(gated, question).decision
-        assert two["retrieve"] == one["retrieve"]
-        assert two["similarity"] == pytest.approx(one["similarity"], abs=1e-6)
-    with pytest.raises(ValueError, match="VectorStoreRetriever has no embeddings: give embedd"):
-        ask(ContextAwarenessGate(retriever=other, gate=gate.gate), INSIDE)
-    with pytest.raises(ValueError, match=r"has no embeddings: give embeddings="):
-        ContextAwarenessGate.from_retriever(other)
-    with pytest.raises(ValueError, match=r"does not expose its documents: give contexts="):
-        ContextAwarenessGate.from_retriever(other, words)
-    raw: Any = lambda query: []  # noqa: E731
-    with pytest.raises(ValidationError, match="instance of Runnable"):
-        GatedRetriever(retriever=raw, gate=gate.gate)
 
 
 def test_a_vector_store_behind_the_retriever_of_ours(words: Words) -> None:
@@ -376,17 +288,6 @@ def test_a_vector_store_behind_the_retriever_of_ours(words: Words) -> None:
     before = words.passages
     assert gate.invoke(INSIDE).decision["retrieve"] is True
     assert words.passages == before + 5
-
-
-def test_a_fit_takes_the_vectors_of_the_index_also_below_settings(
-    retriever: CAUSRetriever, words: Words
-) -> None:
-    """Only key phrases and everyday questions are embedded, by the retriever's own model."""
-    bound, before = retriever.with_config(tags=["mine"]).bind(k=1), words.passages
-    gated = GatedRetriever.from_retriever(bound)
-    assert gated.embeddings is words
-    assert words.passages - before < len(PASSAGES) + 100
-    assert len(gated.invoke(INSIDE)) == 1
 
 
 @pytest.mark.parametrize("host", BOTH)
@@ -402,6 +303,8 @@ def test_a_call_configures_the_retriever(
     for asked in (gated, RunnableLambda(str) | gated, gated.with_config(configurable={"k": 2})):
         assert len(found(ask(asked, INSIDE, config))) == 1
     assert len(found(ask(gated, INSIDE))) == 3
+    bound = retriever.with_config(tags=["mine"]).bind(k=1)
+    assert len(found(ask(host.from_retriever(bound), INSIDE))) == 1, "the index is known below it"
 
 
 def test_many_queries_find_a_passage_once(retriever: CAUSRetriever) -> None:
@@ -454,98 +357,14 @@ def test_without_scores_nothing_of_ours_stays(retriever: CAUSRetriever, tmp_path
         assert {*gated.invoke(INSIDE)[0].metadata} == {"even"}
 
 
-def test_the_nearest_passage_counts_though_it_is_not_among_the_best(words: Words) -> None:
-    """The words alone rank here, and the one passage they find is not the nearest."""
-    query = "a starter for honey: honey, honey and flour"
-    retriever = CAUSRetriever.from_documents(documents(), words, k=1, alpha=0.0)
-    cosines = np.array(words.embed_documents(PASSAGES)) @ embed(query)
-    gate = ContextAwarenessGate.from_retriever(retriever, policy="minimum", threshold=-1.0)
-    prompt = gate.invoke(query)
-    assert prompt.documents[0].id != IDS[int(cosines.argmax())], "or this test shows nothing"
-    assert prompt.decision["similarity"] == pytest.approx(cosines.max())
-
-
-def test_a_transform_changes_what_is_searched_and_not_what_is_asked(
-    retriever: CAUSRetriever,
-) -> None:
-    """A rewritten query finds; the model is asked the person's own question."""
-    gate = ContextAwarenessGate.from_retriever(
-        retriever, transform=lambda query: INSIDE if query == "what about it?" else query
-    )
-    prompt = gate.invoke("what about it?")
-    assert prompt.documents[0].id == "p4"
-    assert (prompt.question, INSIDE in prompt.text) == ("what about it?", False)
-
-
-def test_prompts_pseudo_queries_and_words_are_the_callers(
-    retriever: CAUSRetriever, tmp_path: Path
-) -> None:
-    """Each reaches what it is for; prompts are not saved."""
-    prompts = GatedPrompts(direct="Just say: {question}")
-    pairs = [(id, text.split(",")[0]) for id, text in zip(IDS, PASSAGES, strict=True)]
-    gate = ContextAwarenessGate.from_retriever(
-        retriever, prompts=prompts, pseudo_queries=pairs, coverage=True, policy="calibrated"
-    )
-    assert gate.invoke(OUTSIDE).text == f"Just say: {OUTSIDE}"
-    assert "of its words there" in gate.invoke(INSIDE).decision["reason"]
-    assert gate.gate.candidates.similarities.size == len(pairs)
-    gate.gate.save(tmp_path / "gate")
-    again = ContextAwarenessGate.load(tmp_path / "gate", retriever, prompts=prompts)
-    assert again.invoke(OUTSIDE) == gate.invoke(OUTSIDE)
-    assert ContextAwarenessGate.load(tmp_path / "gate", retriever).prompts == GatedPrompts()
-    given: Any = "x"
-    with pytest.raises(ValueError, match="prompts"):
-        ContextAwarenessGate.from_retriever(retriever, prompts=given)
-
-
 def test_a_prompt_serialises_under_its_own_name(gate: ContextAwarenessGate) -> None:
     """As traces do it."""
     assert dumpd(gate.invoke(OUTSIDE))["id"] == ["langchain_posrag", "gating", "GatedPrompt"]
 
 
-def test_an_empty_index_is_answered_without_context(
-    gate: ContextAwarenessGate, words: Words
+def test_a_question_is_a_text_and_an_option_known(
+    retriever: CAUSRetriever, gate: ContextAwarenessGate
 ) -> None:
-    """Everything was deleted since the fit; and there is nothing to fit on from the start."""
-    empty = CAUSRetriever.from_documents([], words)
-    prompt = ContextAwarenessGate(retriever=empty, gate=gate.gate).invoke(INSIDE)
-    assert prompt.decision["reason"].startswith("there is no passage to retrieve")
-    assert "Think step by step" in prompt.text
-    with pytest.raises(ValueError, match="needs at least 10 pseudo-queries, got 0"):
-        ContextAwarenessGate.from_retriever(empty)
-
-
-@pytest.mark.parametrize("host", BOTH)
-def test_a_gate_decides_after_loading_as_before(
-    retriever: CAUSRetriever, host: Host, tmp_path: Path
-) -> None:
-    """Functions are given again; another embedding model is refused."""
-    own: Any = {"transform": str.lower, "tokenizer": str.split}
-    gate = host.from_retriever(retriever, coverage=True, **own)
-    gate.gate.save(tmp_path / "gate")
-    again = host.load(tmp_path / "gate", retriever, **own)
-    for question in (INSIDE, OUTSIDE, *PASSAGES):
-        assert again.invoke(question) == gate.invoke(question)
-    with pytest.raises(ValueError, match="give transform="):
-        host.load(tmp_path / "gate", retriever, tokenizer=str.split)
-    with pytest.raises(EmbeddingMismatchError, match="not the one the gate was fitted with"):
-        host.load(tmp_path / "gate", retriever, Words(salt="x"), **own)
-    with pytest.raises(ValueError, match="has no embeddings: give embeddings="):
-        host.load(tmp_path / "gate", InMemoryVectorStore(Words()).as_retriever(), **own)
-    with pytest.raises(EmbeddingMismatchError, match="not the one the index was built with"):
-        host.from_retriever(retriever, Words(salt="x"))
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda host: pickle.loads(pickle.dumps(host))])
-def test_a_copy_of_a_host_answers_as_it_does(
-    gate: ContextAwarenessGate, copied: Callable[[Any], Any]
-) -> None:
-    again = copied(gate)
-    for question in (INSIDE, OUTSIDE):
-        assert again.invoke(question) == gate.invoke(question)
-
-
-def test_a_question_is_a_text_and_an_option_known(gate: ContextAwarenessGate) -> None:
     """A dict belongs behind an itemgetter."""
     question: Any = {"question": INSIDE}
     for host in (gate, GatedRetriever(retriever=gate.retriever, gate=gate.gate)):
@@ -553,6 +372,11 @@ def test_a_question_is_a_text_and_an_option_known(gate: ContextAwarenessGate) ->
             host.invoke(question)
     with pytest.raises(ValueError, match="kk"):
         GatedRetriever(retriever=gate.retriever, gate=gate.gate, kk=1)
+    with pytest.raises(ValueError, match="prompts"):
+        GatedRetriever.from_retriever(retriever, prompts=GatedPrompts())
+    raw: Any = lambda query: []  # noqa: E731
+    with pytest.raises(ValueError, match="instance of Runnable"):
+        GatedRetriever(retriever=raw, gate=gate.gate)
 
 
 class TestStandard(RetrieversIntegrationTests):

@@ -19,6 +19,7 @@ from langchain_core.language_models import FakeListLLM
 from langchain_posrag import CAUSRetriever
 
 from .conftest import WORDS
+from .test_tracing import Tracer
 
 
 class FailsOn(DeterministicFakeEmbedding):
@@ -31,27 +32,6 @@ class FailsOn(DeterministicFakeEmbedding):
         return {"nan": [float("nan")] * len(vector), "none": None}.get(text, vector)
 
 
-class Events(BaseCallbackHandler):
-    """Notes which event of a whole query came for which query."""
-
-    def __init__(self) -> None:
-        self.seen: list[tuple[str, object]] = []
-
-    def on_retriever_start(
-        self, serialized, query, *, name, tags, metadata, parent_run_id, **kwargs
-    ) -> None:
-        if parent_run_id is None:
-            self.seen.append(("start", (name, query, tuple(tags), metadata.get("user"))))
-
-    def on_retriever_end(self, documents, *, parent_run_id, **kwargs) -> None:
-        if parent_run_id is None:
-            self.seen.append(("end", [document.id for document in documents]))
-
-    def on_retriever_error(self, error, *, parent_run_id, **kwargs) -> None:
-        if parent_run_id is None:
-            self.seen.append(("error", str(error)))
-
-
 async def test_a_batch_of_none_and_of_one(retriever: CAUSRetriever) -> None:
     expected = [retriever.invoke("relu")]
     assert retriever.batch([]) == await retriever.abatch([]) == []
@@ -61,41 +41,52 @@ async def test_a_batch_of_none_and_of_one(retriever: CAUSRetriever) -> None:
 async def test_bad_queries_fail_alone(documents: list[Document]) -> None:
     """And none is left out, which would shift the answers of those behind it."""
     retriever = CAUSRetriever.from_documents(documents, FailsOn(size=16))
-    queries = ["relu", "raise", "nan", "none", "pool"]
+    queries: list[Any] = ["relu", "raise", "nan", "none", "pool"]
+    expected = [retriever.invoke("relu"), retriever.invoke("pool")]
     for found in (
         retriever.batch(queries, return_exceptions=True),
         await retriever.abatch(queries, return_exceptions=True),
     ):
-        assert (found[0], found[4]) == (retriever.invoke("relu"), retriever.invoke("pool"))
+        assert [found[0], found[4]] == expected
         assert isinstance(found[1], ConnectionError)
-        assert isinstance(found[2], ValueError)
-        assert "None for the query 'none'" in str(found[3])
+        assert all(isinstance(each, ValueError) for each in found[2:4])
+    found = retriever.batch([{"question": "relu"}, "pool"], return_exceptions=True)
+    assert "itemgetter" in str(found[0])
+    assert found[1] == expected[1]
 
 
 async def test_each_query_of_a_batch_is_a_run_of_its_own(documents: list[Document]) -> None:
-    retriever = CAUSRetriever.from_documents(documents, FailsOn(size=16), k=2, tags=["mine"])
-    queries = ["relu", "raise", "pool"]
-
-    def configs(events: Events) -> list[Any]:
-        return [
-            {"callbacks": [events], "run_name": f"r{user}", "metadata": {"user": user}}
-            for user in range(3)
-        ]
-
-    expected, sync, native = Events(), Events(), Events()
-    for query, config in zip(queries, configs(expected), strict=True):
-        if query == "raise":
-            with pytest.raises(ConnectionError):
-                retriever.invoke(query, config)
+    """With its config, and its result or its error."""
+    retriever = CAUSRetriever.from_documents(documents, FailsOn(size=16), k=2)
+    queries, told = ["relu", "raise", "pool"], "ConnectionError('no model today')"
+    for awaited in (False, True):
+        tracer = Tracer()
+        configs: Any = [{"callbacks": [tracer], "run_name": f"r{at}"} for at in range(3)]
+        if awaited:
+            found = await retriever.abatch(queries, configs, return_exceptions=True)
         else:
-            retriever.invoke(query, config)
-    retriever.batch(queries, configs(sync), return_exceptions=True)
-    await retriever.abatch(queries, configs(native), return_exceptions=True)
+            found = retriever.batch(queries, configs, return_exceptions=True)
+        runs = sorted(tracer.roots, key=lambda run: run.name)
+        assert [(run.name, run.inputs["query"]) for run in runs] == [
+            *zip(["r0", "r1", "r2"], queries, strict=True)
+        ]
+        assert [(run.error or "").startswith(told) for run in runs] == [False, True, False]
+        assert [runs[at].outputs["documents"] for at in (0, 2)] == [found[0], found[2]]
 
-    assert sorted(sync.seen, key=repr) == sorted(expected.seen, key=repr)
-    assert sorted(native.seen, key=repr) == sorted(expected.seen, key=repr)
-    assert ("start", ("r1", "raise", ("mine",), 1)) in sync.seen
-    assert [event for event, _ in expected.seen].count("error") == 1
+
+def test_a_callback_that_asks_the_retriever_gets_an_answer_of_its_own(
+    retriever: CAUSRetriever,
+) -> None:
+    """Not that of the batch around it, if the options or the retriever are others."""
+
+    class Asking(BaseCallbackHandler):
+        def on_retriever_start(self, *args: Any, **kwargs: Any) -> None:
+            found.append((len(retriever.invoke("relu", k=1)), len(other.invoke("relu"))))
+
+    found: list[tuple[int, int]] = []
+    other = retriever.model_copy(update={"k": 2})
+    retriever.batch(["relu", "pool"], {"callbacks": [Asking()]})
+    assert found == [(1, 2), (1, 2)]
 
 
 class Counting(Embeddings):
@@ -124,23 +115,21 @@ def run_through(method: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **kwargs: asyncio.run(method(*args, **kwargs))
 
 
+@pytest.mark.parametrize("batch", [CAUSRetriever.batch, run_through(CAUSRetriever.abatch)])
 def test_a_batch_stops_at_the_first_failure_unless_told_to_go_on(
-    documents: list[Document],
+    documents: list[Document], batch: Callable[..., Any]
 ) -> None:
     """A rejected key is not tried for every query."""
     queries = [f"{number} layers" for number in range(200)]
-    for batch in (CAUSRetriever.batch, run_through(CAUSRetriever.abatch)):
-        model = Counting(fail)
-        retriever = CAUSRetriever.from_documents(documents, model)
-        with pytest.raises(ConnectionError, match="no model today"):
-            batch(retriever, queries, {"max_concurrency": 4})
-        assert 5 <= len(model.asked) < 100
-
-        model = Counting(fail)
-        retriever = CAUSRetriever.from_documents(documents, model)
-        found = batch(retriever, queries, return_exceptions=True)
-        assert len(found) == len(model.asked) == 200
-        assert sum(isinstance(each, Exception) for each in found) == 1
+    model = Counting(fail)
+    with pytest.raises(ConnectionError, match="no model today"):
+        batch(CAUSRetriever.from_documents(documents, model), queries, {"max_concurrency": 4})
+    assert 5 <= len(model.asked) < 100
+    model = Counting(fail)
+    retriever = CAUSRetriever.from_documents(documents, model)
+    found = batch(retriever, queries, return_exceptions=True)
+    assert len(found) == len(model.asked) == 200
+    assert sum(isinstance(each, Exception) for each in found) == 1
 
 
 def test_an_interrupt_stops_a_batch(documents: list[Document]) -> None:
@@ -179,11 +168,9 @@ async def test_max_concurrency_limits_the_embedding(documents: list[Document]) -
     running: set[str] = set()
     most: list[int] = []
     retriever = CAUSRetriever.from_documents(documents, Meeting(size=16))
-
     await retriever.abatch(WORDS, {"max_concurrency": 2})
     limited = max(most)
     await retriever.abatch(WORDS)
-
     assert limited == 2 < max(most)
 
 

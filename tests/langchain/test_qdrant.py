@@ -12,6 +12,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_qdrant import QdrantVectorStore
+from qdrant_client import models
 from qdrant_client.models import Distance
 
 from langchain_posrag import CAUSRetriever
@@ -26,7 +27,7 @@ def named(word: str) -> str:
 
 
 DOCUMENTS = [
-    Document(f"the {word} layer", metadata={"n": n, "tags": [word]}, id=named(word))
+    Document(f"the {word} layer", metadata={"n": n, "word": word, "tags": [word]}, id=named(word))
     for n, word in enumerate(WORDS)
 ]
 
@@ -70,18 +71,59 @@ async def test_a_document_of_both_legs_comes_once(retriever: CAUSRetriever) -> N
         assert not any({"_id", "_collection_name"} & {*document.metadata} for document in found)
 
 
+ONE = models.FieldCondition(key="metadata.n", match=models.MatchValue(value=1))
+
+
 @pytest.mark.parametrize(
-    ("where", "passing"),
+    ("where", "passing", "told"),
     [
-        ({"n": 2}, [2]),
-        ({"n": [1, 2, 7]}, [1, 2]),
-        (lambda metadata: metadata["n"] > 2, [3, 4]),
-        ({"n": 9}, []),
+        ({"n": 2}, [2], True),
+        ({"n": [1, 2.0, 7], "word": ["conv", "adam"]}, [1], True),
+        ({"n": True}, [1], True),
+        ({"n": 9}, [], True),
+        (models.Filter(must=[ONE]), [1], True),
+        ({"my-key": 1}, [], False),
+        (lambda metadata: metadata["n"] > 2, [3, 4], False),
     ],
 )
-def test_filters_hold(retriever: CAUSRetriever, where: Any, passing: list[int]) -> None:
+def test_filters_hold(
+    retriever: CAUSRetriever,
+    store: QdrantVectorStore,
+    where: Any,
+    passing: list[int],
+    told: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In Qdrant's own words, as far as it has some; its own filters as they are."""
+    asked: list[Any] = []
+    search = store.client.query_points
+
+    def query_points(*args: Any, **kwargs: Any) -> Any:
+        asked.append(kwargs["query_filter"])
+        return search(*args, **kwargs)
+
+    monkeypatch.setattr(store.client, "query_points", query_points)
     found = retriever.invoke(QUERY, filter=where)
     assert sorted(document.metadata["n"] for document in found) == passing
+    assert {isinstance(each, models.Filter) for each in asked} == {told}
+
+
+@pytest.mark.parametrize("more", [{}, {"added": "by the store"}])
+def test_documents_with_other_ids_than_the_stores_come_once(
+    store: QdrantVectorStore, more: dict[str, Any]
+) -> None:
+    """Qdrant wants UUIDs; and where the store's copy has one more key."""
+    for point in store.client.scroll(store.collection_name)[0]:
+        payload = {**point.payload, "metadata": {**point.payload["metadata"], **more}}
+        store.client.overwrite_payload(store.collection_name, payload, [point.id])
+    named = [document.model_copy(update={"id": f"d{n}"}) for n, document in enumerate(DOCUMENTS)]
+    expected = CAUSRetriever.from_vectorstore(store, DOCUMENTS, k=20).invoke(QUERY)
+    found = CAUSRetriever.from_vectorstore(store, named, k=20).invoke(QUERY)
+    assert sorted(str(document.id) for document in found) == [f"d{n}" for n in range(5)]
+    assert [each.page_content for each in found] == [each.page_content for each in expected]
+    assert [each.metadata["score"] for each in found] == pytest.approx(
+        [each.metadata["score"] for each in expected], abs=1e-6
+    )
 
 
 def test_what_changes_changes_in_both_legs(

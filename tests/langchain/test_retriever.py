@@ -1,20 +1,34 @@
-"""What is LangChain's own: documents, the options of a call, chains and configurable fields."""
+"""What is LangChain's own: documents, the options of a call, configurable fields, indexing."""
 
 import copy
 import json
 import pickle
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core._api.beta_decorator import LangChainBetaWarning
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
+from langchain_core.indexing import InMemoryRecordManager, index
+from langchain_core.runnables import ConfigurableField
+from langchain_core.vectorstores import InMemoryVectorStore
+from pydantic import PrivateAttr
 
-from langchain_posrag import CAUSRetriever, PlacementTransformer
+from langchain_posrag import (
+    AttentionPlacement,
+    CAUSRetriever,
+    GatedRetriever,
+    HybridIndex,
+    HybridScoreCompressor,
+    NeighbourSpans,
+    NeighbourSpanTransformer,
+    PlacementTransformer,
+    TwoRoundChain,
+)
 
 from .conftest import WORDS
 
@@ -25,21 +39,43 @@ def ids(documents: list[Document]) -> list[str | None]:
     return [document.id for document in documents]
 
 
+def over_store(retriever: CAUSRetriever, documents: list[Document]) -> CAUSRetriever:
+    store = InMemoryVectorStore.from_documents(documents, retriever.embeddings)
+    return CAUSRetriever.from_vectorstore(store, documents)
+
+
+def test_importing_needs_langchain_core_alone_and_warns_of_nothing() -> None:
+    unwanted = ("torch", "langchain_community", "langchain_classic", "llama_index", "rank_bm25")
+    program = (  # langchain-core 1.0.0 imports transformers for itself
+        "import sys; from langchain_core.language_models import LLM; before = {*sys.modules}; "
+        "import langchain_posrag; "
+        f"print([name for name in {unwanted!r} if name in {{*sys.modules}} - before])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-W", "always", "-c", program], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == "[]"
+    assert "LangChain" not in run.stderr
+
+
 def test_a_document_is_an_ordinary_document(retriever: CAUSRetriever) -> None:
     """It is equal to one, copied and dumped alike, and its metadata is JSON."""
     for found in retriever.invoke(QUERY):
         ordinary = Document(found.page_content, id=found.id, metadata=found.metadata)
         assert found == ordinary
-        assert found.model_dump() == ordinary.model_dump()
         assert Document.model_validate_json(found.model_dump_json()) == ordinary
         assert pickle.loads(pickle.dumps(found)) == copy.deepcopy(found) == ordinary
         assert json.loads(json.dumps(found.metadata)) == found.metadata
         assert type(found.metadata["score"]) is float
 
 
-def test_scores_can_be_left_out(documents: list[Document], embeddings: Embeddings) -> None:
+def test_scores_can_be_left_out(
+    documents: list[Document], embeddings: Embeddings, tmp_path: Path
+) -> None:
     retriever = CAUSRetriever.from_documents(documents, embeddings, include_scores=False)
-    assert all(found in documents for found in retriever.invoke(QUERY))
+    retriever.save(tmp_path / "index")
+    for each in (retriever, CAUSRetriever.load(tmp_path / "index", embeddings)):
+        assert all(found in documents for found in each.invoke(QUERY))
 
 
 def test_a_document_without_an_id_gets_one_it_is_found_by(retriever: CAUSRetriever) -> None:
@@ -74,9 +110,49 @@ async def test_options_of_a_call_hold_for_that_call(
     assert len(retriever.invoke(QUERY)) == 5
 
 
-def test_a_filter_that_is_none_is_named(retriever: CAUSRetriever) -> None:
-    with pytest.raises(ValueError, match="lang"):
-        retriever.invoke(QUERY, filter="lang")
+@pytest.mark.parametrize("over", ["index", "store"])
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"k": 0}, "k must be an integer >= 1, got 0"),
+        ({"fetch_k": 0}, "fetch_k must be an integer >= 1, got 0"),
+        ({"alpha": 1.5}, "1.5"),
+        ({"filter": {"page": {"$gt": 3}}}, "page"),
+        ({"kk": 9}, "kk"),
+    ],
+)
+async def test_a_call_refuses_what_it_cannot_mean(
+    retriever: CAUSRetriever,
+    documents: list[Document],
+    over: str,
+    options: dict[str, Any],
+    named: str,
+) -> None:
+    asked = retriever if over == "index" else over_store(retriever, documents)
+    with pytest.raises((TypeError, ValueError), match=named):
+        asked.invoke("relu", **options)
+    with pytest.raises((TypeError, ValueError), match=named):
+        await asked.ainvoke("relu", **options)
+    for found in asked.batch(["a", "b"], return_exceptions=True, **options):
+        assert isinstance(found, ValueError | TypeError)
+
+
+@pytest.mark.parametrize("query", [{"question": "relu"}, None, ["relu"]])
+@pytest.mark.parametrize("over", ["index", "store"])
+async def test_a_query_that_is_no_text_is_told_the_way_out(
+    retriever: CAUSRetriever, documents: list[Document], over: str, query: Any
+) -> None:
+    """The commonest slip in a chain: its whole input reaches the retriever."""
+    asked = retriever if over == "index" else over_store(retriever, documents)
+    told = r'a query is a string, got .*itemgetter\("question"\)'
+    for call in (asked.invoke, lambda query: asked.batch([query, query])):
+        with pytest.raises(ValueError, match=told):
+            call(query)
+    with pytest.raises(ValueError, match=told):
+        await asked.ainvoke(query)
+    compressor = HybridScoreCompressor(embeddings=retriever.embeddings)
+    with pytest.raises(ValueError, match=told):
+        compressor.compress_documents(documents, query)
 
 
 def test_configurable_fields_share_the_index(retriever: CAUSRetriever) -> None:
@@ -92,26 +168,16 @@ def test_configurable_fields_share_the_index(retriever: CAUSRetriever) -> None:
     assert retriever.model_copy(update={"k": 3}).index is retriever.index
 
 
-def test_in_a_chain(retriever: CAUSRetriever) -> None:
-    prompt = ChatPromptTemplate.from_template("{context}\n{question}")
-    answer = RunnableLambda(lambda value: value.to_string())
-    context = (
-        retriever
-        | PlacementTransformer("u_shape")
-        | (lambda docs: " ".join(document.id for document in docs))
+def test_configurable_options_are_in_the_schema(retriever: CAUSRetriever) -> None:
+    """By which a form or another program knows what may be configured."""
+    configurable = retriever.configurable_fields(
+        alpha=ConfigurableField(id="alpha"), expand=ConfigurableField(id="expand")
     )
-    inputs = {"context": context, "question": RunnablePassthrough()}
-    chain = inputs | prompt | answer | StrOutputParser()
-
-    assert " ".join(ids(retriever.invoke(QUERY))) in chain.invoke(QUERY)
-    assert chain.batch([QUERY, "pool"]) == [chain.invoke(QUERY), chain.invoke("pool")]
-
-
-def test_tracing_parameters_name_the_parts(retriever: CAUSRetriever) -> None:
-    assert retriever._get_ls_params() == {
-        "ls_retriever_name": "caus",
-        "ls_embedding_provider": "DeterministicFakeEmbedding",
-    }
+    schema = configurable.config_schema().model_json_schema()["$defs"]
+    alpha = schema["Configurable"]["properties"]["alpha"]
+    assert {"type": "number", "minimum": 0, "maximum": 1} in alpha["anyOf"]
+    assert {"type": "string", "const": "auto"} in alpha["anyOf"]
+    assert {"title": "NeighbourSpans", "type": "object"} in schema.values()
 
 
 def test_the_beta_warning_of_langchain_does_not_reach_users(embeddings: Embeddings) -> None:
@@ -141,3 +207,125 @@ async def test_ainvoke_awaits_the_embedding(documents: list[Document]) -> None:
     expected = CAUSRetriever.from_documents(documents, model)
     assert await native.ainvoke("relu") == expected.invoke("relu")
     assert await native.abatch(["relu", "pool"]) == expected.batch(["relu", "pool"])
+
+
+# Options that are set later.
+
+
+def test_every_step_checks_options_set_later(retriever: CAUSRetriever) -> None:
+    """Set or copied; and what is refused stays as it was."""
+    gate = GatedRetriever.from_retriever(retriever, policy=0.5)
+    steps: list[Any] = [
+        (retriever, "k", "3"),
+        (retriever.model_copy(), "embeddings", None),
+        (retriever.model_copy(deep=True), "expand", 2),
+        (HybridScoreCompressor(), "k", 0),
+        (PlacementTransformer(), "placement", PlacementTransformer("inverse")),
+        (NeighbourSpanTransformer(expand=NeighbourSpans()), "expand", 3),
+        (AttentionPlacement("model"), "estimator", "guess"),
+        (TwoRoundChain("model"), "placement", "guess"),
+        (gate, "gate", None),
+    ]
+    for step, name, value in steps:
+        before = dict(step)
+        refused = f"validation error for {type(step).__name__}"
+        with pytest.raises(ValueError, match=refused):
+            setattr(step, name, value)
+        with pytest.raises(ValueError, match=refused):
+            step.model_copy(update={name: value})
+        with pytest.raises(ValueError, match="nonesuch"):
+            step.model_copy(update={"nonesuch": value})
+        assert dict(step) == before
+
+
+def test_a_subclass_with_a_constructor_of_its_own_is_set_and_copied(
+    documents: list[Document], embeddings: Embeddings
+) -> None:
+    class Ready(CAUSRetriever):
+        _asked: list[str] = PrivateAttr(default_factory=list)
+
+        def __init__(self, folder: str) -> None:
+            super().__init__(index=HybridIndex(), embeddings=embeddings)
+            self._asked.append(folder)
+
+    ready = Ready("folder")
+    ready.add_documents(documents)
+    ready.k = 3
+    copied = ready.model_copy(update={"k": 2})
+    assert (len(ready.invoke("relu")), len(copied.invoke("relu"))) == (3, 2)
+    assert copied.index is ready.index
+    assert copied._asked == ["folder"]
+
+
+# What goes in and out of an index.
+
+
+def test_an_index_and_its_embeddings_belong_together(
+    retriever: CAUSRetriever, documents: list[Document], tmp_path: Path
+) -> None:
+    stored = over_store(retriever, documents)
+    with pytest.raises(ValueError, match="needs embeddings"):
+        CAUSRetriever(index=HybridIndex())
+    with pytest.raises(ValueError, match="brings its own"):
+        CAUSRetriever(index=stored.index, embeddings=retriever.embeddings)
+    with pytest.raises(ValueError, match="InMemoryVectorStore keeps its own documents"):
+        stored.save(tmp_path / "index")
+    assert [*tmp_path.iterdir()] == []
+    retriever.save(tmp_path / "index")
+    with pytest.raises(ValueError, match=r"needs embeddings=.* and embeddings=None"):
+        CAUSRetriever.load(tmp_path / "index", None)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"ids": []}, "got 2 texts and 0 ids"),
+        ({"ids": "ab"}, "ids must be a list, got the string 'ab'"),
+        ({"metadatas": [{}]}, "got 2 texts and 1 metadatas"),
+        ({"texts": "relu"}, "texts must be a list, got the string 'relu'"),
+    ],
+)
+def test_texts_with_more_or_fewer_ids_or_metadatas(
+    embeddings: Embeddings, options: dict[str, Any], told: str
+) -> None:
+    given = {"texts": iter(["relu layer", "pool"]), "embeddings": embeddings}
+    metadatas = ({"n": n} for n in range(2))
+    retriever = CAUSRetriever.from_texts(**given, ids=iter("ab"), metadatas=metadatas)
+    assert retriever.get(iter("b")) == [Document("pool", id="b", metadata={"n": 1})]
+    with pytest.raises(ValueError, match=told):
+        CAUSRetriever.from_texts(**{**given, "texts": ["relu layer", "pool"], **options})
+
+
+async def test_what_is_upserted_got_and_deleted_is_answered(retriever: CAUSRetriever) -> None:
+    assert retriever.upsert([Document("swish", id="a")]) == {"succeeded": ["a"], "failed": []}
+    assert (await retriever.aupsert([Document("gelu", id="b")]))["succeeded"] == ["b"]
+    found = retriever.get(["b", "unknown", "a"])
+    assert [document.page_content for document in found] == ["gelu", "swish"]
+    assert await retriever.aget(["b", "unknown", "a"]) == found
+    answer = {"succeeded": ["a"], "num_deleted": 1, "failed": [], "num_failed": 0}
+    assert retriever.delete(["a", "unknown"]) == answer
+    assert await retriever.adelete(["b"]) == {**answer, "succeeded": ["b"]}
+    assert retriever.delete([])["num_deleted"] == 0
+    with pytest.raises(TypeError, match="batch_size"):
+        retriever.upsert([], batch_size=3)
+    for ids in ("d1", None):
+        with pytest.raises(ValueError, match="ids"):
+            retriever.get(ids)
+        with pytest.raises(ValueError, match="ids"):
+            await retriever.aget(ids)
+
+
+def test_the_indexing_api_of_langchain_keeps_the_index_in_step(
+    documents: list[Document], embeddings: Embeddings
+) -> None:
+    retriever = CAUSRetriever.from_documents([], embeddings)
+    records = InMemoryRecordManager("records")
+    records.create_schema()
+
+    def synchronise(now: list[Document]) -> dict[str, int]:
+        return index(now, records, retriever, cleanup="full", key_encoder="sha256")
+
+    assert synchronise(documents)["num_added"] == 14
+    changed = synchronise(documents[1:])
+    assert (changed["num_skipped"], changed["num_deleted"]) == (13, 1)
+    assert len(retriever.invoke("relu", k=100)) == 13

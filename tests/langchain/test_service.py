@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_posrag import CAUSRetriever
@@ -69,25 +69,3 @@ def test_a_filter_may_wait_for_a_writer(retriever: CAUSRetriever) -> None:
     assert len(retriever.invoke("mark", filter=allowed)) in (20, 21)
     assert ended == [True]
     assert len(retriever.invoke("mark")) == 21
-
-
-class Noting:
-    """Metadata that notes in which thread they are copied."""
-
-    def __init__(self) -> None:
-        self.threads: set[int] = set()
-
-    def __deepcopy__(self, memo: object) -> Noting:
-        self.threads.add(threading.get_ident())
-        return self
-
-
-async def test_documents_are_copied_beside_the_event_loop() -> None:
-    noting = Noting()
-    documents = [Document("mark", id="a", metadata={"noting": noting}), Document("b", id="b")]
-    retriever = CAUSRetriever.from_documents([], DeterministicFakeEmbedding(size=4))
-
-    assert await retriever.aadd_documents(documents) == ["a", "b"]
-
-    assert noting.threads
-    assert threading.get_ident() not in noting.threads

@@ -4,6 +4,7 @@ import asyncio
 import math
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -109,19 +110,19 @@ class PGVector(Store):
 
 
 class Unknown(Store):
-    """Takes one value of each key, and refuses numbers."""
+    """Takes one value of each key, or a filter of its own."""
 
     def passes(self, where: Any) -> Callable[[Mapping[str, Any]], bool]:
-        if any(not isinstance(value, str) for value in where.values()):
-            raise TypeError("only texts, please")
+        if isinstance(where, Native):
+            return lambda metadata: metadata["i"] < where.below
         return lambda metadata: where.items() <= metadata.items()
 
 
-class Ignoring(Store):
-    """Takes any filter, and lets everything through."""
+@dataclass
+class Native:
+    """A filter that only `Unknown` reads."""
 
-    def passes(self, where: Any) -> Callable[[Mapping[str, Any]], bool]:
-        return lambda metadata: True
+    below: int
 
 
 def same(one: Any, other: Any) -> bool:
@@ -157,10 +158,9 @@ def answers(retriever: CAUSRetriever, where: Any) -> list[Document]:
     return found
 
 
-@pytest.mark.parametrize("options", [{"k": 9, "alpha": 1.0}, {"k": 3, "fetch_k": 5}], ids=str)
+@pytest.mark.parametrize("options", [{"k": 3, "fetch_k": 5, "alpha": 0.9}], ids=str)
 @pytest.mark.parametrize("where", [{}, {"my-key": 2}, *TOLD, *NOT_TOLD], ids=shown)
-@pytest.mark.parametrize("kind", [Chroma, PGVector, Unknown, Ignoring])
-@pytest.mark.filterwarnings("ignore:Unknown refused the filter")
+@pytest.mark.parametrize("kind", [Chroma, PGVector, Unknown])
 def test_a_filter_holds_over_any_store(
     kind: type[Store], where: Any, options: dict[str, Any]
 ) -> None:
@@ -218,29 +218,35 @@ def test_a_store_of_another_language_gets_single_values_as_they_are() -> None:
         assert store.asked[0][1] == told
 
 
-def test_a_refusal_is_told() -> None:
-    """And the filter applied here."""
-    store = Unknown()
-    retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS, higher_is_better=False, fetch_k=20)
-    with pytest.warns(UserWarning, match=r"Unknown refused .*'i': 7.*only texts"):
-        (found,) = retriever.invoke("relu", filter={"i": 7})
-    assert found.id == "d7"
-    assert [k for k, told in store.asked if told is None] == [20, 80, 320]
+async def test_a_filter_of_the_stores_own_goes_to_it_as_it_is() -> None:
+    store, native = Unknown(), Native(below=9)
+    retriever = CAUSRetriever.from_vectorstore(store, DOCUMENTS, higher_is_better=False, k=20)
+    found = retriever.invoke("relu", filter=native)
+    assert sorted(document.metadata["i"] for document in found) == [*range(9)]
+    assert await retriever.ainvoke("relu", filter=native) == found
+    assert store.asked == [(50, native)] * 2
 
 
-async def test_an_error_of_another_kind_stays_one() -> None:
-    """Of the store, and of the filter itself."""
+@pytest.mark.parametrize("error", [TimeoutError("no answer"), ValueError("no such filter")])
+async def test_what_a_store_raises_is_raised(error: Exception) -> None:
+    """Once: it is not searched without the filter, ever deeper."""
 
     class Down(Unknown):
         def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
-            raise ConnectionError("no store today")
+            self.asked.append((kwargs["k"], kwargs.get("filter")))
+            raise error
 
-    down = CAUSRetriever.from_vectorstore(Down(), DOCUMENTS, higher_is_better=False)
-    for where in (None, lambda metadata: True):
-        with pytest.raises(ConnectionError, match="no store today"):
-            down.invoke("relu", filter=where)
-        with pytest.raises(ConnectionError, match="no store today"):
-            await down.ainvoke("relu", filter=where)
+    down = Down()
+    retriever = CAUSRetriever.from_vectorstore(down, DOCUMENTS, higher_is_better=False)
+    for where in (None, {"lang": "en"}, lambda metadata: True):
+        with pytest.raises(type(error), match=str(error)):
+            retriever.invoke("relu", filter=where)
+        with pytest.raises(type(error), match=str(error)):
+            await retriever.ainvoke("relu", filter=where)
+    assert len(down.asked) == 6
+
+
+def test_an_error_of_the_filter_itself_stays_one() -> None:
     retriever = CAUSRetriever.from_vectorstore(Chroma(), DOCUMENTS)
     with pytest.raises(KeyError, match="absent"):
         retriever.invoke("relu", filter=lambda metadata: metadata["absent"] > 1)

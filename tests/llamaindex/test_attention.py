@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import json
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -28,15 +27,12 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, Te
 from llama_index.core.tools import QueryEngineTool
 
 from instruments.corpus import held_out_questions
-from llamaindex_posrag import PlacementPostprocessor
 from llamaindex_posrag.attention import AttentionPlacementPostprocessor
 from llamaindex_posrag.two_round import TwoRoundQueryEngine
-from shared_core import GenerationError, HuggingFaceModel
-from shared_core.attention.estimators import ESTIMATORS, ranking_of
-from shared_core.attention.rendering import render_prompt
-from shared_core.attention.two_round import Case, TwoRound
-from shared_core.generation.local_model import LocalModel
-from shared_core.placement.attention import ATTENTION_PLACEMENTS
+from shared_core import HuggingFaceModel
+from shared_core.attention import Case, TwoRound
+from shared_core.attention.relevance import ESTIMATORS
+from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
 from shared_core.sensitivity.curve import PositionalCurve
 
 from .checks import BrokenNode, check_same_nodes, check_scores, facts, ids
@@ -44,7 +40,6 @@ from .contract import PostprocessorContract
 from .doubles import QUERY, CallbackLog, scored, traced
 
 FOLDER = Path(__file__).parents[2] / "instruments"
-PLACEMENTS = (*ATTENTION_PLACEMENTS, "relevant_last")
 CURVE = PositionalCurve(model="some", scores=(3.0, 1.0, 0.5, 1.0, 2.0), n=7)
 
 
@@ -59,11 +54,6 @@ def roomy_reader() -> HuggingFaceModel:
     found = HuggingFaceModel.from_pretrained(FOLDER / "biased", max_new_tokens=4)
     found.model.config.max_position_embeddings = 4096
     return found
-
-
-@pytest.fixture(params=["biased", "uniform"])
-def model(request: pytest.FixtureRequest) -> HuggingFaceModel:
-    return reader(request.param)
 
 
 @cache
@@ -88,11 +78,6 @@ def given(number: int, k: int = 6) -> tuple[QueryBundle, list[NodeWithScore]]:
         )
         for at, text in enumerate(texts[:k])
     ]
-
-
-def case_of(query: QueryBundle, nodes: Sequence[NodeWithScore]) -> Case:
-    texts = [node.node.get_content(MetadataMode.LLM) for node in nodes]
-    return Case(question=query.query_str, documents=texts)
 
 
 def details(nodes: Sequence[Any]) -> list[dict[str, Any]]:
@@ -167,86 +152,34 @@ class TestInARoundOfTheModel(PostprocessorContract):
 # --- the postprocessor ---
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("placement", PLACEMENTS)
-def test_the_order_is_that_of_the_core(
-    model: HuggingFaceModel, estimator: str, placement: str
-) -> None:
-    """With its ranks and scores; those of the retriever stay."""
-    query, nodes = given(0)
-    core = TwoRound(estimator=estimator, placement=placement)
-    [expected] = core.first(model, [case_of(query, nodes)])
-    out = AttentionPlacementPostprocessor(
-        model, estimator=estimator, placement=placement
-    ).postprocess_nodes(nodes, query)
-    assert facts(out) == [facts(nodes)[at] for at in expected.order]
-    check_same_nodes(out, [node.node for node in nodes])
-    check_scores(out)
-    ranking = ranking_of(expected.scores)
-    assert details(out) == [
-        {
-            "rank": ranking.index(at),
-            "slot": slot,
-            "score": expected.scores[at],
-            "placement": placement,
-            "estimator": estimator,
-        }
-        for slot, at in enumerate(expected.order)
-    ]
-    assert json.loads(out[0].model_dump_json())["posrag"] == details(out)[0]
-
-
-@pytest.mark.parametrize("placement", ATTENTION_PLACEMENTS)
-def test_a_curve_needs_neither_a_query_nor_a_round(
-    model: HuggingFaceModel, placement: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The ranking is the order in which the nodes come."""
+def test_a_curve_needs_no_query() -> None:
+    """The ranking is the order in which the nodes come; they keep their scores."""
     query, nodes = given(1)
-    case = case_of(query, nodes)
-    post = AttentionPlacementPostprocessor(model, placement=placement, curve=CURVE)
-    lengths = render_prompt(model.encoder, post.template, case.documents, query.query_str).lengths
-    order = ATTENTION_PLACEMENTS[placement](
-        range(len(nodes)), CURVE.scores_for(sum(lengths)), lengths
-    )
-    monkeypatch.setattr(model.model, "forward", None)
-    for asked in (query, None):
-        out = post.postprocess_nodes(nodes, asked)
-        assert ids(out) == [f"n{at}" for at in order]
-        assert details(out) == [
-            {"rank": at, "slot": slot, "placement": placement, "curve": "some"}
-            for slot, at in enumerate(order)
-        ]
+    post = AttentionPlacementPostprocessor(reader("uniform"), curve=CURVE)
+    out = post.postprocess_nodes(nodes)
+    assert out == post.postprocess_nodes(nodes, query)
+    assert facts(out) == [facts(nodes)[why["rank"]] for why in details(out)]
 
 
-@pytest.mark.parametrize("fault", ["no query", "broken node", "empty node", "no model"])
+@pytest.mark.parametrize("fault", ["no query", "broken node"])
 def test_what_goes_wrong_is_raised_between_the_events(fault: str) -> None:
     """Start and end, whatever happens."""
     query, nodes = given(0)
-    model: Any = "no such/folder" if fault == "no model" else reader("uniform")
-    asked = None if fault == "no query" else query
+    asked, kind, message = None, ValueError, "give the query, or a curve"
     if fault == "broken node":
         nodes.append(NodeWithScore(node=BrokenNode(id_="broken")))
-    if fault == "empty node":
-        nodes.append(NodeWithScore(node=TextNode(text="")))
-    kind, message = {
-        "no query": (ValueError, "give the query, or a curve"),
-        "broken node": (RuntimeError, "unreadable"),
-        "empty node": (ValueError, "document 6 has no token"),
-        "no model": (GenerationError, "no such/folder"),
-    }[fault]
-    post = AttentionPlacementPostprocessor(model)
-    for asynchronous in (False, True):
-        process = in_a_loop(post) if asynchronous else post.postprocess_nodes
-        with traced() as trace, pytest.raises(kind, match=message) as caught:
+        asked, kind, message = query, RuntimeError, "unreadable"
+    post = AttentionPlacementPostprocessor(reader("uniform"))
+    for process in (post.postprocess_nodes, in_a_loop(post)):
+        with traced() as trace, pytest.raises(kind, match=message):
             process(nodes, asked)
-        assert "\n" not in str(caught.value)
         assert len(trace.of(ReRankStartEvent)) == len(trace.of(ReRankEndEvent)) == 1
 
 
-def test_a_copy_with_another_option_does_what_it_shows(model: HuggingFaceModel) -> None:
+def test_a_copy_with_another_option_does_what_it_shows() -> None:
     """With the same model, and options that are checked."""
     query, nodes = given(1)
-    post = AttentionPlacementPostprocessor(model, placement="direct_u", curve=CURVE)
+    post = AttentionPlacementPostprocessor(reader("uniform"), curve=CURVE)
     copied = post.model_copy(update={"placement": "attention_u_shape_reversed"})
     assert copied.model is post.model
     out = copied.postprocess_nodes(nodes, query)
@@ -255,137 +188,38 @@ def test_a_copy_with_another_option_does_what_it_shows(model: HuggingFaceModel) 
         post.model_copy(update={"placement": "v_shape"})
 
 
-def test_fewer_than_two_nodes_need_no_model() -> None:
-    """Nor a query; they are copied as they are."""
-    post = AttentionPlacementPostprocessor("no such/folder")
-    _, nodes = given(0, 1)
-    assert post.postprocess_nodes([]) == []
-    out = post.postprocess_nodes(nodes)
-    assert facts(out) == facts(nodes)
-    assert details(out) == [{}]
-    assert out[0] is not nodes[0]
-
-
-def test_what_explained_a_node_so_far_stays_but_for_its_slot(model: HuggingFaceModel) -> None:
-    """The gate that left it where it was has no say in the new slot."""
-    query, nodes = given(2)
-    earlier: list[Any] = PlacementPostprocessor("u_shape", psi="never").postprocess_nodes(nodes)
-    for node in earlier:
-        node.posrag["dense"] = 0.5
-    before = copy.deepcopy(details(earlier))
-    out = AttentionPlacementPostprocessor(model).postprocess_nodes(earlier, query)
-    keys = {"rank", "slot", "score", "placement", "estimator", "dense"}
-    assert [each.keys() for each in details(out)] == [keys] * len(out)
-    assert details(earlier) == before
-
-
-def test_a_model_is_given_in_any_form() -> None:
-    """Loaded, as a pair, as a folder and as its path: the same order."""
-    query, nodes = given(0)
-    loaded, folder = reader("biased"), FOLDER / "biased"
-    forms = [loaded, (loaded.model, loaded.tokenizer), folder, str(folder), LocalModel(folder)]
-    found = [
-        facts(
-            AttentionPlacementPostprocessor(form, estimator="attention_sorting").postprocess_nodes(
-                nodes, query
-            )
-        )
-        for form in forms
-    ]
-    assert all(each == found[0] for each in found)
-
-
 def test_to_dict_holds_the_folder_and_refuses_a_loaded_model() -> None:
     """Rather than leave it out, for it could not be read back."""
-    post = AttentionPlacementPostprocessor("some/model", curve=CURVE, placement="direct_u")
+    post = AttentionPlacementPostprocessor("some/model", curve=CURVE)
     same = AttentionPlacementPostprocessor.from_dict(json.loads(post.to_json()))
-    assert (same.curve, same.placement, same.template) == (CURVE, "direct_u", post.template)
     assert same.to_dict() == post.to_dict()
     assert post.to_dict()["model"] == "some/model"
     with pytest.raises(ValueError, match="give its folder or hub name"):
         AttentionPlacementPostprocessor(reader("biased")).to_dict()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"model": 3}, "model must be a HuggingFaceModel"),
-        ({"estimator": "guess"}, "guess"),
-        ({"placement": "u_shape"}, "u_shape"),
-    ],
-)
-def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
-    """By both classes, at once."""
-    arguments = {"model": "some/model", **options}
-    with pytest.raises(ValueError, match=message):
-        AttentionPlacementPostprocessor(**arguments)
-    with pytest.raises(ValueError, match=message):
-        TwoRoundQueryEngine(Given([]), **arguments)
-
-
-def test_unknown_options_are_refused() -> None:
-    """In code and in a dictionary."""
-    with pytest.raises(TypeError, match="slot"):
-        AttentionPlacementPostprocessor("some/model", slot=3)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="slot"):
-        TwoRoundQueryEngine(Given([]), "some/model", slot=3)  # type: ignore[call-arg]
-    with pytest.raises(ValueError, match="does not use a curve"):
-        AttentionPlacementPostprocessor("some/model", placement="relevant_last", curve=CURVE)
-
-
 # --- the query engine ---
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("k", [0, 1, 2, 6])
-async def test_the_engine_answers_as_the_core_does(
-    model: HuggingFaceModel, estimator: str, k: int
-) -> None:
-    """Sync and async, which retrieves natively."""
-    query, nodes = given(3, k)
+async def test_the_model_reads_what_llamaindex_shows_it() -> None:
+    """Texts with the metadata that are not excluded; awaited, the retriever is awaited too."""
+    query, nodes = given(3)
     retriever = Given(nodes)
-    engine = TwoRoundQueryEngine(retriever, model, estimator=estimator, placement="direct_u")
-    core = TwoRound(estimator=estimator, placement="direct_u")
-    [expected] = core.run(model, [case_of(query, nodes)])
+    engine = TwoRoundQueryEngine(retriever, reader("biased"))
+    texts = [node.node.get_content(MetadataMode.LLM) for node in nodes]
+    assert "page" in texts[0]
+    assert "secret" not in texts[0]
+    [expected] = TwoRound().run(reader("biased"), [Case(question=query.query_str, documents=texts)])
     before = [node.model_dump_json() for node in nodes]
-    for asked in (engine.query(query), await engine.aquery(query.query_str)):
-        assert asked.response == expected.answer
-        assert asked.metadata == {
-            "first_answer": expected.first_answer,
-            "order": list(expected.order),
-            "scores": list(expected.scores),
-            "rounds": expected.rounds,
-            "without_context": k == 0,
-        }
-        assert json.dumps(asked.metadata)
-        assert facts(asked.source_nodes) == [facts(nodes)[at] for at in expected.order]
-        check_same_nodes(asked.source_nodes, [node.node for node in nodes])
-        assert [why["score"] for why in details(asked.source_nodes)] == [
-            expected.scores[at] for at in expected.order
-        ]
+    for found in (engine.query(query), await engine.aquery(query.query_str)):
+        assert found.response == expected.answer
+        assert found.metadata["scores"] == [*expected.scores]
+        assert json.dumps(found.metadata)
+        assert facts(found.source_nodes) == [facts(nodes)[at] for at in expected.order]
+        check_same_nodes(found.source_nodes, [node.node for node in nodes])
+        check_scores(found.source_nodes)
     assert retriever.asked == ["sync", "async"]
     assert [node.model_dump_json() for node in nodes] == before
-
-
-def test_the_second_round_is_skipped_where_nothing_moves(
-    model: HuggingFaceModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And the metadata say so."""
-    found = []
-    for number in range(4):
-        query, nodes = given(number, 2)
-        retriever = Given(nodes[:: (-1) ** number])  # the relevant one is last, first, last, first
-        engine = TwoRoundQueryEngine(
-            retriever, model, estimator="producer", placement="relevant_last"
-        )
-        found.append((engine.query(query).metadata["rounds"], engine, query))
-    assert {rounds for rounds, _, _ in found} == {1, 2}
-    _, engine, query = next(each for each in found if each[0] == 1)
-    monkeypatch.setattr(HuggingFaceModel, "generate", lambda model, prompts: ["?"] * len(prompts))
-    again = engine.query(query)
-    assert again.metadata["rounds"] == 1
-    assert again.metadata["order"] == [0, 1]
-    assert again.response == again.metadata["first_answer"]
 
 
 @pytest.mark.parametrize("case", ["sync", "async", "error"])
@@ -418,11 +252,11 @@ def test_events_and_spans_are_balanced(case: str) -> None:
     assert {CBEventType.QUERY, CBEventType.SYNTHESIZE} <= {*log.started}
 
 
-async def test_given_nodes_are_synthesised_too(model: HuggingFaceModel) -> None:
+async def test_given_nodes_are_synthesised_too() -> None:
     """As routers and sub-question engines do; additional nodes are only passed on."""
     query, nodes = given(4)
     extra = NodeWithScore(node=TextNode(id_="extra", text="more"))
-    engine = TwoRoundQueryEngine(Given(nodes), model)
+    engine = TwoRoundQueryEngine(Given(nodes), reader("biased"))
     assert engine.retrieve(query) == await engine.aretrieve(query) == nodes
     one = engine.synthesize(query, nodes, [extra])
     other = await engine.asynthesize(query, nodes, [extra])
@@ -433,20 +267,10 @@ async def test_given_nodes_are_synthesised_too(model: HuggingFaceModel) -> None:
     assert str(tool.call(query.query_str)) == one.response
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_the_engine_leaves_out_the_wrapping_of_a_tool(estimator: str) -> None:
+def test_the_engine_leaves_out_the_wrapping_of_a_tool() -> None:
     """An index node may lead to it, behind a retriever that is one."""
     query, nodes = given(5)
-    engine = TwoRoundQueryEngine(Given(nodes), reader("biased"), estimator=estimator)
+    engine = TwoRoundQueryEngine(Given(nodes), reader("biased"), estimator="icr")
     expected = engine.query(query)
     for asked in (f"\ninput is {query.query_str}\n", f"{query.query_str}\n\n"):
         assert engine.query(asked) == expected
-
-
-def test_a_folder_that_is_not_there_is_an_error_of_one_line() -> None:
-    """When it is first asked, not before."""
-    query, nodes = given(0)
-    engine = TwoRoundQueryEngine(Given(nodes), "no such/folder at all")
-    with pytest.raises(GenerationError, match="no such/folder at all") as caught:
-        engine.query(query)
-    assert "\n" not in str(caught.value)

@@ -11,7 +11,7 @@ import pytest
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.callbacks import CallbackManager, CBEventType
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent
-from llama_index.core.schema import IndexNode, NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.schema import IndexNode, TextNode
 
 from llamaindex_posrag import CAUSRetriever, FusingRetriever
 from shared_core import tokenize
@@ -91,29 +91,6 @@ def test_the_model_is_awaited_and_the_rest_done_in_threads() -> None:
     assert threading.main_thread() not in threads
 
 
-def test_a_model_that_fails_leaves_the_index_as_it_was() -> None:
-    nodes = [TextNode(id_="x", text=QUERY), TextNode(id_="y", text="this one fails")]
-    retriever = built(Awaited(embed_batch_size=1))
-    with pytest.raises(ConnectionError):
-        asyncio.run(retriever.aadd_nodes(nodes))
-    assert retriever.index.ids == [node.node_id for node in corpus()]
-
-
-def test_a_node_that_gets_an_embedding_meanwhile_keeps_what_it_had() -> None:
-    """Two indices may be given the same nodes at once."""
-    nodes = [TextNode(id_=id_, text=text) for id_, text in zip("xy", TEXTS, strict=False)]
-
-    class Meddling(Awaited):
-        async def _aget_text_embedding(self, text: str) -> list[float]:
-            nodes[0].embedding = [0.0] * 64
-            return await super()._aget_text_embedding(text)
-
-    retriever = CAUSRetriever.from_nodes([], Meddling(), alpha=1.0)
-    asyncio.run(retriever.aadd_nodes(nodes))
-    (best, _) = asyncio.run(retriever.aretrieve(nodes[0].text))
-    assert best.posrag["dense"] == pytest.approx(1.0, abs=1e-5)  # type: ignore[attr-defined]
-
-
 def test_cancelled_while_it_embeds_nothing_is_added() -> None:
     retriever = built(model := Awaited())
     nodes = [TextNode(id_="x", text=QUERY), TextNode(id_="y", text="this one hangs")]
@@ -142,23 +119,6 @@ def test_cancelled_while_it_adds_everything_is_added() -> None:
     asyncio.run(run())  # which waits for its threads
     assert len(retriever.index) == 14
     assert {"x", "y"} <= {*ids(asyncio.run(retriever.aretrieve(QUERY)))}
-
-
-def test_adding_deleting_and_searching_at_once_go_well_together() -> None:
-    retriever = built(Awaited())
-
-    async def one(at: int) -> None:
-        source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=f"source {at}")}
-        node = TextNode(id_=f"x{at}", text=f"{QUERY} {at}", relationships=source)
-        assert await retriever.aadd_nodes([node]) == [f"x{at}"]
-        assert len(await retriever.aretrieve(QUERY)) == 5
-        assert await retriever.adelete(f"source {at}") == [f"x{at}"]
-
-    async def run() -> None:
-        await asyncio.gather(*map(one, range(20)))
-
-    asyncio.run(run())
-    assert retriever.index.ids == [node.node_id for node in corpus()]
 
 
 @pytest.mark.parametrize("how", ["fails", "is cancelled"])

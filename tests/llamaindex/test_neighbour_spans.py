@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
-from llama_index.core import VectorStoreIndex
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.node_parser import (
     HierarchicalNodeParser,
@@ -29,9 +25,8 @@ from llama_index.core.schema import (
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
-from llamaindex_posrag import CAUSRetriever, NeighbourSpanPostprocessor, PlacementPostprocessor
-from llamaindex_posrag.nodes import ExplainedNode, explanation
-from shared_core import CAUS
+from llamaindex_posrag import CAUSRetriever, NeighbourSpanPostprocessor
+from llamaindex_posrag.nodes import ExplainedNode
 from shared_core.index import ChunkKeys
 from shared_core.neighbour_spans import Chunk, Neighbourhood, NeighbourSpans
 
@@ -155,22 +150,12 @@ def test_an_empty_docstore_says_what_to_do() -> None:
     """As vector stores that keep the text themselves leave it."""
     nodes = split()
     postprocessor = NeighbourSpanPostprocessor(WINDOW, docstore=SimpleDocumentStore())
-    with pytest.warns(UserWarning, match=r"leaves it empty: use .*from_nodes"):
+    with pytest.warns(UserWarning, match=r"leaves the docstore empty: .*from_nodes"):
         (found,) = postprocessor.postprocess_nodes(hits(nodes, manual4=0.5))
     assert found.node.node_id == "manual4"
 
 
-def test_without_a_docstore_retrieved_neighbours_become_one_node() -> None:
-    """Nothing is fetched; what follows each other is merged."""
-    nodes = split()
-    given = hits(nodes, manual4=0.5, manual9=0.4, manual5=0.3)
-    found = NeighbourSpanPostprocessor().postprocess_nodes(given)
-    assert [chunks(node) for node in found] == [["manual4", "manual5"], ["manual9"]]
-    assert found[1].node is given[1].node
-
-
-def test_nodes_without_relationships_go_by_number_or_by_offset() -> None:
-    """In this order; a number that is no integer is refused where nothing else tells."""
+def test_nodes_without_relationships_go_by_offset() -> None:
     nodes = split()
     for node in nodes:
         for relationship in (NodeRelationship.PREVIOUS, NodeRelationship.NEXT):
@@ -178,17 +163,6 @@ def test_nodes_without_relationships_go_by_number_or_by_offset() -> None:
     postprocessor = NeighbourSpanPostprocessor.from_nodes(nodes, WINDOW)
     (found,) = postprocessor.postprocess_nodes(hits(nodes, manual4=0.5))
     assert chunks(found) == ["manual3", "manual4", "manual5"]
-    numbered = [
-        TextNode(id_=f"n{n}", text=f"Part {n}.", metadata={"file": "f", "part": str(n)})
-        for n in range(4)
-    ]
-    keys = ChunkKeys(document="file", number="part")
-    postprocessor = NeighbourSpanPostprocessor.from_nodes(numbered, WINDOW, chunk_keys=keys)
-    (found,) = postprocessor.postprocess_nodes(hits(numbered, n3=0.5))
-    assert (chunks(found), why(found)["after"]) == (["n2", "n3"], "document")
-    numbered[1].metadata["part"] = "one"
-    with pytest.raises(ValueError, match=r"metadata\['part'\] of 'n1' must be an integer"):
-        NeighbourSpanPostprocessor.from_nodes(numbered, WINDOW, chunk_keys=keys)
 
 
 def numbered_steps(sections: int) -> str:
@@ -286,120 +260,37 @@ def test_a_chunk_source_of_ones_own_will_do() -> None:
     assert found.node.prev_node is None
 
 
-def test_scores_are_a_matter_of_policy() -> None:
-    """Missing ones count as the least, all missing go by order, distances are negated."""
-    nodes = [node for name in "abc" for node in split(name)[:1]]
-    order = NeighbourSpans(order="score_descending")
-
-    def similarities(postprocessor: NeighbourSpanPostprocessor, *scores: float | None) -> list[Any]:
-        given = hits(nodes, **dict(zip(("a0", "b0", "c0"), scores, strict=True)))
-        found = postprocessor.postprocess_nodes(given)
-        return [(node.node.node_id, why(node)["similarity"]) for node in found]
-
-    plain = NeighbourSpanPostprocessor(order)
-    assert similarities(plain, 0.2, 0.9, None) == [("b0", 0.9), ("a0", 0.2), ("c0", 0.2)]
-    assert [score for _, score in similarities(plain, None, None, None)] == [1, 2 / 3, 1 / 3]
-    distances = NeighbourSpanPostprocessor(order, higher_is_better=False)
-    assert [name for name, _ in similarities(distances, 0.2, 0.9, 0.5)] == ["a0", "c0", "b0"]
-    with pytest.raises(ValueError, match="must be finite"):
-        similarities(plain, 0.2, float("inf"), 0.1)
-
-
-def test_hits_that_the_budget_leaves_out_are_named() -> None:
-    """In each span: nothing else would tell that they were found."""
-    nodes, expand = split(), NeighbourSpans(window=0, token_budget=2, count_tokens=lambda text: 1)
-    given = hits(nodes, manual1=0.9, manual3=0.5, manual5=0.4, manual7=0.6)
-    found = NeighbourSpanPostprocessor.from_nodes(nodes, expand).postprocess_nodes(given)
-    assert [why(node)["dropped"] for node in found] == [["manual3", "manual5"]] * 2
-    retriever = CAUSRetriever.from_nodes(nodes, WordEmbedding(), expand=expand, k=4)
-    found = retriever.retrieve("matter 35")
-    assert [len(json.loads(json.dumps(why(node)["dropped"]))) for node in found] == [2, 2]
-
-
-def test_nothing_of_the_callers_is_changed() -> None:
-    """Neither the hits nor the nodes that were taken in."""
-    nodes = split()
-    given = hits(nodes, manual4=0.5, manual5=0.4)
-    before = [node.model_dump_json() for node in [*nodes, *given]]
-    for postprocessor in sources(nodes):
-        (found,) = postprocessor.postprocess_nodes(given)
-        found.node.metadata["file"] = "changed"
-        found.node.relationships.clear()
-    assert [node.model_dump_json() for node in [*nodes, *given]] == before
-
-
-def test_a_later_placement_moves_spans_whole() -> None:
-    """And keeps what they say of themselves."""
-    nodes = [node for name in "abc" for node in split(name)]
-    spans = NeighbourSpanPostprocessor.from_nodes(nodes, WINDOW).postprocess_nodes(
-        hits(nodes, a3=0.9, b3=0.8, c3=0.7)
-    )
-    placed = PlacementPostprocessor("inverse", psi="always").postprocess_nodes(spans)
-    worst_first = sorted(spans, key=lambda span: -explanation(span)["rank"])
-    assert [node.get_content() for node in placed] == [n.get_content() for n in worst_first]
-    assert [chunks(node) for node in placed] == [chunks(node) for node in worst_first]
-
-
-def retriever_of(nodes: Sequence[BaseNode], **options: Any) -> CAUSRetriever:
-    return CAUSRetriever.from_nodes(nodes, WordEmbedding(), alpha=0.0, expand=WINDOW, **options)
-
-
-def test_a_retriever_gives_spans_in_every_way_to_call_it() -> None:
-    """The text is the nodes' own, without what LlamaIndex embeds of the metadata."""
-    retriever = retriever_of([*split(), *split("other", "Quite another text.")], k=1)
-    (found,) = retriever.retrieve("matter 210")
-    assert found.get_content(MetadataMode.NONE) in TEXT
-    assert len(chunks(found)) == 3
-    assert type(why(found)["continuity"]) is float
-    assert found.score == why(found)["similarity"] <= 1 < why(found)["span_score"]
-    assert asyncio.run(retriever.aretrieve("matter 210")) == [found]
-    assert retriever.retrieve_batch(["matter 210"]) == [[found]]
-
-
-def test_no_neighbour_comes_from_beyond_the_filters() -> None:
-    """Links to nodes of another tenant lead nowhere."""
-    nodes = split()
-    for number, node in enumerate(nodes):
-        node.metadata["tenant"] = "b" if number == 5 else "a"
-    filters = MetadataFilters(filters=[MetadataFilter(key="tenant", value="a")])
-    expand = NeighbourSpans(window=3, min_continuity=None)
-    own = CAUSRetriever.from_nodes(
-        nodes, WordEmbedding(), filters=filters, k=1, alpha=0.0, expand=expand
-    )
-    index = VectorStoreIndex(nodes, embed_model=WordEmbedding())
-    fused = CAUSRetriever.from_index(
-        index, higher_is_better=True, filters=filters, k=1, alpha=0.0, expand=expand
-    )
-    for retriever in (own, fused):
-        (found,) = retriever.retrieve(nodes[4].get_content())
-        assert chunks(found) == ["manual1", "manual2", "manual3", "manual4"]
-        assert why(found)["after"] == "missing"
-
-
-def test_the_options_are_saved(tmp_path: Path) -> None:
-    """With the index, and as a component; a tokenizer has to be given again."""
+def test_a_postprocessor_is_a_component() -> None:
+    """Its options make another one."""
     keys = ChunkKeys(number="part", heading=("title",))
-    retriever = retriever_of(split(), chunk_keys=keys)
-    retriever.save(tmp_path / "index")
-    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding())
-    assert loaded.caus == retriever.caus
-    assert loaded.retrieve("matter 210") == retriever.retrieve("matter 210")
     postprocessor = NeighbourSpanPostprocessor(WINDOW, chunk_keys=keys, higher_is_better=False)
     again = NeighbourSpanPostprocessor.from_dict(postprocessor.to_dict())
     assert again.to_dict() == postprocessor.to_dict()
     assert (again.expand, again.chunk_keys, again.higher_is_better) == (WINDOW, keys, False)
-    spans = NeighbourSpans(count_tokens=len)
-    counted = CAUS(k=3, expand=spans)
-    CAUSRetriever(loaded.index, WordEmbedding(), caus=counted).save(tmp_path / "counted")
-    with pytest.raises(ValueError, match="give expand= again"):
-        CAUSRetriever.load(tmp_path / "counted", WordEmbedding())
-    given = CAUSRetriever.load(tmp_path / "counted", WordEmbedding(), expand=spans)
-    assert given.caus == counted
+
+
+def test_a_retriever_follows_links_where_there_are_any() -> None:
+    """Also to where filters lead nowhere; the caller's nodes stay as they are."""
+    nodes = split()
+    for number, node in enumerate(nodes):
+        node.metadata["tenant"] = "b" if number == 5 else "a"
+    before = [node.model_dump_json() for node in nodes]
+    retriever = CAUSRetriever.from_nodes(
+        nodes, WordEmbedding(), k=1, alpha=0.0, expand=NeighbourSpans(window=2, min_continuity=None)
+    )
+    (found,) = retriever.retrieve(nodes[4].get_content())
+    assert chunks(found) == [f"manual{number}" for number in range(2, 7)]
+    assert found.get_content(MetadataMode.NONE) in TEXT
+    filters = MetadataFilters(filters=[MetadataFilter(key="tenant", value="a")])
+    (found,) = retriever.using(filters=filters).retrieve(nodes[4].get_content())
+    assert (chunks(found), why(found)["after"]) == (["manual2", "manual3", "manual4"], "missing")
+    found.node.relationships.clear()
+    assert [node.model_dump_json() for node in nodes] == before
 
 
 def test_options_that_are_none_are_refused() -> None:
     """By name."""
-    for options in ({"expand": 3}, {"chunk_keys": "doc_id"}, {"chunks": 3}):
+    for options in ({"chunk_keys": "doc_id"}, {"chunks": 3}):
         with pytest.raises(ValueError, match=next(iter(options))):
             NeighbourSpanPostprocessor(**options)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="docstore= or chunks="):

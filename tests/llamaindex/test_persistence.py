@@ -1,11 +1,9 @@
-"""Saving and loading a CAUSRetriever."""
+"""Nodes as JSON and back, and what a folder holds."""
 
 from __future__ import annotations
 
-import datetime
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,30 +22,18 @@ from llama_index.core.schema import (
 )
 from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 
-from llamaindex_posrag import CAUSRetriever
-from llamaindex_posrag.nodes import to_passage
+from llamaindex_posrag import CAUS, CAUSRetriever, HybridIndex, IndexFormatError, Passage
 from llamaindex_posrag.persistence import decode_node, encode_node
-from shared_core import (
-    CAUS,
-    IndexFormatError,
-)
+from shared_core.options import encode_caus
 
-from .checks import ids
+from .checks import facts
 from .doubles import QUERY, TEXTS, WordEmbedding, corpus
 
 
 class Chapter(TextNode):
-    """A node class of the user's own."""
+    """A node class of the user's own, which does not override class_name."""
 
     number: int = 0
-
-    @classmethod
-    def class_name(cls) -> str:
-        return "Chapter"
-
-
-class Unnamed(TextNode):
-    """One that does not override class_name."""
 
 
 NODES: list[BaseNode] = [
@@ -63,7 +49,6 @@ NODES: list[BaseNode] = [
         video_resource=MediaResource(path=Path("films/a.mp4")),
     ),
     Chapter(text="chapter", number=7),
-    Unnamed(text="unnamed"),
 ]
 
 
@@ -80,79 +65,50 @@ def test_a_node_survives_json(node: BaseNode) -> None:
     assert repr(again) == repr(node)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        datetime.date(2024, 1, 1),
-        ("a", "tuple"),
-        {1: "a key"},
-        {"a set"},
-        b"bytes",
-        np.float64(0.5),  # equal to what JSON makes of it, but in another text and another hash
-    ],
-)
-def test_metadata_that_json_would_change_is_refused(tmp_path: Path, value: Any) -> None:
-    node = TextNode(id_="the one", text="text", metadata={"value": value})
-    retriever = CAUSRetriever.from_nodes([node], WordEmbedding())
-    with pytest.raises(ValueError, match="the one"):
-        retriever.save(tmp_path / "index")
-
-
 def test_a_node_that_json_cannot_hold_is_named(tmp_path: Path) -> None:
-    """Not the type alone, somewhere in the corpus."""
-    node = IndexNode(id_="n1", text="t", index_id="i", embedding=[1.0, 0.0], obj=object())
-    retriever = CAUSRetriever.from_nodes([node], WordEmbedding())
-    with pytest.raises(ValueError, match=r"node 'n1' cannot .* as JSON: .*; .* object_map=\{'i': "):
-        retriever.save(tmp_path / "index")
-    odd = TextNode(id_="n2", text="t", metadata={"score": np.float32(1)}, embedding=[1.0, 0.0])
-    with pytest.raises(ValueError, match="metadata of node 'n2'"):
-        CAUSRetriever.from_nodes([odd], WordEmbedding()).save(tmp_path / "index")
+    """Not the type alone, somewhere in the corpus; and the way out."""
+    sign = IndexNode(id_="n1", text="t", index_id="i", obj=object())
+    odd = TextNode(id_="n2", text="t", metadata={"score": np.float32(1)})
+    for node, told in (
+        (sign, r"node 'n1' cannot .* as JSON: .*; .* object_map=\{"),
+        (odd, r"'n2' .*metadata\['score'\] is np.float32\(1"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            CAUSRetriever.from_nodes([node], WordEmbedding()).save(tmp_path / "index")
 
 
-def test_nothing_is_imported_because_a_file_says_so() -> None:
-    data = {"class": "antigravity.Node", "node": {}}
-    with pytest.raises(IndexFormatError, match="antigravity"):
+@pytest.mark.parametrize("data", [{"class": "antigravity.Node", "node": {}}, None, {"id": "1"}])
+def test_what_is_no_node_is_refused(data: Any) -> None:
+    """And nothing is imported because a file says so."""
+    with pytest.raises(IndexFormatError, match=r"antigravity\.Node is not loaded|does not hold"):
         decode_node(data)
 
 
-@pytest.mark.parametrize("data", [None, [], "text", {"id": "1"}])
-def test_what_is_not_a_node_is_refused(data: Any) -> None:
-    with pytest.raises(IndexFormatError):
-        decode_node(data)
-
-
-def test_options_given_when_loading_win(tmp_path: Path) -> None:
-    """And the others stay as they were saved."""
-    caus = CAUS(k=3, alpha="auto", fusion="rrf", psi="always", placement="inverse")
-    retriever = CAUSRetriever.from_nodes(corpus(), WordEmbedding())
-    CAUSRetriever(retriever.index, retriever.embed_model, caus=caus).save(tmp_path / "index")
-    filters = MetadataFilters(filters=[MetadataFilter(key="page", value=2)])
-    loaded = CAUSRetriever.load(
-        tmp_path / "index", WordEmbedding(), k=7, psi="never", filters=filters
-    )
-    assert loaded.caus == replace(caus, k=7, psi="never")
-    assert ids(loaded.retrieve(QUERY)) == ["n2"]
-    for wrong in ({"k": 0}, {"caus": caus}):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
-            CAUSRetriever.load(tmp_path / "index", WordEmbedding(), **wrong)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="called k here: give k=2"):
-        CAUSRetriever.load(tmp_path / "index", WordEmbedding(), similarity_top_k=2)  # type: ignore[call-arg]
-
-
-@pytest.mark.parametrize("earlier", [False, True])
-def test_the_source_document_survives_for_filters(tmp_path: Path, earlier: bool) -> None:
-    """Also out of folders that earlier versions saved, which have it in the nodes alone."""
-    nodes, retriever = corpus(), CAUSRetriever.from_nodes([], WordEmbedding())
-    passages = [to_passage(node) for node in nodes]
-    if earlier:
-        passages = [replace(each, metadata=each.source.metadata) for each in passages]
-    retriever.index.add(passages, [WordEmbedding().get_text_embedding(t) for t in TEXTS])
-    retriever.save(tmp_path / "index")
+def test_filters_are_saved_and_the_source_document_with_the_nodes(tmp_path: Path) -> None:
     excluded = MetadataFilter(key="doc_id", value="d0", operator=FilterOperator.NE)
-    loaded = CAUSRetriever.load(
-        tmp_path / "index",
-        WordEmbedding(),
-        verify=False,
-        filters=MetadataFilters(filters=[excluded]),
-    )
+    filters = MetadataFilters(filters=[excluded])
+    CAUSRetriever.from_nodes(corpus(), WordEmbedding(), filters=filters).save(tmp_path / "index")
+    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding())
     assert {hit.node.ref_doc_id for hit in loaded.retrieve(QUERY)} == {"d1"}
+    everything = CAUSRetriever.load(tmp_path / "index", WordEmbedding(), filters=None, k=12)
+    assert len(everything.retrieve(QUERY)) == 12
+
+
+@pytest.mark.parametrize("dense", ["flat", "hnsw"])
+def test_passages_without_nodes_become_nodes(tmp_path: Path, dense: Any) -> None:
+    """As another program saves them, with its options; from then on they are like any others."""
+    passages = [Passage(f"p{at}", text, {"page": at}) for at, text in enumerate(TEXTS)]
+    index = HybridIndex(dense=dense, metric="inner_product")
+    index.add(passages, [WordEmbedding().get_text_embedding(text) for text in TEXTS])
+    index.save(tmp_path / "index", extra={"caus": encode_caus(CAUS(k=3, alpha=1.0))})
+    loaded = CAUSRetriever.load(tmp_path / "index", WordEmbedding())
+    assert loaded.caus == CAUS(k=3, alpha=1.0)
+    found = loaded.retrieve(TEXTS[7])
+    assert (len(found), found[0].node_id, found[0].node.metadata) == (3, "p7", {"page": 7})
+    assert found[0].node.get_content() == TEXTS[7]
+    loaded.filters = MetadataFilters(filters=[MetadataFilter(key="doc_id", value="None")])
+    assert facts(loaded.retrieve(TEXTS[7])) == facts(found)
+    loaded.save(tmp_path / "again")
+    again = CAUSRetriever.load(tmp_path / "again", WordEmbedding())
+    assert facts(again.retrieve(TEXTS[7])) == facts(found)
+    assert again.index.ids == [passage.id for passage in passages]

@@ -19,4 +19,3 @@ from shared_core import PLACEMENTS
 def test_retrivex_orders(name: str, same_as: str, k: int) -> None:
     """Edge-balanced is the U-shape; front-first and back-first are best first and best last."""
     assert PLACEMENTS[name]()(k) == PLACEMENTS[same_as]()(k)
-    assert PLACEMENTS[name].name == name

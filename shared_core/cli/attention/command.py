@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from shared_core.attention.by_position import AttentionByPosition, attention_by_position
+from shared_core.attention.by_slot import AttentionByPosition, attention_by_position
 from shared_core.checking import check_count
 from shared_core.cli import models, questions
 from shared_core.cli.attention import report
@@ -18,11 +18,11 @@ from shared_core.sensitivity.questions import check_context, check_questions
 from shared_core.wording import counted
 
 
-def add_parser(subcommands: Subparsers) -> None:
+def add_parser(subcommands: Subparsers, purpose: str) -> None:
     """Add ``attention`` and its options."""
     parser = subcommands.add_parser(
         "attention",
-        help="measure where a local model looks, and save its positional curve",
+        help=purpose,
         description="Measure how much a local model attends to each position of the prompt while "
         "it answers, with the passages shuffled and with the most relevant last. Plot it, and save "
         "the positional curve: with it documents are placed without an extra round of the model.",
@@ -33,7 +33,7 @@ def add_parser(subcommands: Subparsers) -> None:
     add("--data", default="kv", help=f"{questions.HELP}; gold counts as the most relevant, "
         "followed by the distractors in their order (default: kv)")  # fmt: skip
     add("--n", type=int, help="number of questions (default: 100, or all of the file)")
-    add("-k", "--k", type=int, default=10, help="number of passages in the context (default: 10)")
+    add("-k", "--k", type=int, help=questions.K_HELP)
     add("--template", type=path, help="file with a prompt that contains {context} and {question}")
     add("--seed", type=int, default=0, help="seed of the shuffling and of the intervals "
         "(default: 0)")  # fmt: skip
@@ -51,11 +51,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.batch_size is not None:
         check_count(arguments.batch_size, "--batch-size")
     check_count(arguments.seed, "--seed", 0)
-    check_context(arguments.k)
     source = questions.open_questions(
         arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed
     )
-    check_questions(source.questions, arguments.k)
+    for line in questions.default_k_lines(arguments.k, [source.k]):
+        console.say(line)
+    check_context(source.k)
+    check_questions(source.questions, source.k)
     if len(source.questions) < 2:
         raise ValueError(
             f"--data {arguments.data}: an interval needs at least 2 questions, got "
@@ -68,9 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         batch_size=arguments.batch_size,
     )
     files = AttentionFiles.of(model.name, folder=arguments.output)
-    found = _read(
-        console, model, replace(source, template=template), k=arguments.k, seed=arguments.seed
-    )
+    found = _read(console, model, replace(source, template=template), seed=arguments.seed)
     kept = files.save(found)
     if kept is not None:
         console.say(f"A former curve that says something else is kept as {kept}", whole=True)
@@ -82,12 +82,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read(
-    console: Console, model: HuggingFaceModel, source: questions.ProbeData, *, k: int, seed: int
+    console: Console, model: HuggingFaceModel, source: questions.ProbeData, *, seed: int
 ) -> AttentionByPosition:
     done, total = 0, 2 * len(source.questions)
+    asked = f"{counted(len(source.questions), 'question')} ({source.task})"
     console.say(
-        f"{model.name}: {counted(len(source.questions), 'question')} ({source.task}), {k} passages "
-        f"each, shuffled and best last: {counted(total, 'answer')}."
+        f"{model.name}: {asked}, {source.k} passages each, shuffled and best last: "
+        f"{counted(total, 'answer')}."
     )
     with console.progress() as bar:
         task = bar.add_task("answering", total=total)
@@ -101,7 +102,7 @@ def _read(
             return attention_by_position(
                 model,
                 source.questions,
-                k=k,
+                k=source.k,
                 template=source.template,
                 seed=seed,
                 task=source.task,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from shared_core.attention.by_position import AttentionByPosition
+from shared_core.attention.by_slot import AttentionByPosition
 from shared_core.attention.figures import draw_document_scores, draw_positional_curve
 from shared_core.cli.files import WAY_OUT, check_file, load_former, make_output
 from shared_core.sensitivity.curve import PositionalCurve, curve_path

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
-from shared_core.attention.by_position import AttentionByPosition, DocumentScores
+from shared_core.attention.by_slot import AttentionByPosition, DocumentScores
 from shared_core.cli.attention.files import AttentionFiles
 from shared_core.cli.console import empty_table
-from shared_core.placement.attention import attention_placement
+from shared_core.placement.by_attention import attention_placement
 from shared_core.sensitivity.curve import PositionalCurve, curve_path
 from shared_core.sensitivity.region import TENTHS, parts_of_region
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from itertools import chain
 
 from shared_core.cli import models
 from shared_core.cli.compare import report
 from shared_core.cli.compare.files import ReportFiles
 from shared_core.cli.console import Console
-from shared_core.cli.embedding import Embedding
+from shared_core.cli.embedding import EmbeddingModel
+from shared_core.cli.embedding_cache import EmbeddingCache
 from shared_core.cli.files import KEPT, check_readable
-from shared_core.cli.installed import MEASURES, TABLES, check_installed
+from shared_core.cli.installed import MEASURES, REPORT, TABLES, check_installed
 from shared_core.cli.options import (
     Subparsers,
     add_abstain_template,
@@ -25,6 +27,7 @@ from shared_core.cli.options import (
     path,
     with_graders,
 )
+from shared_core.cli.questions import default_k_lines
 from shared_core.cli.reranker import open_reranker
 from shared_core.comparison import (
     PIPELINES,
@@ -40,11 +43,11 @@ from shared_core.evaluation import GRADERS
 from shared_core.generation.templates import ABSTAIN, ANSWER
 
 
-def add_parser(subcommands: Subparsers) -> None:
+def add_parser(subcommands: Subparsers, purpose: str) -> None:
     """Add ``compare`` and its options."""
     parser = subcommands.add_parser(
         "compare",
-        help="compare orders of the passages on your own questions",
+        help=purpose,
         **with_graders(
             "Ask a model your questions with the retrieved passages in different orders, and "
             "report whether any order is better than the ranked one, or than a random one. An "
@@ -103,7 +106,7 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
-    check_installed({**TABLES, **MEASURES, **models.packages(arguments.model)})
+    check_installed({**TABLES, **MEASURES, **REPORT, **models.packages(arguments.model)})
     console = Console()
     check_plan(arguments)
     check_readable(arguments.data, "--data")
@@ -117,10 +120,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.fresh:
         job.forget()
     plan = job.plan()
-    costs = [*report.cost_lines(job.model, plan)]
-    if arguments.k is None:
-        costs += report.default_k_lines(plan)
-    for line in costs:
+    costs = report.cost_lines(job.model, plan)
+    for line in chain(costs, default_k_lines(arguments.k, plan.ks)):
         (console.show if arguments.plan else console.say)(line)
     if not arguments.plan:
         result = _compared(console, job, plan)
@@ -130,7 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _comparison(arguments: argparse.Namespace, console: Console) -> Comparison:
-    embedding = Embedding(arguments.embedding, arguments.cache, console)
+    embedding = EmbeddingCache(EmbeddingModel(arguments.embedding), arguments.cache, console)
     return Comparison(
         pipelines=arguments.pipelines,
         ks=arguments.k,

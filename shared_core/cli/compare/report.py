@@ -20,7 +20,6 @@ from shared_core.comparison.report.markdown import (
     meanings,
     retrieval_line,
 )
-from shared_core.comparison.retrieval import DEFAULT_K
 from shared_core.generation import Generator
 from shared_core.wording import counted
 
@@ -47,15 +46,6 @@ def cost_lines(model: Generator, plan: ComparisonPlan) -> Iterator[str]:
         )
     if plan.kept:
         yield kept_line(plan.kept, model)
-
-
-def default_k_lines(plan: ComparisonPlan) -> Iterator[str]:
-    """Say if there are fewer passages than the default k."""
-    yield from (
-        f"k={k} in place of {DEFAULT_K}: there are no more passages to a question."
-        for k in plan.ks
-        if k < DEFAULT_K
-    )
 
 
 def parts(result: ComparisonResult) -> Iterator[RenderableType]:

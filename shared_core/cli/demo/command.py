@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from shared_core import CAUS, PLACEMENTS, Arrangement
+from shared_core import CAUS, PLACEMENTS, Arrangement, HybridIndex
 from shared_core._extras import require
 from shared_core.cli.console import Console
-from shared_core.cli.corpus import Corpus, open_corpus
 from shared_core.cli.demo import report
-from shared_core.cli.demo.frameworks import StoredEmbedding, framework_orders
+from shared_core.cli.demo.frameworks import framework_orders
 from shared_core.cli.embedding import EmbeddingModel, default_model
+from shared_core.cli.embedding_cache import EmbeddingCache, indexed
 from shared_core.cli.files import default_cache
 from shared_core.cli.installed import EMBEDDING, TABLES, check_installed
 from shared_core.cli.options import CACHE_DEFAULT, EMBEDDING_HELP, Subparsers, add_psi, path
@@ -23,11 +23,11 @@ from shared_core.types import Query
 DEFAULT_QUERY = 'How do I resize an image tensor with mode="bicubic"?'
 
 
-def add_parser(subcommands: Subparsers) -> None:
+def add_parser(subcommands: Subparsers, purpose: str) -> None:
     """Add ``demo`` and its options."""
     parser = subcommands.add_parser(
         "demo",
-        help="ask the PyTorch API a question",
+        help=purpose,
         description="Search the documentation of the installed PyTorch by meaning and by words, "
         "place the passages, and show why each is placed where it is; then do the same inside "
         "LangChain and LlamaIndex and compare.",
@@ -42,9 +42,9 @@ def add_parser(subcommands: Subparsers) -> None:
         "u_shape)")  # fmt: skip
     add_psi(parser)
     add("--model", default=default_model(), help=EMBEDDING_HELP)
-    add("--cache", type=path, default=default_cache(), help="folder of the cached index "
+    add("--cache", type=path, default=default_cache(), help="folder where vectors are kept "
         f"({CACHE_DEFAULT})")  # fmt: skip
-    add("--rebuild", action="store_true", help="embed and index again, whatever is cached")
+    add("--rebuild", action="store_true", help="embed again, whatever is kept")
     parser.set_defaults(run=run)
 
 
@@ -65,17 +65,12 @@ def run(arguments: argparse.Namespace) -> int:
     version = require("torch", extra="models").__version__
     passages = torch_api_passages()
     console.say(f"{len(passages):,} documented entries in the API of torch {version}.")
-    model = EmbeddingModel(arguments.model)
-    corpus = open_corpus(
-        passages,
-        model,
-        arguments.cache,
-        version=version,
-        rebuild=arguments.rebuild,
-        console=console,
-    )
-    arrangement = _answer(console, corpus, model, arguments.query, caus)
-    return _compare(console, _task(corpus, model, arguments.query, caus), arrangement)
+    embed = EmbeddingCache(EmbeddingModel(arguments.model), arguments.cache, console)
+    if arguments.rebuild:
+        embed.clear()
+    task = DemoTask(passages, embed, arguments.query, caus)
+    arrangement = _answer(console, task, indexed(passages, embed))
+    return _compare(console, task, arrangement)
 
 
 def _check_profile(placement: str, psi: Psi) -> None:
@@ -88,24 +83,16 @@ def _check_profile(placement: str, psi: Psi) -> None:
         )
 
 
-def _answer(
-    console: Console, corpus: Corpus, model: EmbeddingModel, query: str, caus: CAUS
-) -> Arrangement:
-    vector = model.embed([query])[0]
-    (arrangement,) = caus.search(corpus.index, [Query(query, vector)])
-    by_meaning = corpus.index.search(query, vector, k=1, alpha=1.0)
-    console.show(f"\nQuery: {query}")
+def _answer(console: Console, task: DemoTask, index: HybridIndex) -> Arrangement:
+    vector = task.embed([task.query])[0]
+    (arrangement,) = task.caus.search(index, [Query(task.query, vector)])
+    ((by_meaning, _),) = index.search_leg("dense", Query(task.query, vector), 1)
+    console.show(f"\nQuery: {task.query}")
     console.show(report.table(arrangement))
     console.show(report.FOOTNOTE)
     console.show(f"\n{report.gate_line(arrangement)}")
-    console.show(report.why_line(arrangement, by_meaning.passages[0].id))
+    console.show(report.why_line(arrangement, by_meaning.id))
     return arrangement
-
-
-def _task(corpus: Corpus, model: EmbeddingModel, query: str, caus: CAUS) -> DemoTask:
-    texts = (passage.text for passage in corpus.passages)
-    known = dict(zip(texts, corpus.vectors, strict=True))
-    return DemoTask(corpus.passages, StoredEmbedding(known, model.embed), query, caus)
 
 
 def _compare(console: Console, task: DemoTask, arrangement: Arrangement) -> int:

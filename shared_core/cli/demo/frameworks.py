@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 
-import numpy as np
-
 from shared_core import MissingExtraError
-from shared_core.arrays import Vectors
-from shared_core.demo import GROUP, DemoTask, EmbedTexts, FrameworkOrder
+from shared_core.demo import GROUP, DemoTask, FrameworkOrder
 
 TITLES = {"langchain": "LangChain", "llamaindex": "LlamaIndex"}
 
@@ -38,26 +34,3 @@ def framework_orders(task: DemoTask) -> tuple[dict[str, list[str]], dict[str, st
             continue
         orders[title] = order(task)
     return orders, absent
-
-
-class StoredEmbedding:
-    """Embeds texts whose vectors are known by looking them up, and others by the model.
-
-    Parameters
-    ----------
-    vectors
-        text -> vector.
-    embed
-        What embeds any other text.
-    """
-
-    def __init__(self, vectors: Mapping[str, Vectors], embed: EmbedTexts) -> None:
-        self._vectors = vectors
-        self._embed = embed
-
-    def __call__(self, texts: Sequence[str]) -> Vectors:
-        """Return one vector a text."""
-        missing = [text for text in texts if text not in self._vectors]
-        fresh = dict(zip(missing, self._embed(missing), strict=True)) if missing else {}
-        rows = [fresh[text] if text in fresh else self._vectors[text] for text in texts]
-        return np.asarray(rows, dtype=np.float32)

@@ -33,11 +33,11 @@ from shared_core.sensitivity.position_sensitivity import check_slots
 from shared_core.sensitivity.questions import check_context
 
 
-def add_parser(subcommands: Subparsers) -> None:
+def add_parser(subcommands: Subparsers, purpose: str) -> None:
     """Add ``probe`` and its options."""
     parser = subcommands.add_parser(
         "probe",
-        help="measure a model's position sensitivity",
+        help=purpose,
         **with_graders(
             "Move the passage that holds the answer through the slots of the context, ask the "
             "model each time, and save its position profile: psi= then takes the model's name. An "
@@ -49,7 +49,7 @@ def add_parser(subcommands: Subparsers) -> None:
     add("model", metavar="MODEL", help=models.HELP)
     add("--data", default="kv", help=f"{questions.HELP} (default: kv)")
     add("--n", type=int, help="number of questions (default: 100, or all of the file)")
-    add("-k", "--k", type=int, default=10, help="number of passages in the context (default: 10)")
+    add("-k", "--k", type=int, help=questions.K_HELP)
     add("--slots", type=_slots, help="slots to measure, counted from 1, such as 1,5,10; the first, "
         "the middle and the last must be among them (default: all)")  # fmt: skip
     add("--measure", default="accuracy", help="accuracy; logprob (the probability of the answer) "
@@ -86,6 +86,11 @@ def run(arguments: argparse.Namespace) -> int:
     source = questions.open_questions(
         arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed
     )
+    for line in questions.default_k_lines(arguments.k, [source.k]):
+        console.say(line)
+    if arguments.slots is not None:
+        check_context(source.k)
+        check_slots(arguments.slots, source.k, first=1)
     probe = _probe(arguments, source)
     model = models.open_asked(arguments)
     files = ProbeFiles.of(model.name, output=arguments.output, figure=arguments.figure)
@@ -105,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _probe(arguments: argparse.Namespace, source: questions.ProbeData) -> Probe:
     by_attention = arguments.measure == "attention"
     return Probe(
-        k=arguments.k,
+        k=source.k,
         measure="accuracy" if by_attention else arguments.measure,
         grader=arguments.grader,
         template=open_template(arguments.template, "--template") or source.template,
@@ -141,9 +146,6 @@ def _check(arguments: argparse.Namespace) -> None:
     """Raise ValueError for bad options, as far as they show before anything is opened."""
     check_choice(arguments.measure, "--measure", Literal[MeasureName, "attention"])
     check_plan(arguments)
-    if arguments.slots is not None:
-        check_context(arguments.k)
-        check_slots(arguments.slots, arguments.k, first=1)
     if arguments.measure in ("logprob", "attention") and models.is_endpoint(arguments.model):
         raise ValueError(
             f"--measure {arguments.measure} needs a local model, and {arguments.model} is an "

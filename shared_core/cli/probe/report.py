@@ -11,9 +11,9 @@ from shared_core.cli.console import empty_table
 from shared_core.cli.models import kept_line
 from shared_core.cli.probe.files import ProbeFiles
 from shared_core.evaluation import mean_interval
-from shared_core.evaluation.sequential import MOST, bound_text
+from shared_core.evaluation.interim import MOST, bound_text
 from shared_core.generation import Generator
-from shared_core.sensitivity import PositionProfile, ProbePlan, decide
+from shared_core.sensitivity import PositionProfile, ProbePlan, decide_order
 from shared_core.sensitivity.records import path_of
 from shared_core.wording import counted, is_or_are
 
@@ -130,8 +130,8 @@ def verdict_lines(profile: PositionProfile) -> Iterator[str]:
             "difference. Raise --k, or give your own questions by --data."
         )
     yield f"Position sensitivity index {_shown(profile.psi)}{_span(profile)}: {_meaning(profile)}"
-    state = decide(profile).explain()["gate"]
-    sure = decide(profile, evidence="interval").explain()["gate"]
+    state = decide_order(profile).explain()["gate"]
+    sure = decide_order(profile, evidence="interval").explain()["gate"]
     yield f'Gate: {state} by the index, {sure} with evidence="interval".'
     if _by_chance(profile):
         yield (
@@ -142,7 +142,7 @@ def verdict_lines(profile: PositionProfile) -> Iterator[str]:
 
 def _by_chance(profile: PositionProfile) -> bool:
     """Whether the index opens the gate, and its interval does not bear it out."""
-    return decide(profile).opened and not decide(profile, evidence="interval").opened
+    return decide_order(profile).opened and not decide_order(profile, evidence="interval").opened
 
 
 def _span(profile: PositionProfile) -> str:

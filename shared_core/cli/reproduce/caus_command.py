@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeAlias
 
 from shared_core import __version__
 from shared_core._extras import require
 from shared_core.cli import models
 from shared_core.cli.console import Console
-from shared_core.cli.corpus import open_corpus
 from shared_core.cli.embedding import EmbeddingModel
+from shared_core.cli.embedding_cache import EmbeddingCache, indexed
 from shared_core.cli.files import open_journal
 from shared_core.cli.installed import EMBEDDING, MEASURES, TABLES, check_installed
 from shared_core.cli.options import Subparsers, add_embedding, add_endpoint, add_psi, given
@@ -24,6 +23,7 @@ from shared_core.cli.reproduce.tables import add_outcomes, check_output, save
 from shared_core.comparison import Failure
 from shared_core.comparison.report.markdown import failure_lines
 from shared_core.corpora import torch_api_passages, torch_queries
+from shared_core.evaluation import complete_cases
 from shared_core.generation import Generator, ModelClient
 from shared_core.generation.ask import Request, Response
 from shared_core.generation.responses import Failed
@@ -49,7 +49,7 @@ def add_parser(experiments: Subparsers) -> None:
     add = parser.add_argument
     add("--model", metavar="MODEL", help=models.HELP)
     add_psi(parser)
-    add_embedding(parser, "of the cached index")
+    add_embedding(parser, "where vectors are kept")
     add_endpoint(parser)
     add("--name", type=given, help="name to use for the model (default: its own)")
     add_outcomes(parser)
@@ -62,9 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console()
     check_output(arguments.output)
     model = models.open_if_named(arguments)
-    embedding = EmbeddingModel(arguments.embedding)
+    embed = EmbeddingCache(EmbeddingModel(arguments.embedding), arguments.cache, console)
     version = require("torch", extra="models").__version__
-    rows = _retrieved(console, embedding, arguments.cache, version, psi=arguments.psi)
+    rows = _retrieved(embed, psi=arguments.psi)
     ids = [query.id for query in rows[0].queries]
     failures: tuple[Failure, ...] = ()
     if model is not None:
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = caus_report.as_json(
             rows,
             model=None if model is None else model.name,
-            embedding=embedding.label,
+            embedding=embed.label,
             failures=failing.as_json(failures, ids),
             versions={"posrag": __version__, "torch": version},
         )
@@ -85,20 +85,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _retrieved(
-    console: Console, embedding: EmbeddingModel, cache: Path, version: str, *, psi: Psi
-) -> list[Measured]:
-    rows = [*configurations(psi)]
-    corpus = open_corpus(
-        torch_api_passages(), embedding, cache, version=version, rebuild=False, console=console
-    )
+def _retrieved(embed: EmbeddingCache, *, psi: Psi) -> list[Measured]:
+    index = indexed(torch_api_passages(), embed)
     queries = torch_queries()
     texts = [query.query for query in queries]
-    vectors = embedding.embed(texts)
-    return [
-        Measured(row, queries, row.caus.search(corpus.index, [*map(Query, texts, vectors)]))
-        for row in rows
-    ]
+    asked = [*map(Query, texts, embed(texts))]
+    return [Measured(row, queries, row.caus.search(index, asked)) for row in configurations(psi)]
 
 
 def _answered(
@@ -138,7 +130,7 @@ def _answered(
 
 def _with_answers(row: Measured, which: int, found: Sequence[Answers | Failed]) -> Measured:
     """Return a row with its answers to the questions that no row failed on."""
-    kept = {at: each for at, each in enumerate(found) if not isinstance(each, Failed)}
+    kept = {at: each for at, (each,) in complete_cases([each] for each in found).items()}
     return replace(
         row,
         queries=[row.queries[at] for at in kept],

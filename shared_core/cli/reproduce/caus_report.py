@@ -77,7 +77,8 @@ def _gains(rows: Sequence[Measured]) -> Iterator[str]:
     """Say what each method adds to the first one, and whether that is more than chance."""
     base, *others = [row.configuration.name for row in rows]
     outcomes = {row.configuration.name: row.values["em"] for row in rows}
-    compared = compare_paired(outcomes, base, power=POWER)
+    pairs = {name: (outcomes[name], outcomes[base]) for name in others}
+    compared = compare_paired(pairs, power=POWER)
     for name in others:
         gain = compared[name]
         lower, upper = gain.interval

@@ -6,11 +6,11 @@ from shared_core.cli.options import Subparsers
 from shared_core.cli.reproduce import caus_command, good_positions_command, positional_bias_command
 
 
-def add_parser(subcommands: Subparsers) -> None:
+def add_parser(subcommands: Subparsers, purpose: str) -> None:
     """Add ``reproduce`` and its experiments."""
     parser = subcommands.add_parser(
         "reproduce",
-        help="run the experiments of a paper",
+        help=purpose,
         description="Run the experiments of a paper, and show its figures next to yours.",
     )
     experiments = parser.add_subparsers(title="experiments", required=True, metavar="EXPERIMENT")

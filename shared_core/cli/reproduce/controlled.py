@@ -11,7 +11,12 @@ import numpy as np
 from shared_core.arrays import Scores
 from shared_core.cli.reproduce.failing import each_answered, failures_of
 from shared_core.comparison import Failure
-from shared_core.evaluation import JudgedRanking, distractor_kind, resolve_grader
+from shared_core.evaluation import (
+    JudgedRanking,
+    complete_cases,
+    distractor_kind,
+    resolve_grader,
+)
 from shared_core.generation import Generator, Journal, ModelClient
 from shared_core.generation.ask import Request
 from shared_core.generation.responses import Failed
@@ -123,7 +128,7 @@ class Controls:
         """
         check_questions(questions, K)
         found = self._asked(questions, on_answer, on_wait)
-        kept = [each for each, answers in zip(questions, found, strict=True) if answers is None]
+        kept = [questions[at] for at in complete_cases([each] for each in found)]
         # Everything is in the journal now.
         profile = Probe(k=K, grader=GRADER, template=self.template, looks=1).run(
             self.model, kept, journal=self.journal

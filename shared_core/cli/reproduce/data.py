@@ -14,6 +14,7 @@ from pathlib import Path
 from shared_core.checking import check_count
 from shared_core.cli import options
 from shared_core.cli.files import check_readable
+from shared_core.cli.questions import DEFAULT_K
 from shared_core.comparison import ComparisonData, read_comparison
 from shared_core.json_lines import read_lines
 from shared_core.sensitivity import ProbeQuestion, read_questions
@@ -73,8 +74,10 @@ def ids_of(data: ComparisonData) -> tuple[str, ...]:
     return tuple(each.id for each in data.questions)
 
 
-def open_ranked(path: Path, *, n: int | None, k: int) -> list[RankedQuestion]:
+def open_ranked(path: Path, *, n: int | None, k: int | None) -> list[RankedQuestion]:
     """Return the first `n` questions, or all, with `k` documents each; gold is the best.
+
+    By default `k` is 10, or what every question has.
 
     Raises
     ------
@@ -88,7 +91,7 @@ def open_ranked(path: Path, *, n: int | None, k: int) -> list[RankedQuestion]:
             RankedQuestion(
                 question=each.question,
                 answers=each.answers,
-                documents=(each.gold, *each.distractors)[:k],
+                documents=(each.gold, *each.distractors),
             )
             for each in read_questions(path)
         ]
@@ -99,12 +102,14 @@ def open_ranked(path: Path, *, n: int | None, k: int) -> list[RankedQuestion]:
             RankedQuestion(
                 question=each.question,
                 answers=each.answers,
-                documents=tuple(data.by_id[id].text for id in each.ranking[:k]),
+                documents=tuple(data.by_id[id].text for id in each.ranking),
             )
             for each in data.questions
         ]
+    if k is None:
+        k = min(DEFAULT_K, *(len(each.documents) for each in asked))
     _check_documents(asked, path, k)
-    return asked
+    return [replace(each, documents=each.documents[:k]) for each in asked]
 
 
 def _check_documents(questions: Sequence[RankedQuestion], path: Path, k: int) -> None:

@@ -29,7 +29,8 @@ def add_parser(experiments: Subparsers) -> None:
     add("--model", metavar="MODEL", required=True, help="a folder or hub name of a Hugging Face "
         "causal language model; or module:attribute, which names a "
         "shared_core.HuggingFaceModel")  # fmt: skip
-    add("-k", "--k", type=int, default=10, help="documents per question (default: 10)")
+    add("-k", "--k", type=int, help="documents per question (default: 10, or all if there are "
+        "fewer)")  # fmt: skip
     parser.set_defaults(run=run)
 
 

@@ -94,8 +94,9 @@ def _by_number(order: str, found: Tables) -> Table:
 
 
 def _against(rows: Mapping[str, Answers], baseline: str) -> dict[str, PairedComparison]:
-    outcomes = {name: row.outcomes for name, row in rows.items()}
-    return compare_paired(outcomes, baseline) if len(outcomes[baseline]) > 1 else {}
+    base = rows[baseline].outcomes
+    pairs = {name: (row.outcomes, base) for name, row in rows.items() if name != baseline}
+    return compare_paired(pairs) if len(base) > 1 else {}
 
 
 def as_json(found: Tables, **settings: object) -> dict[str, Any]:

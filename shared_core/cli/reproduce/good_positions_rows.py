@@ -9,16 +9,14 @@ from functools import cached_property, partial
 from typing import TypeAlias
 
 from shared_core.attention import (
-    AnsweringMethod,
     Case,
     OneRound,
-    PlacedAnswer,
     RankGPT,
     SelfElicit,
     TwoRound,
     attention_by_position,
 )
-from shared_core.attention.two_round import RELEVANT_LAST
+from shared_core.attention.rounds import RELEVANT_LAST, PlacedAnswer
 from shared_core.cli.console import Console
 from shared_core.cli.reproduce.data import RankedQuestion
 from shared_core.cli.reproduce.failing import each_answered, failures_of
@@ -34,10 +32,13 @@ FEWEST = 2
 Row: TypeAlias = tuple[str, str, int]
 """Method, order and number of documents."""
 
+LooksFirst: TypeAlias = RankGPT | SelfElicit | TwoRound
+"""A method that sees a prompt before the one that it answers."""
+
 SEED = 42
 """Of the unordered prompts (appendix B.2 has it of everything)."""
 
-TWO_ROUNDS: Mapping[str, AnsweringMethod] = {
+TWO_ROUNDS: Mapping[str, LooksFirst] = {
     "RankGPT": RankGPT(),
     "AttentionSort": TwoRound(estimator="attention_sorting", placement=RELEVANT_LAST),
     "ICR": TwoRound(estimator="icr", placement=RELEVANT_LAST),
@@ -142,7 +143,7 @@ class Rows:
         return method.answers(self._kept, ranked, orders, on_answer=advance)
 
     def _read_first(
-        self, method: AnsweringMethod, ranked: Sequence[Case], advance: Callable[[int], None]
+        self, method: LooksFirst, ranked: Sequence[Case], advance: Callable[[int], None]
     ) -> list[str]:
         # The first prompt has the best document next to the question.
         cases = [replace(case, documents=case.documents[::-1]) for case in ranked]

@@ -20,10 +20,11 @@ from shared_core.cli.reproduce.judging import check_second_half, depths_of, judg
 from shared_core.cli.reproduce.tables import watched
 from shared_core.comparison import Comparison, ComparisonResult, Failure
 from shared_core.comparison.retrieval import Retrieval
-from shared_core.evaluation import JudgedRanking, distracting_effect, distraction_measures
+from shared_core.evaluation import JudgedRanking, complete_cases, distraction_measures
 from shared_core.generation import Generator, Journal, ModelClient
 from shared_core.generation.responses import Failed
 from shared_core.generation.templates import PromptTemplate
+from shared_core.sensitivity import distracting_effect
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +124,7 @@ class PositionalBiasExperiment:
         check_second_half(self.retrieval, self.pipelines)
         judged = [*zip(*rankings.values(), strict=True)]
         effects = self._effects(judged)
-        kept = {at: each for at, each in enumerate(effects) if not isinstance(each, Failed)}
+        kept = {at: each for at, (each,) in complete_cases([each] for each in effects).items()}
         controlled = self._controlled({at: (judged[at][0], kept[at][0]) for at in kept})
         return PositionalBiasResult(
             pipelines=self.pipelines,

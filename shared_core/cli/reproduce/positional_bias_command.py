@@ -7,7 +7,8 @@ import argparse
 from shared_core import __version__
 from shared_core.cli import models
 from shared_core.cli.console import Console
-from shared_core.cli.embedding import Embedding
+from shared_core.cli.embedding import EmbeddingModel
+from shared_core.cli.embedding_cache import EmbeddingCache
 from shared_core.cli.files import check_readable, open_journal
 from shared_core.cli.installed import MEASURES, TABLES, check_installed
 from shared_core.cli.options import (
@@ -73,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     pipelines = arguments.pipelines or _pipelines(collection, reranked=reranked)
     retrieval = Retrieval(
         data=collection,
-        embed=Embedding(arguments.embedding, arguments.cache, console),
+        embed=EmbeddingCache(EmbeddingModel(arguments.embedding), arguments.cache, console),
         reranker=open_reranker(arguments.reranker, pipelines),
         fetch_k=FETCHED,
     )

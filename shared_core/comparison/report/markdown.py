@@ -15,7 +15,7 @@ from shared_core.comparison.records import (
 )
 from shared_core.comparison.result import ComparisonResult
 from shared_core.comparison.strategies import DistractionAware
-from shared_core.evaluation.answers import MEANINGS
+from shared_core.evaluation.graders import MEANINGS
 from shared_core.evaluation.significance import PairedComparison
 from shared_core.generation.failures import empty_lines
 from shared_core.wording import counted, one_line
@@ -97,11 +97,14 @@ def estimate_text(estimate: Estimate) -> str:
 
 def difference(strategy: StrategyResult, baseline: str) -> str:
     """Return a difference with its interval and its corrected p-value; empty if there is none."""
-    found: PairedComparison | None = strategy.against.get(baseline)
-    if found is None:
-        return ""
-    lower, upper = found.interval
-    return f"{found.difference:+.2f} [{lower:+.2f}, {upper:+.2f}] p={found.adjusted:.2g}"
+    found = strategy.against.get(baseline)
+    return "" if found is None else f"{signed(found)} p={found.adjusted:.2g}"
+
+
+def signed(comparison: PairedComparison) -> str:
+    """Return a difference with its interval, as ``+0.10 [+0.04, +0.16]``."""
+    lower, upper = comparison.interval
+    return f"{comparison.difference:+.2f} [{lower:+.2f}, {upper:+.2f}]"
 
 
 def detectable(strategy: StrategyResult) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from shared_core.comparison.verdict.basis import VerdictBasis
 from shared_core.comparison.verdict.overall import overall_verdict
-from shared_core.comparison.verdict.setting import setting_verdict
+from shared_core.comparison.verdict.setting import VerdictBasis, setting_verdict
 
 __all__ = ["VerdictBasis", "overall_verdict", "setting_verdict"]

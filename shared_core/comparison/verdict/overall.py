@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from shared_core.comparison.records import Verdict, VerdictKind
-from shared_core.comparison.statistics import SEQUENTIAL
-from shared_core.comparison.verdict import phrases
-from shared_core.comparison.verdict.basis import VerdictBasis
+from shared_core.comparison.statistics import SEQUENTIAL, SHUFFLE
+from shared_core.comparison.verdict.setting import VerdictBasis, keep, listed, losses, span
 from shared_core.wording import counted
 
 Judged: TypeAlias = Mapping[str, tuple[Verdict, VerdictBasis]]
@@ -72,8 +71,8 @@ def _headline(kind: VerdictKind, same: Judged, total: int) -> Iterator[str]:
         beaten = any(basis.beats_shuffle for basis in bases.values())
         which = "any of the " if len(same) == total else ""
         where = f"in {which}{counted(len(same), 'setting')}"
-        yield phrases.keep(widest, where, beats_shuffle=beaten)
-        lost = (phrases.losses(each, each.over(SEQUENTIAL), name) for name, each in bases.items())
+        yield keep(widest, where, beats_shuffle=beaten)
+        lost = (losses(each, each.over(SEQUENTIAL), name) for name, each in bases.items())
         yield from (each.removeprefix("; ") for each in lost if each)
     else:
         yield texts[0]
@@ -84,7 +83,7 @@ def _losses(strategies: Sequence[str], settings: Judged) -> Iterator[str]:
     """Yield in which settings strategies that are advised lose against the ranked order."""
     bases = {name: basis for name, (_, basis) in settings.items()}
     for strategy in strategies:
-        if lost := phrases.shown_losses(strategy, bases):
+        if lost := _shown_losses(strategy, bases):
             yield f"but {strategy} loses {lost}"
 
 
@@ -92,10 +91,10 @@ def _shown(kind: VerdictKind, strategies: Sequence[str], others: Judged) -> Iter
     """Yield what other settings show of the ranked order and shuffling."""
     for name, (verdict, basis) in others.items():
         if verdict.kind == "put_best_elsewhere":
-            yield f"{phrases.ranked_order_loses(basis, strategies)} ({name})"
+            yield f"{_ranked_order_loses(basis, strategies)} ({name})"
         if verdict.kind == "ranked_order_helps":
             but = "but " if kind == "put_best_elsewhere" else ""
-            yield f"{but}{phrases.ranked_order_gains(basis)} ({name})"
+            yield f"{but}{_ranked_order_gains(basis)} ({name})"
 
 
 def _not_shown(strategies: Sequence[str], others: Judged) -> Iterator[str]:
@@ -112,3 +111,33 @@ def _not_shown(strategies: Sequence[str], others: Judged) -> Iterator[str]:
             numbers[_IN_OTHERS[verdict.kind]] += 1
     for text, number in numbers.items():
         yield text.format(counted(number, "other setting"))
+
+
+def _ranked_order_loses(basis: VerdictBasis, strategies: Iterable[str]) -> str:
+    """Say by how much the ranked order is worse than shuffling, and than these strategies."""
+    over_ranked = basis.over(SEQUENTIAL)
+    better = {"shuffling": over_ranked[SHUFFLE]}
+    better |= {
+        name: over_ranked[name]
+        for name in strategies
+        if name in over_ranked and basis.better(over_ranked[name])
+    }
+    worse = listed([f"than {name} by {span(each)}" for name, each in better.items()])
+    return f"the ranked order is worse {worse}"
+
+
+def _ranked_order_gains(basis: VerdictBasis) -> str:
+    """Say by how much the ranked order beats shuffling."""
+    return f"the ranked order beats shuffling by {span(basis.against[SEQUENTIAL][SHUFFLE])}"
+
+
+def _shown_losses(strategy: str, bases: Mapping[str, VerdictBasis]) -> str:
+    """Say how much a strategy is shown to lose against the ranked order, and in which settings."""
+    over_ranked = {name: basis.over(SEQUENTIAL).get(strategy) for name, basis in bases.items()}
+    return listed(
+        [
+            f"{span(each, sign=-1)} ({name})"
+            for name, each in over_ranked.items()
+            if each is not None and bases[name].worse(each)
+        ]
+    )

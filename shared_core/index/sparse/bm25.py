@@ -84,11 +84,17 @@ class BM25Options:
         return self.epsilon * mean_idf if idf < 0 else idf
 
     def mean_idf(self, df: npt.NDArray[np.int64], n: int) -> float:
-        """Mean of the unfloored ``okapi`` idf over the vocabulary; 0 for ``lucene``."""
-        present = df[df > 0]
-        if self.variant == "lucene" or present.size == 0:
+        """Mean of the unfloored ``okapi`` idf over the vocabulary; 0 for ``lucene``.
+
+        It is summed in the order of the frequencies, so that that of the terms, which depends on
+        what was deleted, makes no difference to the last bit.
+        """
+        if self.variant == "lucene" or not df.any():
             return 0.0
-        return float(np.mean(np.log(n - present + 0.5) - np.log(present + 0.5)))
+        terms = np.bincount(df)[1:]
+        held = np.arange(1, terms.size + 1)
+        idf = np.log(n - held + 0.5) - np.log(held + 0.5)
+        return float(np.sum(terms * idf) / terms.sum())
 
     def length_norm(self, mean: float) -> tuple[float, float]:
         """Return slope and base of ``k1 * (1 - b + b * length / mean)``, linear in the length.

@@ -9,9 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Ints
+from shared_core.arrays import Bools, Ints, Rows
 from shared_core.index.select import run_starts
 from shared_core.native.kernels import Narrow
+
+FEW = 8
+"""Up to this many rows are looked for one by one, which is faster than marking them."""
 
 
 class Segment(NamedTuple):
@@ -123,7 +126,13 @@ class Segment(NamedTuple):
         span = slice(self.starts[first], self.starts[after])
         return self.rows[span], self.counts[span], self.lengths[span]
 
-    def frequencies_of(self, rows: Bools, terms: int) -> npt.NDArray[np.int64]:
-        """Return, for each of `terms` terms, how many of the marked rows hold it."""
-        marked = np.repeat(self.terms, np.diff(self.starts))[rows[self.rows]]
-        return np.bincount(marked, minlength=terms)
+    def positions_of(self, marked: Bools) -> Rows:
+        """Return where the postings of the marked rows stand, shape (n,)."""
+        rows = marked.nonzero()[0].tolist()
+        if len(rows) > FEW:
+            return marked[self.rows].nonzero()[0]
+        return np.concatenate([(self.rows == row).nonzero()[0] for row in rows])
+
+    def terms_at(self, positions: Rows) -> Ints:
+        """Return the terms of some postings."""
+        return self.terms[self.starts.searchsorted(positions, "right") - 1]

@@ -1,8 +1,10 @@
-"""A query against one state of a sparse index: the best rows, and the exact score of any row."""
+"""A query against one snapshot of the sparse leg: the best rows, and the exact score of any."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+import warnings
+from collections.abc import Sequence
 from functools import cached_property
 from operator import itemgetter
 
@@ -10,15 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Found, Rows, Scores
-from shared_core.index.select import best_of
-from shared_core.index.sparse.postings import Segment
-from shared_core.index.sparse.view import SparseView
+from shared_core.index.select import top_k
+from shared_core.index.sparse.snapshot import SparseSnapshot
+from shared_core.index.tokenize import tokenize
 from shared_core.native import kernels
 from shared_core.native.kernels import Norm
 
+UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+"""Letters of scripts without spaces between words: Thai, Lao, Burmese, Khmer, Kana, Chinese."""
+
 
 class SparseQuery:
-    """A query prepared against a view.
+    """A query prepared against a snapshot.
 
     The compiled kernel leaves out rows that only hold words too frequent to lift them to the best
     k; numpy scores every row that holds a word. Both sum a score over the words in the same order,
@@ -26,126 +31,105 @@ class SparseQuery:
 
     Parameters
     ----------
-    view
-        The state of the index.
-    terms
-        Term number -> occurrences in the query.
+    snapshot
+        The state of the leg.
+    text
+        The query. If the default tokenizer finds no known word in a script without spaces, a
+        warning names the way out.
 
-    Attributes
-    ----------
-    view
-        As given.
+    Raises
+    ------
+    ValueError
+        If `text` is not a string.
     """
 
-    def __init__(self, view: SparseView, terms: Mapping[int, int]) -> None:
-        self.view = view
-        idf, gain = view.idf, view.options.gain
+    def __init__(self, snapshot: SparseSnapshot, text: str) -> None:
+        self.snapshot = snapshot
+        counts, _ = snapshot.vocabulary.count(text)
+        if not counts and snapshot.size and snapshot.vocabulary.tokenizer is tokenize:
+            _warn_if_unspaced(text)
+        idf, gain = snapshot.idf, snapshot.options.gain
         weighed = [
             (known * count * gain, term)
-            for term, count in terms.items()
+            for term, count in counts.items()
             if (known := idf[term]) is not None
         ]
         weighed.sort(key=itemgetter(0), reverse=True)  # equal ones as in the query
-        self._weights = [weight for weight, _ in weighed]
-        self._terms = [term for _, term in weighed]
+        self.weights = [weight for weight, _ in weighed]
+        self.terms = [term for _, term in weighed]
 
-    @property
-    def frequency(self) -> int:
-        """Number of alive rows that hold a term, summed over the terms."""
-        df = self.view.df
-        return sum(int(df[term]) for term in self._terms)
+    def scores_of_rows(self, rows: Rows) -> Scores:
+        """Return the exact scores of `rows`, shape (len(rows),); 0 for rows that do not match."""
+        if not kernels.built:
+            return self._everywhere[0][rows]
+        snapshot = self.snapshot
+        return kernels.postings_at(
+            snapshot.segments, self.terms, self.weights, snapshot.norm, snapshot.size, rows
+        )
 
-    @property
-    def postings(self) -> tuple[tuple[Segment, ...], list[int], list[float], Norm]:
-        """Segments, terms, weights and norm, for the kernels."""
-        return self.view.segments, self._terms, self._weights, self.view.norm
+    def scores_of_texts(self, texts: Sequence[str]) -> Scores:
+        """Score texts from outside the index by its statistics, shape (len(texts),)."""
+        counted = [self.snapshot.vocabulary.count(text) for text in texts]
+        lengths = np.array([length for _, length in counted])
+        scores = np.zeros(len(texts))
+        for term, weight in zip(self.terms, self.weights, strict=True):
+            counts = np.array([counts.get(term, 0) for counts, _ in counted])
+            scores += _saturated(weight, counts, lengths, self.snapshot.norm)
+        return scores
 
-    def best(self, k: int, allowed: Bools | None = None) -> Found:
-        """Return the best `k` rows that share a term with the query.
-
-        Ties go to earlier rows. `allowed` marks the rows that may be found, shape (rows,);
-        deleted rows never are.
-        """
-        return self.best_of_each([self], k, allowed)[0]
-
-    @staticmethod
-    def best_of_each(
-        queries: Sequence[SparseQuery], k: int, allowed: Bools | None = None
-    ) -> list[Found]:
-        """Return `best` for each query; at least one, all against the same view."""
-        view = queries[0].view
-        if view.alive is not None:
-            allowed = view.alive if allowed is None else allowed & view.alive
-        if kernels.built:
-            words = tuple([(query._terms, query._weights) for query in queries])
-            return kernels.best_postings(view.segments, words, view.norm, view.size, k, allowed)
-        return [query._best(k, allowed) for query in queries]
-
-    def _best(self, k: int, allowed: Bools | None) -> Found:
+    def top_k(self, k: int, allowed: Bools | None) -> Found:
+        """Return what `sparse_top_k` does, by numpy."""
         scores, matching = self._everywhere
         rows = (matching if allowed is None else matching & allowed).nonzero()[0]
-        return best_of(rows, scores[rows], k)
-
-    def ranked(self, k: int, allowed: Bools | None = None) -> Found:
-        """Return the rows of `best` and their scores, best first, ties by row."""
-        rows, scores = self.best(k, allowed)
-        order = np.lexsort((rows, -scores))
-        return rows[order], scores[order]
-
-    def exact(self, rows: npt.ArrayLike) -> Scores:
-        """Return the scores of rows, in their shape; IndexError if there is no such row."""
-        wanted, size = np.ascontiguousarray(rows, dtype=np.intp), self.view.size
-        for row in wanted[(wanted < 0) | (wanted >= size)]:
-            raise IndexError(f"there is no row {row}: there are {size}, counted from 0")
-        return self.at(wanted.ravel()).reshape(np.shape(rows))
-
-    def of(self, rows: Sequence[int | None], text_at: Callable[[int], str]) -> Scores:
-        """Score texts of which some are in the view; see `BM25Index.scores_of`."""
-        foreign = [at for at, row in enumerate(rows) if row is None]
-        if not foreign:
-            return self.exact(rows)  # type: ignore[arg-type]
-        scores = np.empty(len(rows))
-        known = np.ones(len(rows), np.bool_)
-        known[foreign] = False
-        scores[known] = self.exact([row for row in rows if row is not None])
-        scores[foreign] = self.weigh([text_at(at) for at in foreign])
-        return scores
-
-    def at(self, rows: Rows) -> Scores:
-        """Return the exact scores of `rows`, shape (len(rows),); 0 for rows that do not match."""
-        view = self.view
-        if kernels.built:
-            return kernels.postings_at(*self.postings, view.size, rows)
-        return self._everywhere[0][rows]
-
-    def weigh(self, texts: Sequence[str]) -> Scores:
-        """Score texts from outside the view by its statistics, shape (len(texts),)."""
-        view = self.view
-        measured = [view.lexicon.measure(text) for text in texts]
-        sizes = np.array([length for _, length in measured])
-        scores = np.zeros(len(texts))
-        for term, weight in zip(self._terms, self._weights, strict=True):
-            counts = np.array([counts.get(term, 0) for counts, _ in measured])
-            scores += _saturated(weight, counts, sizes, view.norm)
-        return scores
+        return top_k(rows, scores[rows], k)
 
     @cached_property
     def _everywhere(self) -> tuple[Scores, Bools]:
         """The score of every row, and whether it holds a term, each of shape (rows,)."""
-        view = self.view
-        found = [segment.find(term) for term in self._terms for segment in view.segments]
+        segments, size = self.snapshot.segments, self.snapshot.size
+        found = [segment.find(term) for term in self.terms for segment in segments]
         if not found:
-            return np.zeros(view.size), np.zeros(view.size, np.bool_)
+            return np.zeros(size), np.zeros(size, np.bool_)
         rows = np.concatenate([rows for rows, _, _ in found], dtype=np.intp)
         counts = np.concatenate([counts for _, counts, _ in found])
         lengths = np.concatenate([lengths for _, _, lengths in found])
         sizes = [rows.size for rows, _, _ in found]
-        weights = np.repeat(np.repeat(self._weights, len(view.segments)), sizes)
-        matching = np.zeros(view.size, np.bool_)
+        weights = np.repeat(np.repeat(self.weights, len(segments)), sizes)
+        matching = np.zeros(size, np.bool_)
         matching[rows] = True
-        values = _saturated(weights, counts, lengths, view.norm)
-        scores = np.bincount(rows, values, view.size)  # sums in this order
+        values = _saturated(weights, counts, lengths, self.snapshot.norm)
+        scores = np.bincount(rows, values, size)  # sums in this order
         return np.asarray(scores, np.float64), matching
+
+
+def sparse_top_k(
+    queries: Sequence[SparseQuery], k: int, allowed: Bools | None = None
+) -> list[Found]:
+    """Return for each query the best `k` rows that share a term with it, and their scores.
+
+    Parameters
+    ----------
+    queries
+        At least one, all against the same snapshot.
+    k
+        At least 1. Ties go to earlier rows.
+    allowed
+        Rows that may be found, shape (rows,), no deleted ones; None: all.
+    """
+    snapshot = queries[0].snapshot
+    if not kernels.built:
+        return [query.top_k(k, allowed) for query in queries]
+    words = tuple([(query.terms, query.weights) for query in queries])
+    return kernels.best_postings(snapshot.segments, words, snapshot.norm, snapshot.size, k, allowed)
+
+
+def _warn_if_unspaced(text: str) -> None:
+    if UNSPACED.search(text):
+        warnings.warn(
+            "BM25 knows no word of a query in a script without spaces, which the default tokenizer "
+            "does not split: give a tokenizer for the language as tokenizer=",
+            stacklevel=3,
+        )
 
 
 def _saturated(

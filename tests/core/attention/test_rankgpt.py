@@ -1,4 +1,4 @@
-"""RankGPT: what is asked of a model that ranks, and what becomes of one that does not."""
+"""RankGPT: what is asked of a model that ranks, and how its answers are read."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core import GenerationError
-from shared_core.attention import Case, OneRound, RankGPT, rankgpt_prompt
+from shared_core.attention import Case, OneRound, RankGPT
+from shared_core.attention.rankgpt import rankgpt_prompt
 from shared_core.generation import CallableModel
-from shared_core.sensitivity import ANSWER, PromptTemplate
+from shared_core.sensitivity import PromptTemplate
 
 
 class Ranker:
@@ -46,6 +47,70 @@ def case(*numbers: int) -> Case:
     return Case(question="which?", documents=[str(number) for number in numbers])
 
 
+def test_rankgpt_prompt_word_for_word() -> None:
+    """Appendix F, with the sign turned to where the best comes first."""
+    assert rankgpt_prompt("Which {context}?", ["Rome is old.", "[1] Paris\nParis"]) == (
+        "This is RankGPT, an intelligent assistant that can rank passages based on their relevancy "
+        "to the query.\n"
+        "\n"
+        "The following are 2 passages, each indicated by number identifier []. I can rank them "
+        "based on their relevance to query: Which {context}?\n"
+        "\n"
+        "[1] Rome is old.\n"
+        "\n"
+        "[2] [1] Paris\nParis\n"
+        "\n"
+        "The search query is: Which {context}?\n"
+        "\n"
+        "I will rank the 2 passages above based on their relevance to the search query. The "
+        "passages will be listed in descending order using identifiers, and the most relevant "
+        "passages should be listed first, and the output format should be [] > [] > etc, e.g., "
+        "[1] > [2] > etc.\n"
+        "\n"
+        "The ranking results of the 2 passages (only identifiers) is:"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "ranking"),
+    [
+        ("[2] > [1] > [4] > [3]", (1, 0, 3, 2)),
+        ("[2] < [1] < [4] < [3]", (1, 0, 3, 2)),
+        ("[3]>[1]", (2, 0, 1, 3)),
+        ("The 4 passages in order are:\n[4], [ 2 ], then [1]. [3] is of no use", (3, 1, 0, 2)),
+        ("[2] > [2] > [1] > [2]", (1, 0, 2, 3)),
+        ("[0] > [7] > [3] > [-1] > [1]", (2, 0, 1, 3)),
+        (f"[{'9' * 5000}] > [4]", (3, 0, 1, 2)),
+        ("[3, 1; 2]", (2, 0, 1, 3)),
+        ("3 > 1 >2", (2, 0, 1, 3)),
+        ("Of 4: 3 < 1", (2, 0, 1, 3)),
+        ("I cannot rank these 4 passages.", (0, 1, 2, 3)),
+        ("The format is [] > [], so 2 > 1", (1, 0, 2, 3)),
+        ("", (0, 1, 2, 3)),
+        ("\u0663 > \u0662", (0, 1, 2, 3)),
+        ("<think>[1] is off, [3] good</think>[3] > [1] > [2]", (2, 0, 1, 3)),
+        ("<think>[1], [2]: no</think>[4] > [0] > [-1] > [2]", (3, 1, 0, 2)),
+        ("Not [1] > [2] > [3], but [3] > [2] > [1]", (2, 1, 0, 3)),
+        ("As in [1] > [2]: [4] > [3] > [2]. So [2] > [1]", (3, 2, 1, 0)),
+        ("[1] is of no use. [4] > [3], then [2]", (3, 2, 1, 0)),
+        ("[4], [3], [2] as [1] is off", (3, 2, 1, 0)),
+        ("[4, 3] > [2] > [1]", (3, 2, 1, 0)),
+        ("[4], [3] > [2] > [1]", (3, 2, 1, 0)),
+        ("[4] = [3] > [2] > [1]", (3, 2, 1, 0)),
+        ("**[4]** >> [3] > [2]", (3, 2, 1, 0)),
+        ("[4] (the city) > [3] > [2]", (3, 2, 1, 0)),
+        ("Of [1], [2]\n\n**[4] > [3]**", (3, 2, 0, 1)),
+    ],
+)  # fmt: skip
+def test_answers_are_read_as_permutations(answer: str, ranking: tuple[int, ...]) -> None:
+    """Missing, repeated and made-up identifiers; other signs, words between, no brackets.
+
+    And thoughts before the ranking, or words behind it.
+    """
+    [found] = RankGPT(placement="sequential").run(Ranker(lambda _: answer), [case(*range(4))])
+    assert found.order == ranking
+
+
 def test_it_asks_for_a_ranking_and_answers_with_the_best_one_last() -> None:
     """The prompt is the paper's; the answer is to the documents as placed."""
     prompts: list[str] = []
@@ -55,26 +120,13 @@ def test_it_asks_for_a_ranking_and_answers_with_the_best_one_last() -> None:
         return ["[2] > [3] > [1]" if each.startswith("This is") else "final" for each in batch]
 
     asked = Case(question="which?", documents=["a", "b", "c"])
-    [found] = RankGPT().run(model, [asked])
-    assert prompts == [
-        rankgpt_prompt("which?", ["a", "b", "c"]),
-        ANSWER.render(["a", "c", "b"], "which?"),
-    ]
+    template = PromptTemplate("{question}{context}", separator=",")
+    [found] = RankGPT(template=template).run(model, [asked])
+    assert prompts == [rankgpt_prompt("which?", ["a", "b", "c"]), "which?a,c,b"]
     assert (found.answer, found.first_answer) == ("final", "[2] > [3] > [1]")
     assert (found.order, found.named) == ((0, 2, 1), (1, 2, 0))
     assert found.scores == (1.0, 3.0, 2.0)
     assert (found.rounds, found.ignored) == (2, 0)
-
-
-@pytest.mark.parametrize(
-    ("placement", "order"),
-    [("back_first", "0123"), ("front_first", "3210"), ("u_shape", "3102")],
-)
-def test_any_placement_takes_the_ranking(placement: str, order: str) -> None:
-    """The paper's Default and its reverse (Table 3), and others of the package."""
-    template = PromptTemplate("{question}{context}", separator=",")
-    [found] = RankGPT(placement=placement, template=template).run(Ranker(), [case(1, 0, 3, 2)])
-    assert found.answer == "which?" + ",".join(order)
 
 
 @pytest.mark.parametrize(
@@ -133,24 +185,6 @@ def test_cases_of_different_lengths_are_ranked_side_by_side() -> None:
     assert [each.rounds for each in together] == [2, 1, 5, 1, 3, 2]
 
 
-@pytest.mark.parametrize("n", [0, 1])
-def test_where_there_is_nothing_to_rank_no_ranking_is_asked_for(n: int) -> None:
-    """One round."""
-    ranker = Ranker()
-    [found] = RankGPT().run(ranker, [case(*range(n))])
-    assert not ranker.asked
-    assert (found.order, found.rounds) == (tuple(range(n)), 1)
-    assert found.answer == found.first_answer == ANSWER.render(["0"][:n], "which?")
-
-
-def test_an_empty_answer_is_an_answer() -> None:
-    """To the ranking and to the question."""
-    [found] = RankGPT().run(
-        CallableModel(lambda prompts: [""] * len(prompts), name="mute"), [case(1, 2)]
-    )
-    assert (found.answer, found.first_answer, found.named) == ("", "", ())
-
-
 @pytest.mark.parametrize("method", [RankGPT(), OneRound()])
 def test_a_model_that_fails_is_named(method: Any) -> None:
     """With what it did."""
@@ -159,19 +193,3 @@ def test_a_model_that_fails_is_named(method: Any) -> None:
         method.run(few, [case(1, 2)])
     with pytest.raises(TypeError, match="int"):
         method.run(3, [case(1, 2)])
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"window": 1}, "window must be an integer >= 2, got 1"),
-        ({"step": 0}, "step must be an integer >= 1, got 0"),
-        ({"window": 5, "step": 5}, "below the window of 5, got 5"),
-        ({"placement": "vibes"}, "unknown placement 'vibes'"),
-        ({"placement": "attention_u_shape"}, "'attention_u_shape' .* give a curve, or use TwoRo"),
-    ],
-)
-def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
-    """At once."""
-    with pytest.raises(ValueError, match=message):
-        RankGPT(**options)

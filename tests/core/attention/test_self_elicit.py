@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from instruments.cases import shuffled_cases
 from shared_core.attention import Case, SelfElicit
+from shared_core.attention.prompt import render_prompt
 from shared_core.attention.reading import answer_with_attention
-from shared_core.attention.rendering import render_prompt
-from shared_core.attention.sentences import sentence_spans
+from shared_core.attention.self_elicit import READ, mark_spans, sentence_spans
 from shared_core.sensitivity import ANSWER, PromptTemplate
 from tests.core.attention.readers import reader
 
@@ -22,17 +26,17 @@ NOTE = "<start_important> and <end_important> mark the important evidence in the
 
 def test_it_reads_the_first_generated_token_in_the_upper_layers() -> None:
     """GoodPositions, section 5.1."""
-    assert (SelfElicit.rows, SelfElicit.layers, SelfElicit().alpha) == ("first", "upper", 0.5)
+    assert (READ, SelfElicit().alpha) == (("first", "upper"), 0.5)
 
 
 def test_evidence_is_every_sentence_of_at_least_half_the_highest_mean() -> None:
     """Means 1, 3, 1 and 1.5: the threshold itself is in; with alpha 1 only the highest is."""
     spans = [*SPANS, (2, 2), (7, 8)]
-    assert SelfElicit()(SCORES, spans) == (1, 4)
-    assert SelfElicit(alpha=1.0)(SCORES, spans) == (1,)
-    assert SelfElicit(alpha=1 / 3)(SCORES, spans) == (0, 1, 2, 4)
-    assert SelfElicit()(SCORES, []) == ()
-    assert SelfElicit()(SCORES, [(3, 3)]) == ()
+    assert SelfElicit().evidence(SCORES, spans) == (1, 4)
+    assert SelfElicit(alpha=1.0).evidence(SCORES, spans) == (1,)
+    assert SelfElicit(alpha=1 / 3).evidence(SCORES, spans) == (0, 1, 2, 4)
+    assert SelfElicit().evidence(SCORES, []) == ()
+    assert SelfElicit().evidence(SCORES, [(3, 3)]) == ()
 
 
 def cases(n: int, k: int = 4) -> list[Case]:
@@ -55,8 +59,8 @@ def test_evidence_is_what_the_first_token_attends_to() -> None:
     found = SelfElicit(template=template, alpha=0.7).run(reader(), cases(6))
     for case, each in zip(cases(6), found, strict=True):
         prompt = render_prompt(reader().encoder, template, case.documents, case.question)
-        [reading] = answer_with_attention(reader(), [prompt.ids])
-        scores = reading.scores["first", "upper"]
+        [reading] = answer_with_attention(reader(), [prompt], wanted=[READ])
+        scores = reading.scores[READ]
         means = {
             (at, span): scores[slice(*prompt.part(at, *span))].mean()
             for at, text in enumerate(case.documents)
@@ -95,21 +99,6 @@ def test_where_there_is_no_sentence_there_is_nothing_to_mark() -> None:
     assert found.answer == found.first_answer
 
 
-def test_the_marks_can_be_others() -> None:
-    """The line that explains them follows."""
-    seen: list[str] = []
-
-    class Listening(type(reader())):  # type: ignore[misc]
-        def generate(self, prompts: list[str]) -> list[str]:
-            seen.extend(prompts)
-            return super().generate(prompts)
-
-    model = Listening(reader().model, reader().tokenizer, max_new_tokens=1)
-    [each] = SelfElicit(marks=("<<", ">>")).run(model, cases(1))
-    assert seen[0].startswith("<< and >> mark the important evidence in the context.\n\n")
-    assert seen[0].count("<<") == seen[0].count(">>") == 1 + sum(map(len, each.evidence))
-
-
 @pytest.mark.parametrize("alpha", [0, -1, 1.5, float("nan")])
 def test_a_share_that_is_none_is_refused(alpha: float) -> None:
     """By its value."""
@@ -120,7 +109,7 @@ def test_a_share_that_is_none_is_refused(alpha: float) -> None:
 def test_a_sentence_outside_the_prompt_is_refused() -> None:
     """By its place."""
     with pytest.raises(ValueError, match=r"\[0, 9\), .* within the 8 tokens"):
-        SelfElicit()(SCORES, [(0, 9)])
+        SelfElicit().evidence(SCORES, [(0, 9)])
 
 
 def test_marks_that_leave_no_room_are_an_error() -> None:
@@ -130,3 +119,46 @@ def test_marks_that_leave_no_room_are_an_error() -> None:
     case = Case(question="Code of slow elm?", documents=[word * (limit - 40), "We."])
     with pytest.raises(ValueError, match=f"more than the {limit} that biased reads"):
         SelfElicit(alpha=0.01).run(reader(), [case])
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("Rome is old. Paris too! Why? ", ["Rome is old.", "Paris too!", "Why?"]),
+        ('He said "Go." Then left', ['He said "Go."', "Then left"]),
+        ("Pi is 3.14 (about). Or...\n more", ["Pi is 3.14 (about).", "Or...", "more"]),
+        ("東京。大阪\uff01 Kyoto", ["東京。", "大阪\uff01", "Kyoto"]),
+        ("Title\r\n\r\n- one\n- two", ["Title", "- one", "- two"]),
+        ("...", ["..."]),
+        ("", []),
+        (" \n\n ", []),
+    ],
+)  # fmt: skip
+def test_sentences(text: str, sentences: list[str]) -> None:
+    """At stops that space follows, CJK stops and line breaks."""
+    assert [text[start:end] for start, end in sentence_spans(text)] == sentences
+
+
+@given(st.text(alphabet="a .!?\"')\n。」\u2029", max_size=30))
+def test_sentences_leave_out_nothing_but_space(text: str) -> None:
+    """In order and apart; none blank or with space at its ends."""
+    spans = sentence_spans(text)
+    parts = [text[start:end] for start, end in spans]
+    assert "".join("".join(parts).split()) == "".join(text.split())
+    assert all(part and part == part.strip() for part in parts)
+    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
+
+
+def test_a_long_row_of_stops_does_not_take_for_ever() -> None:
+    """Tables of contents have them; tried at every stop it would take minutes."""
+    assert sentence_spans("." * 300_000 + "a") == [(0, 300_001)]
+
+
+def test_evidence_is_marked_in_the_text() -> None:
+    """Nothing else changes."""
+    text = "Rome is old. Paris too! Why?"
+    first, _, last = sentence_spans(text)
+    on, off = "<start_important>", "<end_important>"
+    assert mark_spans(text, [first, last]) == f"{on}Rome is old.{off} Paris too! {on}Why?{off}"
+    assert mark_spans(text, []) == text
+    assert mark_spans("ab", [(0, 1), (1, 2)]) == f"{on}a{off}{on}b{off}"

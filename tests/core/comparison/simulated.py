@@ -15,8 +15,7 @@ import numpy as np
 
 from shared_core.comparison.records import Verdict
 from shared_core.comparison.statistics import Testing
-from shared_core.comparison.verdict import overall_verdict, setting_verdict
-from shared_core.comparison.verdict.basis import VerdictBasis
+from shared_core.comparison.verdict import VerdictBasis, overall_verdict, setting_verdict
 
 STRATEGIES = ("sequential", "shuffle", "inverse", "u_shape")
 SETTINGS = 2

@@ -22,9 +22,9 @@ from shared_core.comparison import (
 )
 from shared_core.comparison.strategies import DEFAULTS
 from shared_core.errors import GenerationError
-from shared_core.evaluation import distracting_effect
 from shared_core.generation.templates import ABSTAIN, ANSWER
 from shared_core.placement import distraction_placement
+from shared_core.sensitivity import distracting_effect
 from tests.core.comparison.making import codes, last, shown
 
 PROFILE = PositionProfile(model="mine", accuracy=(0.1, 0.2, 0.3, 0.9))

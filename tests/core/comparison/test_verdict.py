@@ -11,8 +11,7 @@ pytest.importorskip("scipy")
 from scipy import stats
 
 from shared_core.comparison.records import Verdict
-from shared_core.comparison.verdict import overall_verdict, setting_verdict
-from shared_core.comparison.verdict.basis import VerdictBasis
+from shared_core.comparison.verdict import VerdictBasis, overall_verdict, setting_verdict
 from shared_core.evaluation import PairedComparison
 from tests.core.comparison.simulated import Truth, alarmed, covered, shares
 from tests.core.comparison.simulated import testing_with as judged_with
@@ -172,12 +171,6 @@ def test_what_is_shown_is_not_rounded_to_nothing() -> None:
     assert found.text.endswith("; u loses 0.0120 [0.0004, 0.0200]")
 
 
-def test_a_gain_beyond_that_of_the_shuffle_is_a_gain() -> None:
-    """The counterpart."""
-    found = setting_verdict(basis({"shuffle": shown(0.08), "inverse": shown(0.15)}))
-    assert (found.kind, found.strategy) == ("gain", "inverse")
-
-
 def test_a_ranked_order_that_beats_the_shuffle_is_worth_keeping() -> None:
     """And the strategies that lose against it are named."""
     found = setting_verdict(basis({"shuffle": shown(-0.2), "inverse": shown(-0.1)}))
@@ -255,19 +248,6 @@ def overall(*parts: VerdictBasis) -> Verdict:
     )
 
 
-def test_settings_without_any_difference_are_one_sentence() -> None:
-    """With the number of questions that would do for all of them."""
-    found = overall(
-        basis({"shuffle": nothing()}, needed=200), basis({"shuffle": nothing()}, needed=700)
-    )
-    assert found.kind == "no_difference"
-    assert found.text == (
-        "keep the ranked order: no strategy is shown to beat it or shuffling in any of the 2 "
-        "settings; "
-        "it takes about 700 questions to show a difference of 0.03 with a chance of 80%"
-    )
-
-
 def test_settings_that_are_all_wrong_are_said_once_and_behind_a_finding() -> None:
     """A pipeline may find nothing where another does."""
     wrong = replace(basis({"shuffle": nothing()}), alike=0.0)
@@ -306,27 +286,6 @@ def test_what_a_gain_in_one_setting_costs_in_others_is_told() -> None:
         f"{use} beat shuffling (dense, k=5); {use} beat shuffling (dense, k=7); but inverse loses "
         "0.40 [0.38, 0.42] (dense, k=6) and 0.40 [0.38, 0.42] (dense, k=9); no difference from the "
         "ranked order is shown in 1 other setting"
-    )
-
-
-def test_a_ranked_order_that_is_bad_in_one_setting_and_good_in_another_is_told() -> None:
-    """Or else the report would say to give it up, and nothing else."""
-    found = overall(basis({"shuffle": shown(0.3)}), basis({"shuffle": shown(-0.2)}))
-    assert found.kind == "put_best_elsewhere"
-    assert found.text == (
-        "do not keep the ranked order: it is worse than shuffling by 0.30 [0.28, 0.32] "
-        "(dense, k=5); but the ranked order beats shuffling by 0.20 [0.18, 0.22] (dense, k=6)"
-    )
-
-
-def test_the_same_in_many_settings_is_said_once() -> None:
-    """A reader wants one sentence."""
-    found = overall(*[basis({"shuffle": shown(-0.1)})] * 3, basis({"shuffle": nothing()}))
-    assert found.kind == "ranked_order_helps"
-    assert found.text.count("beats shuffling") == 1
-    assert found.text.endswith(
-        "(dense, k=5); keep it in 2 other settings as well; "
-        "no difference from the ranked order is shown in 1 other setting"
     )
 
 
@@ -414,7 +373,7 @@ def test_pure_noise_is_called_a_difference_in_at_most_one_run_of_twenty() -> Non
 
 
 @pytest.mark.parametrize(("shuffles", "n", "runs"), [(3, 600, 150), (10, 300, 40)])
-@pytest.mark.parametrize("right", [0.9, 0.97])
+@pytest.mark.parametrize("right", [0.97])
 def test_orders_that_are_mostly_right_are_told_from_the_shuffle_no_more_often_than_at_a_half(
     right: float, shuffles: int, n: int, runs: int
 ) -> None:

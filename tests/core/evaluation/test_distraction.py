@@ -1,58 +1,10 @@
-"""The distracting effect: exact where the model tells it, counted elsewhere; and the top k."""
+"""The distracting effect: kinds of distractors, and measures of the top k."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from pathlib import Path
-
 import pytest
 
-from shared_core.evaluation import (
-    JudgedRanking,
-    distracting_effect,
-    distraction_measures,
-    distractor_kind,
-)
-from shared_core.generation import HuggingFaceModel, Journal
-from shared_core.sensitivity import ANSWER
-
-READERS = Path(__file__).parents[3] / "instruments"
-
-
-class Abstainer:
-    """Abstains with the probability that the passage names, and samples by a fixed sequence."""
-
-    name = "abstainer"
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def generate(self, prompts: Sequence[str]) -> list[str]:
-        answers = []
-        for prompt in prompts:
-            self.asked.append(prompt)
-            times = self.asked.count(prompt)
-            answers.append("no-response." if times <= 10 * _probability(prompt) else "42")
-        return answers
-
-
-class ScoringAbstainer(Abstainer):
-    """Tells the probability, in two tokens."""
-
-    name = "scoring-abstainer"
-
-    def log_probabilities(
-        self, prompts: Sequence[str], continuations: Sequence[str]
-    ) -> list[list[float]]:
-        assert {*continuations} == {" NO-RESPONSE"}
-        self.asked += prompts
-        return [[math.log(_probability(prompt)) / 2] * 2 for prompt in prompts]
-
-
-def _probability(prompt: str) -> float:
-    return float(prompt.partition("abstain at ")[2].split()[0])
-
+from shared_core.evaluation import JudgedRanking, distraction_measures, distractor_kind
 
 RANKINGS = [
     JudgedRanking(
@@ -62,75 +14,6 @@ RANKINGS = [
     ),
     JudgedRanking(question="How far?", passages=("abstain at 0.9 ",), relevant=(False,)),
 ]
-
-
-def test_a_model_that_tells_probabilities_gives_the_effect_exactly() -> None:
-    """1 - P(abstain), all of the abstention's tokens together; nothing is generated."""
-    effects = distracting_effect(ScoringAbstainer(), RANKINGS)
-    assert effects[0] == pytest.approx((0.9, 0.0, 0.3))
-    assert effects[1] == pytest.approx((0.1,))
-
-
-def test_relevant_passages_are_not_asked_about_and_stand_alone_in_the_prompt() -> None:
-    """Their effect is 0 by definition; the effect is that of one passage."""
-    model = ScoringAbstainer()
-    distracting_effect(model, RANKINGS)
-    assert len(model.asked) == 3
-    assert not any("the answer\n" in prompt for prompt in model.asked)
-    assert all(prompt.count("abstain at") == 1 for prompt in model.asked)
-
-
-def test_of_a_model_that_only_answers_the_share_of_samples_is_counted() -> None:
-    """Ten answers, of which as many abstain as the passage says."""
-    assert distracting_effect(Abstainer(), RANKINGS, samples=10) == [
-        pytest.approx((0.9, 0.0, 0.3)),
-        pytest.approx((0.1,)),
-    ]
-    assert distracting_effect(Abstainer(), RANKINGS) == [(0.0, 0.0, 0.0), (0.0,)]
-
-
-def test_sampling_a_model_that_tells_probabilities_is_possible() -> None:
-    """Said by samples=; a check of the exact value."""
-    assert distracting_effect(ScoringAbstainer(), RANKINGS, samples=10)[1] == pytest.approx((0.1,))
-
-
-def test_an_interrupted_measurement_goes_on_with_every_sample_kept(tmp_path: Path) -> None:
-    """The samples of one prompt are different answers, and none is asked for twice."""
-    first = Abstainer()
-    journal = Journal(tmp_path / "answers.jsonl")
-    counted: list[int] = []
-    effects = distracting_effect(
-        first, RANKINGS, samples=5, journal=journal, on_answer=counted.append
-    )
-    assert sum(counted) == 15
-    assert effects == [(0.8, 0.0, 0.0), (0.0,)]
-    again = Abstainer()
-    kept = Journal(tmp_path / "answers.jsonl")
-    assert distracting_effect(again, RANKINGS, samples=5, journal=kept) == effects
-    assert again.asked == []
-
-
-def test_a_trained_reader_is_distracted_by_a_document_about_a_similar_key() -> None:
-    """Real model, planted truth: the noun of the key tempts it, the adjective alone does not."""
-    pytest.importorskip("torch")
-    from instruments.words import ADJECTIVES, NOUNS
-
-    reader = HuggingFaceModel.from_pretrained(READERS / "biased", device="cpu")
-    document = "The code of {} {} is violet. It opened in winter."
-    rankings = [
-        JudgedRanking(
-            question=f"Which code has {adjective} {noun}?",
-            passages=(document.format(ADJECTIVES[-1], noun), document.format(adjective, NOUNS[-1])),
-            relevant=(False, False),
-        )
-        for adjective, noun in zip(ADJECTIVES[:8], NOUNS[:8], strict=True)
-    ]
-    effects = distracting_effect(reader, rankings, template=ANSWER)
-    kinds = {tuple(map(distractor_kind, row)) for row in effects}
-    assert kinds == {("hard", "weak")}
-    # With such clear cases the greedy answer abstains just where the probability says so.
-    answered = distracting_effect(reader, rankings, template=ANSWER, samples=1)
-    assert answered == [(1.0, 0.0)] * 8
 
 
 def test_kinds_of_distractors() -> None:
@@ -159,19 +42,14 @@ def test_measures_of_the_top_k_by_hand() -> None:
     }
 
 
-def test_precision_is_of_k_even_where_fewer_are_there() -> None:
-    """As in trec_eval: one relevant passage alone is a third of three."""
+def test_places_that_are_left_empty_count() -> None:
+    """As in trec_eval one relevant passage alone is a third of three; no passage counts 0."""
     alone = JudgedRanking(question="Who?", passages=("he",), relevant=(True,))
-    measured = distraction_measures([alone], [(0.0,)], ks=[3])
-    assert measured["Precision@3"].tolist() == [pytest.approx(1 / 3)]
-    assert measured["HITS@3"].tolist() == [1.0]
-
-
-def test_nothing_retrieved_distracts_nobody() -> None:
-    """An empty ranking counts 0 everywhere."""
     empty = JudgedRanking(question="Who?", passages=(), relevant=())
-    measured = distraction_measures([empty], [()], ks=[5])
-    assert all(values.tolist() == [0.0] for values in measured.values())
+    measured = distraction_measures([alone, empty], [(0.0,), ()], ks=[3])
+    assert measured["Precision@3"].tolist() == [pytest.approx(1 / 3), 0.0]
+    assert measured["HITS@3"].tolist() == [1.0, 0.0]
+    assert measured["MaxDE@3"].tolist() == [0.0, 0.0]
 
 
 def test_what_cannot_be_measured_is_refused() -> None:
@@ -180,13 +58,14 @@ def test_what_cannot_be_measured_is_refused() -> None:
         JudgedRanking(question="Who", passages=("a",), relevant=(True, False))
     with pytest.raises(ValueError, match="blank"):
         JudgedRanking(question=" ", passages=(), relevant=())
-    with pytest.raises(ValueError, match="samples must be an integer >= 1, got 0"):
-        distracting_effect(Abstainer(), RANKINGS, samples=0)
     with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
         distraction_measures(RANKINGS, [(0, 0, 0), (0,)], ks=[0])
-    with pytest.raises(ValueError, match="one row for each ranking, got 1 rows for 2 rankings"):
+    with pytest.raises(ValueError, match="shorter"):
         distraction_measures(RANKINGS, [(0, 0, 0)], ks=[1])
-    with pytest.raises(ValueError, match="one value for each passage, got 2 values for the 3"):
+    with pytest.raises(
+        ValueError,
+        match="one value for each passage, got 2 for the 3 passages of question 'How many",
+    ):
         distraction_measures(RANKINGS, [(0, 0), (0,)], ks=[1])
     with pytest.raises(ValueError, match="no rankings"):
         distraction_measures([], [], ks=[1])

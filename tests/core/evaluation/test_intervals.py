@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -66,9 +67,7 @@ U_OF_TEN = tuple(np.interp(range(10), [0, 4, 9], [0.95, 0.6, 0.95]).tolist())
     [
         ((0.9, 0.9, 0.9), 50),
         ((0.9, 0.9, 0.9), 300),
-        ((0.5, 0.5, 0.5), 50),
         ((0.95, 0.6, 0.95), 50),
-        ((0.82, 0.79, 0.82), 50),
         ((0.82, 0.79, 0.82), 100),
         ((1.0, 0.65, 1.0), 50),
         (U_OF_TEN, 100),
@@ -134,20 +133,8 @@ def test_a_sample_without_variation_is_not_certainty(value: float, n: int) -> No
     assert upper - lower > 0.01
     low, high = bootstrap_interval(np.full((n, 3), value), psi)
     assert low < 1 < high
-
-
-def test_a_perfect_middle_does_not_give_a_point() -> None:
-    """At the ceiling the textbook's interval is [1, 1], whatever the middle is truly worth."""
-    lower, upper = bootstrap_interval(np.ones((50, 3)), psi)
-    assert lower < 0.99
-    assert upper > 1.01
-
-
-def test_slots_that_were_never_read_say_nothing_about_their_ratio() -> None:
-    """The index is undefined, and its interval leaves everything open."""
-    lower, upper = bootstrap_interval(np.zeros((50, 3)), psi)
-    assert lower == 0
-    assert upper > 1e5
+    low, high = paired_difference_interval(np.full(n, value), np.full(n, value))
+    assert low < 0 < high
 
 
 def test_undefined_resamples_are_left_out_unless_they_are_the_most() -> None:
@@ -232,14 +219,6 @@ def test_the_band_of_a_curve_is_wilsons(right: int, n: int, confidence: float) -
     assert lower.shape == upper.shape == (2,)
 
 
-def test_the_band_of_graded_outcomes_is_wide_enough() -> None:
-    """It covers at least as often as it says, for F1 values too."""
-    rng = np.random.default_rng(6)
-    graded = rng.beta(2, 1, (2000, 40))
-    bands = [mean_interval([row.mean()], 40) for row in graded]
-    assert np.mean([lower[0] <= 2 / 3 <= upper[0] for lower, upper in bands]) > 0.95
-
-
 def test_a_paired_difference_is_that_of_scipy() -> None:
     """The percentile bootstrap of the differences, question by question."""
     outcomes = answered((0.7, 0.6), 3000, np.random.default_rng(8), likeness=0.5)
@@ -262,12 +241,6 @@ def test_a_small_paired_difference_is_that_of_agresti_and_min() -> None:
     error = math.sqrt((gain + loss) / size - mean**2) / math.sqrt(size)
     expected = mean + np.array([-1, 1]) * stats.t.ppf(0.975, n - 1) * error
     np.testing.assert_allclose(paired_difference_interval(a, b), expected, atol=0.02)
-
-
-def test_two_arrangements_answered_alike_may_still_differ() -> None:
-    """No question changed: the interval holds 0, and is no point."""
-    lower, upper = paired_difference_interval(np.ones(30), np.ones(30))
-    assert -0.2 < lower < 0 < upper < 0.2
 
 
 def test_one_other_outcome_does_not_make_the_rest_certain() -> None:
@@ -315,66 +288,36 @@ def test_outcomes_that_lie_close_together_have_a_narrow_interval() -> None:
     assert upper - lower == pytest.approx(textbook, rel=0.05)
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "message"),
-    [
-        (np.ones(3), r"questions by slots, got shape \(3,\)"),
-        (np.ones((3, 0)), r"got shape \(3, 0\)"),
-        (np.ones((1, 3)), "at least 2 questions, got 1"),
-        (np.ones((0, 3)), "at least 2 questions, got 0"),
-        ([[0.5], [1.5]], r"must lie in \[0, 1\], got 1.5"),
-        ([[0.5], [-0.5]], r"got -0.5"),
-        ([[0.5], [math.nan]], "got nan"),
-    ],
-)
-def test_outcomes_out_of_range_are_refused(outcomes: Any, message: str) -> None:
-    """By the value."""
-    with pytest.raises(ValueError, match=message):
-        bootstrap_interval(outcomes, first)
+ROWS = np.ones((5, 2))
 
 
 @pytest.mark.parametrize(
-    ("accuracy", "n", "message"),
+    ("call", "message"),
     [
-        ([], 50, r"one value per slot, got shape \(0,\)"),
-        ([[0.5]], 50, r"got shape \(1, 1\)"),
-        ([0.5, 80.8], 50, r"must lie in \[0, 1\], got 80.8"),
-        ([math.nan], 50, "got nan"),
-        ([0.5], 1, "at least 2 questions, got n=1"),
+        (lambda: bootstrap_interval(np.ones(3), first), r"questions by slots, got shape \(3,\)"),
+        (lambda: bootstrap_interval(np.ones((3, 0)), first), r"got shape \(3, 0\)"),
+        (lambda: bootstrap_interval(np.ones((1, 3)), first), "at least 2 questions, got 1"),
+        (lambda: bootstrap_interval([[0.5], [1.5]], first), r"must lie in \[0, 1\], got 1.5"),
+        (lambda: bootstrap_interval([[0.5], [math.nan]], first), "got nan"),
+        (lambda: bootstrap_interval(ROWS, first, resamples=0), "integer >= 1, got 0"),
+        (lambda: bootstrap_interval(ROWS, first, confidence=95), "between 0 and 1, got 95"),
+        (
+            lambda: bootstrap_interval(ROWS, lambda means: np.float64(1)),  # type: ignore[arg-type, return-value]
+            r"to shape \(10000,\), got shape \(\)",
+        ),
+        (lambda: independent_interval([], 50, first), r"one value per slot, got shape \(0,\)"),
+        (lambda: independent_interval([0.5, 80.8], 50, first), r"in \[0, 1\], got 80.8"),
+        (lambda: mean_interval([0.5], 1), "at least 2 questions, got 1"),
+        (lambda: mean_interval(ROWS[0], 5, confidence=1), "between 0 and 1, got 1"),
+        (lambda: paired_difference_interval(np.ones(5), np.ones(4)), "questions, got 5 and 4"),
+        (lambda: paired_difference_interval([1.0], [0.0]), "at least 2 questions, got 1"),
+        (
+            lambda: paired_difference_interval(ROWS[:, 0], [[0.5, 0.5]] * 4 + [[1.5, 0.0]]),
+            r"must lie in \[0, 1\], got 1.5",
+        ),
     ],
 )
-def test_accuracies_out_of_range_are_refused(accuracy: Any, n: int, message: str) -> None:
-    """Published percentages are the likely slip."""
+def test_what_is_out_of_range_is_refused(call: Callable[[], object], message: str) -> None:
+    """By the value; published percentages are the likely slip."""
     with pytest.raises(ValueError, match=message):
-        independent_interval(accuracy, n, first)
-    with pytest.raises(ValueError, match=message):
-        mean_interval(accuracy, n)
-
-
-@pytest.mark.parametrize("confidence", [0, 1, 95, -0.5, math.nan])
-def test_a_confidence_is_a_probability(confidence: float) -> None:
-    """In every function; a percentage is refused."""
-    rows, message = np.ones((5, 2)), rf"between 0 and 1, got {confidence}"
-    with pytest.raises(ValueError, match=message):
-        bootstrap_interval(rows, first, confidence=confidence)
-    with pytest.raises(ValueError, match=message):
-        independent_interval(rows[0], 5, first, confidence=confidence)
-    with pytest.raises(ValueError, match=message):
-        mean_interval(rows[0], 5, confidence=confidence)
-    with pytest.raises(ValueError, match=message):
-        paired_difference_interval(rows[:, 0], rows[:, 1], confidence=confidence)
-
-
-def test_other_slips_are_named() -> None:
-    """No resample, arrays that do not match, a statistic of one mean instead of many."""
-    rows = np.ones((5, 2))
-    with pytest.raises(ValueError, match="resamples must be an integer >= 1, got 0"):
-        bootstrap_interval(rows, first, resamples=0)
-    with pytest.raises(ValueError, match=r"to shape \(10000,\), got shape \(\)"):
-        bootstrap_interval(rows, lambda means: np.float64(1))  # type: ignore[arg-type, return-value]
-    with pytest.raises(ValueError, match="same questions, got 5 and 4"):
-        paired_difference_interval(np.ones(5), np.ones(4))
-    with pytest.raises(ValueError, match=r"got shape \(5, 2, 1\)"):
-        paired_difference_interval(rows[:, :, None], rows)
-    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 1.5"):
-        paired_difference_interval(rows[:, 0], [[0.5, 0.5]] * 4 + [[1.5, 0.0]])
+        call()

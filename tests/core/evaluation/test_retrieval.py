@@ -51,14 +51,6 @@ def test_two_names_of_one_measure_both_have_its_value() -> None:
         }
 
 
-def test_long_rankings_keep_their_order() -> None:
-    """The reciprocal rank of the last of 2000."""
-    ids = [f"p{number}" for number in range(2000)]
-    assert retrieval_measures({"q": ids}, {"q": {ids[-1]: 1}}, ["MRR"])["MRR"] == [
-        pytest.approx(1 / 2000)
-    ]
-
-
 def test_what_cannot_be_measured_is_refused() -> None:
     """With the name that is wrong."""
     with pytest.raises(ValueError, match="no retrieval measure 'ndgc@10'"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +20,12 @@ from shared_core.evaluation import (
     holm,
     minimum_detectable_effect,
     paired_difference_interval,
+    paired_p_value,
     permutation_p_value,
     questions_needed,
-    wilcoxon_p_value,
 )
-from shared_core.evaluation.changes import order_differences
-from shared_core.evaluation.paired_tests import paired_p_value, sign_flip_p_value
+from shared_core.evaluation.paired_differences import paired_differences
+from shared_core.evaluation.permutation import sign_flip_p_value
 
 Outcomes = npt.NDArray[np.float64]
 RUNS = 200
@@ -45,19 +46,22 @@ def graded(rng: np.random.Generator, *, strategies: int, n: int) -> Outcomes:
 
 
 def test_of_right_and_wrong_it_is_the_exact_sign_test() -> None:
-    """Nine questions change, eight for the better: 2 * (9 + 1) / 2 ** 9."""
+    """Wilcoxon's too: nine of 29 questions change, eight for the better."""
     a = np.array([1.0] * 8 + [0.0] + [1.0] * 20)
     b = np.array([0.0] * 8 + [1.0] + [1.0] * 20)
-    assert wilcoxon_p_value(a, b) == pytest.approx(20 / 512)
-    assert wilcoxon_p_value(b, a) == wilcoxon_p_value(a, b)
+    expected = stats.binomtest(8, 9).pvalue
+    for size in (1.0, 0.3):
+        for found in (paired_p_value(size * a, size * b), paired_p_value(size * b, size * a)):
+            assert found == ("Wilcoxon signed-rank", pytest.approx(expected))
+    assert stats.wilcoxon(a - b, method="exact").pvalue == pytest.approx(expected, abs=0.02)
+    assert paired_p_value(a, a) == ("Wilcoxon signed-rank", 1.0)
 
 
-def test_without_ties_it_is_scipys_exact_test() -> None:
-    """Ten distinct differences, the two smallest negative: ranks below sum to 3."""
-    differences = np.array([-0.01, -0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4])
-    expected = stats.wilcoxon(differences, method="exact").pvalue
-    assert wilcoxon_p_value(0.5 + differences, [0.5] * 10) == pytest.approx(expected)
-    assert expected == pytest.approx(2 * 5 / 1024)
+def test_differences_that_rounding_parts_are_of_one_size() -> None:
+    """0.3 - 0.1 and 0.4 - 0.2 are one difference, although floats see two."""
+    assert 0.3 - 0.1 != 0.4 - 0.2
+    found = paired_p_value([0.3] * 7 + [0.2], [0.1] * 7 + [0.4])
+    assert found == ("Wilcoxon signed-rank", 2 * 9 / 2**8)
 
 
 def enumerated(sums: list[tuple[float, ...]], observed: float) -> float:
@@ -65,29 +69,6 @@ def enumerated(sums: list[tuple[float, ...]], observed: float) -> float:
     all_of_them = np.array([sum(picked) for picked in itertools.product(*sums)])
     tails = ((all_of_them <= observed + 1e-9).mean(), (all_of_them >= observed - 1e-9).mean())
     return min(1.0, 2 * float(min(tails)))
-
-
-def test_ties_of_few_differences_are_exact_too() -> None:
-    """SciPy 1.13 gives 0.0469 for the first; here every way to set the signs is counted."""
-    rng = np.random.default_rng(7)
-    samples = [np.array([0.67, 0.33, -0.33, 1, 1, 0.33, 0.67])]
-    samples += [rng.choice([-1, -0.5, 0.25, 0.5, 1], n) for n in (1, 5, 9, 12)]
-    for differences in samples:
-        ranks = stats.rankdata(np.abs(differences))
-        expected = enumerated([(0, rank) for rank in ranks], ranks[differences > 0].sum())
-        assert wilcoxon_p_value(differences, 0 * differences) == pytest.approx(expected)
-    assert wilcoxon_p_value(samples[0], 0 * samples[0]) == 0.0625
-
-
-def test_many_differences_have_the_normal_value_of_scipy() -> None:
-    """With the correction for ties; just before, the exact value is close to it."""
-    rng = np.random.default_rng(8)
-    for n, tolerance in ((1500, 1e-9), (200, 0.03)):
-        differences = rng.choice([-1, -0.5, -0.25, 0.25, 0.5, 1], n)
-        normal = stats.wilcoxon(differences, method="approx").pvalue
-        assert wilcoxon_p_value(differences, 0 * differences) == pytest.approx(
-            normal, rel=tolerance
-        )
 
 
 @pytest.mark.parametrize(
@@ -117,24 +98,13 @@ def test_against_shuffles_every_exchange_within_questions_is_counted(
         assert permutation_p_value(shuffled, one) == pytest.approx(expected)
 
 
-def test_two_sides_of_several_orders_are_exchanged_as_well() -> None:
-    """By hand: of 2 + 2 outcomes two are right, and both are of a; in two questions of two."""
-    p_value = permutation_p_value([[1, 1], [1, 1]], [[0, 0], [0, 0]])
-    assert p_value == pytest.approx(2 / 6**2)
-
-
-def test_one_order_against_one_is_the_sign_test() -> None:
-    """As Wilcoxon's test is there; and no difference at all is p of one."""
-    rng = np.random.default_rng(10)
-    a, b = right_or_wrong(rng, strategies=2, n=60)
-    assert permutation_p_value(a, b) == pytest.approx(wilcoxon_p_value(a, b))
+def test_exchanges_by_hand() -> None:
+    """Of 2 + 2 outcomes both right ones are of a, twice; all alike; a narrow range in all."""
+    two_sides = permutation_p_value([[1, 1], [1, 1]], [[0, 0], [0, 0]])
+    assert two_sides == pytest.approx(2 / 6**2)
     assert permutation_p_value([1, 0, 0.5], [[1, 1], [0, 0], [0.5, 0.5]]) == 1.0
-
-
-def test_small_differences_of_all_questions_are_seen_beside_none_of_a_large_scale() -> None:
-    """Outcomes are rounded by the widest range there is, however narrow that is."""
-    one = np.full(12, 0.5001)
-    assert permutation_p_value(one, np.full((12, 3), 0.5)) == pytest.approx(2 / 4**12)
+    narrow = permutation_p_value(np.full(12, 0.5001), np.full((12, 3), 0.5))
+    assert narrow == pytest.approx(2 / 4**12)
 
 
 def test_thousands_of_graded_questions_take_the_normal_distribution() -> None:
@@ -164,19 +134,6 @@ def test_graded_outcomes_are_tested_for_what_is_said_of_them_their_mean() -> Non
     test, p_value = paired_p_value(gains, ranked)
     assert test == "within-question permutation"
     assert p_value == permutation_p_value(gains, ranked)
-    found = compare_paired({"gains": gains, "ranked": ranked}, "ranked")["gains"]
-    assert (found.test, found.p_value) == (test, p_value)
-
-
-@pytest.mark.parametrize("size", [1.0, 0.3])
-def test_of_changes_of_one_size_ranks_and_mean_are_one(size: float) -> None:
-    """Wilcoxon's test is named there, and its value is that of the permutation."""
-    rng = np.random.default_rng(17)
-    a, b = size * right_or_wrong(rng, strategies=2, n=80)
-    test, p_value = paired_p_value(a, b)
-    assert test == "Wilcoxon signed-rank"
-    assert p_value == wilcoxon_p_value(a, b) == pytest.approx(permutation_p_value(a, b))
-    assert paired_p_value(a, a) == ("Wilcoxon signed-rank", 1.0)
 
 
 def test_a_mean_of_0_of_skew_differences_raises_few_alarms() -> None:
@@ -202,21 +159,6 @@ def test_the_questions_needed_show_a_skew_gain_as_often_as_said(
         a, b = skewed(rng, needed, rare=rare, gain=gain, loss=loss)
         found += paired_p_value(a, b)[1] <= 0.05 and a.mean() > b.mean()
     assert 0.72 <= found / RUNS <= 0.92
-
-
-@pytest.mark.parametrize("shuffles", [3, 10])
-@pytest.mark.parametrize("noise", ["right_or_wrong", "graded"])
-def test_one_order_of_many_alike_raises_few_alarms(noise: str, shuffles: int) -> None:
-    """Where nearly every answer is right, and where grades lie anywhere."""
-    rng = np.random.default_rng(12)
-    alarms = 0
-    for _ in range(RUNS):
-        if noise == "graded":
-            outcomes = graded(rng, strategies=shuffles + 1, n=60)
-        else:
-            outcomes = (rng.random((shuffles + 1, 60)) < 0.9).astype(float)
-        alarms += permutation_p_value(outcomes[0], outcomes[1:].T) <= 0.05
-    assert alarms <= TOLERATED
 
 
 def of_one_mind(rng: np.random.Generator, n: int, shuffles: int) -> tuple[Outcomes, Outcomes]:
@@ -271,24 +213,6 @@ def test_against_shuffles_a_test_needs_six_questions_too() -> None:
     assert permutation_p_value([1] * 3, [[0] * 3] * 3) <= 0.05
 
 
-def test_differences_that_rounding_parts_are_ties() -> None:
-    """0.3 - 0.1 and 0.4 - 0.2 are one difference, although floats see two."""
-    assert 0.3 - 0.1 != 0.4 - 0.2
-    assert wilcoxon_p_value([0.3] * 7 + [0.2], [0.1] * 7 + [0.4]) == 2 * 9 / 2**8
-
-
-def test_questions_that_do_not_change_say_nothing() -> None:
-    """Zeros are left out, so that a thousand of them do not change the value."""
-    a, b = [0.9, 0.7, 0.2, 0.8], [0.1, 0.4, 0.3, 0.6]
-    padding = [0.5] * 1000
-    assert wilcoxon_p_value(a, b) == wilcoxon_p_value([*a, *padding], [*b, *padding])
-
-
-def test_no_difference_at_all_is_p_of_one() -> None:
-    """Where scipy gives NaN."""
-    assert wilcoxon_p_value([0, 1, 0.5], [0, 1, 0.5]) == 1.0
-
-
 def test_holm_by_hand() -> None:
     """Steps down by rank, never falls, never exceeds 1, and keeps the order of the input."""
     assert holm([0.04, 0.001, 0.03, 0.9]) == pytest.approx([0.09, 0.004, 0.09, 0.9])
@@ -315,7 +239,7 @@ def test_holm_keeps_the_chance_of_any_false_alarm() -> None:
     corrected = uncorrected = 0
     for _ in range(RUNS):
         baseline, *others = right_or_wrong(rng, strategies=9, n=60)
-        p_values = [wilcoxon_p_value(other, baseline) for other in others]
+        p_values = [permutation_p_value(other, baseline) for other in others]
         corrected += min(holm(p_values)) <= 0.05
         uncorrected += min(p_values) <= 0.05
     assert corrected <= TOLERATED < uncorrected
@@ -333,7 +257,7 @@ def test_right_and_wrong_at_the_detectable_effect_are_found_as_often_as_said(
     found = 0
     for _ in range(1000):
         differences = rng.choice([-1.0, 0.0, 1.0], n, p=[changing - better, 1 - changing, better])
-        found += wilcoxon_p_value(differences, np.zeros(n)) <= 0.05
+        found += permutation_p_value(differences, np.zeros(n)) <= 0.05
     assert 0.76 <= found / 1000 <= 0.84
 
 
@@ -342,9 +266,9 @@ def test_graded_differences_at_the_detectable_effect_are_found_as_often_as_said(
     rng = np.random.default_rng(4)
     effect = minimum_detectable_effect(rng.normal(0, 0.2, 4000).clip(-1, 1), n=120)
     found = sum(
-        paired_p_value(rng.normal(effect, 0.2, 120), np.zeros(120))[1] <= 0.05 for _ in range(1000)
+        paired_p_value(rng.normal(effect, 0.2, 120), np.zeros(120))[1] <= 0.05 for _ in range(400)
     )
-    assert 0.74 <= found / 1000 <= 0.85
+    assert 0.74 <= found / 400 <= 0.85
 
 
 def test_questions_that_never_changed_do_not_make_everything_detectable() -> None:
@@ -353,7 +277,7 @@ def test_questions_that_never_changed_do_not_make_everything_detectable() -> Non
     effect = minimum_detectable_effect(np.zeros(n))
     rng = np.random.default_rng(5)
     found = sum(
-        wilcoxon_p_value((rng.random(n) < effect).astype(float), np.zeros(n)) <= 0.05
+        permutation_p_value((rng.random(n) < effect).astype(float), np.zeros(n)) <= 0.05
         for _ in range(1000)
     )
     assert 0.6 <= found / 1000 <= 0.9
@@ -375,7 +299,7 @@ def test_a_few_graded_changes_do_not_make_tiny_differences_detectable(n: int, sh
     """What is stated is shown as often as said, by the test and by the interval."""
     rng = np.random.default_rng(14)
     stated = [
-        minimum_detectable_effect(order_differences(*changed(rng, n, share))) for _ in range(150)
+        minimum_detectable_effect(paired_differences(*changed(rng, n, share))) for _ in range(150)
     ]
     found = 0
     for effect in stated:
@@ -385,26 +309,12 @@ def test_a_few_graded_changes_do_not_make_tiny_differences_detectable(n: int, sh
     assert found / len(stated) >= 0.72
 
 
-@pytest.mark.parametrize("shuffles", [3, 10])
-def test_a_difference_from_shuffles_that_is_called_detectable_is_found(shuffles: int) -> None:
-    """Also where one of the many orders was wrong on a single question so far."""
-    rng = np.random.default_rng(15)
-    n, found = 100, 0
-    so_far = np.ones((n, shuffles))
-    so_far[0, 0] = 0
-    effect = minimum_detectable_effect(order_differences(np.ones(n), so_far))
-    for _ in range(200):
-        shuffled = (rng.random((n, shuffles)) > effect).astype(float)
-        found += permutation_p_value(np.ones(n), shuffled) <= 0.05
-    assert found / 200 >= 0.75
-
-
 def test_one_small_change_says_little() -> None:
     """Of 30 questions one has changed by a tenth: nearly as little as if none had."""
     none, one = np.zeros(30), np.array([0.1, *[0.0] * 29])
     assert minimum_detectable_effect(one) > 0.85 * minimum_detectable_effect(none)
     assert questions_needed(one, 0.03) > 0.85 * questions_needed(none, 0.03)
-    third = order_differences(np.ones(30), [[1, 1, 0], *[[1, 1, 1]] * 29])
+    third = paired_differences(np.ones(30), [[1, 1, 0], *[[1, 1, 1]] * 29])
     assert minimum_detectable_effect(third) == pytest.approx(
         minimum_detectable_effect(none), rel=0.03
     )
@@ -417,12 +327,6 @@ def test_many_small_changes_make_small_differences_detectable() -> None:
     assert minimum_detectable_effect(differences) == pytest.approx(
         2.8016 * spread / math.sqrt(1000), rel=0.01
     )
-
-
-def test_fewer_questions_than_the_test_takes_show_no_difference() -> None:
-    """However large."""
-    assert minimum_detectable_effect([0.0] * 5) > 1
-    assert minimum_detectable_effect([0.0] * 6) < 1
 
 
 def test_the_questions_needed_are_those_that_make_the_effect_detectable() -> None:
@@ -483,7 +387,8 @@ def exact_power(n: int, better: float, worse: float, alpha: float) -> float:
 def test_a_test_needs_six_questions() -> None:
     """Five that all improve still give 2 / 2 ** 5 = 0.0625."""
     assert fewest_questions() == 6
-    assert wilcoxon_p_value([1] * 6, [0] * 6) <= 0.05 < wilcoxon_p_value([1] * 5, [0] * 5)
+    assert permutation_p_value([1] * 6, [0] * 6) <= 0.05 < permutation_p_value([1] * 5, [0] * 5)
+    assert minimum_detectable_effect([0.0] * 5) > 1 > minimum_detectable_effect([0.0] * 6)
     assert fewest_questions(0.01) == 8
     assert questions_needed([1.0, 1.0, 1.0], 1.0) == 6
 
@@ -493,47 +398,41 @@ def test_comparing_many_gives_each_its_difference_interval_and_adjusted_value() 
     rng = np.random.default_rng(6)
     baseline = (rng.random(200) < 0.5).astype(float)
     gains = np.where(rng.random(200) < 0.4, 1.0, baseline)
-    compared = compare_paired({"gains": gains, "shuffle": baseline, "same": baseline}, "shuffle")
+    pairs = {"gains": (gains, baseline), "same": (baseline, baseline)}
+    compared = compare_paired(pairs)
     assert [*compared] == ["gains", "same"]
     found = compared["gains"]
     assert found.difference == pytest.approx((gains - baseline).mean())
+    assert found.interval == paired_difference_interval(gains, baseline)
     assert found.interval[0] < 0.2 < found.interval[1]
     assert found.adjusted == pytest.approx(2 * found.p_value)
     assert found.adjusted < 0.001
     assert found.detectable == minimum_detectable_effect(gains - baseline, alpha=0.025)
     assert found.detectable < found.difference
-    assert found.test == "Wilcoxon signed-rank"
+    assert (found.test, found.p_value) == paired_p_value(gains, baseline)
     assert compared["same"].p_value == compared["same"].adjusted == 1.0
     assert compared["same"].difference == 0.0
+    of_five = compare_paired(pairs, tests=5)["gains"]
+    assert of_five.adjusted == pytest.approx(5 * found.p_value)
+    assert of_five.detectable == minimum_detectable_effect(gains - baseline, alpha=0.01)
 
 
-def test_what_cannot_be_compared_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: permutation_p_value([1], [[1, 0], [0]]), "the same questions, got 1 and 2"),
+        (lambda: permutation_p_value([1, 0], [[1, 0], []]), r"got shape \(1, 0\)"),
+        (lambda: permutation_p_value([1, 0], [[1, 0], [math.nan]]), "finite"),
+        (lambda: paired_p_value([math.nan, 0], [1, 0]), "finite"),
+        (lambda: holm([0.5, -0.1]), r"got -0\.1"),
+        (lambda: minimum_detectable_effect([0.5]), "at least 2 questions"),
+        (lambda: minimum_detectable_effect([0.5, 2.0]), r"\[-1, 1\], got 2.0"),
+        (lambda: minimum_detectable_effect([0.5, 0.1], n=0), "n must be an integer >= 1, got 0"),
+        (lambda: questions_needed([0.5, 0.1], 0.1, power=1.5), r"between 0 and 1, got 1\.5"),
+        (lambda: questions_needed([0.5, 0.1], 0), r"a difference in \(0, 1\], got 0"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(call: Callable[[], object], message: str) -> None:
     """With the value that is wrong."""
-    with pytest.raises(ValueError, match="no baseline 'shuffle' among u_shape"):
-        compare_paired({"u_shape": [1, 0]}, "shuffle")
-    with pytest.raises(ValueError, match="the same questions, got 3 and 2"):
-        wilcoxon_p_value([1, 0, 1], [1, 0])
-    with pytest.raises(ValueError, match="the same questions, got 1 and 2"):
-        permutation_p_value([1], [[1, 0], [0]])
-    with pytest.raises(ValueError, match="got up to 1 and 2; use permutation_p_value"):
-        wilcoxon_p_value([1, 0], [[1, 0], [1, 1]])
-    with pytest.raises(ValueError, match=r"for each question, got shape \(1, 0\)"):
-        permutation_p_value([1, 0], [[1, 0], []])
-    with pytest.raises(ValueError, match="finite"):
-        permutation_p_value([1, 0], [[1, 0], [math.nan]])
-    with pytest.raises(ValueError, match="finite"):
-        wilcoxon_p_value([math.nan, 0], [1, 0])
-    with pytest.raises(ValueError, match=r"got -0\.1"):
-        holm([0.5, -0.1])
-    with pytest.raises(ValueError, match="at least 2 questions"):
-        minimum_detectable_effect([0.5])
-    with pytest.raises(ValueError, match=r"\[-1, 1\], got 2.0"):
-        minimum_detectable_effect([0.5, 2.0])
-    with pytest.raises(ValueError, match="n must be an integer >= 1, got 0"):
-        minimum_detectable_effect([0.5, 0.1], n=0)
-    with pytest.raises(ValueError, match=r"n must be an integer >= 1, got 2\.5"):
-        minimum_detectable_effect([0.5, 0.1], n=2.5)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"between 0 and 1, got 1\.5"):
-        questions_needed([0.5, 0.1], 0.1, power=1.5)
-    with pytest.raises(ValueError, match=r"effect must be a difference in \(0, 1\], got 0"):
-        questions_needed([0.5, 0.1], 0)
+    with pytest.raises(ValueError, match=message):
+        call()

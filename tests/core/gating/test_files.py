@@ -89,25 +89,6 @@ def test_a_gate_without_foreign_questions_comes_back(tmp_path: Path) -> None:
         ContextGate.load(tmp_path / "gate", embed=embed_all)
 
 
-def test_a_crash_while_saving_leaves_the_old_file(
-    small: ContextGate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The new one is written beside it, and its remains are removed."""
-    path = tmp_path / "gate.npz"
-    small.save(path)
-    before = path.read_bytes()
-
-    def crash(*_: object) -> None:
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr("shared_core.atomic.os.fsync", crash)
-    small.candidates.delete(["c0"])
-    with pytest.raises(OSError, match="no space"):
-        small.save(path)
-    assert path.read_bytes() == before
-    assert [file.name for file in tmp_path.iterdir()] == ["gate.npz"]
-
-
 @pytest.mark.filterwarnings("ignore:Data type alias")
 def test_a_damaged_file_is_refused(small: ContextGate, tmp_path: Path) -> None:
     """Cut short, or changed anywhere in its headers or in the arrays, whatever that raises."""

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from shared_core import CAUS, HybridIndex, Passage
-from shared_core.errors import EmbeddingMismatchError
 from shared_core.gating import ContextGate, VectorCandidates, WordCoverage, hyde
-from shared_core.gating.fit import as_queries, fit_gate, fit_index
+from shared_core.gating.embedder import Embedder
+from shared_core.gating.fit import fit_gate, fit_index
+from shared_core.gating.gate import Found
 from tests.core.gating.texts import ELSEWHERE, GENERATED
 from tests.core.gating.words import DIM, IDS, INSIDE, OUTSIDE, PASSAGES, embed
 
@@ -37,6 +38,22 @@ def embed_all(texts: Sequence[str]) -> list[list[float]]:
 
 def fitted(**options: Any) -> ContextGate:
     return fit_gate(IDS, PASSAGES, VECTORS, embed_all, **options)
+
+
+def embedder_of(query: Any, texts: Any) -> Embedder:
+    """Return a model of which each function is awaited, too."""
+
+    async def aquery(text: str) -> Any:
+        return query(text)
+
+    async def atexts(given: list[str]) -> Any:
+        return texts(given)
+
+    return Embedder(query=query, texts=texts, aquery=aquery, atexts=atexts)
+
+
+def unasked() -> Embedder:
+    raise AssertionError("the model is not needed")
 
 
 def retrieves(gate: ContextGate, query: str) -> bool:
@@ -89,9 +106,10 @@ def test_explanations_tell_cosines_of_the_text_that_was_searched(
     """The nearest passage counts, though it is not there; its words are not known."""
     gate = fitted(coverage=True)
     texts = PASSAGES[: len(details)]
-    decision = gate.decide_by_explanations("queen bee", searched, details, texts)
-    assert decision is not None
-    assert decision.similarity == highest
+    found = Found(
+        query="queen bee", searched="hive", embedded=searched, details=details, texts=texts
+    )
+    assert gate.decide_found(found, unasked).similarity == highest
 
 
 @pytest.mark.parametrize(
@@ -104,16 +122,20 @@ def test_explanations_tell_cosines_of_the_text_that_was_searched(
         ("hive", [{**each, "query": None} for each in TOLD]),
     ],
 )
-def test_explanations_of_anything_else_tell_nothing(
+async def test_explanations_of_anything_else_tell_nothing(
     searched: str | None, details: list[dict[str, Any]]
 ) -> None:
     """One that tells nothing, or of another query, leaves all open; then vectors tell."""
     gate, texts = fitted(), PASSAGES[: len(details)]
-    assert gate.decide_by_explanations("hive", searched, details, texts) is None
-    vectors = [[3.0, 0.0], [0.0, 5.0]]
-    assert gate.decide_by_vectors("hive", [2.0, 2.0], vectors, texts[:2]).similarity == (
-        pytest.approx(0.5**0.5)
+    found = Found(
+        query="queen bee", searched="hive", embedded=searched, details=details, texts=texts
     )
+    embedder = embedder_of(lambda text: [2.0, 2.0], lambda texts: [[3.0, 0.0]] * len(texts))
+    for decision in (
+        gate.decide_found(found, lambda: embedder),
+        await gate.adecide_found(found, lambda: embedder),
+    ):
+        assert decision.similarity == pytest.approx(0.5**0.5)
 
 
 def test_the_gate_decides_by_what_was_found(gate: VectorCandidates) -> None:
@@ -152,14 +174,14 @@ def test_queries_go_in_a_batch_only_where_the_model_embeds_both_alike() -> None:
     def prefixed(text: str) -> list[float]:
         return embed(f"query: {text}")
 
-    alike = as_queries(embed, embed_texts)(TEXTS)
+    alike = embedder_of(embed, embed_texts).queries(TEXTS)
     assert batches == [1, 3]
     np.testing.assert_allclose(alike, embed_all(TEXTS))
     np.testing.assert_allclose(
-        as_queries(prefixed, embed_texts)(TEXTS), [prefixed(text) for text in TEXTS]
+        embedder_of(prefixed, embed_texts).queries(TEXTS), [prefixed(text) for text in TEXTS]
     )
     assert batches == [1, 3, 1]
-    assert np.shape(as_queries(prefixed, embed_texts)(TEXTS[:1])) == (1, DIM)
+    assert np.shape(embedder_of(prefixed, embed_texts).queries(TEXTS[:1])) == (1, DIM)
 
 
 def test_a_gate_is_fitted_in_one_step() -> None:
@@ -216,21 +238,6 @@ def test_a_transform_that_makes_all_queries_similar_does_not_open_the_gate() -> 
     own = fitted(transform=noted, pseudo_queries=pairs, negatives=ELSEWHERE, policy="median")
     assert asked == [*GENERATED, *ELSEWHERE]
     assert own.candidates.foreign_similarities.size == len(ELSEWHERE)
-
-
-def test_a_gate_is_fitted_on_an_index() -> None:
-    """As on its passages and vectors; a model to be verified is, and only such a one."""
-    index, options = filled(), {"coverage": True, "policy": "median", "threshold": 0.1}
-    one = fit_gate(IDS, PASSAGES, index.embedded()[1], embed_all, **options)  # type: ignore[arg-type]
-    for verify in (None, embed):
-        two = fit_index(index, embed_all, verify=verify, **options)  # type: ignore[arg-type]
-        assert two.candidates.levels == one.candidates.levels
-        assert two.candidates.threshold == 0.1
-        assert two.coverage is not None
-        assert one.coverage is not None
-        assert two.coverage.counts == one.coverage.counts
-    with pytest.raises(EmbeddingMismatchError, match="not the one the index was built with"):
-        fit_index(index, embed_all, verify=lambda text: embed(text[::-1]))
 
 
 def test_the_tokenizer_reaches_the_gate() -> None:

@@ -27,11 +27,13 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
+from shared_core.attention.prompt import render_prompt
 from shared_core.attention.reading import answer_with_attention
 from shared_core.errors import GenerationError
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.loading import is_missing_folder
 from shared_core.generation.models import Generator, ScoringModel, as_generator
+from shared_core.generation.templates import PromptTemplate
 
 TEXTS = [
     "The capital of France is Paris, and the capital of Italy is Rome.",
@@ -323,7 +325,9 @@ def test_an_answer_owes_nothing_to_what_a_checkpoint_recommends(
     ours = HuggingFaceModel(inclined, tokenizer, max_new_tokens=8)
     expected = plain.generate(PROMPTS)
     assert ours.generate(PROMPTS) == expected
-    read = answer_with_attention(ours, ours.encoder.encode(PROMPTS), wanted=[("answer", "all")])
+    alone = PromptTemplate("{context}{question}")
+    prompts = [render_prompt(ours.encoder, alone, [], prompt) for prompt in PROMPTS]
+    read = answer_with_attention(ours, prompts, wanted=[("answer", "all")])
     assert [each.answer for each in read] == expected
     assert inclined.generation_config.to_dict() == before
 

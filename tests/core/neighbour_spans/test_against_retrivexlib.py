@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -97,36 +96,3 @@ def test_similarity_and_continuity_are_the_same(hits: Hits) -> None:
         similarity, continuity = expected[tuple(map(int, numbers(span)))]  # type: ignore[arg-type]
         assert span.score.similarity == similarity
         assert span.score.continuity == pytest.approx(continuity, abs=1e-6)
-
-
-def test_a_seed_alone_scores_the_same() -> None:
-    """But for the parent, see below: similarity, adjacency 1 and continuity 1, weighted."""
-    chunks, vectors = split(prose(100)), np.ones((10, 2))[:9]
-    weights = (1.0, 0.6, 0.2, 0.0)
-    (span,) = ours(chunks, {3: 0.5}, vectors, window=0, weights=weights)
-    (expected,) = theirs(chunks, {3: 0.5}, vectors, window=0, parent_weight=0.0)
-    assert span.score.total == pytest.approx(expected.score) == 1.3
-
-
-def test_a_seed_counts_by_its_distance_the_same() -> None:
-    """Golden: 1.00, 0.50, 0.25, 0.12; on seeds alone, where no length comes in."""
-    chunks = split(prose(100))
-    for distance, more in ((1, 0.50), (2, 0.25), (3, 0.12)):
-        hits = dict.fromkeys(range(3, 4 + distance), 0.5)
-        (span,) = ours(chunks, hits, window=0)
-        (expected,) = theirs(chunks, hits, window=0)
-        assert span.score.adjacency == pytest.approx(expected.adjacency_score / len(hits))
-        assert round(math.exp(-0.7 * distance), 2) == more
-
-
-@pytest.mark.parametrize("order", ["edge_balanced", "front_first", "back_first"])
-@pytest.mark.parametrize("count", [1, 3, 4, 5, 6])
-def test_orders_are_the_same(order: str, count: int) -> None:
-    """By scores that all agree on: those of chunks alone."""
-    chunks = split(prose(1000))
-    hits = {at * 5 + 5: 0.9 - at / 20 for at in range(count)}
-    strategy = retrivex.OrderingStrategy(order)
-    expected = [
-        span.chunk_ids for span in theirs(chunks, hits, window=0, ordering_strategy=strategy)
-    ]
-    assert [numbers(span) for span in ours(chunks, hits, window=0, order=order)] == expected

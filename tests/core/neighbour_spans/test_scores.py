@@ -48,29 +48,12 @@ def test_adjacency_is_the_pair_sum_over_the_number_of_seeds(places: set[int], de
     assert 1 <= near <= 1 / math.tanh(decay / 2)
 
 
-@pytest.mark.parametrize("window", [0, 1, 2, 5])
-def test_neighbours_alone_do_not_raise_adjacency(window: int) -> None:
-    """They are near by construction: a span does not win by its length."""
-    assert score({10: 0.5}, window=window).adjacency == 1
-    assert score({10: 0.5, 11: 0.5}, window=window).adjacency == pytest.approx(1 + math.exp(-0.7))
-
-
-def test_similarity_is_that_of_the_best_seed() -> None:
-    """On the seeds' own scale, below zero too."""
-    assert score({10: -3.0, 11: -0.5}).similarity == -0.5
-
-
 def test_continuity_is_the_mean_cosine_of_adjacent_chunks() -> None:
     """Also where it is negative."""
     vectors = [(1.0, 0.0), (0.0, 1.0), (0.0, -1.0), (0.0, -2.0)]
     assert score({1: 0.5}, length=4, vectors=vectors).continuity == pytest.approx(0)
     assert score({1: 0.5}, length=3, vectors=vectors[:3]).continuity == pytest.approx(-0.5)
     assert score({0: 0.5}, length=1, vectors=vectors[:1]).continuity == 1
-
-
-def test_a_zero_vector_has_no_direction() -> None:
-    """And no cosine but 0."""
-    assert score({0: 0.5}, length=2, vectors=[(0.0, 0.0), (0.0, 1.0)]).continuity == 0
 
 
 def test_where_no_embedding_is_known_no_span_gains_by_continuity() -> None:

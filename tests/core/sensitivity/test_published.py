@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from shared_core import CAUS, PositionProfile, ProfileNotFoundError
-from shared_core.sensitivity import decide, published_names
+from shared_core import CAUS, PositionProfile
+from shared_core.sensitivity import decide_order, published_names
 
 
 @pytest.fixture(autouse=True)
@@ -59,12 +59,12 @@ def test_the_index_is_that_of_the_printed_accuracies(
     """And the gate on it; of Qwen's 3% the interval of 1,500 questions begins right at 1.0."""
     profile = PositionProfile.load(name)
     assert profile.psi == pytest.approx((top + bottom) / (2 * middle), abs=1e-5)
-    assert decide(profile).opened is opened
+    assert decide_order(profile).opened is opened
     if clearly is None:
         assert profile.interval is not None
         assert profile.interval[0] == pytest.approx(1.0, abs=0.005)
     else:
-        assert decide(profile, evidence="interval").opened is clearly
+        assert decide_order(profile, evidence="interval").opened is clearly
 
 
 def test_a_retriever_takes_one_by_name_and_says_that_it_is_interpolated() -> None:
@@ -82,9 +82,3 @@ def test_a_profile_of_the_users_own_comes_first() -> None:
     own = PositionProfile(model="Qwen/Qwen2.5-7B-Instruct", accuracy=(0.1, 0.2, 0.1))
     own.save()
     assert PositionProfile.load("Qwen/Qwen2.5-7B-Instruct") == own
-
-
-def test_an_unknown_name_lists_them() -> None:
-    """Beside the saved ones."""
-    with pytest.raises(ProfileNotFoundError, match=r"published one \(Qwen/Qwen2\.5"):
-        PositionProfile.load("gpt-9")

@@ -89,13 +89,6 @@ def test_questions_of_the_torch_api_are_answered_by_their_passage_alone() -> Non
         assert max(map(len, (question.gold, *question.distractors))) <= 600
 
 
-def test_more_questions_than_torch_has_entries_are_refused() -> None:
-    """With the number there is."""
-    pytest.importorskip("torch")
-    with pytest.raises(ValueError, match=r"gives \d+ questions, asked for 100000"):
-        torch_questions(100_000)
-
-
 def test_a_file_is_read_with_its_optional_parts(tmp_path: Path) -> None:
     """One string is a list of one answer; blank lines and other fields are passed over."""
     path = written(tmp_path / "q.jsonl", WHOLE, {**WHOLE, "answers": "b", "id": 7})

@@ -1,0 +1,87 @@
+"""The public names of the core; `shared_core` offers them, too, and imports them at first use."""
+
+from __future__ import annotations
+
+from shared_core.caus import CAUS
+from shared_core.errors import (
+    CorruptIndexError,
+    EmbeddingMismatchError,
+    GenerationError,
+    IndexFormatError,
+    MissingExtraError,
+    PosragError,
+    ProfileNotFoundError,
+)
+from shared_core.generation import HuggingFaceModel, Journal
+from shared_core.index import BM25Index, ChunkKeys, HybridIndex, tokenize
+from shared_core.neighbour_spans import NeighbourSpans
+from shared_core.placement import (
+    PLACEMENTS,
+    Inverse,
+    MaxRelevance,
+    MinDistraction,
+    Placement,
+    Sequential,
+    Shuffle,
+    UShape,
+    resolve_placement,
+    u_shape_order,
+)
+from shared_core.scoring import auto_alpha, fuse, min_max, rank
+from shared_core.sensitivity import (
+    KEY_VALUE,
+    PositionProfile,
+    Probe,
+    ProbeQuestion,
+    decide_order,
+    draw_profile,
+    key_value_questions,
+    position_sensitivity_index,
+    read_questions,
+)
+from shared_core.types import Arrangement, OrderDecision, Passage, Ranking
+
+__all__ = [
+    "CAUS",
+    "KEY_VALUE",
+    "PLACEMENTS",
+    "Arrangement",
+    "BM25Index",
+    "ChunkKeys",
+    "CorruptIndexError",
+    "EmbeddingMismatchError",
+    "GenerationError",
+    "HuggingFaceModel",
+    "HybridIndex",
+    "IndexFormatError",
+    "Inverse",
+    "Journal",
+    "MaxRelevance",
+    "MinDistraction",
+    "MissingExtraError",
+    "NeighbourSpans",
+    "OrderDecision",
+    "Passage",
+    "Placement",
+    "PositionProfile",
+    "PosragError",
+    "Probe",
+    "ProbeQuestion",
+    "ProfileNotFoundError",
+    "Ranking",
+    "Sequential",
+    "Shuffle",
+    "UShape",
+    "auto_alpha",
+    "decide_order",
+    "draw_profile",
+    "fuse",
+    "key_value_questions",
+    "min_max",
+    "position_sensitivity_index",
+    "rank",
+    "read_questions",
+    "resolve_placement",
+    "tokenize",
+    "u_shape_order",
+]

@@ -1,0 +1,143 @@
+"""Immutable snapshots of an index of passages, without and with vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from shared_core.arrays import Bools, Found, Vectors
+from shared_core.index.dense import DenseSnapshot
+from shared_core.index.metadata import MetadataColumns, Where
+from shared_core.index.sparse.snapshot import SparseSnapshot
+from shared_core.neighbour_spans import ChunkTables
+from shared_core.types import Passage
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassageSnapshot:
+    """Passages and the sparse leg, row by row.
+
+    Data shared between snapshots is only ever appended to, and each looks at its own rows alone,
+    so a reader of one is not affected by a writer that prepares the next.
+
+    Attributes
+    ----------
+    sparse
+        The sparse leg.
+    passages
+        Row -> passage. Shared.
+    rows
+        Id -> the rows it has had, ascending. Shared.
+    columns
+        Metadata by key, for filters. Shared.
+    places
+        Where the passages are in their documents. Shared.
+    """
+
+    sparse: SparseSnapshot
+    passages: list[Passage] = field(default_factory=list)
+    rows: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    columns: MetadataColumns = field(default_factory=MetadataColumns)
+    places: ChunkTables = field(default_factory=ChunkTables)
+
+    def holding(self, sparse: SparseSnapshot, passages: Sequence[Passage]) -> Self:
+        """Return a snapshot of these passages, which shares nothing with others."""
+        return replace(
+            self,
+            sparse=sparse,
+            passages=list(passages),
+            rows={passage.id: (row,) for row, passage in enumerate(passages)},
+            columns=MetadataColumns(),
+            places=ChunkTables(),
+        )
+
+    def apart(self) -> Self:
+        """Return the same snapshot without anything that others, or searches, add to."""
+        return self.holding(self.sparse.apart(), self.passages[: self.size])
+
+    @property
+    def embeddings(self) -> tuple[Vectors | None, bool]:
+        """The vectors by row, if there are any, and whether they are known to be of unit length."""
+        return None, False
+
+    @property
+    def size(self) -> int:
+        """Number of rows, deleted ones included."""
+        return self.sparse.size
+
+    def row(self, id: object) -> int | None:
+        """Return the row of the passage with that id; None if there is none."""
+        alive = self.sparse.alive
+        for row in reversed(self.rows.get(id, ())):  # type: ignore[call-overload]
+            if row < self.size and self.passages[row].id == id:
+                return row if alive is None or alive[row] else None
+        return None
+
+    def extended(self, passages: Sequence[Passage]) -> Self:
+        """Return a snapshot with `passages` in new rows, in place of those with their ids."""
+        documents = [self.sparse.vocabulary.learn(passage.text) for passage in passages]
+        former = [row for p in passages if (row := self.row(p.id)) is not None]
+        sparse = self.sparse.without(np.array(former, np.intp)).extended(documents)
+        del self.passages[self.size :]  # left by an interrupted attempt
+        self.passages.extend(passages)
+        for row, passage in enumerate(passages, self.size):
+            self.rows[passage.id] = (*self.rows.get(passage.id, ()), row)
+        return replace(self, sparse=sparse)
+
+    def without(self, rows: Sequence[int]) -> Self:
+        """Return a snapshot with rows deleted."""
+        return replace(self, sparse=self.sparse.without(np.array(rows, np.intp)))
+
+    def compacted(self) -> Self:
+        """Return a snapshot of the rows that are not deleted and of their words, in order."""
+        alive, sparse = self.sparse.alive, self.sparse.compacted()
+        if alive is None:
+            return self if sparse is self.sparse else replace(self, sparse=sparse)
+        return self.holding(sparse, [self.passages[row] for row in self.alive_rows])
+
+    def allowed(self, where: Where) -> Bools | None:
+        """Return the rows that are alive and pass the filter; None if all do."""
+        return self.columns.allowed(where, self.passages, self.size, self.sparse.alive)
+
+    def ranked(self, found: Found) -> list[tuple[Passage, float]]:
+        """Return the passages of rows and their scores, best first, ties by row."""
+        rows, scores = found
+        best = np.lexsort((rows, -scores))
+        return [(self.passages[rows[at]], float(scores[at])) for at in best]
+
+    @cached_property
+    def alive_rows(self) -> Sequence[int]:
+        """Rows that are not deleted, ascending."""
+        alive = self.sparse.alive
+        return range(self.size) if alive is None else alive.nonzero()[0].tolist()
+
+
+@dataclass(frozen=True, kw_only=True)
+class HybridSnapshot(PassageSnapshot):
+    """Passages and both legs.
+
+    Attributes
+    ----------
+    dense
+        The dense leg.
+    """
+
+    dense: DenseSnapshot
+
+    @property
+    def embeddings(self) -> tuple[Vectors, bool]:
+        """The vectors by row, and whether they are known to be of unit length."""
+        return self.dense.vectors, self.dense.metric == "cosine"
+
+    def apart(self) -> HybridSnapshot:
+        """Return the same snapshot without anything that others, or searches, add to."""
+        return replace(super().apart(), dense=self.dense.apart())
+
+    def compacted(self) -> HybridSnapshot:
+        """Return a snapshot of the rows that are not deleted and of their words, in order."""
+        alive, kept = self.sparse.alive, super().compacted()
+        return kept if alive is None else replace(kept, dense=self.dense.compacted(alive))

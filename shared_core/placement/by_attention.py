@@ -1,0 +1,139 @@
+"""Placements made from what a model attends to by position (GoodPositions, section 4).
+
+They place documents, not ranks: a document takes up as many tokens as it has, so that its length,
+along with its relevance, decides where it goes. Positions are those of the document region of the
+prompt, whose first token is 0: beginning-of-text, system and instruction tokens never count, and a
+document's length is that of its block (label, text and separator), so that the blocks fill the
+region.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from operator import index
+
+import numpy.typing as npt
+
+from shared_core.checking import check_count
+from shared_core.placement.placements import fill_by_preference
+from shared_core.sensitivity.region import finite_scores
+
+
+def attention_placement(
+    ranking: Sequence[int], token_scores: npt.ArrayLike, lengths: Sequence[int]
+) -> tuple[int, ...]:
+    """Return slot -> document by U-shaped Placement (Algorithm 1).
+
+    The best document goes to whichever end of the region gets more attention on the tokens that it
+    would take up, the next to an end of what is left, and so on. A tie goes to the right. Sums are
+    rounded once, so that a curve that is symmetric ties exactly.
+
+    Parameters
+    ----------
+    ranking
+        Documents by decreasing relevance, a permutation of 0..N-1.
+    token_scores
+        Positional score of each token of the document region (eq. 1 over the rows t_b and t_e and
+        the lower layers), shape (n,) with n at least the sum of `lengths`; the rest is ignored. Any
+        scale.
+    lengths
+        Length of each document in tokens, block by block, >= 1.
+
+    Raises
+    ------
+    ValueError
+        If `ranking` is not a permutation of the documents, a length is not an integer >= 1, or the
+        scores are too few or not finite.
+
+    Examples
+    --------
+    Documents 0 to 3 of one length, best first; the right end is attended to most.
+
+    >>> attention_placement([0, 1, 2, 3], [0.5, 0.1, 0.4, 0.9], [1, 1, 1, 1])
+    (1, 3, 2, 0)
+    """
+    return _u_shape(*_checked(ranking, token_scores, lengths))
+
+
+def _u_shape(
+    ranking: Sequence[int], scores: Sequence[float], lengths: Sequence[int]
+) -> tuple[int, ...]:
+    """Lines 3 to 13 of Algorithm 1."""
+    slots = [0] * len(ranking)
+    left, right = 0, sum(lengths)
+    first, last = 0, len(ranking) - 1
+    for document in ranking:
+        length = lengths[document]
+        if math.fsum(scores[right - length : right]) >= math.fsum(scores[left : left + length]):
+            slots[last] = document
+            last, right = last - 1, right - length
+        else:
+            slots[first] = document
+            first, left = first + 1, left + length
+    return tuple(slots)
+
+
+def reversed_attention_placement(
+    ranking: Sequence[int], token_scores: npt.ArrayLike, lengths: Sequence[int]
+) -> tuple[int, ...]:
+    """Return slot -> document with the worst documents in the best positions (Table 3, Reverse).
+
+    A control: what it loses against `attention_placement` is what position is worth. Arguments and
+    errors as in that function.
+    """
+    best_first, scores, sizes = _checked(ranking, token_scores, lengths)
+    return _u_shape(best_first[::-1], scores, sizes)
+
+
+def best_slot_first(
+    ranking: Sequence[int], token_scores: npt.ArrayLike, lengths: Sequence[int]
+) -> tuple[int, ...]:
+    """Return slot -> document with the best document in the best slot (Direct-U, Table 7).
+
+    A slot's score is the mean over the tokens of the document that is in it now, i.e. slot s spans
+    the block of document s. A longer or shorter document shifts the others, which Algorithm 1 takes
+    into account. The paper does not say who wins a tie; here, as in Algorithm 1, it is the slot
+    further right. Arguments and errors as in `attention_placement`.
+    """
+    ranking, scores, lengths = _checked(ranking, token_scores, lengths)
+    ends = [*accumulate(lengths)]
+    means = [
+        math.fsum(scores[end - length : end]) / length
+        for end, length in zip(ends, lengths, strict=True)
+    ]
+    ranks = fill_by_preference(means[::-1])[::-1]  # reversed, as the last slot wins a tie
+    return tuple([ranking[rank] for rank in ranks])
+
+
+ATTENTION_PLACEMENTS: dict[
+    str, Callable[[Sequence[int], npt.ArrayLike, Sequence[int]], tuple[int, ...]]
+] = {
+    "attention_u_shape": attention_placement,
+    "attention_u_shape_reversed": reversed_attention_placement,
+    "best_slot_first": best_slot_first,
+}
+"""By name. The paper's Default is ``back_first`` of `PLACEMENTS`, its reverse ``front_first``."""
+
+
+def _checked(
+    ranking: Sequence[int], token_scores: npt.ArrayLike, lengths: Sequence[int]
+) -> tuple[list[int], list[float], list[int]]:
+    order = [index(document) for document in ranking]
+    sizes = [
+        check_count(size, f"the length of document {document}")
+        for document, size in enumerate(lengths)
+    ]
+    if sorted(order) != list(range(len(sizes))):
+        raise ValueError(
+            f"ranking must be a permutation of the {len(sizes)} documents that have lengths, "
+            f"got {order}"
+        )
+    scores: list[float] = finite_scores(token_scores).tolist()
+    if len(scores) < sum(sizes):
+        raise ValueError(
+            f"{len(scores)} token scores for documents of {sum(sizes)} tokens together; give one "
+            "for each token of the document region"
+        )
+    return order, scores, sizes

@@ -1,0 +1,336 @@
+"""The probe: rotate the gold passage through the slots, ask the model, and draw its profile.
+
+CAUS, section III-D, measures the position sensitivity index once per model; Liu et al. (2024)
+and PositionalBias (section 4) rotate the gold passage through the slots in the same way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shared_core.arrays import Scores
+from shared_core.checking import check_choice, check_count, check_counts_of, check_fractions
+from shared_core.evaluation.complete_cases import complete_cases
+from shared_core.evaluation.graders import Grader, grade, grader_name, resolve_grader
+from shared_core.evaluation.interim import InterimAnalyses
+from shared_core.generation.ask import ModelClient, Request, Response
+from shared_core.generation.failures import MAX_FAILED, check_failed, check_max_failed
+from shared_core.generation.fingerprint import model_fingerprint
+from shared_core.generation.hugging_face import HuggingFaceModel
+from shared_core.generation.journal import Journal
+from shared_core.generation.models import as_generator
+from shared_core.generation.responses import Failed
+from shared_core.generation.templates import PromptTemplate
+from shared_core.sensitivity.measures import MeasureName, resolve_measure
+from shared_core.sensitivity.plan import ProbePlan
+from shared_core.sensitivity.position_sensitivity import check_slots, index_interval
+from shared_core.sensitivity.profile import PositionProfile
+from shared_core.sensitivity.provenance import provenance
+from shared_core.sensitivity.questions import ProbeQuestion, check_questions
+from shared_core.sensitivity.rotation import Rotation
+from shared_core.sensitivity.stopping import stop_reason
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """Measures how well a model reads each slot of its context.
+
+    Attributes
+    ----------
+    k
+        Number of passages in the context, >= 3: fewer have no middle.
+    measure
+        ``"accuracy"``: the graded answer. ``"logprob"``: the probability of the accepted answer
+        (geometric mean over its tokens; local models). ``"distraction"``: the distracting effect
+        of a hard distractor, 1 - P(abstain) (exact with a local model; otherwise the share of
+        answers that do not abstain).
+    grader
+        Name in `GRADERS`, or a function of answer and references to a value in [0, 1].
+    template
+        The prompt; by default one that suits the measure.
+    slots
+        Slots to measure, ascending; all by default. They must hold the first, the middle
+        ``(k-1)//2`` and the last, which the index is made of.
+    confidence
+        Coverage of the interval, in (0, 1).
+    looks
+        How often, at most, to check whether the answers suffice. The probe stops early once the
+        interval of the index excludes 1.0, or no longer can. It is corrected for the looks.
+        1 asks every question.
+    seed
+        Seed of the interval's resampling.
+    max_calls
+        Ask the model at most this often; whole questions are left out. Answers that the journal
+        holds count too, so that a second run comes to the same result; retries do not.
+    batch_size, concurrency
+        Prompts in a call and calls at once; by default what suits the model.
+    attempts
+        Tries of a call that fails for a passing reason (rate limit, timeout), >= 1.
+    max_failed
+        Share of the questions that the model may fail on, in [0, 1). They are left out.
+    task
+        Kind of questions, for the record.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range or unknown.
+    """
+
+    k: int = 10
+    measure: MeasureName = "accuracy"
+    grader: str | Grader = "em"
+    template: PromptTemplate | None = None
+    slots: Sequence[int] | None = None
+    confidence: float = 0.95
+    looks: int = 5
+    seed: int = 0
+    max_calls: int | None = None
+    batch_size: int | None = None
+    concurrency: int | None = None
+    attempts: int = 8
+    max_failed: float = MAX_FAILED
+    task: str | None = None
+
+    def __post_init__(self) -> None:
+        check_counts_of(self, {"k": 3, "seed": 0, "looks": 1, "attempts": 1})
+        limits = {"max_calls": 1, "batch_size": 1, "concurrency": 1}
+        check_counts_of(self, limits, optional=True)
+        resolve_grader(self.grader)
+        check_choice(self.measure, "measure", MeasureName)
+        check_fractions({"confidence": self.confidence})
+        check_max_failed(self.max_failed)
+        check_slots(self._slots, self.k)
+
+    @property
+    def _slots(self) -> tuple[int, ...]:
+        if self.slots is None:
+            return tuple(range(self.k))
+        return tuple(check_count(slot, "a slot", 0) for slot in self.slots)
+
+    def plan(
+        self, model: object, questions: Sequence[ProbeQuestion], *, journal: Journal | None = None
+    ) -> ProbePlan:
+        """Return what `run` with the same arguments costs at most; nothing is asked.
+
+        Raises
+        ------
+        ValueError
+            If a question cannot be asked, or ``max_calls`` does not suffice for one.
+        """
+        rotation = self._rotation(model, questions, journal)
+        return ProbePlan.of(rotation, questions, self._affordable(questions))
+
+    def forget(
+        self, model: object, questions: Sequence[ProbeQuestion], *, journal: Journal
+    ) -> None:
+        """Make `run` with the same arguments ask everything again, whatever the journal holds.
+
+        All answers of the model that it holds are given up when the first new one is there.
+        """
+        rotation = self._rotation(model, questions, journal)
+        journal.forget(rotation.asker.fingerprint)
+
+    def run(
+        self,
+        model: object,
+        questions: Sequence[ProbeQuestion],
+        *,
+        journal: Journal | None = None,
+        on_answer: Callable[[int], None] | None = None,
+        on_wait: Callable[[str], None] | None = None,
+    ) -> PositionProfile:
+        """Ask the model and return its profile.
+
+        Parameters
+        ----------
+        model
+            A `Generator`, a LangChain chat model, LLM or chain, a LlamaIndex LLM, or a function
+            from prompts to answers.
+        questions
+            What to ask, in this order.
+        journal
+            Where every answer is kept at once, so that a second run does not ask again.
+        on_answer
+            Called with the number of answers that have come in since the last call.
+        on_wait
+            Called with a sentence when a call is put off after a passing failure.
+
+        Raises
+        ------
+        ValueError
+            If a question cannot be asked, or ``max_calls`` does not suffice for one. Of a local
+            model also if a prompt is longer than its context; before anything is asked.
+        GenerationError
+            If the model fails on more than ``max_failed`` of the questions, or would fail whatever
+            it is asked.
+        """
+        rotation = self._rotation(model, questions, journal)
+        asked = questions[: self._affordable(questions)]
+        _check_prompts(rotation, asked)
+        analyses = self._analyses(len(asked))
+        answers = _Answers(rotation, asked, self.max_failed)
+        stopped = None
+        for at in analyses.at:
+            answers.ask(at, on_answer=on_answer, on_wait=on_wait)
+            stopped = stop_reason(
+                answers.values,
+                asked=at,
+                slots=rotation.slots,
+                k=self.k,
+                analyses=analyses,
+                seed=self.seed,
+            )
+            if stopped is not None:
+                break
+        if stopped is None and len(asked) < len(questions):
+            counts = f"{len(asked)} of {len(questions)} questions"
+            stopped = f"max_calls={self.max_calls} suffices for {counts}"
+        return self._profile(rotation, answers, analyses, stopped)
+
+    def _affordable(self, questions: Sequence[ProbeQuestion]) -> int:
+        """Return how many of the questions `max_calls` suffices for."""
+        if self.max_calls is None:
+            return len(questions)
+        affordable = self.max_calls // len(self._slots)
+        if not affordable:
+            raise ValueError(
+                f"max_calls={self.max_calls} does not suffice for one question, "
+                f"which takes {len(self._slots)} calls"
+            )
+        return affordable
+
+    def _rotation(
+        self, model: object, questions: Sequence[ProbeQuestion], journal: Journal | None
+    ) -> Rotation:
+        grader = resolve_grader(self.grader)
+        check_questions(questions, self.k)
+        for question in questions:
+            grade(grader, "", question.answers)
+        generator = as_generator(model, saved=journal is not None)
+        measure = resolve_measure(self.measure, generator, self.template, grader)
+        asker = ModelClient.of(
+            generator,
+            journal=journal,
+            batch_size=self.batch_size,
+            concurrency=self.concurrency,
+            attempts=self.attempts,
+        )
+        return Rotation(generator, measure, asker, self._slots, self.k)
+
+    def _analyses(self, total: int) -> InterimAnalyses:
+        # The distracting effect decides no gate, so there is nothing to stop for.
+        count = 1 if self.measure == "distraction" else self.looks
+        return InterimAnalyses(total=total, count=count, confidence=self.confidence)
+
+    def _profile(
+        self,
+        rotation: Rotation,
+        answers: _Answers,
+        analyses: InterimAnalyses,
+        stopped: str | None,
+    ) -> PositionProfile:
+        values = answers.values
+        means = tuple(values.mean(axis=0).tolist())
+        distraction = self.measure == "distraction"
+        interval = None
+        if not distraction:
+            level = analyses.confidence_at
+            interval = index_interval(
+                values, rotation.slots, self.k, confidence=level, seed=self.seed
+            )
+        return PositionProfile(
+            model=rotation.model.name,
+            accuracy=None if distraction else means,
+            distraction=means if distraction else None,
+            interval=interval,
+            n=None if distraction else len(values),
+            distraction_n=len(values) if distraction else None,
+            source="posrag probe",
+            slots=rotation.slots,
+            outcomes=tuple(tuple(row) for row in values.tolist()),
+            confidence=self.confidence,
+            measure=self.measure,
+            grader=grader_name(self.grader) if self.measure == "accuracy" else None,
+            stopped=stopped,
+            failures=dict(Counter(answers.reasons.values())),
+            empty=answers.empty,
+            **provenance(
+                k=self.k,
+                template=rotation.measure.template,
+                task=self.task,
+                seed=self.seed,
+                identity=model_fingerprint(rotation.model),
+            ),
+        )
+
+
+@dataclass
+class _Answers:
+    """Asks the questions in order, some at a time, and keeps what came of it.
+
+    Attributes
+    ----------
+    rotation, questions
+        Makes the requests; all that may be asked.
+    max_failed
+        Share of the questions that the model may fail on, in [0, 1).
+    """
+
+    rotation: Rotation
+    questions: Sequence[ProbeQuestion]
+    max_failed: float
+
+    def __post_init__(self) -> None:
+        self.values: Scores = np.empty((0, len(self.rotation.slots)))
+        self.reasons: dict[int, str] = {}
+        self.empty = 0
+        self._asked = 0
+
+    def ask(
+        self,
+        until: int,
+        *,
+        on_answer: Callable[[int], None] | None,
+        on_wait: Callable[[str], None] | None,
+    ) -> None:
+        """Ask the questions up to the given number that have not been asked yet."""
+        asker, new = self.rotation.asker, self.questions[self._asked : until]
+        requests, width = self.rotation.requests(new), len(self.rotation.slots)
+        number_of = {each: self._asked + at // width for at, each in enumerate(requests)}
+
+        def note(request: Request, failed: Failed) -> None:
+            self.reasons.setdefault(number_of[request], failed.reason)
+            reasons = [*self.reasons.values()]
+            check_failed(reasons, len(self.questions), self.max_failed, f"model {asker.name!r}")
+
+        found = asker.answers_or_failures(
+            requests,
+            on_failure=note,
+            part_of=lambda: self.rotation.requests(self.questions),
+            on_answer=on_answer,
+            on_wait=on_wait,
+        )
+        rows = (found[at : at + width] for at in range(0, len(found), width))
+        kept: dict[int, tuple[Response, ...]] = complete_cases(rows)
+        responses = [each for row in kept.values() for each in row]
+        values = self.rotation.values([new[at] for at in kept], responses)
+        self.values = np.vstack([self.values, values])
+        self.empty += sum(isinstance(each, str) and not each.strip() for each in responses)
+        self._asked = until
+
+
+def _check_prompts(rotation: Rotation, questions: Sequence[ProbeQuestion]) -> None:
+    """Refuse prompts that a local model cannot read, by their question, before it is asked."""
+    if not isinstance(rotation.model, HuggingFaceModel):
+        return
+    for question in questions:
+        prompts, *continuations = zip(*rotation.requests([question]), strict=True)
+        try:
+            rotation.model.check_prompts(prompts, *continuations)
+        except ValueError as error:
+            raise ValueError(f"question {question.question!r}: {error}") from error

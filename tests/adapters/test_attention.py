@@ -1,0 +1,396 @@
+"""Texts placed by a local model's attention, and its two rounds: both sides as the core."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from langchain_core.documents import Document
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle
+from transformers import BloomConfig, BloomForCausalLM, PreTrainedTokenizer
+
+from instruments.corpus import held_out_questions
+from langchain_posrag import AttentionPlacement, TwoRoundChain
+from llamaindex_posrag import AttentionPlacementPostprocessor, TwoRoundQueryEngine
+from shared_core import GenerationError, HuggingFaceModel, Passage
+from shared_core.attention import Case, OneRound, SelfElicit, TwoRound, ranking_of
+from shared_core.attention.relevance import ESTIMATORS
+from shared_core.generation.local_model import LocalModel
+from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
+from shared_core.sensitivity.curve import PositionalCurve
+
+from .drivers import LangChain, LlamaIndex
+
+FOLDER = Path(__file__).parents[2] / "instruments"
+PLACEMENTS = (*ATTENTION_PLACEMENTS, "relevant_last")
+CURVE = PositionalCurve(model="some", scores=(3.0, 1.0, 0.5, 1.0, 2.0), n=7)
+Slots = list[tuple[str | None, dict[str, Any]]]
+
+
+@cache
+def reader(name: str = "biased") -> HuggingFaceModel:
+    return HuggingFaceModel.from_pretrained(FOLDER / name, max_new_tokens=4)
+
+
+@cache
+def asked(k: int) -> Case:
+    """A question and `k` texts, the one with the answer in the middle."""
+    [each] = held_out_questions(1, k=max(k, 1), seed=100 + k, confusable=0.5)
+    texts = [*each["distractors"]]
+    texts.insert(k // 2, each["gold"])
+    return Case(question=each["question"], documents=texts[:k])
+
+
+def passages(case: Case) -> list[Passage]:
+    return [Passage(f"p{at}", text) for at, text in enumerate(case.documents)]
+
+
+class Answered(NamedTuple):
+    """What came out of two rounds."""
+
+    answer: str
+    first_answer: str
+    order: list[int]
+    scores: list[float]
+    rounds: int
+    slots: Slots
+
+
+class OfLangChain(LangChain):
+    """A compressor and a chain."""
+
+    attention_placer = AttentionPlacement
+    two_rounds = TwoRoundChain
+
+    def given(self, case: Case) -> list[Document]:
+        return self.items(passages(case))
+
+    def placed(self, step: Any, items: Any, question: str) -> Slots:
+        found = step.compress_documents(items, question)
+        return [(each.id, each.metadata.get("posrag", {})) for each in found]
+
+    def answered(self, model: Any, case: Case, **options: Any) -> Answered:
+        chain = TwoRoundChain(model, **options)
+        found = chain.invoke({"question": case.question, "documents": self.given(case)})
+        slots = [(each.id, each.metadata["posrag"]) for each in found.pop("documents")]
+        return Answered(**found, slots=slots)
+
+
+class Given(BaseRetriever):
+    """Return the same nodes whatever is asked."""
+
+    def __init__(self, nodes: list[NodeWithScore]) -> None:
+        super().__init__()
+        self.nodes = nodes
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self.nodes
+
+
+class OfLlamaIndex(LlamaIndex):
+    """A postprocessor and a query engine."""
+
+    attention_placer = AttentionPlacementPostprocessor
+
+    def two_rounds(self, model: Any, **options: Any) -> TwoRoundQueryEngine:
+        return TwoRoundQueryEngine(Given([]), model, **options)
+
+    def given(self, case: Case) -> list[NodeWithScore]:
+        return [NodeWithScore(node=node) for node in self.items(passages(case))]
+
+    def placed(self, step: Any, items: Any, question: str) -> Slots:
+        found = step.postprocess_nodes(items, QueryBundle(question))
+        return [(each.node_id, each.posrag) for each in found]
+
+    def answered(self, model: Any, case: Case, **options: Any) -> Answered:
+        engine = TwoRoundQueryEngine(Given(self.given(case)), model, **options)
+        found: Any = engine.query(case.question)
+        metadata = {**found.metadata}
+        assert metadata.pop("without_context") == (not case.documents)
+        slots = [(each.node_id, each.posrag) for each in found.source_nodes]
+        return Answered(answer=found.response, **metadata, slots=slots)
+
+
+Side = OfLangChain | OfLlamaIndex
+
+
+@pytest.fixture(params=[OfLangChain, OfLlamaIndex], ids=["LangChain", "LlamaIndex"])
+def side(request: pytest.FixtureRequest) -> Side:
+    made: Side = request.param()
+    return made
+
+
+def place(side: Side, model: Any, case: Case, **options: Any) -> Slots:
+    return side.placed(side.attention_placer(model, **options), side.given(case), case.question)
+
+
+# --- what the core does ---
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_one_round_places_as_the_core_does(side: Side, estimator: str, placement: str) -> None:
+    """Order, ranks and scores, bit for bit."""
+    options = {"estimator": estimator, "placement": placement}
+    for k, model in ((2, reader()), (5, reader("uniform")), (12, reader())):
+        [core] = TwoRound(**options).first(model, [asked(k)])
+        ranking = ranking_of(core.scores)
+        found = place(side, model, asked(k), **options)
+        assert found == [
+            (f"p{at}", {"rank": ranking.index(at), "slot": n, "score": core.scores[at], **options})
+            for n, at in enumerate(core.order)
+        ]
+        assert json.dumps(found)
+
+
+@pytest.mark.parametrize("placement", ATTENTION_PLACEMENTS)
+def test_a_curve_places_what_is_ranked_already(
+    side: Side, placement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the tokens of the rendered texts, and without a round of the model."""
+    case, model = asked(7), reader("uniform")
+    order = OneRound(placement=placement, curve=CURVE).order(model, case, range(7))
+    monkeypatch.setattr(model.model, "forward", None)
+    assert place(side, model, case, placement=placement, curve=CURVE) == [
+        (f"p{at}", {"rank": at, "slot": slot, "placement": placement, "curve": "some"})
+        for slot, at in enumerate(order)
+    ]
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 6])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_two_rounds_answer_as_the_core_does(side: Side, estimator: str, k: int) -> None:
+    """Without texts, too; and each text says why it is where it is."""
+    for placement in ("attention_u_shape", "relevant_last"):
+        options = {"estimator": estimator, "placement": placement}
+        [core] = TwoRound(**options).run(reader(), [asked(k)])
+        found = side.answered(reader(), asked(k), **options)
+        assert found[:2] == (core.answer, core.first_answer)
+        assert (found.order, found.scores) == ([*core.order], [*core.scores])
+        assert found.rounds == core.rounds
+        assert [(id_, why["score"], why["slot"]) for id_, why in found.slots] == [
+            (f"p{at}", core.scores[at], slot) for slot, at in enumerate(core.order)
+        ]
+
+
+# --- what is given, and what comes back ---
+
+
+def test_nothing_of_the_caller_is_touched(side: Side) -> None:
+    items, step = side.given(asked(5)), side.attention_placer(reader())
+    before = copy.deepcopy(items)
+    side.placed(step, items, asked(5).question)
+    assert items == before
+
+
+@pytest.mark.parametrize("curve", [None, CURVE])
+def test_fewer_than_two_texts_stay_as_they_are(side: Side, curve: PositionalCurve | None) -> None:
+    """Without the model, which need not be there."""
+    step = side.attention_placer("no such folder", curve=curve)
+    assert side.placed(step, [], "x") == []
+    assert side.placed(step, side.given(asked(1)), "x") == [("p0", {})]
+
+
+@pytest.mark.parametrize("curve", [None, CURVE], ids=["own round", "curve"])
+def test_steps_before_and_after_have_their_say(side: Side, curve: PositionalCurve | None) -> None:
+    """Each placement takes over what is said of the slot; all else that explains a text stays."""
+    first = side.place(side.placer("u_shape", psi="never"), side.given(asked(5)))
+    step = side.attention_placer(reader(), curve=curve)
+    placed = side.placed(step, first, asked(5).question)
+    of_slot = {"rank", "slot", "placement"}
+    own = {"curve"} if curve else {"estimator", "score"}
+    assert [why.keys() for _, why in placed] == [of_slot | own] * 5
+    again: Any = (
+        step.compress_documents(first, asked(5).question)
+        if isinstance(side, OfLangChain)
+        else step.postprocess_nodes(first, QueryBundle(asked(5).question))
+    )
+    last = side.hits(side.place(side.placer("inverse"), again))
+    assert {hit.why["placement"] for hit in last} == {"inverse"}
+    assert [({"estimator", "score"} <= hit.why.keys(), "curve" in hit.why) for hit in last] == [
+        (curve is None, False)
+    ] * 5
+
+
+def test_a_model_is_given_in_any_form(side: Side) -> None:
+    """Loaded, as a pair, as a folder and as its path: the same order."""
+    loaded, folder = reader(), FOLDER / "biased"
+    forms = [loaded, (loaded.model, loaded.tokenizer), folder, str(folder), LocalModel(folder)]
+    # by default 64 tokens are generated, by the fixture's model four
+    found = [place(side, form, asked(5), estimator="attention_sorting") for form in forms]
+    assert all(each == found[0] for each in found)
+
+
+def test_a_curve_takes_the_tokenizer_alone(side: Side, tmp_path: Path) -> None:
+    """The weights are not loaded; and where they are, nobody waits for who holds the model."""
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(FOLDER / "biased" / name, tmp_path)
+    whole = LocalModel(FOLDER / "biased")
+    with ThreadPoolExecutor(1) as pool, whole.alone():
+        models = (tmp_path, whole, LocalModel(whole.loaded))
+        done = [pool.submit(place, side, each, asked(7), curve=CURVE) for each in models]
+        one, *others = [each.result(timeout=60) for each in done]
+    assert [one, one] == others
+
+
+def test_a_folder_is_loaded_once_and_late(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many ask for it first; they take turns, whichever object holds the model."""
+    loads, inside, most = [], [], []
+    first = TwoRound.first
+
+    def load(name: str) -> HuggingFaceModel:
+        loads.append(name)
+        return reader()
+
+    def watched(*args: Any, **options: Any) -> Any:
+        inside.append(threading.get_ident())
+        most.append(len(inside))
+        try:
+            time.sleep(0.01)
+            return first(*args, **options)
+        finally:
+            inside.pop()
+
+    monkeypatch.setattr(HuggingFaceModel, "from_pretrained", load)
+    monkeypatch.setattr(TwoRound, "first", watched)
+    step = side.attention_placer("some/model")
+    assert not loads
+    loaded = (reader().model, reader().tokenizer)
+    with ThreadPoolExecutor(4) as pool:
+        done = [
+            *(pool.submit(side.placed, step, side.given(asked(5)), "x") for _ in range(3)),
+            *(pool.submit(side.answered, loaded, asked(5)) for _ in range(3)),
+        ]
+        assert all(each.result() for each in done)
+    assert loads == ["some/model"]
+    assert most == [1] * 6
+
+
+# --- what goes wrong, at every door ---
+
+
+def core(method: TwoRound | SelfElicit) -> Callable[[Any, Case], Any]:
+    return lambda model, case: method.run(LocalModel.of(model).loaded, [case])[0].answer
+
+
+DOORS: dict[str, Callable[[Any, Case], Any]] = {
+    "TwoRound": core(TwoRound()),
+    "SelfElicit": core(SelfElicit()),
+    "AttentionPlacement": lambda model, case: place(OfLangChain(), model, case),
+    "TwoRoundChain": OfLangChain().answered,
+    "AttentionPlacementPostprocessor": lambda model, case: place(OfLlamaIndex(), model, case),
+    "TwoRoundQueryEngine": OfLlamaIndex().answered,
+}
+
+
+@pytest.fixture(params=DOORS)
+def door(request: pytest.FixtureRequest) -> Callable[[Any, Case], Any]:
+    return DOORS[request.param]
+
+
+class Characters(PreTrainedTokenizer):
+    """A tokenizer in Python, which knows no offsets."""
+
+    @property
+    def vocab_size(self) -> int:
+        return 128
+
+    def get_vocab(self) -> dict[str, int]:
+        return {chr(code): code for code in range(128)}
+
+
+def unreadable() -> tuple[Any, Any]:
+    """Return a model whose attention does not go through the library's attention functions."""
+    config = BloomConfig(vocab_size=1297, hidden_size=16, n_layer=2, n_head=2)
+    return BloomForCausalLM(config), reader().tokenizer
+
+
+def with_text(text: str) -> Case:
+    return Case(question="Which?", documents=["The code of dark beaver is chalk.", text, "more"])
+
+
+@pytest.mark.parametrize(
+    ("model", "case", "kind", "message"),
+    [
+        (unreadable, asked(3), GenerationError, "BloomForCausalLM .* use a model that does"),
+        (lambda: "no such/folder", asked(3), GenerationError, "no such/folder"),
+        (reader, with_text("amber " * 600), ValueError, "more than the 512 .* fewer or shorter"),
+        (reader, with_text(""), ValueError, "document 1 has no token of its own, got ''; leave"),
+        (
+            lambda: (reader().model, Characters()),
+            asked(3),
+            ValueError,
+            r"Characters does not give the characters .* PreTrainedTokenizerFast\.from_pretrained",
+        ),
+    ],
+    ids=["unreadable", "absent", "long", "empty", "no offsets"],
+)
+def test_what_cannot_be_read_is_named(
+    door: Callable[..., Any], model: Any, case: Case, kind: type[Exception], message: str
+) -> None:
+    """In one line, with the way out."""
+    with pytest.raises(kind, match=message) as caught:
+        door(model(), case)
+    assert "\n" not in str(caught.value)
+
+
+def test_on_a_curve_a_model_that_cannot_be_read_will_do(side: Side) -> None:
+    """Nothing is read of it."""
+    expected = place(side, reader(), asked(3), curve=CURVE)
+    assert place(side, unreadable(), asked(3), curve=CURVE) == expected
+
+
+def test_a_tokenizer_that_truncates_costs_no_document(door: Callable[..., Any]) -> None:
+    """Whatever length it was saved with: no document vanishes behind the cut."""
+    tokenizer = copy.deepcopy(reader().tokenizer)
+    tokenizer.model_max_length = 16
+    tokenizer.backend_tokenizer.enable_truncation(16)
+    short = HuggingFaceModel(reader().model, tokenizer, max_new_tokens=4)
+    assert door(short, asked(3)) == door(reader(), asked(3))
+
+
+@pytest.mark.parametrize("k", [0, 1, 3])
+def test_an_empty_answer_is_an_answer(side: Side, k: int) -> None:
+    """Its documents are ranked by what the end of the prompt attends to."""
+    silent = HuggingFaceModel.from_pretrained(FOLDER / "biased", max_new_tokens=4)
+    silent.model.generation_config.eos_token_id = [*range(1297)]
+    found = side.answered(silent, asked(k))
+    assert found.answer == ""
+    assert sorted(found.order) == [*range(k)]
+    assert len({*found.scores}) == k
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(
+            ({"model": wrong}, "model must be a HuggingFaceModel, the folder")
+            for wrong in (3, None, ("one",), ("a", "b", "c"))
+        ),
+        ({"estimator": "guess"}, "guess"),
+        ({"placement": "u_shape"}, "u_shape"),
+        ({"slot": 3}, "slot"),
+        ({"curve": CURVE, "placement": "relevant_last"}, "'relevant_last' does not use a curve"),
+    ],
+    ids=repr,
+)
+def test_bad_options_are_refused(side: Side, options: dict[str, Any], message: str) -> None:
+    """At once."""
+    makers: Sequence[Any] = [side.attention_placer, side.two_rounds]
+    for make in makers[: 1 if "curve" in options else 2]:
+        with pytest.raises((ValueError, TypeError), match=message):
+            make(**{"model": "some/model", **options})

@@ -1,0 +1,286 @@
+"""The retrieval gate of both frameworks: the core's decision, before whatever retrieves."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared_core import NeighbourSpans, Passage
+from shared_core.errors import EmbeddingMismatchError
+from shared_core.gating import ContextGate, GatedPrompts
+from shared_core.gating.fit import fit_gate
+from tests.core.gating.words import IDS, INSIDE, OUTSIDE, PASSAGES, embed
+from tests.langchain.openai_server import OpenAIServer, Request
+
+from .drivers import ids
+from .gates import Answer, GateAdapter, LangChainGate, LlamaIndexGate
+
+CORPUS = [
+    Passage(id, text, {"even": number % 2 == 0, "doc_id": "book", "chunk_id": number})
+    for number, (id, text) in enumerate(zip(IDS, PASSAGES, strict=True))
+]
+QUESTIONS = (
+    *(INSIDE, OUTSIDE, "honey", "which bread needs acid", "who wrote the first detective novel"),
+    *("a starter for honey: honey, honey and flour", "xylophone"),
+)
+
+
+def embedded(text: str) -> list[float]:
+    """Embed by words; a function of a module, as pickle wants it."""
+    return embed(text)
+
+
+def other(text: str) -> list[float]:
+    """Embed as another model does."""
+    return embed(" ".join(f"{word}x" for word in text.split()))
+
+
+@pytest.fixture(params=[LangChainGate, LlamaIndexGate], ids=["LangChain", "LlamaIndex"])
+def adapter(request: pytest.FixtureRequest) -> GateAdapter:
+    made: GateAdapter = request.param()
+    return made
+
+
+@pytest.fixture
+def retriever(adapter: GateAdapter) -> Any:
+    return adapter.build(CORPUS, adapter.model(embedded), k=3)
+
+
+@pytest.fixture(params=["asked", "awaited"])
+def ask(request: pytest.FixtureRequest, adapter: GateAdapter) -> Callable[..., Answer]:
+    """Ask one way or the other."""
+    return adapter.decide if request.param == "asked" else adapter.adecide
+
+
+def similarities(text: str) -> list[float]:
+    found: list[float] = (np.array([embed(each) for each in PASSAGES]) @ embed(text)).tolist()
+    return found
+
+
+def fitted(**options: Any) -> ContextGate:
+    """Return the gate that the core fits."""
+    vectors = [embed(text) for text in PASSAGES]
+    return fit_gate(IDS, PASSAGES, vectors, lambda texts: [embed(t) for t in texts], **options)
+
+
+def test_a_question_inside_is_asked_with_context_and_one_outside_without(
+    adapter: GateAdapter, retriever: Any, ask: Callable[..., Answer]
+) -> None:
+    """The decision comes along, on each passage too, beside what explained it before."""
+    host = adapter.fit(retriever)
+    inside, outside = ask(host, INSIDE), ask(host, OUTSIDE)
+    assert PASSAGES[4] in inside.prompt
+    assert INSIDE in inside.prompt
+    assert inside.ids[0] == "p4"
+    assert inside.ids == ids(adapter.retrieve(retriever, INSIDE))
+    assert inside.decision["retrieve"] is True
+    assert all(why["retrieval"] == inside.decision and "slot" in why for why in inside.why)
+    assert "Think step by step" in outside.prompt
+    assert OUTSIDE in outside.prompt
+    assert (outside.ids, outside.decision["retrieve"]) == ([], False)
+    assert "answer without context" in outside.decision["reason"]
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        {},
+        {"policy": "median", "threshold": -0.1},
+        {"policy": 0.25},
+        {"coverage": True, "tokenizer": str.split},
+        {"transform": str.upper},
+        {"negatives": [f"{question} really" for question in QUESTIONS * 2]},
+        {
+            "pseudo_queries": [
+                (id, text.split(",")[0]) for id, text in zip(IDS, PASSAGES, strict=True)
+            ]
+        },
+    ],
+    ids=lambda fit: "+".join(fit) or "default",
+)
+def test_it_decides_as_the_core_does(
+    adapter: GateAdapter, retriever: Any, fit: dict[str, Any]
+) -> None:
+    """With every option of the fit; the nearest passage counts where it is not among the best."""
+    host, core = adapter.fit(retriever, **fit), fitted(**fit)
+    decided = []
+    for question in QUESTIONS:
+        near = similarities(core.prepare(question))
+        told = adapter.decide(host, question).decision
+        expected = core.candidates.decide(near).explain()
+        assert told["similarity"] == pytest.approx(expected["similarity"], abs=1e-6)
+        assert told["statistic"] == pytest.approx(expected["statistic"], abs=1e-6)
+        assert ("of its words there" in told["reason"]) is ("coverage" in fit)
+        if "coverage" not in fit:
+            assert told["retrieve"] is expected["retrieve"]
+        decided.append(told["retrieve"])
+    if not fit:
+        assert {*decided} == {True, False}
+
+
+def test_the_nearest_passage_counts_though_it_is_not_among_the_best(
+    adapter: GateAdapter,
+) -> None:
+    """The words alone rank here, and the one passage they find is not the nearest."""
+    query = "a starter for honey: honey, honey and flour"
+    retriever = adapter.build(CORPUS, adapter.model(embedded), k=1, alpha=0.0)
+    found = adapter.decide(adapter.fit(retriever, policy="minimum", threshold=-1.0), query)
+    near = similarities(query)
+    assert found.ids != [IDS[near.index(max(near))]], "or this test shows nothing"
+    assert found.decision["similarity"] == pytest.approx(max(near), abs=1e-6)
+
+
+def test_any_other_retriever_has_its_finds_embedded(
+    adapter: GateAdapter, retriever: Any, ask: Callable[..., Answer]
+) -> None:
+    """And comes to the same decision; without a model it says what is missing."""
+    model = adapter.model(embedded)
+    host, plain = adapter.fit(retriever), adapter.plain(CORPUS, model)
+    gated = adapter.fit(plain, CORPUS, model)
+    for question in (INSIDE, OUTSIDE):
+        one, two = ask(host, question).decision, ask(gated, question).decision
+        assert two["retrieve"] == one["retrieve"]
+        assert two["similarity"] == pytest.approx(one["similarity"], abs=1e-6)
+    with pytest.raises(ValueError, match=adapter.no_cosines):
+        ask(adapter.host(plain, adapter.gate(host)), INSIDE)
+    with pytest.raises(ValueError, match=adapter.no_model):
+        adapter.fit(plain)
+    with pytest.raises(ValueError, match=adapter.no_passages):
+        adapter.fit(plain, model=model)
+
+
+def test_the_question_is_judged_not_what_it_was_rewritten_to(
+    adapter: GateAdapter, retriever: Any, ask: Callable[..., Answer]
+) -> None:
+    """The cosines that passages tell are of the text that was searched."""
+    rewriting = adapter.rewriting(retriever, PASSAGES[4])
+    own = max(
+        similarities(OUTSIDE)[IDS.index(str(id))] for id in ids(adapter.retrieve(rewriting, ""))
+    )
+    told = ask(adapter.fit(rewriting, CORPUS, adapter.model(embedded)), OUTSIDE).decision
+    assert told["similarity"] == pytest.approx(own, abs=1e-6)
+    assert not told["retrieve"]
+
+
+def test_nothing_is_embedded_twice(adapter: GateAdapter, ask: Callable[..., Answer]) -> None:
+    """The fit takes the vectors of the index, and a decision the cosines of the search."""
+    asked: list[str] = []
+
+    def noted(text: str) -> list[float]:
+        asked.append(text)
+        return embed(text)
+
+    retriever = adapter.build(CORPUS, adapter.model(noted), k=3)
+    asked.clear()
+    host = adapter.fit(retriever, transform=str.upper)
+    assert not {*asked} & {*PASSAGES}
+    asked.clear()
+    assert ask(host, INSIDE).decision["retrieve"] is True
+    assert asked == [INSIDE.upper()]
+
+
+def test_a_call_sets_options_of_the_retriever(adapter: GateAdapter, retriever: Any) -> None:
+    """For this call alone; what it does not know is refused."""
+    host = adapter.fit(retriever)
+    assert len(adapter.decide(host, INSIDE, k=1).ids) == 1
+    assert len(adapter.decide(host, INSIDE, k=5, alpha=1.0, fetch_k=9).ids) == 5
+    assert len(adapter.decide(host, INSIDE).ids) == 3
+    with pytest.raises(TypeError, match="unexpected keyword argument 'kk'"):
+        adapter.decide(host, INSIDE, kk=1)
+
+
+def test_a_transform_changes_what_is_searched_and_not_what_is_asked(
+    adapter: GateAdapter, retriever: Any, ask: Callable[..., Answer]
+) -> None:
+    host = adapter.fit(
+        retriever,
+        transform=lambda query: INSIDE if query == "what about it?" else query,
+        prompts=GatedPrompts(direct="Plainly, {as} it is: {question}"),
+    )
+    found = ask(host, "what about it?")
+    assert found.ids[0] == "p4"
+    assert ("what about it?" in found.prompt, INSIDE in found.prompt) == (True, False)
+    assert ask(host, OUTSIDE).prompt == f"Plainly, {{as}} it is: {OUTSIDE}"
+
+
+def test_a_wrapping_of_tools_is_taken_off(
+    adapter: GateAdapter, retriever: Any, ask: Callable[..., Answer]
+) -> None:
+    """Before the decision, the search and both prompts; nothing may be all that is left."""
+    host = adapter.fit(retriever)
+    for question in (INSIDE, OUTSIDE):
+        assert ask(host, f"\ninput is {question}\n") == ask(host, question)
+    for blank in ("", " ", "\ninput is  \n"):
+        with pytest.raises(ValueError, match="the query is blank"):
+            ask(host, blank)
+
+
+def test_a_gate_decides_after_loading_as_before(
+    adapter: GateAdapter, retriever: Any, tmp_path: Path
+) -> None:
+    """Functions are given again; another embedding model is refused, here and in the fit."""
+    own: Any = {"transform": str.lower, "tokenizer": str.split}
+    host = adapter.fit(retriever, coverage=True, **own)
+    adapter.gate(host).save(tmp_path / "gate")
+    again = adapter.load_gate(tmp_path / "gate", retriever, **own)
+    for question in (INSIDE, OUTSIDE, *PASSAGES):
+        assert adapter.decide(again, question) == adapter.decide(host, question)
+    with pytest.raises(ValueError, match="give transform="):
+        adapter.load_gate(tmp_path / "gate", retriever, tokenizer=str.split)
+    with pytest.raises(EmbeddingMismatchError, match="not the one the gate was fitted with"):
+        adapter.load_gate(tmp_path / "gate", retriever, adapter.model(other), **own)
+    with pytest.raises(EmbeddingMismatchError, match="not the one the index was built with"):
+        adapter.fit(retriever, model=adapter.model(other))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda host: pickle.loads(pickle.dumps(host))])
+def test_a_copy_answers_as_the_original(
+    adapter: GateAdapter, retriever: Any, copied: Callable[[Any], Any]
+) -> None:
+    host = adapter.fit(retriever)
+    again = copied(host)
+    for question in (INSIDE, OUTSIDE):
+        assert adapter.decide(again, question) == adapter.decide(host, question)
+
+
+def test_an_empty_index_is_answered_without_context(
+    adapter: GateAdapter, retriever: Any, ask: Callable[..., Answer]
+) -> None:
+    """Everything was deleted since the fit; and there is nothing to fit on from the start."""
+    empty = adapter.build([], adapter.model(embedded))
+    found = ask(adapter.host(empty, adapter.gate(adapter.fit(retriever))), INSIDE)
+    assert found.decision["reason"].startswith("there is no passage to retrieve")
+    assert "Think step by step" in found.prompt
+    with pytest.raises(ValueError, match="needs at least 10 pseudo-queries, got 0"):
+        adapter.fit(empty)
+
+
+def test_spans_are_decided_about_by_their_seeds(adapter: GateAdapter, retriever: Any) -> None:
+    """Expansion changes the texts, not what was nearest."""
+    expand = NeighbourSpans(window=1)
+    spans = adapter.build(CORPUS, adapter.model(embedded), k=3, expand=expand)
+    one, two = adapter.fit(retriever), adapter.fit(spans)
+    for question in (INSIDE, OUTSIDE):
+        assert adapter.decide(one, question).decision == adapter.decide(two, question).decision
+    prompt = adapter.decide(two, INSIDE).prompt
+    assert f"{PASSAGES[3]}\n{PASSAGES[4]}" in prompt
+
+
+def test_a_server_answers_both(
+    adapter: GateAdapter, retriever: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over OpenAI's protocol, on a real connection."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+    def answer(request: Request) -> str:
+        return "from what it knows" if "step by step" in request.prompt else "from the context"
+
+    with OpenAIServer(answer) as server:
+        for question, expected in ((INSIDE, "from the context"), (OUTSIDE, "from what it knows")):
+            assert adapter.answered(retriever, server.url, question) == expected

@@ -1,0 +1,349 @@
+"""Neighbour spans in both frameworks: the core's, from a retriever and from a step behind one."""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+
+from langchain_posrag import NeighbourSpanTransformer
+from llamaindex_posrag import NeighbourSpanPostprocessor
+from shared_core import CAUS, NeighbourSpans, Passage, PositionProfile
+from shared_core.index import ChunkKeys
+from shared_core.neighbour_spans import PassageNeighbours, place_spans
+from shared_core.placement import UShape
+
+from .drivers import TOPICS, Hit, LangChain, LlamaIndex, core_index, embed, ids, search
+
+PROFILE = PositionProfile(model="m", accuracy=(0.9, 0.5, 0.4, 0.6, 0.8))
+QUERIES = ("convolution with stride", "softmax attention head", "learning rate", "unknown words")
+SIZE, OVERLAP = 90, 25
+WINDOW = NeighbourSpans(window=1, token_budget=None)
+EXPANSIONS = [
+    WINDOW,
+    NeighbourSpans(window=2, token_budget=150),
+    NeighbourSpans(window="auto", token_budget=400),
+    NeighbourSpans(window=2, token_budget=None, min_continuity=None, weights=(1, 0, 0, 0)),
+    NeighbourSpans(window=3, count_tokens=lambda text: len(text.split())),
+]
+
+
+def chunked() -> list[Passage]:
+    """Return overlapping chunks of five documents with number, start, heading and language."""
+    passages = []
+    for seed, name in enumerate("abcde"):
+        rng = np.random.default_rng(seed)
+        words = [word for topic in rng.permutation(TOPICS) for word in topic.split()]
+        text = " ".join(f"{rng.choice(words)}{'.' if at % 7 == 6 else ''}" for at in range(120))
+        for number, start in enumerate(range(0, len(text) - OVERLAP, SIZE - OVERLAP)):
+            metadata = {
+                "doc_id": name,
+                "chunk_id": number,
+                "start_index": start,
+                "heading": f"part {number // 4}",
+                "lang": "en" if seed % 2 else "de",
+            }
+            passages.append(Passage(f"{name}{number}", text[start : start + SIZE], metadata))
+    return passages
+
+
+CORPUS = chunked()
+INDEX = core_index(CORPUS)
+
+
+class LangChainSpans(LangChain):
+    """`NeighbourSpanTransformer`."""
+
+    def step(self, **options: Any) -> NeighbourSpanTransformer:
+        """Return the step among what it is given."""
+        return NeighbourSpanTransformer(**options)
+
+    def step_over(
+        self, passages: Sequence[Passage], model: Any = None, **options: Any
+    ) -> NeighbourSpanTransformer:
+        """Return the step that takes neighbours from passages."""
+        items = self.items(passages)
+        return NeighbourSpanTransformer.from_documents(items, embeddings=model, **options)
+
+
+class LlamaIndexSpans(LlamaIndex):
+    """`NeighbourSpanPostprocessor`."""
+
+    def item(self, text: str, id: str, **metadata: Any) -> TextNode:
+        """Return a node with document and offset where LlamaIndex keeps them."""
+        node = super().item(text, id or uuid.uuid4().hex, **metadata)
+        node.start_char_idx = metadata.get("start_index")
+        if "doc_id" in metadata:
+            source = RelatedNodeInfo(node_id=metadata["doc_id"])
+            node.relationships[NodeRelationship.SOURCE] = source
+        return node
+
+    def ask(self, retriever: Any, query: str, where: Mapping[str, Any] | None = None) -> list[Hit]:
+        """Retrieve, with a filter if given."""
+        wanted = [MetadataFilter(key=key, value=value) for key, value in (where or {}).items()]
+        filters = MetadataFilters(filters=[*wanted]) if wanted else None
+        return self.hits(retriever.using(filters=filters).retrieve(query))
+
+    def step(self, **options: Any) -> NeighbourSpanPostprocessor:
+        """Return the step among what it is given."""
+        return NeighbourSpanPostprocessor(**options)
+
+    def step_over(
+        self, passages: Sequence[Passage], model: Any = None, **options: Any
+    ) -> NeighbourSpanPostprocessor:
+        """Return the step that takes neighbours from passages."""
+        items = self.items(passages)
+        return NeighbourSpanPostprocessor.from_nodes(items, embed_model=model, **options)
+
+
+Adapter = LangChainSpans | LlamaIndexSpans
+
+
+@pytest.fixture(params=[LangChainSpans, LlamaIndexSpans], ids=["LangChain", "LlamaIndex"])
+def adapter(request: pytest.FixtureRequest) -> Adapter:
+    made: Adapter = request.param()
+    return made
+
+
+def chunks_of(hits: Sequence[Hit]) -> list[list[str]]:
+    return [hit.why["chunks"] for hit in hits]
+
+
+def expand(
+    adapter: Adapter, step: Any, passages: Sequence[Passage], *scores: float | None
+) -> list[Hit]:
+    return adapter.hits(adapter.place(step, adapter.items(passages, scores)))
+
+
+# Out of a retriever.
+
+
+@pytest.mark.parametrize("spans", EXPANSIONS, ids=lambda spans: f"window={spans.window}")
+async def test_a_retriever_gives_the_cores_spans(adapter: Adapter, spans: NeighbourSpans) -> None:
+    """In every way to call it: ids, texts, metadata, scores, explanations and order."""
+    options: dict[str, Any] = {"k": 6, "psi": PROFILE, "expand": spans}
+    expected = [search(INDEX, query, CAUS(**options)) for query in QUERIES]
+    retriever = adapter.build(CORPUS, **options)
+    assert [adapter.ask(retriever, query) for query in QUERIES] == expected
+    assert [await adapter.aask(retriever, query) for query in QUERIES] == expected
+    assert adapter.ask_many(retriever, QUERIES) == expected
+    assert any(len(hit.why["chunks"]) > 1 for hits in expected for hit in hits)
+
+
+def test_a_span_has_id_metadata_and_score_of_its_best_seed(adapter: Adapter) -> None:
+    """Its score stays on the scale of scores, whatever the spans are ranked by."""
+    retriever = adapter.build(CORPUS, k=1, alpha=0.0, expand=WINDOW)
+    (hit,) = adapter.ask(retriever, CORPUS[4].text)
+    assert (hit.id, hit.metadata) == ("a4", CORPUS[4].metadata)
+    assert hit.why["chunks"] == ["a3", "a4", "a5"]
+    assert hit.score == hit.why["score"] == hit.why["similarity"] <= 1 < hit.why["span_score"]
+    assert type(hit.why["continuity"]) is float
+
+
+@pytest.mark.parametrize("over", ["index", "store"])
+def test_no_neighbour_comes_from_beyond_the_filter(adapter: Adapter, over: str) -> None:
+    """A chunk of another tenant stands in the middle of the document."""
+    tenants = [
+        Passage(p.id, p.text, {**p.metadata, "tenant": "b" if p.id == "a5" else "a"})
+        for p in CORPUS
+    ]
+    build = adapter.build if over == "index" else adapter.over_store
+    spans = NeighbourSpans(window=3, min_continuity=None)
+    retriever = build(tenants, k=1, alpha=0.0, expand=spans)
+    (hit,) = adapter.ask(retriever, CORPUS[4].text, where={"tenant": "a"})
+    assert hit.why["chunks"] == ["a1", "a2", "a3", "a4"]
+    (hit,) = adapter.ask(retriever, CORPUS[4].text)
+    assert hit.why["chunks"] == [f"a{number}" for number in range(1, 8)]
+
+
+def test_a_store_takes_neighbours_from_the_sparse_leg(adapter: Adapter) -> None:
+    """Without embeddings."""
+    retriever = adapter.over_store(CORPUS, k=1, alpha=0.0, expand=WINDOW)
+    (hit,) = adapter.ask(retriever, CORPUS[2].text)
+    assert hit.why["chunks"] == ["a1", "a2", "a3"]
+
+
+def test_spans_follow_what_is_deleted_and_added(adapter: Adapter) -> None:
+    options: dict[str, Any] = {"k": 8, "expand": WINDOW}
+    index, retriever = core_index(CORPUS), adapter.build(CORPUS, **options)
+    adapter.ask(retriever, QUERIES[0])
+    gone = [f"{name}{number}" for name in "abcde" for number in (0, 3, 7)]
+    index.delete(gone)
+    adapter.delete(retriever, gone)
+    for query in QUERIES:
+        assert adapter.ask(retriever, query) == search(index, query, CAUS(**options))
+    index.add(CORPUS[:10], [embed(passage.text) for passage in CORPUS[:10]])
+    adapter.add(retriever, adapter.items(CORPUS[:10]))
+    for query in QUERIES:
+        assert adapter.ask(retriever, query) == search(index, query, CAUS(**options))
+
+
+def test_the_options_are_saved(adapter: Adapter, tmp_path: Path) -> None:
+    """Names of the metadata too; a tokenizer has to be given again."""
+    keys = ChunkKeys(heading=("title",))
+    retriever = adapter.build(CORPUS, k=3, expand=WINDOW, chunk_keys=keys)
+    retriever.save(tmp_path / "index")
+    loaded = adapter.load(tmp_path / "index")
+    assert (loaded.expand, loaded.chunk_keys) == (WINDOW, keys)
+    assert adapter.ask(loaded, QUERIES[0]) == adapter.ask(retriever, QUERIES[0])
+    adapter.build(CORPUS, expand=EXPANSIONS[-1]).save(tmp_path / "counted")
+    with pytest.raises(ValueError, match="give expand= again"):
+        adapter.load(tmp_path / "counted")
+    assert adapter.load(tmp_path / "counted", expand=WINDOW).expand == WINDOW
+
+
+# Out of a step behind any retriever.
+
+
+@pytest.mark.parametrize("embedded", [True, False])
+@pytest.mark.parametrize("spans", EXPANSIONS, ids=lambda spans: f"window={spans.window}")
+def test_a_step_gives_the_cores_spans(
+    adapter: Adapter, spans: NeighbourSpans, embedded: bool
+) -> None:
+    """With and without embeddings; by any scores: missing, tied and negative ones too."""
+    vectors = [embed(passage.text) for passage in CORPUS] if embedded else None
+    source = PassageNeighbours.of(CORPUS, ChunkKeys(), vectors)
+    step = adapter.step_over(CORPUS, adapter.model() if embedded else None, expand=spans)
+    rng = np.random.default_rng(5)
+    for scores in ([0.9, 0.8, 0.8, -0.1, 0.3], [None] * 5, [0.5, None, 0.2, float("nan"), 0.5]):
+        given = [CORPUS[row] for row in rng.choice(len(CORPUS), 5, replace=False)]
+        expected = [
+            Hit(given[best].id, span.text, dict(given[best].metadata), why["score"], why)
+            for best, span, why in place_spans(given, scores, spans, ChunkKeys(), source)
+        ]
+        assert expand(adapter, step, given, *scores) == expected
+
+
+def test_without_chunks_what_was_retrieved_is_merged(adapter: Adapter) -> None:
+    """Neighbours among the results become one, none is fetched."""
+    given = [CORPUS[number] for number in (3, 1, 2, 6)]
+    found = expand(adapter, adapter.step(), given, 0.9, 0.5, 0.4, 0.3)
+    assert chunks_of(found) == [["a1", "a2", "a3"], ["a6"]]
+    assert expand(adapter, adapter.step(), []) == []
+
+
+def test_scores_are_a_matter_of_policy(adapter: Adapter) -> None:
+    """Missing ones count as the least, all missing go by order, distances are negated."""
+    order = NeighbourSpans(window=0, order="score_descending")
+    given = [CORPUS[number] for number in (0, 4, 8)]
+
+    def told(step: Any, *scores: float | None) -> list[tuple[str | None, float | None]]:
+        return [(hit.id, hit.score) for hit in expand(adapter, step, given, *scores)]
+
+    plain = adapter.step(expand=order)
+    assert told(plain, 0.2, 0.9, None) == [("a4", 0.9), ("a0", 0.2), ("a8", 0.2)]
+    assert [score for _, score in told(plain, None, None, None)] == [1, 2 / 3, 1 / 3]
+    distances = adapter.step(expand=order, higher_is_better=False)
+    assert [id for id, _ in told(distances, 0.2, 0.9, 0.5)] == ["a0", "a8", "a4"]
+    with pytest.raises(ValueError, match="must be finite"):
+        told(plain, 0.2, float("inf"), 0.1)
+
+
+@pytest.mark.parametrize("order", ["back_first", "score_descending", UShape(best_at="end")])
+def test_a_span_says_where_it_stands_now(adapter: Adapter, order: str | UShape) -> None:
+    """Not where the retriever had put its seed, nor why; what else was said stays."""
+    spans = NeighbourSpans(window=0, token_budget=None, order=order)
+    found = adapter.retrieve(adapter.build(CORPUS, k=6, psi=PROFILE), QUERIES[0])
+    before = {hit.id: hit.why for hit in adapter.hits(found)}
+    hits = adapter.hits(adapter.place(adapter.step(expand=spans), found))
+    assert [hit.why["slot"] for hit in hits] == [*range(6)]
+    assert {hit.why["placement"] for hit in hits} == {getattr(order, "name", order)}
+    by_rank = sorted(hits, key=lambda hit: -hit.why["span_score"])
+    assert [hit.why["rank"] for hit in by_rank] == [*range(6)]
+    for hit in hits:
+        assert not {"psi", "gate", "reason"} & {*hit.why}
+        assert hit.why["dense"] == before[hit.id]["dense"]
+        assert hit.score == before[hit.id]["score"]
+
+
+def test_a_later_placement_moves_spans_whole(adapter: Adapter) -> None:
+    """And keeps what they say of themselves."""
+    given = [passage for passage in CORPUS if passage.metadata["chunk_id"] == 3]
+    step = adapter.step_over(CORPUS, expand=replace(WINDOW, order="score_descending"))
+    spans = adapter.place(step, adapter.items(given, [0.9, 0.8, 0.7, 0.6, 0.5]))
+    placed = adapter.hits(adapter.place(adapter.placer("inverse", psi="always"), spans))
+    worst_first = sorted(adapter.hits(spans), key=lambda hit: -hit.why["rank"])
+    assert [hit[:2] for hit in placed] == [hit[:2] for hit in worst_first]
+    assert chunks_of(placed) == chunks_of(worst_first)
+
+
+def test_hits_that_the_budget_leaves_out_are_named(adapter: Adapter) -> None:
+    """In each span: nothing else would tell that they were found."""
+    spans = NeighbourSpans(window=0, token_budget=2, count_tokens=lambda text: 1)
+    given = [CORPUS[number] for number in (1, 3, 5, 7)]
+    found = expand(adapter, adapter.step_over(CORPUS, expand=spans), given, 0.9, 0.5, 0.4, 0.6)
+    assert [hit.why["dropped"] for hit in found] == [["a3", "a5"]] * 2
+
+
+def test_nothing_of_the_callers_is_changed(adapter: Adapter) -> None:
+    """Neither what was retrieved nor the chunks; results are the caller's own."""
+    nested = [Passage(p.id, p.text, {**p.metadata, "nested": {"tags": ["x"]}}) for p in CORPUS]
+    step = adapter.step_over(nested, expand=WINDOW)
+    items = adapter.items(nested[3:5], [0.5, 0.4])
+    before = copy.deepcopy(items)
+    (hit,) = adapter.hits(adapter.place(step, items))
+    hit.metadata["nested"]["tags"].append("y")
+    assert items == before
+    assert adapter.hits(adapter.place(step, items))[0].metadata["nested"] == {"tags": ["x"]}
+
+
+def test_names_of_the_metadata_are_the_callers(adapter: Adapter) -> None:
+    """Here the number is a page's, as digits; one that is no integer is refused by its value."""
+    pages = [Passage(f"n{n}", f"Part {n}.", {"file": "f", "page": str(n)}) for n in range(4)]
+    keys = ChunkKeys(document="file", number="page")
+    step = adapter.step_over(pages, expand=WINDOW, chunk_keys=keys)
+    (hit,) = expand(adapter, step, pages[3:], 0.5)
+    assert (hit.why["chunks"], hit.why["after"]) == (["n2", "n3"], "document")
+    retriever = adapter.build(pages, k=1, alpha=0.0, expand=WINDOW, chunk_keys=keys)
+    assert chunks_of(adapter.ask(retriever, "1")) == [["n0", "n1", "n2"]]
+    bad = [*pages[:3], Passage("bad", "text", {"file": "f", "page": "intro"})]
+    refused = r"metadata\['page'\] of 'bad' must be an integer"
+    with pytest.raises(ValueError, match=refused):
+        adapter.step_over(bad, expand=WINDOW, chunk_keys=keys)
+    with pytest.raises(ValueError, match=refused):
+        expand(adapter, adapter.step(chunk_keys=keys), bad[3:], 0.5)
+    retriever = adapter.build(bad, expand=WINDOW, chunk_keys=keys)
+    with pytest.raises(ValueError, match=refused):
+        adapter.ask(retriever, "text")
+
+
+def test_rows_of_one_table_that_start_alike_are_answered_one_by_one(adapter: Adapter) -> None:
+    """As a CSV loader makes them: no question raises, and a warning names the way out."""
+    texts = ["name: Ada", "name: Bea", "name: Cleo"]
+    rows = [
+        Passage("", text, {"doc_id": "a.csv", "row": row, "start_index": 0})
+        for row, text in enumerate(texts)
+    ]
+    alone = NeighbourSpans(window=1, order="score_descending")
+    for step in (adapter.step_over(rows, expand=alone), adapter.step(expand=alone)):
+        with pytest.warns(UserWarning, match="both start at 0 of document 'a.csv'"):
+            found = expand(adapter, step, rows, 0.9, 0.8, 0.7)
+        assert [hit.text for hit in found] == texts
+
+
+def test_options_that_are_none_are_refused(adapter: Adapter) -> None:
+    """By name, before anything is retrieved."""
+    with pytest.raises(ValueError, match="expand"):
+        adapter.step(expand=3)
+    with pytest.raises((ValueError, TypeError), match="widnow"):
+        adapter.step(widnow=2)
+    with pytest.raises(ValueError, match="expand"):
+        adapter.build(expand="wide")
+
+
+def test_embeddings_tell_whether_a_new_heading_goes_on(adapter: Adapter) -> None:
+    """Without them every heading stops."""
+    chunks = [Passage(p.id, p.text, {**p.metadata, "heading": p.id}) for p in CORPUS[:3]]
+    blind = adapter.step_over(chunks, expand=WINDOW)
+    seeing = adapter.step_over(chunks, adapter.model(lambda text: [1.0, 2.0]), expand=WINDOW)
+    (stopped,), (went_on,) = (expand(adapter, step, chunks[1:2], 0.5) for step in (blind, seeing))
+    assert (stopped.why["chunks"], stopped.why["after"]) == (["a1"], "heading")
+    assert went_on.why["chunks"] == ids(chunks)

@@ -1,0 +1,257 @@
+"""What a model attends to by position: the arrangements, the numbers, the pictures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import torch
+from transformers import AutoModelForCausalLM
+
+from shared_core import HuggingFaceModel, PositionProfile
+from shared_core.arrays import Scores
+from shared_core.attention import (
+    attention_by_position,
+    attention_profile,
+    draw_document_scores,
+    draw_positional_curve,
+)
+from shared_core.attention.by_slot import AttentionByPosition, _arranged
+from shared_core.attention.prompt import render_prompt
+from shared_core.attention.reading import answer_with_attention
+from shared_core.attention.relevance import document_scores
+from shared_core.cli.main import main
+from shared_core.sensitivity import ANSWER, ProbeQuestion, PromptTemplate, read_questions
+from shared_core.sensitivity.region import relative_scores
+
+READERS = Path(__file__).parents[3] / "instruments"
+
+
+@cache
+def reader(name: str) -> HuggingFaceModel:
+    return HuggingFaceModel.from_pretrained(READERS / name, max_new_tokens=4, batch_size=16)
+
+
+def questions(n: int) -> list[ProbeQuestion]:
+    return read_questions(READERS / "questions.jsonl")[:n]
+
+
+@cache
+def measured(name: str, n: int, k: int = 10) -> AttentionByPosition:
+    return attention_by_position(reader(name), questions(n), k=k)
+
+
+def eager_attention(ids: list[int]) -> Scores:
+    """What the reader's own eager attention says, shape (layers, heads, tokens, tokens)."""
+    model = AutoModelForCausalLM.from_pretrained(
+        READERS / "uniform", attn_implementation="eager", dtype=torch.float32
+    )
+    with torch.no_grad():
+        return torch.cat(model(torch.tensor([ids]), output_attentions=True).attentions).numpy()
+
+
+def test_gold_stands_everywhere_equally_often_among_shuffled_passages() -> None:
+    """Unordered, position would otherwise be confounded with relevance; ordered, it stands last."""
+    asked, k = questions(20), 5
+    arranged = _arranged(asked, k, seed=0)
+    slots, moved = [], 0
+    for question, shuffled, ordered in zip(asked, *arranged.values(), strict=True):
+        ranked = [question.gold, *question.distractors[: k - 1]]
+        assert ordered == ranked[::-1]
+        assert sorted(shuffled) == sorted(ranked)
+        slots.append(shuffled.index(question.gold))
+        moved += [text for text in shuffled if text != question.gold] != ranked[1:]
+    assert Counter(slots) == dict.fromkeys(range(k), 4)
+    assert slots != sorted(slots)
+    assert moved > 15
+
+
+def test_the_numbers_are_those_of_eager_attention() -> None:
+    """Ordered, where nothing is drawn: eq. 2 over rows and layers, and the curve's scores."""
+    asked, k, model = questions(2), 4, reader("uniform")
+    template = PromptTemplate(ANSWER.text, separator=" Nobody knows why. ")  # no passage's own
+    found = attention_by_position(model, asked, k=k, template=template)
+    documents: dict[tuple[str, str], list[list[float]]] = {}
+    regions = []
+    for question in asked:
+        passages = [question.gold, *question.distractors[: k - 1]][::-1]
+        prompt = render_prompt(model.encoder, template, passages, question.question)
+        inputs = torch.tensor([prompt.ids])
+        whole = model.model.generate(inputs, do_sample=False, max_new_tokens=4)[0].tolist()
+        special = model.tokenizer.all_special_ids
+        last = len(prompt.ids) - 1
+        answer = [at for at in range(last + 1, len(whole)) if whole[at] not in special]
+        weights = eager_attention(whole).mean(axis=1)  # over heads
+        read = {
+            ("answer", "all"): weights[:, answer].mean(axis=(0, 1)),
+            ("answer", "lower"): weights[:2, answer].mean(axis=(0, 1)),
+            ("answer", "upper"): weights[2:, answer].mean(axis=(0, 1)),
+            ("edges", "lower"): weights[:2, [last, len(whole) - 1]].mean(axis=(0, 1)),
+        }
+        for key, scores in read.items():
+            row = [float(scores[start:end].mean()) for start, end in prompt.contents]
+            documents.setdefault(key, []).append(row)
+        start, end = prompt.region
+        regions.append(read["edges", "lower"][start:end])
+    for (rows, layers), values in documents.items():
+        got = found.documents["ordered", rows, layers]  # type: ignore[index]
+        assert got.mean == pytest.approx(np.mean(values, axis=0), abs=1e-6)
+    expected = relative_scores(regions, 100).mean(axis=0)
+    assert found.curves["ordered"].scores == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_curve_says_where_it_comes_from() -> None:
+    """And it is the unordered one, which owes nothing to relevance, that is placed by."""
+    template = PromptTemplate("Question: {question}\n\nContext:\n{context}\n\nAnswer:")
+    given: dict[str, Any] = {"k": 4, "seed": 7, "task": "codes"}
+    found = attention_by_position(reader("uniform"), questions(4), **given, template=template)
+    curve = found.curve
+    assert curve is found.curves["unordered"]
+    assert (curve.model, curve.n, curve.k, curve.seed, curve.task) == ("uniform", 4, 4, 7, "codes")
+    assert curve.identity == reader("uniform").fingerprint
+    assert curve.template == template.text
+    assert {"posrag", "torch"} <= {*curve.versions}
+    usual = attention_by_position(reader("uniform"), questions(4), **given)
+    assert curve.scores != usual.curve.scores
+
+
+def test_every_mean_lies_in_its_interval() -> None:
+    """Bands of the curve and of the documents, and both ends of the curve."""
+    found = measured("biased", 100)
+    for curve in found.curves.values():
+        assert curve.band is not None
+        for value, (lower, upper) in zip(curve.scores, curve.band, strict=True):
+            assert lower <= value <= upper
+        for end, (lower, upper) in curve.intervals.items():
+            assert lower < getattr(curve, end) < upper
+        assert {*curve.intervals} == {"start", "end", "edges"}
+    for scores in found.documents.values():
+        for value, (lower, upper) in zip(scores.mean, scores.band, strict=True):
+            assert lower <= value <= upper
+
+
+def test_the_same_comes_out_again_and_of_batches_of_another_size() -> None:
+    """With a seed, and progress that adds up to two answers a question."""
+    seen: list[int] = []
+    found = measured("uniform", 6, 4)
+    again = attention_by_position(reader("uniform"), questions(6), k=4, on_answer=seen.append)
+    assert again.documents == found.documents
+    assert replace(again.curve, date=found.curve.date) == found.curve
+    assert sum(seen) == 12
+    one = HuggingFaceModel(reader("uniform").model, reader("uniform").tokenizer, max_new_tokens=4,
+        batch_size=1)  # fmt: skip
+    alone = attention_by_position(one, questions(6), k=4)
+    assert alone.curve.scores == pytest.approx(found.curve.scores, rel=1e-3, abs=1e-4)
+    other = attention_by_position(reader("uniform"), questions(6), k=4, seed=1)
+    assert other.curve.scores != found.curve.scores
+
+
+@pytest.mark.parametrize("name", ["biased", "uniform"])
+def test_the_biased_readers_curve_is_a_u_and_the_other_ones_flat(name: str) -> None:
+    """By intervals that leave out 1 by far, or have no room for a large difference.
+
+    Ordered, the best passage adds to the end alone, which is section 4's reason to place by the
+    curve: for the rest it is what the positions get.
+    """
+    found = measured(name, 100)
+    intervals, ordered = found.curve.intervals, found.curves["ordered"]
+    assert intervals["start"][0] < ordered.start < intervals["start"][1]
+    assert ordered.end > intervals["end"][1]
+    if name == "uniform":
+        assert all(0.7 < lower < 1 < upper < 1.3 for lower, upper in intervals.values())
+    else:
+        assert min(intervals["start"][0], intervals["end"][0]) > 1.2
+        everything = found.documents["unordered", "answer", "all"].mean
+        assert min(everything[0], everything[-1]) > 1.4 * max(everything[1:-1])
+
+
+def test_bad_input_is_named_before_anything_is_answered() -> None:
+    """A prompt that is too long among them, though the first ones are not."""
+    model, seen = reader("uniform"), []
+    long = replace(questions(3)[2], gold="The code of old tower is lamp. " * 90)
+    for asked, k, message in (
+        (questions(1), 10, "at least 2 questions, got 1"),
+        ([], 10, "no questions to ask"),
+        (questions(3), 2, "k must be an integer >= 3, got 2"),
+        (questions(3), 11, "has 9 distractors, and k=11 passages take 10"),
+        ([*questions(2), long], 4, r"prompt 2 has \d+ tokens, .*more than the 512 that uniform"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            attention_by_position(model, asked, k=k, on_answer=seen.append)
+    assert seen == []
+
+
+@pytest.mark.parametrize("draw", [draw_document_scores, draw_positional_curve])
+def test_figures_are_written_with_their_legends(draw, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """In the format that the suffix says; another one is named."""
+    pytest.importorskip("matplotlib")
+    found = measured("uniform", 6, 4)
+    odd = {**found.curves, "unordered": replace(found.curve, model="a$b$c")}
+    found = replace(found, curves=odd)
+    assert draw(found, tmp_path / "new" / "f.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in draw(found, tmp_path / "f.svg").read_text("utf-8")
+    with pytest.raises(ValueError, match=r"one of .*got .*f\.xyz"):
+        draw(found, tmp_path / "f.xyz")
+
+
+# --- the profile ---
+
+
+def test_every_value_of_a_profile_is_a_share_and_the_same_each_time() -> None:
+    """Of the attention to all passages, of which the gold one visits every slot."""
+    seen: list[int] = []
+    asked, k, model = questions(6), 5, reader("uniform")
+    profile = attention_profile(model, asked, k=k, on_answer=seen.append)
+    assert profile.outcomes is not None
+    assert (len(profile.outcomes), len(profile.outcomes[0])) == (6, k)
+    assert seen == [k] * 6
+    assert (profile.measure, profile.n, profile.k) == ("attention", 6, k)
+    assert attention_profile(model, asked, k=k).outcomes == profile.outcomes
+    for slot, share in enumerate(profile.outcomes[0]):
+        passages = asked[0].passages(slot, k)
+        prompt = render_prompt(model.encoder, ANSWER, passages, asked[0].question)
+        [reading] = answer_with_attention(model, [prompt], wanted=[("answer", "all")])
+        scores = document_scores(reading.scores["answer", "all"], prompt.contents)
+        assert share == pytest.approx(scores[slot] / sum(scores), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 2}, "k must be an integer >= 3, got 2"),
+        ({"seed": 1.5}, "seed must be an integer >= 0, got 1.5"),
+        ({"confidence": 1.0}, "confidence must lie between 0 and 1, got 1.0"),
+    ],
+)
+def test_bad_options_are_named_before_the_model_is_asked(
+    options: dict[str, Any], message: str
+) -> None:
+    """Not once all is read."""
+    asked: list[int] = []
+    with pytest.raises(ValueError, match=message):
+        attention_profile(reader("uniform"), questions(2), on_answer=asked.append, **options)
+    assert asked == []
+
+
+def test_the_command_measures_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And refuses a model that is not local, and options that have no meaning."""
+    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path))
+    data = ["--data", str(READERS / "questions.jsonl"), "--n", "5", "--measure", "attention"]
+    assert main(["probe", str(READERS / "uniform"), *data, "--max-new-tokens", "4"]) == 0
+    assert PositionProfile.load("uniform").measure == "attention"
+    assert "attention" in capsys.readouterr().out
+    assert main(["probe", "tests.cli.answering:even", *data]) == 2
+    assert "needs a local model" in capsys.readouterr().err
+    assert main(["probe", str(READERS / "uniform"), *data, "--max-calls", "9"]) == 2
+    assert "leave --slots and --max-calls out" in " ".join(capsys.readouterr().err.split())

@@ -1,0 +1,343 @@
+"""Where documents stand in a prompt, for tokenizers of every kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tokenizers import (
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+from transformers import PreTrainedTokenizerFast
+
+from shared_core.attention.prompt import RenderedPrompt, render_prompt
+from shared_core.attention.relevance import TokenSpan
+from shared_core.generation.templates import ANSWER, KEY_VALUE, PromptTemplate
+from shared_core.generation.tokens import PromptEncoder
+
+TEXTS = [
+    "The capital of France is Paris.\n\nThe capital of Italy is Rome.\n\n",
+    "Question: user assistant question answer passage document number\nAnswer:",
+] * 4
+DOCUMENTS = [
+    "The capital of France is Paris.",
+    "It's 東京 👍🏽, e\u0301tat  ",
+    "\n Rome is {question} the {context} capital </s> <|user|> of Italy",
+    "Paris",
+]
+QUESTION = "What is the capital of {context}?"
+LLAMA_3 = r"\p{L}+| ?\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+"""Full stops take the line breaks behind them into their token."""
+CHAT = (
+    "{{ bos_token }}{% for message in messages %}<|{{ message.role }}|>\n{{ message.content TRIM }}"
+    "</s>{% endfor %}{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+)
+SPECIAL = ["<pad>", "<s>", "</s>", "<|user|>", "<|assistant|>"]
+
+
+def byte_level(*, trim: bool = False, split: str | None = None) -> Tokenizer:
+    """Byte-level BPE; `trim` leaves spaces out of the offsets, as GPT-2's and Llama 3's do."""
+    tokenizer = Tokenizer(models.BPE())
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=split is None)
+    splitting = [pre_tokenizers.Split(Regex(split), "isolated")] if split else []
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*splitting, level])
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.train_from_iterator(
+        TEXTS,
+        trainers.BpeTrainer(
+            vocab_size=420,
+            special_tokens=SPECIAL,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        ),
+    )
+    bos = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)]
+    )
+    tokenizer.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=trim), bos])
+    return tokenizer
+
+
+def byte_fallback() -> Tokenizer:
+    """BPE on text whose spaces became ▁, as Llama 2's and Gemma's: no words, bytes if need be."""
+    tokenizer = Tokenizer(models.BPE(byte_fallback=True))
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    )
+    names = [*SPECIAL, *(f"<0x{byte:02X}>" for byte in range(256))]
+    tokenizer.train_from_iterator(
+        TEXTS, trainers.BpeTrainer(vocab_size=500, special_tokens=names, show_progress=False)
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", 1)]
+    )
+    return tokenizer
+
+
+def encoder_of(tokenizer: Tokenizer, *, chat: str | None = None) -> PromptEncoder:
+    wrapped = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", chat_template=chat
+    )
+    return PromptEncoder(tokenizer=wrapped, chat=chat is not None)
+
+
+BYTES = {
+    "byte-level": encoder_of(byte_level()),
+    "byte-level, spaces trimmed": encoder_of(byte_level(trim=True)),
+    "byte-level, as Llama 3": encoder_of(byte_level(trim=True, split=LLAMA_3)),
+    "byte-level, no words": encoder_of(byte_level(split=r"[\s\S]+")),
+    "byte-level, chat": encoder_of(byte_level(), chat=CHAT.replace("TRIM", "")),
+    "byte-level, chat that trims": encoder_of(
+        byte_level(split=LLAMA_3), chat=CHAT.replace("TRIM", "| trim")
+    ),
+}
+ENCODERS = {
+    **BYTES,
+    "byte fallback": encoder_of(byte_fallback()),
+    "byte fallback, chat": encoder_of(byte_fallback(), chat=CHAT.replace("TRIM", "")),
+}
+TEMPLATES = [
+    ANSWER,
+    KEY_VALUE,
+    PromptTemplate("{question}{context}"),
+    PromptTemplate(" \n{context}\n{question}\n", separator=" "),
+    PromptTemplate("{context}{question}", separator=""),
+]
+
+snippets = st.sampled_from(
+    [
+        *TEXTS[:2],
+        *DOCUMENTS,
+        *SPECIAL,
+        " ",
+        "\n\n",
+        ".\n\n",
+        "[2] ",
+        "{question}",
+        "👍🏽",
+        "e\u0301",
+    ]
+)
+documents_of = st.lists(
+    st.lists(snippets | st.text(max_size=6), max_size=4).map("".join), max_size=5
+)
+
+
+def decoded(encoder: PromptEncoder, prompt: RenderedPrompt, span: TokenSpan) -> str:
+    return str(
+        encoder.tokenizer.decode(prompt.ids[slice(*span)], clean_up_tokenization_spaces=False)
+    )
+
+
+def spaceless(text: str) -> str:
+    return re.sub("[ ▁]", "", text)
+
+
+def places(template: PromptTemplate, documents: Sequence[str]) -> list[tuple[int, int]]:
+    """Bytes [start, end) of each document's text in the prompt."""
+    at = len(template.text.partition("{context}")[0].replace("{question}", QUESTION).encode())
+    texts = []
+    for document in documents:
+        texts.append((at, at + len(document.encode())))
+        at = texts[-1][1] + len(template.separator.encode())
+    return texts
+
+
+def owners(
+    encoder: PromptEncoder, prompt: RenderedPrompt, texts: Sequence[tuple[int, int]]
+) -> list[int | None]:
+    """Document of each token by content, token by token from the rule.
+
+    From the bytes of byte-level tokens, without any offsets of the tokenizer.
+    """
+    contents: list[int | None] = []
+    tokens = encoder.tokenizer.convert_ids_to_tokens(list(prompt.ids))
+    message, low, high = 0, 0, len(prompt.text.encode())
+    if encoder.chat:
+        low = message = len("<s><|user|>\n")
+        high -= len("</s><|assistant|>\n")
+    else:
+        tokens[0] = tokens[-1] = ""  # the tokenizer's own <s> and </s>
+    at = 0
+    for token in tokens:
+        # a byte is one character of a byte-level token, and special tokens stand for themselves
+        start, at = at, at + len(token)
+        meets = [
+            number
+            for number, (begin, stop) in enumerate(texts)
+            if max(start, begin + message, low) < min(at, stop + message, high)
+        ]
+        contents.append(meets[-1] if meets else None)
+    return contents
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=range(len(TEMPLATES)))
+@pytest.mark.parametrize("name", ENCODERS)
+def test_blocks_tile_the_region_for_every_tokenizer(name: str, template: PromptTemplate) -> None:
+    """No token in two blocks or in none, each content within its block, ids as the model's own."""
+    encoder = ENCODERS[name]
+    prompt = render_prompt(encoder, template, DOCUMENTS, QUESTION)
+    assert [list(prompt.ids)] == encoder.encode([template.render(DOCUMENTS, QUESTION)])
+    assert [end for _, end in prompt.blocks[:-1]] == [start for start, _ in prompt.blocks[1:]]
+    assert prompt.region == (prompt.blocks[0][0], prompt.blocks[-1][1])
+    assert sum(prompt.lengths) == prompt.region[1] - prompt.region[0]
+    for (start, end), (begin, stop) in zip(prompt.blocks, prompt.contents, strict=True):
+        assert 0 <= start <= begin < stop <= end <= len(prompt.ids)
+
+
+@given(st.sampled_from([*BYTES]), st.sampled_from(TEMPLATES), documents_of)
+@example("byte-level, spaces trimmed", ANSWER, [" ", DOCUMENTS[1]])
+def test_every_token_is_where_the_rule_says(
+    name: str, template: PromptTemplate, documents: list[str]
+) -> None:
+    """Any texts, against the rule applied to one token after the other."""
+    encoder = BYTES[name]
+    texts = places(template, documents)
+    plain = template.render(documents, QUESTION)
+    if "that trims" in name:
+        trimmed = len(plain.encode()) - len(plain.lstrip().encode())
+        texts = [(start - trimmed, end - trimmed) for start, end in texts]
+    # the same text with no documents to find: which of them the rule leaves without a token
+    whole = render_prompt(encoder, PromptTemplate("{context}{question}"), [], plain)
+    expected = owners(encoder, whole, texts)
+    lost = [number for number in range(len(documents)) if number not in expected]
+    if lost:
+        with pytest.raises(ValueError, match=f"document {lost[0]} has no token of its own"):
+            render_prompt(encoder, template, documents, QUESTION)
+        return
+    prompt = render_prompt(encoder, template, documents, QUESTION)
+    found: list[int | None] = [None] * len(prompt.ids)
+    for number, (start, end) in enumerate(prompt.contents):
+        found[start:end] = [number] * (end - start)
+    assert found == expected
+
+
+@given(st.sampled_from([name for name in ENCODERS if "byte" in name]), documents_of)
+def test_the_tokens_of_a_content_hold_its_text(name: str, documents: list[str]) -> None:
+    """Whatever it contains: placeholders, special tokens of the chat, other documents' texts."""
+    encoder = ENCODERS[name]
+    documents = [f"a{document}" for document in documents]  # not empty
+    prompt = render_prompt(encoder, ANSWER, documents, QUESTION)
+    for document, span in zip(documents, prompt.contents, strict=True):
+        if name.startswith("byte-level"):
+            assert document in decoded(encoder, prompt, span)
+        # byte fallback writes spaces as ▁, and one more behind a special token
+        assert spaceless(document) in spaceless(decoded(encoder, prompt, span))
+    assert QUESTION in decoded(encoder, prompt, prompt.question)
+
+
+def parts(
+    name: str, template: PromptTemplate, documents: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Text of the blocks and of the contents."""
+    encoder = ENCODERS[name]
+    prompt = render_prompt(encoder, template, documents, QUESTION)
+    return (
+        [decoded(encoder, prompt, span) for span in prompt.blocks],
+        [decoded(encoder, prompt, span) for span in prompt.contents],
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "separator", "documents", "blocks", "contents"),
+    [
+        ("byte-level", "\n\n", ["Paris.", "Rome"], ["Paris.\n\n", "Rome"], ["Paris.", "Rome"]),
+        # Llama 3 writes ".\n\n" in one token, even where the line breaks are the template's
+        ("byte-level, as Llama 3", "\n\n", ["Paris.", "a."], ["Paris.\n\n", "a.\n\n"], None),
+        # a space in front of a word is of the word's token, whoever wrote the space
+        ("byte-level", " ", ["Rome", "Paris"], ["Rome", " Paris"], None),
+        # a token with text of two documents is the later one's
+        ("byte-level", "", ["France Pa", "ris"], ["France", " Paris"], None),
+    ],
+)
+def test_a_block_is_text_and_separator(
+    name: str, separator: str, documents: list[str], blocks: list[str], contents: list[str] | None
+) -> None:
+    """The last one has no separator behind it; a token across a seam goes to one of the two."""
+    template = PromptTemplate("{context}\n\n{question}", separator=separator)
+    assert parts(name, template, documents) == (blocks, contents or blocks)
+
+
+def test_special_tokens_of_the_tokenizer_are_in_no_span() -> None:
+    """Neither in front of a document that opens the prompt, nor behind one that closes it."""
+    prompt = render_prompt(
+        ENCODERS["byte-level"], PromptTemplate("{question}{context}"), ["Rome"], ""
+    )
+    assert prompt.question == (1, 1)
+    assert (prompt.ids[0], prompt.ids[-1]) == (1, 2)
+    assert prompt.blocks == prompt.contents == ((1, len(prompt.ids) - 1),)
+
+
+def test_special_tokens_of_a_chat_are_written_once() -> None:
+    """By the template; a document that contains them is found as it stands."""
+    encoder = ENCODERS["byte-level, chat"]
+    prompt = render_prompt(encoder, ANSWER, ["<|user|>", "user"], "<|assistant|>")
+    assert prompt.text.startswith("<s><|user|>\nUse the context")
+    assert prompt.text.endswith("Answer:</s><|assistant|>\n")
+    assert (prompt.ids.count(1), prompt.ids.count(2)) == (1, 1)
+    assert [decoded(encoder, prompt, span) for span in prompt.contents] == ["<|user|>", "user"]
+    assert decoded(encoder, prompt, prompt.question) == "<|assistant|>"
+
+
+def test_a_part_of_a_document_has_a_span() -> None:
+    """Sentences, say; within the content, also where the chat template trims the document."""
+    text = "\n  The capital of Italy is Rome. Paris is not."
+    for name in ("byte-level", "byte-level, chat that trims"):
+        encoder = ENCODERS[name]
+        template = PromptTemplate("{context}{question}", separator="\n")
+        prompt = render_prompt(encoder, template, [text, "Rome"], "")
+        at = text.index(" Paris")
+        assert decoded(encoder, prompt, prompt.part(0, at, len(text))).rstrip() == " Paris is not."
+        assert decoded(encoder, prompt, prompt.part(0, at + 2, at + 3)).lstrip() == "Paris"
+        assert prompt.part(0, 0, len(text)) == prompt.part(0, -9, 999) == prompt.contents[0]
+        assert prompt.part(1, 0, 4) == prompt.contents[1]
+        start, end = prompt.part(0, 7, 7)
+        assert start == end
+
+
+def test_without_documents_there_is_a_prompt_without_spans() -> None:
+    """A retriever may find nothing; what the model says then is a fair question."""
+    prompt = render_prompt(ENCODERS["byte-level"], ANSWER, [], QUESTION)
+    assert [list(prompt.ids)] == ENCODERS["byte-level"].encode([ANSWER.render([], QUESTION)])
+    assert (prompt.blocks, prompt.contents, prompt.lengths) == ((), (), ())
+    assert prompt.region == (0, 0)
+
+
+def test_a_document_that_the_chat_template_trims_keeps_to_the_message() -> None:
+    """The tokens around the message are the template's, not what was trimmed."""
+    name, template = "byte-level, chat that trims", PromptTemplate("{context}{question}")
+    prompt = render_prompt(ENCODERS[name], template, ["\n\n Rome"], " \n\n\n")
+    assert decoded(ENCODERS[name], prompt, prompt.contents[0]) == "Rome"
+    assert prompt.question == (prompt.contents[0][1],) * 2
+    blocks, contents = parts(name, PromptTemplate("{question}{context}"), ["Rome \n\n\n\n\n"])
+    assert blocks == contents == ["Rome"]
+    with pytest.raises(ValueError, match="document 0 has no token of its own"):
+        render_prompt(ENCODERS[name], template, [" \n", "Rome"], "")
+
+
+@pytest.mark.parametrize(
+    ("chat", "message"),
+    [
+        ("{{ messages[0].content | upper }}", "alters the message"),
+        ("{{ messages[0].content }}{{ messages[0].content }}", "does not show the message once"),
+        ("{{ messages[0].content | replace('Paris', 'Rome') }}", "alters the message"),
+        ("{{ messages[0].content | length }}{{ messages[0].content }}", "alters the message"),
+    ],
+)
+def test_a_chat_template_that_alters_the_message_is_refused(chat: str, message: str) -> None:
+    """Its documents would be looked for in the wrong place."""
+    with pytest.raises(ValueError, match=f"chat template of .* {message}.*chat=False"):
+        render_prompt(encoder_of(byte_level(), chat=chat), ANSWER, ["Paris"], QUESTION)

@@ -1,0 +1,478 @@
+"""Attention rows that are recorded, against the matrices that eager attention returns."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import (
+    BloomConfig,
+    BloomForCausalLM,
+    DynamicCache,
+    Lfm2Config,
+    Lfm2ForCausalLM,
+)
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, AttentionInterface
+
+from shared_core.arrays import Scores
+from shared_core.attention.recorder import AttentionRecorder, Row, recording
+from shared_core.attention.rows import LayerCall
+from shared_core.errors import GenerationError
+from tests.core.attention.models import (
+    PAIRS,
+    SMALL,
+    WINDOW,
+    reference,
+    sharing,
+    some_tokens,
+    tiny,
+)
+
+N = 3 * WINDOW
+IDS = some_tokens(N)
+LAYERS = range(3)
+
+
+class Rows:
+    """The rows of every token of the batch, each by itself, or those of some columns."""
+
+    def __init__(self, columns: Sequence[int] = range(N), batch: int = 1) -> None:
+        self.columns = columns
+        self.batch = batch
+        self.shown: list[tuple[int, int]] = []
+
+    def choose(self, first: int, tokens: torch.Tensor) -> list[Row]:
+        end = first + tokens.shape[1]
+        self.shown.append((first, end))
+        return [
+            Row(str(column), sequence, column)
+            for column in self.columns
+            for sequence in range(self.batch)
+            if first <= column < end
+        ]
+
+    def recorded_by(
+        self, model: Any, layers: Collection[int] = LAYERS, width: int = N
+    ) -> AbstractContextManager[AttentionRecorder]:
+        groups = {str(column): layers for column in self.columns}
+        return recording(model, self.choose, layers=groups, width=width)
+
+    def of(self, recorder: AttentionRecorder, sequence: int = 0) -> Scores:
+        """Return what was recorded of each layer and row, shape (layers, rows, columns)."""
+        return np.array(
+            [
+                [recorder.scores(str(column), [layer], sequence) for column in self.columns]
+                for layer in LAYERS
+            ]
+        )
+
+
+@torch.no_grad()
+def in_chunks(
+    model: Any, ids: torch.Tensor, sizes: Sequence[int], cache: Any, **options: Any
+) -> None:
+    """Have a model read tokens in several passes, with a cache."""
+    begin = 0
+    for size in sizes:
+        given = {key: value[:, : begin + size] for key, value in options.items()}
+        if "position_ids" in given:
+            given["position_ids"] = given["position_ids"][:, begin:]
+        model(ids[:, begin : begin + size], past_key_values=cache, use_cache=True, **given)
+        begin += size
+    assert begin == ids.shape[1]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Models this small only wait for each other's threads."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+of_every_kind = pytest.mark.parametrize(("kind", "implementation"), PAIRS, ids=map(" ".join, PAIRS))
+
+
+def close(found: Scores, expected: Scores, kind: str = "", tolerance: float = 1e-5) -> None:
+    """Assert the same numbers; Granite's logits are large."""
+    tolerance = 1e-4 if kind == "granite" else tolerance
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+
+
+@torch.no_grad()
+@of_every_kind
+def test_rows_are_those_that_eager_attention_returns(kind: str, implementation: str) -> None:
+    """Every row of every layer; eager attention in the same pass, SDPA against another model's.
+
+    The prompt is three times the window. Nothing changes in what the model computes.
+    """
+    model = tiny(kind, implementation)
+    eager = model.config._attn_implementation == "eager"
+    options = {"output_attentions": True} if eager else {}
+    plain = model(torch.tensor([IDS]), **options)
+    rows = Rows()
+    with rows.recorded_by(model) as recorder:
+        seen = model(torch.tensor([IDS]), **options)
+    assert torch.equal(seen.logits, plain.logits)
+    expected = reference(kind, IDS).mean(1)
+    if eager:
+        expected = torch.cat(seen.attentions).mean(1).double().numpy()
+    close(rows.of(recorder), expected, kind, 1e-6 if eager and kind != "gpt-oss" else 1e-5)
+    assert np.ptp(expected[:, -1], axis=-1).min() > 0.01
+
+
+@of_every_kind
+def test_passes_with_a_cache_give_the_rows_of_one_pass(kind: str, implementation: str) -> None:
+    """A prompt in chunks, and token by token; a window's cache holds only the last keys."""
+    model, rows = tiny(kind, implementation), Rows()
+    with rows.recorded_by(model) as recorder:
+        cache = DynamicCache(config=model.config)
+        in_chunks(model, torch.tensor([IDS]), (5, 11, N - 18, 1, 1), cache)
+    close(rows.of(recorder), reference(kind, IDS).mean(1), kind)
+
+
+@of_every_kind
+def test_a_padded_batch_gives_the_rows_of_each_prompt(kind: str, implementation: str) -> None:
+    """Padding has no attention, and shifts nothing; what is a row here may be padding there."""
+    model, rows = tiny(kind, implementation), Rows(batch=3)
+    lengths = (N, N - 5, N - 15)
+    prompts = [some_tokens(length, seed=length) for length in lengths]
+    mask = torch.tensor([[0] * (N - length) + [1] * length for length in lengths])
+    tokens = torch.tensor([[0] * (N - len(prompt)) + prompt for prompt in prompts])
+    given = {"attention_mask": mask, "position_ids": (mask.cumsum(-1) - 1).clamp(min=0)}
+    with rows.recorded_by(model) as recorder:
+        in_chunks(model, tokens, (N - 4, 3, 1), DynamicCache(config=model.config), **given)
+    for sequence, prompt in enumerate(prompts):
+        padding = N - len(prompt)
+        found = rows.of(recorder, sequence)[:, padding:]
+        assert np.all(found[:, :, :padding] == 0)
+        close(found[:, :, padding:], reference(kind, prompt).mean(1), kind)
+
+
+@torch.no_grad()
+def test_rows_are_averaged_over_their_group_and_the_layers_asked_for() -> None:
+    """Eq. 1, with groups of several rows in several passes, and other layers for each group."""
+    asked = {"early": [3, 9], "late": [9, 20, 22, 23], "none": [], "left out": [5]}
+
+    def choose(first: int, tokens: torch.Tensor) -> list[Row]:
+        end = first + tokens.shape[1]
+        return [
+            Row(g, 0, at) for g, columns in asked.items() for at in columns if first <= at < end
+        ]
+
+    model = tiny("llama")
+    layers = {"early": {0, 1, 2}, "late": {0, 2}, "none": {1}}
+    with recording(model, choose, layers=layers, width=N - 2) as recorder:
+        cache = DynamicCache(config=model.config)
+        in_chunks(model, torch.tensor([IDS]), (10, 11, 2, 1), cache)
+    whole = reference("llama", IDS).mean(1)[:, :, : N - 2]
+    for group, chosen in (("early", [0, 1, 2]), ("early", [1]), ("late", [0, 2]), ("late", [2])):
+        expected = whole[chosen][:, asked[group]].mean((0, 1))
+        close(recorder.scores(group, chosen, 0), expected, tolerance=1e-6)
+    assert {group: list(count) for group, count in recorder.counts.items()} == {
+        "early": [2],
+        "late": [4],
+        "none": [0],
+    }
+    assert np.all(recorder.scores("none", [1], 0) == 0)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", ["llama", "mistral, window"])
+def test_a_late_row_is_chosen_once_the_next_token_is_known(kind: str) -> None:
+    """That of the token before each pass, whichever passes there are."""
+    model, ends = tiny(kind), (10, 21, 23)
+
+    def choose(first: int, tokens: torch.Tensor) -> list[Row]:
+        return [Row("late", 0, first - 1)] if first in ends[::2] else []
+
+    with recording(model, choose, layers={"late": LAYERS}, width=N, late={"late"}) as recorder:
+        cache = DynamicCache(config=model.config)
+        in_chunks(model, torch.tensor([IDS]), (10, 11, 2, 1), cache)
+    expected = reference(kind, IDS).mean((0, 1))[[9, 22]].mean(0)
+    close(recorder.scores("late", LAYERS, 0), expected)
+
+
+@torch.no_grad()
+def test_without_a_cache_no_row_counts_twice() -> None:
+    """Every pass is over all tokens again then."""
+    model, rows = tiny("llama", "sdpa"), Rows()
+    with rows.recorded_by(model) as recorder:
+        for end in (N - 2, N - 1, N):
+            model(torch.tensor([IDS[:end]]), use_cache=False)
+    assert rows.shown == [(0, N - 2), (N - 2, N - 1), (N - 1, N)]
+    close(rows.of(recorder), reference("llama", IDS).mean(1))
+
+
+def same_call(**options: Any) -> dict[str, Any]:
+    """Return what an attention function is given, for 4 of 10 tokens of two sequences."""
+    generator = torch.Generator().manual_seed(0)
+    query = torch.randn(2, 4, 4, 8, generator=generator)
+    key = torch.randn(2, 2, 10, 8, generator=generator)
+    return {"module": torch.nn.Identity(), "query": query, "key": key, **options}
+
+
+@pytest.mark.parametrize("window", [None, 3])
+def test_masks_of_all_kinds_say_the_same(window: int | None) -> None:
+    """By query, boolean or added; or by token, where the kernel knows causality and the window."""
+    distance = 6 + torch.arange(4)[:, None] - torch.arange(10)[None, :]
+    seen = (distance >= 0) & (distance < (window or 99))
+    padding = torch.tensor([[1] * 10, [0] * 4 + [1] * 6])
+    each = seen[None, None] & padding.bool()[:, None, None]
+    added = torch.where(each, 0.0, torch.finfo(torch.float32).min)
+    at = torch.tensor([1, 3])
+
+    def rows(**options: Any) -> torch.Tensor:
+        return LayerCall.of(same_call(**options)).logits(at, 6).softmax(-1).mean(1)
+
+    expected = rows(attention_mask=each)
+    assert expected.shape == (2, 2, 10)
+    assert torch.equal(rows(attention_mask=added), expected)
+    assert torch.equal(rows(attention_mask=padding, sliding_window=window), expected)
+    whole = rows(attention_mask=seen[None, None])
+    assert torch.equal(rows(sliding_window=window), whole)
+    assert not torch.equal(rows(is_causal=False), whole)
+
+
+@pytest.mark.parametrize("name", ["position_bias", "indices"])
+def test_attention_of_an_unknown_kind_is_refused(name: str) -> None:
+    """Wrong numbers would look like any others."""
+    with pytest.raises(GenerationError, match=f"Identity computes attention with {name}"):
+        LayerCall.of(same_call(**{name: torch.zeros(1)}))
+    with pytest.raises(GenerationError, match="with object, whose rows are not read"):
+        LayerCall.of(same_call(attention_mask=object()))
+
+
+@torch.no_grad()
+def test_half_precision_is_summed_in_single() -> None:
+    """The mean over hundreds of rows and heads would lose its digits.
+
+    Whatever type is the default, which another thread changes while it loads a model.
+    """
+    model, rows = tiny("llama", "eager", num_hidden_layers=2).to(torch.bfloat16), Rows()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        with rows.recorded_by(model, [0, 1]) as recorder:
+            found = model(torch.tensor([IDS]), output_attentions=True).attentions
+    finally:
+        torch.set_default_dtype(torch.float32)
+    both = np.array([[recorder.scores(str(at), [n], 0) for at in range(N)] for n in (0, 1)])
+    # the logits, too, which eager attention rounds
+    close(both, torch.cat(found).float().mean(1).numpy(), tolerance=5e-3)
+    close(both.sum(-1), np.ones((2, N)), tolerance=1e-6)
+
+
+@torch.no_grad()
+def test_nothing_is_as_large_as_the_matrix() -> None:
+    """Only the rows that are asked for, also while they are computed."""
+
+    class Largest(TorchDispatchMode):
+        most = 0
+
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            out = func(*args, **(kwargs or {}))
+            for each in out if isinstance(out, (tuple, list)) else [out]:
+                if isinstance(each, torch.Tensor):
+                    self.most = max(self.most, each.numel())
+            return out
+
+    n = 1024
+    model = tiny("llama", "sdpa", max_position_embeddings=n)
+    ids = torch.tensor([some_tokens(n)])
+    columns = [5, *range(n - 30, n)]
+
+    def choose(first: int, tokens: torch.Tensor) -> list[Row]:
+        return [Row("rows", 0, column) for column in columns]
+
+    with Largest() as plain:
+        model(ids, logits_to_keep=1)
+    with Largest() as largest, recording(model, choose, layers={"rows": LAYERS}, width=n):
+        model(ids, logits_to_keep=1)
+    assert largest.most <= max(plain.most, 2**17)
+    assert largest.most < n * n / 4
+
+
+def places(model: Any) -> tuple[Any, ...]:
+    """Return all of transformers and the model that a recorder might have left its mark on."""
+    space = vars(sys.modules[type(model).__module__])
+    return (
+        space["eager_attention_forward"],
+        *(ALL_ATTENTION_FUNCTIONS[name] for name in sorted(ALL_ATTENTION_FUNCTIONS)),
+        dict(ALL_ATTENTION_FUNCTIONS._local_mapping),
+        dict(AttentionInterface._global_mapping),
+        list(model._forward_pre_hooks),
+        model.config._attn_implementation,
+    )
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_afterwards_the_library_is_as_it_was(implementation: str) -> None:
+    """The same objects; also after an exception."""
+    model = tiny("llama", implementation)
+    before = places(model)
+    with Rows().recorded_by(model):
+        model(torch.tensor([IDS]))
+        assert places(model) != before
+    assert places(model) == before
+    with pytest.raises(ZeroDivisionError), Rows().recorded_by(model):
+        _ = 1 / 0
+    assert places(model) == before
+
+
+@torch.no_grad()
+def test_a_function_of_the_users_own_is_wrapped_and_put_back() -> None:
+    """One that stands in the interface in front of the library's."""
+
+    def own(*args: Any, **options: Any) -> Any:
+        return sdpa_attention_forward(*args, **options)
+
+    model, rows = tiny("llama", "sdpa"), Rows([N - 1])
+    ALL_ATTENTION_FUNCTIONS["sdpa"] = own
+    try:
+        before = places(model)
+        with rows.recorded_by(model) as recorder:
+            model(torch.tensor([IDS]))
+        assert places(model) == before
+        assert ALL_ATTENTION_FUNCTIONS["sdpa"] is own
+        assert recorder.scores(str(N - 1), [0], 0).sum() == pytest.approx(1)
+    finally:
+        del ALL_ATTENTION_FUNCTIONS["sdpa"]
+
+
+@pytest.mark.parametrize("kinds", [("llama", "llama"), ("llama", "qwen2"), ("gemma3", "gpt-neox")])
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_threads_do_not_mix(kinds: tuple[str, str], implementation: str) -> None:
+    """One model in both, or two that share a function; each pass waits for the other's."""
+    models = [tiny(kind, implementation) for kind in kinds]
+    before = [places(model) for model in models]
+    tokens = [some_tokens(N, seed=seed) for seed in (1, 2)]
+    found: dict[int, Scores] = {}
+    barrier = threading.Barrier(3, timeout=60)
+
+    def read(which: int) -> None:
+        rows = Rows([7, N - 1])
+        with rows.recorded_by(models[which]) as recorder:
+            barrier.wait()
+            for _ in range(2):  # the second pass holds no new columns
+                with torch.no_grad():
+                    models[which](torch.tensor([tokens[which]]), use_cache=False)
+                barrier.wait()
+        found[which] = rows.of(recorder)
+
+    threads = [threading.Thread(target=read, args=(which,)) for which in (0, 1)]
+    for thread in threads:
+        thread.start()
+    barrier.wait()
+    for _ in range(2):
+        with torch.no_grad():  # a pass that nobody listens to
+            models[0](torch.tensor([some_tokens(N, seed=3)]))
+        barrier.wait()
+    for thread in threads:
+        thread.join()
+    for which, kind in enumerate(kinds):
+        close(found[which], reference(kind, tokens[which]).mean(1)[:, [7, N - 1]])
+    assert [places(model) for model in models] == before
+
+
+@torch.no_grad()
+def test_another_model_inside_is_not_recorded_nor_a_layer_that_runs_again() -> None:
+    """Though it shares the attention function, and runs in the middle of a pass."""
+    model, other = (tiny("llama", "eager", initializer_range=scale) for scale in (0.3, 0.2))
+    model.model.layers[0].register_forward_pre_hook(
+        lambda *_: other(torch.tensor([IDS[::-1]])) and None
+    )
+    model.model.layers[2].register_forward_hook(
+        lambda layer, args, given, output: layer.forward(output, *args[1:], **given),
+        with_kwargs=True,
+    )
+    rows = Rows()
+    with rows.recorded_by(model) as recorder:
+        other(torch.tensor([IDS]))
+        model(torch.tensor([IDS]), use_cache=False)
+    close(rows.of(recorder), reference("llama", IDS).mean(1), tolerance=1e-6)
+
+
+def test_a_model_that_cannot_be_read_is_named() -> None:
+    """One whose modeling file has its own attention, and one that goes past its function.
+
+    That one as soon as it has read the prompt, not when all has been generated.
+    """
+    bloom = BloomForCausalLM(BloomConfig(vocab_size=320, hidden_size=32, n_layer=2, n_head=4))
+    message = r"BloomForCausalLM .* use a model that does \(Llama"
+    with pytest.raises(GenerationError, match=message), Rows().recorded_by(bloom):
+        raise AssertionError
+    gpt2 = tiny("gpt2", "eager", reorder_and_upcast_attn=True)
+    before = places(gpt2)
+    expected = "GPT2LMHeadModel does not compute its attention by"
+    with torch.no_grad(), Rows().recorded_by(gpt2) as recorder:
+        gpt2(torch.tensor([IDS[:-1]]), use_cache=False)
+        with pytest.raises(GenerationError, match=expected):
+            gpt2(torch.tensor([IDS]), use_cache=False)
+        with pytest.raises(GenerationError, match=expected):
+            recorder.scores("0", [0], 0)
+    assert places(gpt2) == before
+
+
+@torch.no_grad()
+def test_a_layer_that_sees_only_some_tokens_is_refused() -> None:
+    """Rather than the row of another token taken for the one that is asked for."""
+    model = sharing()
+    with (
+        pytest.raises(GenerationError, match=f"layer 2 attends from 1 of {N} tokens"),
+        Rows([0]).recorded_by(model, [2]),
+    ):
+        model(torch.tensor([IDS]), logits_to_keep=1)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_large_products_in_half_precision_are_those_of_sdpa(dtype: torch.dtype) -> None:
+    """Beyond 65504, the largest number of float16: biases of queries and keys bring them there."""
+    generator = torch.Generator().manual_seed(0)
+    query, key = (200 + torch.randn(1, 2, 6, 64, generator=generator).to(dtype) for _ in range(2))
+    values = torch.eye(6, dtype=dtype).expand(1, 2, 6, 6)
+    expected = torch.nn.functional.scaled_dot_product_attention(query, key, values, is_causal=True)
+    assert (query[0, 0, 0] @ key[0, 0, 0]) > 65504
+    call = LayerCall.of({"module": torch.nn.Identity(), "query": query, "key": key})
+    found = call.logits(torch.arange(6), 0).softmax(-1)
+    torch.testing.assert_close(found, expected.float(), rtol=0, atol=1e-2)
+
+
+@torch.no_grad()
+def test_a_layer_that_is_not_a_number_leaves_the_others_alone() -> None:
+    """It says nothing, but of what is read in it."""
+    model, rows = tiny("llama", "sdpa", num_hidden_layers=4), Rows([N - 1])
+    model.model.layers[3].self_attn.q_proj.weight.fill_(torch.nan)
+    with rows.recorded_by(model, range(4)) as recorder:
+        model(torch.tensor([IDS]))
+    assert recorder.scores(str(N - 1), [0, 1], 0).sum() == pytest.approx(1)
+    assert np.isnan(recorder.scores(str(N - 1), [2, 3], 0)).all()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("layers", [range(3), range(2)])
+def test_layers_without_attention_are_named(layers: range) -> None:
+    """Of a model that has some elsewhere, whether those are read or not."""
+    config = Lfm2Config(
+        **SMALL, layer_types=["conv", "conv", "full_attention"], block_auto_adjust_ff_dim=False
+    )
+    model, rows = Lfm2ForCausalLM(config).eval(), Rows([N - 1])
+    with rows.recorded_by(model, layers) as recorder:
+        model(torch.tensor([IDS]))
+    if 2 in layers:
+        assert recorder.scores(str(N - 1), [0, 2], 0).sum() == pytest.approx(1)
+    message = r"Lfm2ForCausalLM, .* only \[2\] have attention: none of \[0, 1\], which"
+    with pytest.raises(GenerationError, match=message):
+        recorder.scores(str(N - 1), [0, 1], 0)

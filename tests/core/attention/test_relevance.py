@@ -1,0 +1,114 @@
+"""Relevance of documents: layers, eq. 2 of GoodPositions, ICR's sums and rankings by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import LlamaConfig
+
+from shared_core.attention import ranking_of
+from shared_core.attention.relevance import (
+    ESTIMATORS,
+    calibrated_scores,
+    document_scores,
+    layer_halves,
+    layer_sets,
+)
+from shared_core.errors import GenerationError
+
+SCORES = [9.0, 1.0, 2.0, 3.0, 4.0, 9.0, 0.5, 1.5]
+SPANS = [(1, 2), (2, 5), (6, 8)]
+
+
+def test_each_estimator_says_what_it_reads() -> None:
+    """GoodPositions, section 5.1: by name, rows, layers, and whether an empty question is asked."""
+    assert {
+        name: (each.rows, each.layers, each.calibrated) for name, each in ESTIMATORS.items()
+    } == {
+        "answer": ("answer", "upper", False),
+        "producer": ("producer", "upper", False),
+        "attention_sorting": ("first", "all", False),
+        "icr": ("query", "all", True),
+    }
+
+
+@pytest.mark.parametrize(
+    ("layers", "lower", "upper"),
+    [(1, [0], [0]), (2, [0], [1]), (3, [0], [2]), (4, [0, 1], [2, 3]), (5, [0, 1], [3, 4])],
+)
+def test_the_middle_one_of_an_odd_number_of_layers_is_in_neither_half(
+    layers: int, lower: list[int], upper: list[int]
+) -> None:
+    """[0, L//2) and [ceil(L/2), L); a single layer is both halves, rather than neither."""
+    sets = layer_sets(LlamaConfig(num_hidden_layers=layers))
+    assert [[*sets[name]] for name in ("all", "lower", "upper")] == [[*range(layers)], lower, upper]
+
+
+def test_layers_that_compress_their_keys_are_refused() -> None:
+    """A key stands for several tokens, and there is no row to read."""
+    config = LlamaConfig(num_hidden_layers=2)
+    config.layer_types = ["heavily_compressed_attention", "full_attention"]
+    with pytest.raises(GenerationError, match="llama has layers of heavily_compressed_attention"):
+        layer_sets(config)
+
+
+def test_equation_2_by_hand() -> None:
+    """Means over documents of one, three and two tokens; those outside do not count."""
+    assert document_scores(SCORES, SPANS).tolist() == [1.0, 3.0, 1.0]
+    assert document_scores(SCORES, SPANS[:2][::-1]).tolist() == [3.0, 1.0]
+    assert document_scores(SCORES, []).tolist() == []
+
+
+def test_icr_sums_what_the_question_adds() -> None:
+    """Token by token, over documents that stand elsewhere in the prompt without a question."""
+    unasked = [0.5, 1.0, 1.0, 1.0, 0.0, 2.0]
+    found = calibrated_scores(SCORES, SPANS, unasked, [(0, 1), (1, 4), (4, 6)])
+    assert found.tolist() == [0.5, 6.0, 0.0]  # 1-.5; 2-1 + 3-1 + 4-1; .5-0 + 1.5-2
+
+
+def test_icr_drops_tokens_far_below_the_rest_of_their_document() -> None:
+    """Nine tokens of 1 and one of -9: mean 0, deviation 3, so -9 goes; -5.9 stays, as does 11.
+
+    Equal scores, or a single token: nothing is below.
+    """
+
+    def scores(*tokens: float) -> float:
+        span = [(0, len(tokens))]
+        return float(calibrated_scores(tokens, span, np.zeros(len(tokens)), span)[0])
+
+    assert scores(*[1.0] * 9, -9) == 9
+    assert scores(*[1.0] * 9, 11) == 20
+    assert scores(1.0, 1.0, 1.0, -5.9) == pytest.approx(-2.9)
+    assert scores(*[0.1] * 4) == pytest.approx(0.4)
+    assert scores(0.1) == 0.1
+
+
+@given(st.lists(st.integers(0, 5).map(float), max_size=12))
+def test_a_ranking_is_stable(scores: list[float]) -> None:
+    """Highest first; equal ones by input index; plain ints."""
+    ranking = ranking_of(scores)
+    assert list(ranking) == sorted(range(len(scores)), key=lambda at: (-scores[at], at))
+    assert {type(document) for document in ranking} <= {int}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: layer_halves(0), "layers must be an integer >= 1, got 0"),
+        (lambda: document_scores([1.0], [(0, 1), (1, 1)]), r"span 1 is \[1, 1\), which is empty"),
+        (lambda: document_scores([1.0], [(0, 2)]), r"span 0 is \[0, 2\), .* within the 1 tokens"),
+        (lambda: document_scores([1.0], [(-1, 1)]), r"span 0 is \[-1, 1\)"),
+        (lambda: document_scores([0.0, np.inf], [(0, 1)]), "must be finite, got inf at position 1"),
+        (lambda: document_scores([[1.0]], [(0, 1)]), r"shape \(n,\), got \(1, 1\)"),
+        (lambda: ranking_of([1.0, math.nan]), "must be finite, got nan at position 1"),
+    ],
+)
+def test_bad_input_is_refused(call: Callable[[], object], message: str) -> None:
+    """The message names the value."""
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,255 @@
+"""One round and two on the readers: what moves, what is asked again, and what comes out."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from instruments.cases import shuffled_cases
+from shared_core import GenerationError, PositionProfile
+from shared_core.attention import AttentionPlacer, Case, OneRound, RankGPT, SelfElicit, TwoRound
+from shared_core.attention.prompt import render_prompt
+from shared_core.attention.reading import answer_with_attention
+from shared_core.attention.relevance import ESTIMATORS
+from shared_core.evaluation import GRADERS
+from shared_core.generation.hugging_face import HuggingFaceModel
+from shared_core.generation.local_model import LocalModel
+from shared_core.generation.templates import ANSWER, PromptTemplate
+from shared_core.placement import PLACEMENTS, Placement, Shuffle, resolve_placement
+from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
+from shared_core.sensitivity.curve import PositionalCurve
+from tests.core.attention.models import tiny
+from tests.core.attention.readers import reader
+
+CURVE = PositionalCurve(model="some", scores=(3.0, 1.0, 0.5, 1.0, 2.0), n=7)
+OF_RANKS = [name for name in PLACEMENTS if name not in ("max_relevance", "min_distraction")]
+METHODS: dict[str, Any] = {
+    "vanilla": OneRound(),
+    "two rounds": TwoRound(),
+    "icr": TwoRound(estimator="icr", placement="relevant_last"),
+    "self_elicit": SelfElicit(),
+    "rankgpt": RankGPT(),
+}
+
+
+def cases(n: int, k: int = 10) -> list[Case]:
+    return shuffled_cases(n, k=k, seed=7)[0]
+
+
+def echo(prompts: Sequence[str]) -> list[str]:
+    return [*prompts]
+
+
+# --- every method ---
+
+
+@pytest.fixture(params=METHODS)
+def method(request: pytest.FixtureRequest) -> Any:
+    return METHODS[request.param]
+
+
+def test_batches_do_not_change_the_result(method: Any) -> None:
+    """One by one, or padded together; nothing is touched, and progress counts cases."""
+    asked, seen = [*cases(12, 5), *cases(8, 2)], []
+    before = copy.deepcopy(asked)
+    found = method.run(reader(), asked, on_answer=seen.append)
+    assert seen == [16, 4]
+    assert asked == before
+    for together, case in zip(found, asked, strict=True):
+        [alone] = method.run(reader(), [case])
+        assert (together.order, together.answer) == (alone.order, alone.answer)
+        assert together.scores == pytest.approx(alone.scores, abs=1e-5)
+        assert sorted(alone.order) == [*range(len(case.documents))]
+        assert {type(score) for score in alone.scores} == {float}
+        assert alone.rounds > 1 or alone.answer == alone.first_answer
+        assert hash(alone)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_fewer_than_two_documents_stay_where_they_are(method: Any, n: int) -> None:
+    """Their evidence may be marked all the same; without any, the question is still asked."""
+    [case] = cases(1, k=1)
+    [found] = method.run(reader(), [Case(question=case.question, documents=case.documents[:n])])
+    assert (found.order, len(found.scores)) == (tuple(range(n)), n)
+    assert found.rounds == (2 if n and isinstance(method, SelfElicit) else 1)
+    prompt = ANSWER.render(case.documents[:n], case.question)
+    assert [found.first_answer] == reader().generate([prompt])
+    assert method.run(reader(), []) == []
+
+
+# --- one round ---
+
+
+@pytest.mark.parametrize("placement", [*OF_RANKS, Shuffle(seed=3)])
+def test_documents_are_placed_by_the_order_they_come_in(placement: Any) -> None:
+    """Rank 0 is the first; any model will do, and by default they stay as they come (Vanilla)."""
+    order = resolve_placement(placement)(6)
+    for case in cases(3, k=6):
+        [found] = OneRound(placement=placement).run(echo, [case])
+        assert found.order == order
+        assert found.answer == found.first_answer
+        assert found.answer == ANSWER.render([case.documents[at] for at in order], case.question)
+        assert (found.scores, found.rounds) == ((6.0, 5.0, 4.0, 3.0, 2.0, 1.0), 1)
+    assert OneRound().placement == "sequential"
+
+
+@pytest.mark.parametrize("placement", ATTENTION_PLACEMENTS)
+def test_a_curve_places_a_ranking(placement: str) -> None:
+    """By the tokens of each document; the ranking may be that of the order, or RankGPT's."""
+    [case], ranking = cases(1, k=6), [3, 1, 5, 0, 2, 4]
+    lengths = render_prompt(reader().encoder, ANSWER, case.documents, case.question).lengths
+    place, scores = ATTENTION_PLACEMENTS[placement], CURVE.scores_for(sum(lengths))
+    one_round = OneRound(placement=placement, curve=CURVE)
+    assert one_round.order(reader(), case, ranking) == place(ranking, scores, lengths)
+    [found] = one_round.run(reader(), [case])
+    assert found.order == place(range(6), scores, lengths)
+    # this reader cannot rank, so that its ranking is the order again
+    [ranked] = RankGPT(placement=placement, curve=CURVE).run(reader(), [case])
+    assert (ranked.named, ranked.order) == ((), found.order)
+
+
+class Odd(Placement):
+    """Takes odd numbers of documents alone."""
+
+    name = "odd"
+
+    def order(self, k: int, profile: PositionProfile | None) -> tuple[int, ...]:
+        raise ValueError(f"odd takes an odd number of documents, got {k}")
+
+
+def test_what_one_round_cannot_do_is_said_in_one_line() -> None:
+    """A placement of one's own fails in its own words; only a local model's tokens are counted."""
+    with pytest.raises(ValueError, match="odd takes an odd number of documents, got 6"):
+        OneRound(placement=Odd()).run(echo, cases(1, k=6))
+    with pytest.raises(ValueError, match="give a HuggingFaceModel, got 'echo', a CallableModel"):
+        OneRound(placement="attention_u_shape", curve=CURVE).run(echo, cases(1))
+    with pytest.raises(GenerationError, match="more than the 512 that biased reads"):
+        OneRound().run(reader(), [Case(question="q?", documents=["amber " * 600])])
+
+
+# --- two rounds ---
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("placement", [*ATTENTION_PLACEMENTS, "relevant_last"])
+def test_both_answers_are_the_models_own(estimator: str, placement: str) -> None:
+    """The first to the documents as they came, the final one to them as placed."""
+    asked = cases(5)
+    found = TwoRound(estimator=estimator, placement=placement).run(reader(), asked)
+    for case, placed in zip(asked, found, strict=True):
+        first, final = (
+            ANSWER.render([case.documents[at] for at in order], case.question)
+            for order in (range(10), placed.order)
+        )
+        assert [placed.first_answer, placed.answer] == [
+            reader().generate([prompt])[0] for prompt in (first, final)
+        ]
+        assert placed.rounds == (1 if list(placed.order) == list(range(10)) else 2)
+        if placement == "relevant_last":
+            scores = [placed.scores[document] for document in placed.order]
+            assert scores == sorted(scores)
+
+
+def endless() -> HuggingFaceModel:
+    """Return a random model without end tokens: its answers have eight tokens."""
+    tokenizer = copy.deepcopy(reader().tokenizer)
+    model = tiny("llama", vocab_size=len(tokenizer), max_position_embeddings=512)
+    model.generation_config.eos_token_id = tokenizer.eos_token = None
+    return HuggingFaceModel(model, tokenizer, max_new_tokens=8)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "placement", "passes"),
+    [
+        ("icr", "relevant_last", 2),
+        ("attention_sorting", "relevant_last", 2),
+        ("icr", "attention_u_shape", 10),
+        ("answer", "relevant_last", 9),
+    ],
+)
+def test_where_only_the_order_counts_the_answer_ends_where_it_is_no_longer_read(
+    estimator: str, placement: str, passes: int
+) -> None:
+    """The order and the scores are those of the whole answer."""
+    model, rounds = endless(), TwoRound(estimator=estimator, placement=placement)
+    asked = cases(3)
+    wholes = rounds.first(model, asked)
+    made: list[object] = []
+    model.model.register_forward_pre_hook(lambda *given: made.append(given))
+    placer = AttentionPlacer(model=LocalModel(model), estimator=estimator, placement=placement)
+    for case, whole in zip(asked, wholes, strict=True):
+        made.clear()
+        slots: Any = placer.place(case.documents, case.question)
+        assert len(made) == passes
+        assert tuple(at for at, _ in slots) == whole.order
+        expected = [whole.scores[document] for document in whole.order]
+        assert [why["score"] for _, why in slots] == pytest.approx(expected, abs=1e-6)
+
+
+def test_special_tokens_before_the_first_of_an_answer_are_read_on() -> None:
+    """As of models that name a channel first: they are no part of the answer."""
+    model, rounds = endless(), TwoRound(estimator="attention_sorting", placement="relevant_last")
+    [case] = cases(1)
+    prompt = render_prompt(model.encoder, ANSWER, case.documents, case.question)
+    (answer,) = answer_with_attention(model, [prompt], wanted=[("answer", "all")])
+    tokens = model.tokenizer.convert_ids_to_tokens(answer.answer_ids[:2])
+    model.tokenizer.add_tokens(tokens, special_tokens=True)
+    (whole,) = rounds.first(model, [case])
+    assert rounds.place(model, case).scores == pytest.approx(whole.scores)
+
+
+def test_calibrated_query_attention_finds_the_gold_document() -> None:
+    """Far more often than chance, one of ten; and EM rises for the biased reader."""
+    asked, answers, gold = shuffled_cases(60, k=10, seed=7)
+    found = TwoRound(estimator="icr").run(reader(), asked)
+    hits = [int(np.argmax(each.scores)) == at for each, at in zip(found, gold, strict=True)]
+    assert np.mean(hits) > 0.25
+    grade = GRADERS["exact"]
+    first = [grade(e.first_answer, a) for e, a in zip(found, answers, strict=True)]
+    final = [grade(e.answer, a) for e, a in zip(found, answers, strict=True)]
+    assert np.mean(final) > np.mean(first) + 0.1
+
+
+def test_a_question_whose_tokens_are_read_must_be_there_and_after_the_documents() -> None:
+    """Before them they see none of them, and every document would score 0."""
+    template = PromptTemplate("Question: {question}\n\n{context}\n\nAnswer:")
+    message = "estimator 'icr' .* put {question} after {context}, or use another estimator"
+    with pytest.raises(ValueError, match=message):
+        TwoRound(estimator="icr", template=template)
+    for estimator in [name for name in ESTIMATORS if name != "icr"]:
+        method = TwoRound(estimator=estimator, template=template)
+        (found,) = method.run(reader(), [Case(question="", documents=["a", "b", "c"])])
+        assert any(found.scores)
+    for question in ("", "  "):
+        message = f"estimator 'icr' reads .* the question is {question!r}; give one, or use another"
+        with pytest.raises(ValueError, match=message):
+            TwoRound(estimator="icr").run(reader(), [Case(question=question, documents=["a"])])
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        (TwoRound, {"estimator": "vibes"}, "estimator must be one of answer, .*got 'vibes'"),
+        (TwoRound, {"placement": "vibes"}, "placement must be one of attention_u_shape, .*'vibes'"),
+        (OneRound, {"placement": "vibes"}, "unknown placement 'vibes'; known: sequential"),
+        (OneRound, {"placement": "max_relevance"}, "'max_relevance' is made from a position prof"),
+        (OneRound, {"placement": "attention_u_shape"}, "needs to know .* give a curve, or use Two"),
+        (OneRound, {"placement": "u_shape", "curve": CURVE}, "'u_shape' does not use a curve"),
+        (RankGPT, {"window": 1}, "window must be an integer >= 2, got 1"),
+        (RankGPT, {"step": 0}, "step must be an integer >= 1, got 0"),
+        (RankGPT, {"window": 5, "step": 5}, "below the window of 5, got 5"),
+        (RankGPT, {"placement": "vibes"}, "unknown placement 'vibes'"),
+        (SelfElicit, {"alpha": 0}, r"alpha must be in \(0, 1\], got 0"),
+    ],
+)
+def test_bad_options_are_refused(method: Any, options: dict[str, Any], message: str) -> None:
+    """At once, with the way out."""
+    with pytest.raises(ValueError, match=message):
+        method(**options)

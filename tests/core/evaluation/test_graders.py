@@ -1,0 +1,230 @@
+"""Graders: the published codes' cases, identifiers, and texts that are not English."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from shared_core.evaluation.graders import GRADERS, grade, normalize_answer, resolve_grader
+
+names = pytest.mark.parametrize("name", GRADERS)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The  Cat, and an  Owl!", "cat and owl"),
+        ("Beyoncé's 2013\u201314 tour", "beyoncés 201314 tour"),
+        ("theatre banana", "theatre banana"),
+        ("A", ""),
+        ("a-the", "athe"),
+        ("«Zürich»", "zürich"),
+        ("北京。", "北京"),
+        ("a\u0300 la carte", "\u00e0 la carte"),  # decomposed, it is the letter a and a mark
+        ("", ""),
+    ],
+)
+def test_answers_are_normalised_as_by_squad(text: str, expected: str) -> None:
+    """Punctuation goes before the articles, and joins what stood around it."""
+    assert normalize_answer(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "references", "f1", "exact"),
+    [
+        ("Denver Broncos", ["Denver Broncos"], 1.0, 1.0),
+        ("the Denver Broncos.", ["Denver Broncos"], 1.0, 1.0),
+        ("Broncos", ["Denver Broncos"], 2 / 3, 0.0),
+        ("Santa Clara, California", ["Levi's Stadium", "Santa Clara"], 0.8, 0.0),
+        ("the the cat", ["cat cat"], 2 / 3, 0.0),
+        ("", ["Denver"], 0.0, 0.0),
+        ("", [""], 1.0, 1.0),
+        ("the", [""], 1.0, 1.0),
+        ("", ["A"], 0.0, 0.0),  # nothing is left of the reference, which is right all the same
+        ("the", ["A"], 0.0, 0.0),
+        ("a", ["A"], 1.0, 1.0),
+        ("", ["*"], 0.0, 0.0),
+        ("*", ["*"], 1.0, 1.0),
+    ],
+)
+def test_f1_and_exact_match_are_those_of_squad(
+    answer: str, references: list[str], f1: float, exact: float
+) -> None:
+    """Worked by hand from the published code, with SQuAD 2.0's rule for empty answers."""
+    assert GRADERS["f1"](answer, references) == pytest.approx(f1)
+    assert GRADERS["exact"](answer, references) == exact
+
+
+@pytest.mark.parametrize(
+    ("answer", "references", "expected"),
+    [
+        ("The first Nobel Prize went to Wilhelm Conrad Röntgen.", ["Wilhelm Conrad Röntgen"], 1),
+        ("It was wilhelm conrad röntgen of Germany", ["Wilhelm Conrad Röntgen"], 1),
+        ("He was the President of the U.S.", ["president of US"], 1),
+        ("a party", ["art"], 1),
+        ("", ["Denver"], 0),
+    ],
+)
+def test_containment_is_that_of_lost_in_the_middle(
+    answer: str, references: list[str], expected: float
+) -> None:
+    """``best_subspan_em`` of Liu et al., character by character after normalisation."""
+    assert GRADERS["subspan"](answer, references) == expected
+
+
+@pytest.mark.parametrize("reference", ["The", "a", "!", " "])
+def test_a_reference_that_normalises_to_nothing_is_refused(reference: str) -> None:
+    """The published code would find it in every answer."""
+    with pytest.raises(ValueError, match="would match every answer"):
+        GRADERS["subspan"]("anything", ["right", reference])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "answer", "expected"),
+    [
+        ("torch.add", "use torch.addmm(a, b)", 0),
+        ("torch.add", "use torch.addmm or torch.add(a, b)", 1),
+        ("torch.add", "my_torch.add(a)", 0),
+        ("torch.add", "call torch.add.", 1),
+        ("add", "x.add_(y)", 0),
+        ("add", "x.add(y)", 1),
+        ("interpolate(", "torch.nn.functional.interpolate(x, size=3)", 1),
+        ("interpolate(", "interpolate (x)", 0),
+        ("Conv2d(3, 8,\n    kernel_size=1)", "nn.Conv2d(3,  8, kernel_size=1)", 1),
+        ("Conv2d", "conv2d", 0),
+        ("3", "dim=3.", 1),
+        ("3", "about 3.14", 0),
+        ("3", "-3", 0),
+        ("3", "(dim=\u22123)", 0),
+        ("-3", "-3", 1),
+        ("-3", "(dim=-3)", 1),
+        ("5", "3-5", 1),
+        ("-1", "10-1", 0),
+        ("$3", "US$3 million", 1),
+        ("1", "all 1,234 of them", 0),
+        ("234", "all 1,234 of them", 0),
+        ("1,234", "all 1,234 of them", 1),
+        ("5", "lr=2e-5", 0),
+        ("2", "lr=2e-5", 0),
+        ("2e-5", "lr=2e-5", 1),
+        ("3", "version v3", 0),
+        ("0.5", "0.5", 1),
+        ("(1, 2)", "returns (1, 2)3", 1),
+        ("torch.add", "应该用torch.add函数", 1),
+        ("torch.add", "应该用torch.addmm函数", 0),
+    ],
+)
+def test_a_required_string_does_not_match_inside_a_longer_one(
+    wanted: str, answer: str, expected: float
+) -> None:
+    """Neither identifiers nor numbers; whitespace is the one thing that may differ."""
+    assert GRADERS["em"](answer, [wanted]) == expected
+
+
+def test_one_required_string_is_enough_and_all_keywords_are_needed() -> None:
+    """The two measures of CAUS differ in that too."""
+    answer = "nn.Linear(in_features=4)"
+    assert GRADERS["em"](answer, ["nn.Conv2d", "nn.Linear"]) == 1
+    assert GRADERS["kw"](answer, ["linear", "in_features"]) == 1
+    assert GRADERS["kw"](answer, ["linear", "bias"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("wanted", "answer", "expected"),
+    [
+        ("STRASSE", "die Straße", 1),
+        ("größe", "Die GRÖSSE zählt", 1),
+        ("größe", "noch größer", 0),
+        ("Haus", "Haustür", 0),
+        ("size", "kernel_size", 0),
+        ("learning rate", "the Learning\nRate", 1),
+        ("कम", "कम पानी", 1),
+        ("कम", "पानी की कमी", 0),
+        ("北京", "我喜欢北京烤鸭", 1),
+        ("torch", "请使用torch库", 1),
+        ("서울", "서울은 크다", 1),
+        ("ไทย", "ประเทศไทยครับ", 1),
+        ("上海", "我喜欢北京烤鸭", 0),
+        ("İstanbul", "i̇stanbul", 1),
+        ("2024", "２０２４年", 1),
+    ],
+)
+def test_keywords_are_whole_words_in_scripts_that_have_them(
+    wanted: str, answer: str, expected: float
+) -> None:
+    """A vowel sign of Hindi goes on with its word; a Chinese neighbour ends nothing."""
+    assert GRADERS["kw"](answer, [wanted]) == expected
+
+
+def test_f1_counts_characters_where_words_are_not_spaced() -> None:
+    """Splitting at spaces would make a Chinese answer one token, right or wrong as a whole."""
+    assert GRADERS["f1"]("北京市", ["北京"]) == pytest.approx(0.8)
+    assert GRADERS["f1"]("Das Haus der Kunst", ["Haus der Kunst"]) == pytest.approx(6 / 7)
+
+
+@names
+@pytest.mark.parametrize(
+    ("answer", "reference"), [("cafe\u0301", "caf\u00e9"), ("caf\u00e9", "cafe\u0301")]
+)
+def test_a_combining_accent_equals_the_composed_letter(
+    name: str, answer: str, reference: str
+) -> None:
+    """Which of the two a model writes is an accident of its training texts."""
+    assert GRADERS[name](answer, [reference]) == 1
+    assert GRADERS[name]("cafe", [reference]) == 0
+
+
+@names
+@given(text=st.text(min_size=1), before=st.text(), after=st.text())
+def test_every_value_lies_between_0_and_1(name: str, text: str, before: str, after: str) -> None:
+    """On any text at all; and an answer grades fully against itself."""
+    assume(normalize_answer(text))
+    assert GRADERS[name](text, [text]) == 1
+    assert 0 <= GRADERS[name](before + text + after, [text]) <= 1
+
+
+@names
+def test_there_must_be_a_reference(name: str) -> None:
+    """An unanswerable question would otherwise count as answered, or as failed."""
+    with pytest.raises(ValueError, match="no reference"):
+        GRADERS[name]("answer", [])
+    with pytest.raises(ValueError, match="wrap 'torch' in a list"):
+        GRADERS[name]("answer", "torch")
+
+
+def test_a_grader_is_found_by_name_or_taken_as_it_is() -> None:
+    """An unknown name is answered with the known ones."""
+
+    def own(answer: str, references: Any) -> bool:
+        return answer in references
+
+    assert resolve_grader("em") is GRADERS["em"]
+    assert resolve_grader(own) is own
+    with pytest.raises(ValueError, match="no grader 'bleu'; there are em, subspan, exact, kw, f1"):
+        resolve_grader("bleu")
+
+
+@pytest.mark.parametrize("value", [True, False, 0, 1, 0.25, np.float32(0.5), np.True_])
+def test_numbers_and_truth_values_are_grades(value: Any) -> None:
+    """As a plain float, whatever the grader made of them."""
+    graded = grade(lambda answer, references: value, "answer", ["reference"])
+    assert type(graded) is float
+    assert graded == value
+
+
+@pytest.mark.parametrize("value", [math.nan, -0.1, 1.1, math.inf, None, "1", 1j])
+def test_a_grade_outside_0_to_1_is_refused(value: Any) -> None:
+    """A percentage or a missing return would spoil every mean after it."""
+
+    def own(answer: str, references: Any) -> Any:
+        return value
+
+    with pytest.raises(ValueError, match=rf"grader own must .*, got {value!r}".replace("(", r"\(")):
+        grade(own, "answer", ["reference"])
+    with pytest.raises(ValueError, match="no reference"):
+        grade(lambda answer, references: 1.0, "answer", [])

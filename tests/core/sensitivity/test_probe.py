@@ -1,0 +1,556 @@
+"""The probe: where the gold passage stands, what is asked, and what comes out."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shared_core.errors import GenerationError
+from shared_core.evaluation import InterimAnalyses, bootstrap_interval
+from shared_core.generation import Journal
+from shared_core.generation.templates import ANSWER, PromptTemplate
+from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion, decide_order
+from shared_core.sensitivity.position_sensitivity import index_statistic
+from shared_core.sensitivity.stopping import stop_reason
+from tests.core.sensitivity.models import ScoringReader, SlotReader, questions
+
+U_SHAPE = (1.0, 0.8, 0.6, 0.7, 0.9)
+EXACT = Probe(k=5, looks=1)
+
+
+def test_the_gold_passage_visits_every_slot_and_nothing_else_moves() -> None:
+    """One prompt a slot; the distractors keep their order."""
+    reader = SlotReader(U_SHAPE)
+    (question,) = questions(1, 5)
+    profile = EXACT.run(reader, [question])
+    contexts = [prompt.partition("Context:\n")[2].partition("\n\nQ")[0] for prompt in reader.asked]
+    passages = {tuple(context.split("\n\n")) for context in contexts}
+    assert passages == {tuple(question.passages(slot, 5)) for slot in range(5)}
+    for order in passages:
+        assert [passage for passage in order if passage != question.gold] == [*question.distractors]
+    assert profile.n == 1
+    assert profile.interval is None, "one question has no spread"
+
+
+def test_the_curve_is_the_mean_of_the_outcomes() -> None:
+    """Which are kept by question, and agree with what the model is known to read."""
+    reader = SlotReader(U_SHAPE)
+    asked = questions(60, 5)
+    profile = EXACT.run(reader, asked)
+    assert profile.outcomes is not None
+    assert profile.accuracy is not None
+    assert (len(profile.outcomes), profile.n, profile.k) == (60, 60, 5)
+    for slot, chance in enumerate(U_SHAPE):
+        column = [row[slot] for row in profile.outcomes]
+        draws = [reader._draw(ANSWER.render([], question.question)) for question in asked]
+        assert column == [float(draw < chance) for draw in draws]
+        assert profile.accuracy[slot] == pytest.approx(sum(column) / 60)
+    top, middle, bottom = (profile.accuracy[slot] for slot in (0, 2, 4))
+    assert profile.psi == pytest.approx((top + bottom) / (2 * middle), abs=1e-5)
+    assert profile.interval is not None
+    assert profile.interval[0] < profile.psi < profile.interval[1]
+
+
+def test_a_profile_says_how_it_was_made(tmp_path: Path) -> None:
+    """And comes back from its file as it was."""
+    probe = Probe(k=5, looks=1, task="codes", seed=3)
+    profile = probe.run(SlotReader(U_SHAPE, name="org/reader"), questions(30, 5))
+    assert (profile.model, profile.measure, profile.grader) == ("org/reader", "accuracy", "em")
+    assert (profile.template, profile.task, profile.seed) == (ANSWER.text, "codes", 3)
+    assert profile.date is not None
+    assert {"python", "numpy", "posrag"} <= {*profile.versions}
+    assert PositionProfile.load(profile.save(tmp_path / "p.json")) == profile
+    assert len((tmp_path / "p.json").read_text().splitlines()) < 70, "a row of numbers, a line"
+
+
+def test_chosen_slots_alone_are_asked() -> None:
+    """Three slots are what the index needs, at three tenths of the cost."""
+    reader = SlotReader((1.0, 0, 0, 0, 0.5, 0, 0, 0, 0, 0.9))
+    profile = Probe(k=10, looks=1, slots=(0, 4, 9)).run(reader, questions(40))
+    assert len(reader.asked) == 120
+    assert (profile.k, profile.slots) == (10, (0, 4, 9))
+    assert profile.accuracy_at(10)[2] == pytest.approx(
+        (profile.accuracy_at(10)[0] + profile.accuracy_at(10)[4]) / 2
+    )
+
+
+def test_a_clear_bias_is_told_early_and_the_profile_says_so() -> None:
+    """No more is asked once the interval clears 1.0."""
+    reader = SlotReader((1.0, 0.5, 0.5, 0.5, 1.0))
+    profile = Probe(k=5).run(reader, questions(500, 5))
+    assert profile.n is not None
+    assert profile.n < 500
+    assert len(reader.asked) == 5 * profile.n
+    assert profile.stopped is not None
+    assert f"after {profile.n} of 500 questions" in profile.stopped
+    assert profile.interval is not None
+    assert profile.interval[0] > 1
+    assert decide_order(profile, evidence="interval").opened
+
+
+def test_it_stops_when_the_rest_could_not_change_the_answer() -> None:
+    """Here the middle is so well read that 20 more perfect questions could not open the gate."""
+    chances = (0.86, 1, 0.95, 1, 0.86)
+    profile = Probe(k=5).run(SlotReader(chances), questions(100, 5))
+    assert profile.stopped is not None
+    assert profile.n is not None
+    assert profile.n < 100
+    assert "could not rise above" in profile.stopped or "below" in profile.stopped
+
+
+def test_a_reader_without_bias_is_asked_everything() -> None:
+    """And its interval contains 1.0."""
+    reader = SlotReader((0.8,) * 5)
+    profile = Probe(k=5).run(reader, questions(100, 5))
+    assert (profile.n, profile.stopped) == (100, None)
+    assert profile.interval is not None
+    assert profile.interval[0] <= 1 <= profile.interval[1]
+    assert not decide_order(profile, evidence="interval").opened
+
+
+def test_a_model_that_never_answers_right_is_inconclusive() -> None:
+    """The index is undefined: not 0, not a huge number, and the gate stays shut and says why."""
+    profile = EXACT.run(SlotReader((0.0,) * 5), questions(30, 5))
+    assert math.isnan(profile.psi)
+    assert profile.interval is None
+    decision = decide_order(profile)
+    assert not decision.opened
+    assert "inconclusive" in decision.reason
+
+
+def test_the_probability_of_the_answer_can_be_measured() -> None:
+    """The geometric mean over its tokens, from a model that scores."""
+    profile = Probe(k=5, looks=1, measure="logprob").run(ScoringReader(U_SHAPE), questions(3, 5))
+    assert profile.measure == "logprob"
+    assert profile.grader is None
+    assert profile.accuracy == pytest.approx(U_SHAPE)
+
+
+def test_a_model_that_only_answers_cannot_be_measured_by_probability() -> None:
+    """It is told so before anything is asked."""
+    reader = SlotReader(U_SHAPE)
+    with pytest.raises(ValueError, match=r"logprob.*needs a local model.*slot-reader"):
+        Probe(k=5, measure="logprob").run(reader, questions(3, 5))
+    assert reader.asked == []
+
+
+def test_the_distracting_effect_is_one_less_the_chance_of_abstaining() -> None:
+    """PositionalBias, eq. 1, the hard distractor in each slot and no gold passage anywhere."""
+    asked = questions(3, 5, hard=True)
+    profile = Probe(k=5, measure="distraction").run(ScoringReader((0.9, 0.5, 0.4, 0.5, 0.8)), asked)
+    assert profile.accuracy is None
+    assert profile.distraction == pytest.approx((0.9, 0.5, 0.4, 0.5, 0.8))
+    assert math.isnan(profile.psi)
+    assert "holds no accuracy" in decide_order(profile).reason
+
+
+def test_a_question_without_a_hard_distractor_cannot_measure_distraction() -> None:
+    """The error names the question and the field."""
+    with pytest.raises(ValueError, match=r"'code of 0' has no hard_distractor"):
+        Probe(k=5, measure="distraction").run(SlotReader(U_SHAPE), questions(2, 5))
+
+
+def test_any_function_grades() -> None:
+    """Graded outcomes are averaged as they are."""
+
+    def half(answer: str, references: Sequence[str]) -> float:
+        return 0.5 if answer in references else 0.25
+
+    profile = Probe(k=5, looks=1, grader=half).run(SlotReader((1, 0, 0, 0, 1)), questions(5, 5))
+    assert profile.accuracy == (0.5, 0.25, 0.25, 0.25, 0.5)
+    assert profile.grader is not None
+    assert "half" in profile.grader
+
+
+def test_the_template_is_the_users() -> None:
+    """Nothing but it is sent."""
+    sent: list[str] = []
+
+    def model(prompts: Sequence[str]) -> list[str]:
+        sent.extend(prompts)
+        return ["value0"] * len(prompts)
+
+    template = PromptTemplate("{question}? {{literal}} [{context}]", separator=" | ")
+    profile = Probe(k=3, looks=1, template=template).run(model, questions(1, 3))
+    assert sorted(sent)[0] == (
+        "code of 0? {{literal}} [code of 0: value0 | code of 0x0: wrong0 | code of 0x1: wrong1]"
+    )
+    assert profile.template == template.text
+
+
+def test_the_plan_is_what_the_run_costs() -> None:
+    """Calls to the one, tokens by its own count or a guess that says it is one."""
+    reader = SlotReader(U_SHAPE)
+    plan = EXACT.plan(reader, questions(7, 5))
+    assert (plan.questions, plan.slots, plan.calls, plan.kept, plan.left_out) == (7, 5, 35, 0, 0)
+    assert reader.asked == []
+    EXACT.run(reader, questions(7, 5))
+    assert len(reader.asked) == plan.calls
+    assert plan.estimated
+    assert plan.prompt_tokens == sum(math.ceil(len(prompt) / 3.5) for prompt in reader.asked)
+    reader.count_tokens = lambda text: len(text.split())  # type: ignore[attr-defined]
+    counted = EXACT.plan(reader, questions(7, 5))
+    assert not counted.estimated
+    assert counted.prompt_tokens == sum(len(prompt.split()) for prompt in reader.asked)
+
+
+def test_a_guess_of_tokens_holds_beyond_latin_script() -> None:
+    """There a character is about a token, and a quarter of one would announce too small a bill."""
+    template = PromptTemplate("文脈を読んで質問に答えてください。" * 200 + "{context}{question}")
+    plan = Probe(k=5, template=template).plan(SlotReader(U_SHAPE), questions(1, 5))
+    assert plan.prompt_tokens > plan.calls * 2500
+
+
+def test_whole_questions_are_left_out_to_stay_within_max_calls() -> None:
+    """Never one more call than allowed; and the profile says so."""
+    reader = SlotReader((0.8,) * 5)
+    probe = Probe(k=5, looks=1, max_calls=23)
+    plan = probe.plan(reader, questions(7, 5))
+    assert (plan.questions, plan.calls, plan.left_out) == (4, 20, 3)
+    profile = probe.run(reader, questions(7, 5))
+    assert (profile.n, len(reader.asked)) == (4, 20)
+    assert profile.stopped == "max_calls=23 suffices for 4 of 7 questions"
+
+
+def test_max_calls_below_one_question_asks_nothing() -> None:
+    """An error rather than an empty profile."""
+    reader = SlotReader(U_SHAPE)
+    with pytest.raises(ValueError, match=r"max_calls=4 does not suffice .* takes 5 calls"):
+        Probe(k=5, max_calls=4).run(reader, questions(7, 5))
+    assert reader.asked == []
+
+
+def test_a_second_run_asks_nothing_again(tmp_path: Path) -> None:
+    """Answers come from the journal, do not count as calls, and a larger run adds only the rest."""
+    first, second = SlotReader(U_SHAPE), SlotReader(U_SHAPE)
+    before = EXACT.run(first, questions(6, 5), journal=Journal(tmp_path / "j.jsonl"))
+    journal = Journal(tmp_path / "j.jsonl")
+    plan = EXACT.plan(second, questions(10, 5), journal=journal)
+    assert (plan.kept, plan.calls) == (30, 20)
+    again = EXACT.run(second, questions(6, 5), journal=journal)
+    assert second.asked == []
+    assert again.outcomes == before.outcomes
+    EXACT.run(second, questions(10, 5), journal=journal)
+    assert len(second.asked) == 20
+
+
+def test_max_calls_means_the_same_whatever_is_kept(tmp_path: Path) -> None:
+    """Else running it again and again would be asking until the result pleases."""
+    probe, journal = Probe(k=5, looks=1, max_calls=20), Journal(tmp_path / "j.jsonl")
+    first, second = SlotReader(U_SHAPE), SlotReader(U_SHAPE)
+    before = probe.run(first, questions(10, 5), journal=journal)
+    again = probe.run(second, questions(10, 5), journal=journal)
+    assert (before.n, again.n, second.asked) == (4, 4, [])
+
+
+def test_what_is_to_be_forgotten_is_asked_again(tmp_path: Path) -> None:
+    """That probe's answers, and no others."""
+    journal = Journal(tmp_path / "j.jsonl")
+    EXACT.run(SlotReader(U_SHAPE), questions(10, 5), journal=journal)
+    again = SlotReader(U_SHAPE)
+    EXACT.forget(again, questions(4, 5), journal=journal)
+    assert EXACT.plan(again, questions(10, 5), journal=journal).calls == 20
+    reopened = Journal(journal.path)  # as after a run that got no answer
+    assert EXACT.plan(again, questions(10, 5), journal=reopened).calls == 0
+    EXACT.run(again, questions(10, 5), journal=journal)
+    assert len(again.asked) == 20
+
+
+def test_a_model_of_the_same_name_may_be_another_one(tmp_path: Path) -> None:
+    """What it says of its identity decides."""
+    journal = Journal(tmp_path / "j.jsonl")
+    EXACT.run(SlotReader(U_SHAPE), questions(2, 5), journal=journal)
+    other = SlotReader(U_SHAPE)
+    other.fingerprint = "slot-reader, trained on"  # type: ignore[attr-defined]
+    profile = EXACT.run(other, questions(2, 5), journal=journal)
+    assert len(other.asked) == 10
+    assert profile.identity == "slot-reader, trained on"
+
+
+def test_the_interval_allows_for_the_looks() -> None:
+    """It is as wide as five looks at an unbiased model demand."""
+    every = questions(100, 5)
+    looked, once = (Probe(k=5, looks=n).run(SlotReader((0.8,) * 5), every) for n in (5, 1))
+    level = InterimAnalyses(total=100, count=5).confidence_at
+    expected = bootstrap_interval(
+        np.array(looked.outcomes), index_statistic(looked.slots, 5), confidence=level
+    )
+    assert looked.interval == expected
+    assert once.interval is not None
+    assert expected[0] < once.interval[0]
+    assert expected[1] > once.interval[1]
+
+
+def test_a_look_judges_by_an_interval_as_wide_as_the_one_reported() -> None:
+    """One of a single look would end the run here, and wrongly in too many others."""
+    looks, values = InterimAnalyses(total=100, count=5), np.ones((20, 3))
+    values[:5, 1] = 0
+    statistic = index_statistic((0, 1, 2), 3)
+    assert bootstrap_interval(values, statistic, confidence=looks.confidence)[0] > 1
+    assert bootstrap_interval(values, statistic, confidence=looks.confidence_at)[0] < 1
+    assert stop_reason(values, asked=20, slots=(0, 1, 2), k=3, analyses=looks, seed=0) is None
+
+
+def test_chosen_slots_stop_like_all_of_them() -> None:
+    """The index's slots are found by their number, not by their place in the list."""
+    chances = (1.0, 1, 1, 1, 0.6, 1, 1, 1, 1, 1.0)
+    whole = Probe(k=10).run(SlotReader(chances), questions(300))
+    three = Probe(k=10, slots=(0, 4, 9)).run(SlotReader(chances), questions(300))
+    assert three.n == whole.n
+    assert three.interval == pytest.approx(whole.interval, abs=0.01)
+    assert three.stopped is not None
+
+
+def test_a_hopeless_model_is_not_asked_everything() -> None:
+    """Not one right answer at the first look will not become a curve."""
+    profile = Probe(k=5).run(SlotReader((0.0,) * 5), questions(100, 5))
+    assert profile.stopped == "after 20 of 100 questions not one answer was right"
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_one_answer_is_no_reason_to_stop(kept: int) -> None:
+    """Two are, and the sentence says how many there are, where the model failed on the rest."""
+
+    def told(row: list[float]) -> str | None:
+        values, looks = np.tile(row, (kept, 1)), InterimAnalyses(total=100)
+        return stop_reason(values, asked=20, slots=(0, 2, 4), k=5, analyses=looks, seed=0)
+
+    sentence = "after 20 of 100 questions (2 of them answered) not one answer was right"
+    assert told([0.0, 0.0, 0.0]) == (sentence if kept == 2 else None)
+    assert told([0.0, 1.0, 0.0]) is None
+
+
+def test_the_distracting_effect_is_measured_on_every_question() -> None:
+    """It decides no gate, so there is nothing to stop for."""
+    asked = questions(100, 5, hard=True)
+    profile = Probe(k=5, measure="distraction").run(SlotReader((1.0, 0, 0, 0, 1.0)), asked)
+    assert (profile.distraction_n, profile.n) == (100, None)
+    assert profile.distraction == (1.0, 0.0, 0.0, 0.0, 1.0)
+
+
+def test_a_failure_in_a_later_look_counts_the_whole_probe(tmp_path: Path) -> None:
+    """Not only the questions of that look."""
+
+    class Failing(SlotReader):
+        def generate(self, prompts: Sequence[str]) -> list[str]:
+            if len(self.asked) >= 120:
+                raise RuntimeError("out of order")
+            return super().generate(prompts)
+
+    with pytest.raises(GenerationError, match=r"120 of 500 answers are kept"):
+        Probe(k=5).run(
+            Failing((0.8,) * 5), questions(100, 5), journal=Journal(tmp_path / "j.jsonl")
+        )
+
+
+def failing_on(*numbers: int, answer: str | None = None) -> Callable[[Sequence[str]], list[str]]:
+    """Return a model that fails on the second slot of some questions, or answers them with that."""
+
+    def model(prompts: Sequence[str]) -> list[str]:
+        texts = SlotReader((0.8,) * 5).generate(prompts)
+        for at, prompt in enumerate(prompts):
+            for number in numbers:
+                shown = prompt.partition("Context:\n")[2].split("\n\n")
+                if shown[1] == f"code of {number}: value{number}":
+                    if answer is None:
+                        raise RuntimeError("filtered")
+                    texts[at] = answer
+        return texts
+
+    return model
+
+
+@pytest.mark.parametrize("looks", [1, 5])
+def test_questions_that_the_model_fails_on_are_left_out_and_reported(
+    tmp_path: Path, looks: int
+) -> None:
+    """The profile is that of the others alone, and says how many failed, and why."""
+    asked = questions(100, 5)
+    others = [each for number, each in enumerate(asked) if number not in (3, 45)]
+    probe, journal = Probe(k=5, looks=looks), Journal(tmp_path / "answers")
+    answered: list[int] = []
+    profile = probe.run(failing_on(3, 45), asked, journal=journal, on_answer=answered.append)
+    assert profile.stopped is None
+    assert profile.n == 98
+    assert profile.outcomes == probe.run(failing_on(), others).outcomes
+    assert profile.failures == {"RuntimeError: filtered": 2}
+    assert sum(answered) == 500
+    assert PositionProfile.load(profile.save(tmp_path / "profile.json")) == profile
+
+
+def test_more_failures_than_allowed_end_the_probe() -> None:
+    """With how many there may be, and why; as many as said are none too many."""
+    asked = questions(20, 5)
+    with pytest.raises(
+        GenerationError, match=r"3 of 20 questions have failed \(model 'model'\), .*: filtered"
+    ):
+        Probe(k=5).run(failing_on(2, 3, 4), asked)
+    assert Probe(k=5, max_failed=0.15).run(failing_on(2, 3, 4), asked).n == 17
+    assert Probe(k=5, max_failed=0.5, looks=5).run(failing_on(*range(20, 40)), questions(40, 5)).n
+    with pytest.raises(ValueError, match=r"max_failed must lie in \[0, 1\), got 1"):
+        Probe(max_failed=1)
+
+
+def test_empty_answers_are_counted() -> None:
+    """They are answers, and wrong ones."""
+    profile = Probe(k=5).run(failing_on(1, 2, answer=" "), questions(10, 5))
+    assert (profile.n, profile.empty, profile.failures) == (10, 2, {})
+
+
+def test_a_limited_model_is_tried_as_often_as_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no more."""
+    monkeypatch.setattr("shared_core.generation.retry.FIRST_WAIT", 0.0)
+    calls = []
+
+    def limited(prompts: Sequence[str]) -> list[str]:
+        calls.append(len(prompts))
+        raise TimeoutError("slow")
+
+    with pytest.raises(GenerationError, match="after 2 attempts"):
+        Probe(k=3, attempts=2).run(limited, questions(1, 3))
+    assert len(calls) == 2
+
+
+def test_repeated_questions_and_gold_among_the_distractors_are_refused() -> None:
+    """They would make the interval too narrow, or the rotation pointless."""
+    one, other = questions(2, 5)
+    with pytest.raises(ValueError, match="question 3 repeats question 1"):
+        EXACT.run(SlotReader(U_SHAPE), [one, other, one])
+    twice = replace(one, distractors=(one.gold, *one.distractors[1:]))
+    with pytest.raises(ValueError, match="also among its distractors"):
+        EXACT.run(SlotReader(U_SHAPE), [twice])
+
+
+def test_references_that_a_grader_refuses_are_named_before_asking() -> None:
+    """An answer that normalises to nothing cannot be graded."""
+    reader = SlotReader(U_SHAPE)
+    (question,) = questions(1, 5)
+    with pytest.raises(ValueError, match="The"):
+        Probe(k=5, grader="subspan").run(reader, [replace(question, answers=("The",))])
+    assert reader.asked == []
+
+
+def test_a_model_that_fails_leaves_what_it_answered(tmp_path: Path) -> None:
+    """And the message says how to go on."""
+    path = tmp_path / "j.jsonl"
+
+    class Failing(SlotReader):
+        up_to = 12
+
+        def generate(self, prompts: Sequence[str]) -> list[str]:
+            if len(self.asked) >= self.up_to:
+                raise RuntimeError("out of order")
+            return super().generate(prompts)
+
+    with pytest.raises(GenerationError, match=r"out of order; 12 of 25 answers are kept in"):
+        EXACT.run(Failing(U_SHAPE), questions(5, 5), journal=Journal(path))
+    assert len(path.read_text().splitlines()) == 12
+    Failing.up_to = 25
+    healthy = Failing(U_SHAPE)
+    EXACT.run(healthy, questions(5, 5), journal=Journal(path))
+    assert len(healthy.asked) == 13
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 2}, "k must be an integer >= 3, got 2"),
+        ({"grader": "bleu"}, "bleu"),
+        ({"confidence": 1.0}, "confidence must lie between 0 and 1, got 1.0"),
+        ({"looks": 0}, "looks must be an integer >= 1, got 0"),
+        ({"max_calls": 0}, "max_calls must be an integer >= 1, got 0"),
+        ({"seed": -1}, "seed must be an integer >= 0, got -1"),
+        ({"measure": "vibes"}, "'accuracy', 'logprob' or 'distraction', got 'vibes'"),
+        ({"attempts": 0}, "attempts must be an integer >= 1, got 0"),
+        ({"concurrency": -1}, "concurrency must be an integer >= 1, got -1"),
+        ({"batch_size": 0}, "batch_size must be an integer >= 1, got 0"),
+        ({"k": 4.5}, "k must be an integer >= 3, got 4.5"),
+        ({"k": 5, "slots": (0.0, 2.0, 4.0)}, "a slot must be an integer >= 0, got 0.0"),
+        ({"k": 5, "slots": (0, 4)}, r"slots must ascend and hold \(0, 2, 4\), got \(0, 4\)"),
+        ({"k": 5, "slots": (4, 2, 0)}, "slots must ascend"),
+        ({"k": 5, "slots": (0, 2, 4, 5)}, r"slots must lie in 0..4, got \(0, 2, 4, 5\)"),
+    ],
+)
+def test_options_out_of_range_are_named(options: dict[str, object], message: str) -> None:
+    """When the probe is made, not in the middle of the work."""
+    with pytest.raises(ValueError, match=message):
+        Probe(**options)  # type: ignore[arg-type]
+
+
+def test_numbers_of_numpy_are_as_good_as_plain_ones(tmp_path: Path) -> None:
+    """Whatever comes of a computation is kept with the profile, and read back."""
+    probe = Probe(k=np.int64(5), slots=np.array([0, 2, 4]), seed=np.int32(3), looks=np.int64(1))  # type: ignore[arg-type]
+    profile = probe.run(SlotReader(U_SHAPE), questions(3, 5))
+    assert profile == replace(
+        Probe(k=5, slots=(0, 2, 4), seed=3, looks=1).run(SlotReader(U_SHAPE), questions(3, 5)),
+        date=profile.date,
+    )
+    assert PositionProfile.load(profile.save(tmp_path / "p.json")) == profile
+
+
+def test_no_questions_and_too_few_distractors_are_named() -> None:
+    """Before anything is asked."""
+    reader = SlotReader(U_SHAPE)
+    with pytest.raises(ValueError, match="no questions"):
+        EXACT.run(reader, [])
+    message = r"'code of 1' has 2 distractors, and k=5 passages take 4; give k=3 \(--k 3\) or less"
+    with pytest.raises(ValueError, match=message):
+        EXACT.run(reader, [questions(2, 5)[0], questions(2, 3)[1]])
+    with pytest.raises(ValueError, match=r"'code of 0' has 2 distractors.* at least 2$"):
+        EXACT.run(reader, [questions(2, 3)[0], questions(2, 2)[1]])
+    assert reader.asked == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"gold": " "}, "has no gold passage"),
+        ({"answers": ()}, "has no answers"),
+        ({"answers": ("a", "")}, "has no answers"),
+        ({"question": ""}, "question must not be blank"),
+    ],
+)
+def test_a_question_needs_its_parts(fields: dict[str, object], message: str) -> None:
+    """A question without gold would measure nothing."""
+    whole = {"question": "q", "answers": ("a",), "gold": "g", "distractors": ("d",)}
+    with pytest.raises(ValueError, match=message):
+        ProbeQuestion(**{**whole, **fields})  # type: ignore[arg-type]
+
+
+def test_a_hand_made_file_of_the_first_format_is_still_read(tmp_path: Path) -> None:
+    """Only model and accuracy; everything else has a default."""
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps({"format": 1, "model": "m", "accuracy": [0.9, 0.5, 0.8]}))
+    profile = PositionProfile.load(path)
+    assert (profile.k, profile.slots, profile.outcomes) == (3, (0, 1, 2), None)
+
+
+def test_a_plain_function_is_probed_with_the_core_alone() -> None:
+    """No optional package is needed to ask, to try again and to judge."""
+    code = (
+        "import sys\n"
+        "for name in ('tenacity', 'rich', 'scipy', 'matplotlib', 'ir_measures', 'torch',\n"
+        "             'transformers', 'langchain_core', 'llama_index'):\n"
+        "    sys.modules[name] = None\n"
+        "from shared_core import Probe\n"
+        "from tests.core.sensitivity.models import SlotReader, questions\n"
+        "def answer(prompts): return SlotReader((1.0, 0.8, 0.6, 0.7, 0.9)).generate(prompts)\n"
+        "print(Probe(k=5).run(answer, questions(30, 5)).n)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[3],
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 0

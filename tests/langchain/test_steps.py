@@ -1,0 +1,297 @@
+"""Steps wherever LangChain takes one: in a pipe, in a compression pipeline, in a tool."""
+
+import asyncio
+import copy
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_classic.retrievers import ContextualCompressionRetriever
+from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from langchain_posrag import (
+    CAUSRetriever,
+    HybridScoreCompressor,
+    NeighbourSpanTransformer,
+    PlacementTransformer,
+    TwoRoundChain,
+)
+
+READER = Path(__file__).parents[2] / "instruments" / "biased"
+QUESTION: Any = {"question": "What is the code?", "documents": [Document("a"), Document("b")]}
+EMBEDDINGS = DeterministicFakeEmbedding(size=16)
+
+Step = Callable[[Sequence[Document]], Sequence[Document]]
+
+
+def ids(documents: Sequence[Document]) -> list[str | None]:
+    return [document.id for document in documents]
+
+
+Way = Callable[[PlacementTransformer, list[Document]], list[Document]]
+WAYS: dict[str, Way] = {
+    "ainvoke": lambda transformer, documents: asyncio.run(transformer.ainvoke(documents)),
+    "batch": lambda transformer, documents: transformer.batch([documents, []])[0],
+    "transform": lambda transformer, documents: transformer.transform_documents(documents),
+    "atransform": lambda t, documents: asyncio.run(t.atransform_documents(documents)),
+    "compress": lambda transformer, documents: transformer.compress_documents(documents, "q"),
+    "acompress": lambda t, documents: asyncio.run(t.acompress_documents(documents, "q")),
+    "pipe": lambda t, documents: (RunnableLambda(lambda _: documents) | t).invoke("q"),
+    "configured": lambda t, documents: t.configurable_fields(
+        placement=ConfigurableField(id="way")
+    ).invoke(documents, config={"configurable": {"way": "u_shape"}}),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_use_a_step_is_the_same(way: str) -> None:
+    documents = [Document(f"text {i}", id=f"d{i}") for i in range(5)]
+    placement = "inverse" if way == "configured" else "u_shape"
+    placed = WAYS[way](PlacementTransformer(placement), documents)
+    assert ids(placed) == ["d0", "d2", "d4", "d3", "d1"]
+    assert [document.metadata["posrag"]["slot"] for document in placed] == [0, 1, 2, 3, 4]
+
+
+async def test_the_question_reaches_the_prompt_of_a_chain(retriever: CAUSRetriever) -> None:
+    """As in the README's chain; and what the retriever found, in its order."""
+    prompt = ChatPromptTemplate.from_template("{context}\n{question}")
+    ranked = retriever.model_copy(update={"psi": "never"})
+    context = ranked | PlacementTransformer("u_shape") | (lambda found: " ".join(ids(found)))
+    echo = RunnableLambda(lambda value: value.to_string())
+    chain = {"context": context, "question": RunnablePassthrough()} | prompt | echo
+    expected = " ".join(map(str, ids(retriever.invoke("the relu layer"))))
+    assert chain.invoke("the relu layer") == f"Human: {expected}\nthe relu layer"
+    model = prompt | FakeListChatModel(responses=["answer"]) | StrOutputParser()
+    chain = {"context": context, "question": RunnablePassthrough()} | model
+    assert await chain.abatch(["relu", "pool"]) == ["answer"] * 2
+
+
+async def test_in_the_compression_retriever(retriever: CAUSRetriever) -> None:
+    """Alone, and in a pipeline behind the compressor."""
+    compressing = ContextualCompressionRetriever(
+        base_compressor=PlacementTransformer("u_shape"),
+        base_retriever=retriever.model_copy(update={"psi": "never"}),
+    )
+    found = compressing.invoke("relu")
+    assert ids(found) == ids(retriever.invoke("relu"))
+    assert await compressing.ainvoke("relu") == found
+    compressing.base_compressor = DocumentCompressorPipeline(
+        transformers=[HybridScoreCompressor(k=4), PlacementTransformer("u_shape")]
+    )
+    found = compressing.invoke("relu layer")
+    assert [document.metadata["posrag"]["rank"] for document in found] == [0, 2, 3, 1]
+    assert await compressing.ainvoke("relu layer") == found
+
+
+class Reranker(BaseDocumentCompressor):
+    """Gives some documents by position, as rerankers do that note no score."""
+
+    order: list[int]
+
+    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
+        return [documents[at] for at in self.order]
+
+
+@pytest.mark.parametrize("order", [[4, 2, 0, 1, 3], [0, 1, 2, 3], [1, 2, 4, 3], [0, 1, 2, 3, 4]])
+@pytest.mark.filterwarnings("ignore:the passages stand as")
+def test_placing_behind_a_reranker_keeps_the_reranking(
+    retriever: CAUSRetriever, order: list[int]
+) -> None:
+    """Also of documents that were placed before, and whose slots it leaves ascending."""
+    placed = retriever.invoke("relu")
+    reranked = ContextualCompressionRetriever(
+        base_compressor=DocumentCompressorPipeline(
+            transformers=[Reranker(order=order), PlacementTransformer("inverse")]
+        ),
+        base_retriever=retriever,
+    )
+    assert ids(reranked.invoke("relu")) == [placed[at].id for at in reversed(order)]
+
+
+def test_placing_what_is_placed_already_is_told(retriever: CAUSRetriever) -> None:
+    """Not if either does not place."""
+    with pytest.warns(UserWarning, match=r"stand as 'u_shape' placed them.*place once"):
+        (retriever | PlacementTransformer("inverse")).invoke("relu")
+    never = retriever.model_copy(update={"psi": "never"})
+    (never | PlacementTransformer("inverse")).invoke("relu")
+    (retriever | PlacementTransformer("inverse", psi="never")).invoke("relu")
+
+
+@pytest.mark.parametrize("k", [5, 1])
+async def test_the_compressor_pipes_behind_a_retriever(retriever: CAUSRetriever, k: int) -> None:
+    """Which tells the question; behind another one it is given."""
+    step = HybridScoreCompressor(embeddings=EMBEDDINGS, k=k)
+    expected = step.compress_documents(retriever.invoke("relu"), "relu")
+    given = {"question": RunnablePassthrough(), "documents": retriever}
+    for pipe in (retriever | step, given | step):
+        assert pipe.invoke("relu") == await pipe.ainvoke("relu") == expected
+        assert pipe.batch(["relu"]) == [expected]
+    silent = retriever.model_copy(update={"include_scores": False})
+    with pytest.raises(ValueError, match=r'pipe \{"question": RunnablePassthrough\(\)'):
+        (silent | step).invoke("relu")
+    assert step.invoke([]) == []
+
+
+def steps() -> list[tuple[Any, Any]]:
+    """Every step whose calls take no options, and an input of it."""
+    return [
+        (PlacementTransformer("u_shape"), [Document("a")]),
+        (HybridScoreCompressor(), QUESTION),
+        (TwoRoundChain(READER), QUESTION),
+    ]
+
+
+@pytest.mark.parametrize(("step", "given"), steps(), ids=lambda each: type(each).__name__)
+async def test_a_call_with_an_option_is_told_where_options_go(step: Any, given: Any) -> None:
+    """It would be lost: LangChain's signatures take any."""
+    named = rf"{type(step).__name__} takes no options, got placement=: .*configurable_fields"
+    for call in (
+        lambda: step.invoke(given, placement="inverse"),
+        lambda: step.bind(placement="inverse").invoke(given),
+        lambda: step.batch([given, given], placement="inverse"),
+    ):
+        with pytest.raises(TypeError, match=named):
+            call()
+    with pytest.raises(TypeError, match=named):
+        await step.ainvoke(given, placement="inverse")
+    if isinstance(step, PlacementTransformer):
+        with pytest.raises(TypeError, match="got a=, b="):
+            step.transform_documents([Document("a")], a=1, b=2)
+
+
+async def test_options_for_the_retriever_pass_the_steps_behind_it(
+    retriever: CAUSRetriever,
+) -> None:
+    """A sequence gives a call's arguments to its first step alone."""
+    step = PlacementTransformer("inverse")
+    ranked = retriever.model_copy(update={"psi": "never"})
+    expected = ids(step.invoke(ranked.invoke("relu", k=3)))
+    pipe = ranked | step
+    assert ids(pipe.invoke("relu", k=3)) == ids(pipe.bind(k=3).batch(["relu"])[0]) == expected
+    assert ids(await pipe.ainvoke("relu", k=3)) == expected
+
+
+@pytest.mark.filterwarnings("ignore:This API is in beta")
+def test_the_two_rounds_make_a_tool() -> None:
+    pytest.importorskip("torch")
+    chain = TwoRoundChain(READER)
+    tool = chain.as_tool(name="answer", description="Answers from documents.")
+    assert [*tool.args] == ["question", "documents"]
+    assert tool.invoke(QUESTION) == chain.invoke(QUESTION)
+
+
+# What steps make of documents: copies, of the user's own classes, told of or not.
+
+
+class Reviewed(Document):
+    """A class of the user's own."""
+
+    reviewer: str
+
+
+def hybrid(include_scores: bool, k: int = 10) -> Step:
+    compressor = HybridScoreCompressor(embeddings=EMBEDDINGS, k=k, include_scores=include_scores)
+    return lambda documents: compressor.compress_documents(documents, "relu")
+
+
+STEPS: dict[str, Callable[[bool], Step]] = {
+    "placement": lambda told: PlacementTransformer("u_shape", include_scores=told).invoke,
+    "spans": lambda told: NeighbourSpanTransformer(include_scores=told).invoke,
+    "hybrid": hybrid,
+}
+
+
+def reviewed(count: int) -> list[Reviewed]:
+    return [
+        Reviewed(page_content=f"relu {i}", id=str(i), metadata={"at": [i]}, reviewer=f"r{i}")
+        for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_keeps_the_class_of_a_document_and_its_fields(name: str, told: bool) -> None:
+    documents = reviewed(4)
+    found = STEPS[name](told)(documents)
+    assert sorted(document.id for document in found) == ["0", "1", "2", "3"]
+    for document in found:
+        assert isinstance(document, Reviewed)
+        assert document.reviewer == f"r{document.id}"
+        assert document.metadata["at"] == [int(document.id)]
+        assert ("posrag" in document.metadata) == told
+        document.metadata["at"].append("changed")
+    assert documents == reviewed(4)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_without_scores_what_was_said_before_is_taken_off(name: str) -> None:
+    """It tells of an earlier order. A score of the user's own stays."""
+    mine = reviewed(5)
+    ranked = PlacementTransformer("inverse", psi="never").invoke(hybrid(True, 5)(mine))
+    before = copy.deepcopy(ranked)
+    found = STEPS[name](False)(ranked)
+    assert {*ids(found)} == {*ids(ranked)}
+    assert all(document in mine for document in found)
+    found[0].metadata["at"].append("changed")
+    assert ranked == before
+    own = [Document("relu", id="a", metadata={"score": 3.5})]
+    assert STEPS[name](False)(own) == own
+
+
+def test_metadata_that_has_no_copy_is_named() -> None:
+    """With its document, by whichever step meets it first."""
+    guarded = Document("a text " * 20, id="b", metadata={"tags": ["x"], "guard": threading.Lock()})
+    documents = [Document("fine", id="a", metadata={"tags": ["x"]}), guarded]
+    named = r"document 'b' \('a text a text [^)]{1,30}'\): 'guard' holds a lock, .*; store its name"
+    for step in (
+        *(make(True) for make in STEPS.values()),
+        lambda given: CAUSRetriever.from_vectorstore(InMemoryVectorStore(EMBEDDINGS), given),
+    ):
+        with pytest.raises(ValueError, match=named):
+            step(documents)
+
+
+# Documents as they are given: one by one, one instead of several, and no documents.
+
+STORE = InMemoryVectorStore.from_documents(reviewed(3), EMBEDDINGS)
+GIVEN: dict[str, Callable[[Any], Sequence[Document]]] = {
+    "placement": PlacementTransformer("inverse").invoke,
+    "spans": NeighbourSpanTransformer().transform_documents,
+    "hybrid": hybrid(True),
+    "awaited hybrid": lambda given: asyncio.run(
+        HybridScoreCompressor(embeddings=EMBEDDINGS).acompress_documents(given, "relu")
+    ),
+    "chunks": lambda given: NeighbourSpanTransformer.from_documents(given).invoke(reviewed(1)),
+    "vector store": lambda given: CAUSRetriever.from_vectorstore(STORE, given).invoke("relu"),
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_documents_may_come_one_by_one_and_what_is_none_is_named(name: str) -> None:
+    """As of a function before it in a pipe that formats the documents."""
+    step, documents = GIVEN[name], reviewed(3)
+    assert step(iter(documents)) == step(documents)
+    for given, told in (
+        (documents[0], r"documents must be a list, got the Reviewed\(id='0'"),
+        ([documents[0], "abc"], r"documents\[1\] must be a Document, got 'abc'$"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            step(given)
+
+
+@pytest.mark.parametrize("name", [*GIVEN][:4])
+def test_a_step_tells_what_it_was_given_instead(name: str) -> None:
+    """Also of a function that returns nothing; no documents are none."""
+    for given, told in (("abc", "the string 'abc'"), (None, "None$")):
+        with pytest.raises(ValueError, match=f"^documents must be a list, got {told}"):
+            GIVEN[name](given)
+    assert GIVEN[name](iter(())) == []
