@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from shared_core.comparison.analysis import analyse
@@ -57,7 +57,7 @@ class ComparisonPlan:
     estimated: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class ComparisonJob:
     """A comparison whose passages are retrieved; `Comparison.job` returns one.
 
@@ -73,6 +73,8 @@ class ComparisonJob:
         The passages of all settings, and what is asked about them.
     gradings
         How answers are judged; the first grader decides.
+    fresh
+        Whether `forget` was called, and `run` has not been since.
     """
 
     options: Comparison
@@ -81,6 +83,7 @@ class ComparisonJob:
     client: ModelClient
     prompts: PromptSet
     gradings: Sequence[Grading]
+    fresh: bool = field(default=False, init=False)
 
     def plan(self) -> ComparisonPlan:
         """Return what `run` would cost now; neither the model nor a grader is asked."""
@@ -114,10 +117,12 @@ class ComparisonJob:
     def forget(self) -> None:
         """Make `run` ask everything again, whatever the journal holds.
 
-        All answers of the model that it holds are given up when the first new one is there.
+        What it holds is given up when the first new answer is there.
         """
-        if self.client.journal is not None:
-            self.client.journal.forget(self.client.fingerprint)
+        reads = [request for each in self.prompts.reads().values() for request in each]
+        prompts, _ = self.prompts.known(self.client.kept(reads))
+        self.client.forget([*reads, *prompts])
+        self.fresh = True
 
     def run(
         self,
@@ -144,8 +149,13 @@ class ComparisonJob:
         MissingExtraError
             If ir-measures is not installed.
         """
+        fresh, self.fresh = self.fresh, False
         found = self.prompts.ask(
-            self.client, on_first=self._grade, on_answer=on_answer, on_wait=on_wait
+            self.client,
+            fresh=fresh,
+            on_first=self._grade,
+            on_answer=on_answer,
+            on_wait=on_wait,
         )
         return analyse(self, found)
 

@@ -89,14 +89,17 @@ class PromptSet:
         self,
         client: ModelClient,
         *,
+        fresh: bool,
         on_first: Callable[[int, str], None],
         on_answer: Progress,
         on_wait: Waiting,
     ) -> list[dict[str, list[OrderedAnswers | Failed]]]:
         """Ask everything; return setting by setting strategy -> question -> answers or failure.
 
-        `on_first` is called with the first answer and the number of its question, while most of the
-        others are still to be asked; the rest is as in `ComparisonJob.run`.
+        If `fresh`, what the journal holds of prompts does not count, also where they are known only
+        now that the model has been read. `on_first` is called with the first answer and the number
+        of its question, while most of the others are still to be asked; the rest is as in
+        `ComparisonJob.run`.
 
         Raises
         ------
@@ -113,6 +116,8 @@ class PromptSet:
             ordered[place] = each = self._ordered(strategy, case, read)
             failures.expect(place, each)
         requests = [*failures.places]
+        if fresh:
+            client.forget(requests)
 
         def ask(some: Sequence[Request]) -> dict[Request, Response | Failed]:
             found = client.answers_or_failures(

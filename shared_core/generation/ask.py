@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Self
 
 from shared_core.checking import check_counts_of
@@ -106,6 +107,11 @@ class ModelClient:
         get = partial(self.journal.get, self.fingerprint, repetition=self.repetition)
         found = ((request, get(request)) for request in {*requests})
         return {request: response for request, response in found if response is not None}
+
+    def forget(self, requests: Sequence[Request]) -> None:
+        """Ask `requests` again, whatever the journal holds; see `Journal.forget`."""
+        if self.journal is not None:
+            self.journal.forget(self.fingerprint, requests)
 
     def answers(
         self,
@@ -291,9 +297,13 @@ class _Run:
                 for request in batch:
                     self._batch((number, [request]), post, tried=1)
                 return
-            if self.on_failure is None or self._is_down(error, number, batch, before, post):
+            failed = batch[0]
+            if self.on_failure is None or retry.is_refusal(error):
                 raise
-            answers, failures = {}, {batch[0]: Failed(error)}
+            unclear = retry.is_transient(error) and len(self.answers) == before
+            if unclear and self._is_down(number, failed, post):
+                raise
+            answers, failures = {}, {failed: Failed(error)}
         self._keep(answers, post)
         if failures and self.on_failure is None:
             raise next(iter(failures.values())).error
@@ -325,38 +335,31 @@ class _Run:
                 client.journal.add(client.fingerprint, request, answer, client.repetition)
         post(partial(self._take, answers))
 
-    def _is_down(
-        self,
-        error: GenerationError,
-        number: int,
-        batch: Sequence[Request],
-        before: int,
-        post: Post,
-    ) -> bool:
-        """Whether a call has failed because none would succeed, whatever is asked.
+    def _is_down(self, number: int, failed: Request, post: Post) -> bool:
+        """Whether a request has failed because none would succeed, whatever is asked.
 
-        After a passing failure that did not pass, one other request tells the two apart, if
-        possible one that is to be asked anyway; none is made if there has been an answer since the
-        call began, `before` being how many there were then.
+        Others tell: one that is to be asked anyway; and if that fails as well, or there is none,
+        one that was answered before.
         """
-        if retry.is_refusal(error) or not retry.is_transient(error):
-            return retry.is_refusal(error)
-        if len(self.answers) > before:
-            return False
-        done = {*batch, *self.answers, *self.failures}
-        others = [request for request in self.wanted if request not in done]
-        others = others or [request for request in self._whole() if request not in batch]
-        if not others:
-            return True
+        done = {failed, *self.answers, *self.failures}
+        to_ask = [request for request in self.wanted if request not in done]
+        kept = self.client.known
+        known = (each for each in self._whole() if each in self.answers or kept([each]))
+        return not any(
+            self._passes(number, each, post) for each in (*to_ask[-1:], *islice(known, 1))
+        )
+
+    def _passes(self, number: int, request: Request, post: Post) -> bool:
+        """Whether a request does not fail for a passing reason now; a new answer is kept."""
         try:
-            answers, _ = self._answered(number, others[-1:], post)
-            if others[-1] not in self.answers and not self.client.known(others[-1:]):
-                self._keep(answers, post)
+            answers, _ = self._answered(number, [request], post, self.client.attempts - 1)
         except retry.WaitEndedError:
-            return True
-        except GenerationError as failure:
-            return retry.is_refusal(failure) or retry.is_transient(failure)
-        return False
+            return False
+        except GenerationError as error:
+            return not (retry.is_refusal(error) or retry.is_transient(error))
+        if request not in self.answers and not self.client.known([request]):
+            self._keep(answers, post)
+        return True
 
     def _call(self, number: int, batch: Sequence[Request], post: Post, tried: int) -> object:
         client, calls = self.client, tried

@@ -7,10 +7,9 @@ import json
 import math
 import os
 import threading
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 from shared_core.generation.responses import Request, Response
 
@@ -22,21 +21,14 @@ class NotKeptError(OSError):
     """An answer cannot be added to the file of a `Journal`; the message names the file."""
 
 
-class _Line(NamedTuple):
-    """Where a line stands in the file, and its response; None where answers were forgotten."""
-
-    number: int
-    response: Response | None
-
-
 class Journal:
     """Append-only file of answers: JSON lines of ``{"key": ..., "response": ...}``.
 
     The key is a hash of the model's fingerprint and the request, and of the number of the
-    repetition from the second on. The last line of a key counts. A line without an answer, under
-    the key of a fingerprint alone, ends what that model has answered before it. Damaged lines, such
-    as the last one of a killed run, are ignored. Threads and processes may add to one file at once;
-    an answer that another process adds after the file was read is not seen.
+    repetition from the second on. The last line of a key counts; an answer that was forgotten is
+    null there. Damaged lines, such as the last one of a killed run, are ignored. Threads and
+    processes may add to one file at once; an answer that another process adds after the file was
+    read is not seen.
 
     Parameters
     ----------
@@ -53,9 +45,8 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._loaded: dict[str, _Line] | None = None
-        self._numbers = count()
-        self._forgotten: set[str] = set()  # which the file does not say yet
+        self._loaded: dict[str, Response] | None = None
+        self._forgotten: set[str] = set()  # but still in the file
 
     @property
     def path(self) -> Path:
@@ -64,31 +55,29 @@ class Journal:
 
     @property
     def forgets(self) -> bool:
-        """Whether answers that are to be forgotten still count in the file."""
+        """Whether answers that are to be forgotten are still in the file."""
         return bool(self._forgotten)
 
     def __len__(self) -> int:
         with self._lock:
-            return sum(line.response is not None for line in self._lines().values())
+            return len(self._responses())
 
     def get(self, fingerprint: str, request: Request, repetition: int = 1) -> Response | None:
         """Return the answer of a model to `request`, or None if there is none."""
-        key, whole = _key(fingerprint, request, repetition), _key(fingerprint)
+        key = _key(fingerprint, request, repetition)
         with self._lock:
-            lines = self._lines()
-            line, end = lines.get(key), lines.get(whole)
-        forgotten = line is None or (end is not None and end.number > line.number)
-        return None if line is None or forgotten else line.response
+            return self._responses().get(key)
 
-    def forget(self, fingerprint: str) -> None:
-        """Treat all answers of a model as unknown; in the file they count until the next is added.
+    def forget(self, fingerprint: str, requests: Iterable[Request]) -> None:
+        """Treat answers of a model as unknown; in the file they stay until the next is added.
 
         So none is lost if no new one can be had, and a run that is killed goes on with the new.
         """
-        key = _key(fingerprint)
         with self._lock:
-            self._put(key, None)
-            self._forgotten.add(key)
+            responses = self._responses()
+            for key in {_key(fingerprint, request) for request in requests} & responses.keys():
+                del responses[key]
+                self._forgotten.add(key)
 
     def add(
         self, fingerprint: str, request: Request, response: Response, repetition: int = 1
@@ -102,14 +91,11 @@ class Journal:
         """
         key = _key(fingerprint, request, repetition)
         with self._lock:
-            self._lines()  # or a file of the user's own would be added to
-            forgotten = (_line(each, None) for each in sorted(self._forgotten))
-            self._append(b"".join([*forgotten, _line(key, response)]))
+            responses = self._responses()  # or a file of the user's own would be added to
+            forgotten = (_line(each, None) for each in sorted(self._forgotten - {key}))
+            self._append(b"".join([_line(key, response), *forgotten]))
             self._forgotten.clear()
-            self._put(key, response)
-
-    def _put(self, key: str, response: Response | None) -> None:
-        self._lines()[key] = _Line(next(self._numbers), response)
+            responses[key] = response
 
     def _append(self, line: bytes) -> None:
         try:
@@ -130,13 +116,13 @@ class Journal:
             if file.write(line) < len(line):
                 raise OSError("not in full; is the disk full?")
 
-    def _lines(self) -> dict[str, _Line]:
+    def _responses(self) -> dict[str, Response]:
         if self._loaded is None:
-            self._loaded = _read(self._path, self._numbers)
+            self._loaded = _read(self._path)
         return self._loaded
 
 
-def _key(fingerprint: str, request: Request = (), repetition: int = 1) -> str:
+def _key(fingerprint: str, request: Request, repetition: int = 1) -> str:
     parts = [fingerprint, *request, *([repetition] if repetition > 1 else [])]
     canonical = json.dumps(parts, separators=(",", ":")).encode("ascii")
     return hashlib.sha256(canonical).hexdigest()[:32]
@@ -153,20 +139,19 @@ def _ends_a_line(file: IO[bytes]) -> bool:
     return file.read(1) == b"\n"
 
 
-def _read(path: Path, numbers: Iterator[int]) -> dict[str, _Line]:
+def _read(path: Path) -> dict[str, Response]:
     try:
-        found = path.read_bytes().split(b"\n")
+        lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
         return {}
-    texts = [text for text in (text.strip(_BLANK) for text in found) if text]
-    records = [record for record in map(_parse, texts) if record is not None]
-    lines = {key: _Line(next(numbers), response) for key, response in records}
-    if not lines and not all(map(_is_torn_record, texts)):
+    lines = [line for line in (line.strip(_BLANK) for line in lines) if line]
+    records = dict(record for record in map(_parse, lines) if record is not None)
+    if not records and not all(map(_is_torn_record, lines)):
         raise ValueError(
             f"{path} is not a journal of answers, and nothing is added to it: "
             "give the path of a new file, or move this one away"
         )
-    return lines
+    return {key: response for key, response in records.items() if response is not None}
 
 
 def _parse(line: bytes) -> tuple[str, Response | None] | None:

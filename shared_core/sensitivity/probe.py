@@ -130,10 +130,10 @@ class Probe:
     ) -> None:
         """Make `run` with the same arguments ask everything again, whatever the journal holds.
 
-        All answers of the model that it holds are given up when the first new one is there.
+        What it holds is given up when the first new answer is there.
         """
         rotation = self._rotation(model, questions, journal)
-        journal.forget(rotation.asker.fingerprint)
+        rotation.asker.forget(rotation.requests(questions[: self._affordable(questions)]))
 
     def run(
         self,

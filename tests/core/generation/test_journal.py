@@ -196,13 +196,12 @@ def test_what_is_forgotten_stays_in_the_file_until_a_new_answer_is_there(path: P
     """A run that gets none has lost nothing; one that gets some goes on with the rest."""
     journal = Journal(path)
     journal.add("other", PROMPTS[0], "other")
-    journal.forget("m")
-    assert [journal.get("m", each) for each in PROMPTS] == [None, None, None]
+    journal.forget("m", [*PROMPTS[:2], ("never asked",)])
+    assert [journal.get("m", each) for each in PROMPTS] == [None, None, ANSWERS[2]]
     assert read(path) == ANSWERS
     assert journal.forgets
     journal.add("m", PROMPTS[1], "new")
     assert not journal.forgets
     for later in (journal, Journal(path)):
-        assert [later.get("m", each) for each in PROMPTS] == [None, "new", None]
+        assert [later.get("m", each) for each in PROMPTS] == [None, "new", ANSWERS[2]]
         assert later.get("other", PROMPTS[0]) == "other"
-    assert journal.get("m", PROMPTS[1], 2) is None

@@ -14,10 +14,12 @@ pytest.importorskip("transformers")
 import torch
 from transformers import GPT2Config, LlamaConfig, MambaConfig, MptConfig
 
+from shared_core.attention.prompt import render_prompt
 from shared_core.attention.reading import answer_with_attention
 from shared_core.errors import GenerationError
 from shared_core.generation import HuggingFaceModel
 from shared_core.generation.loading import context_length, is_missing_folder
+from shared_core.generation.templates import PromptTemplate
 from tests.core.generation.test_hugging_face import PROMPTS, tiny, trained_tokenizer
 
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
@@ -146,8 +148,11 @@ def test_a_wrapped_model_gives_what_it_gives_without(kind: str) -> None:
     tails = [" Paris"] * len(PROMPTS)
     found, expected = (each.log_probabilities(PROMPTS, tails) for each in (wrapped, plain))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
-    rows = plain.encoder.encode(PROMPTS)
-    for one, other in zip(*(answer_with_attention(m, rows) for m in (wrapped, plain)), strict=True):
+    alone = PromptTemplate("{context}{question}")
+    prompts = [render_prompt(plain.encoder, alone, [], prompt) for prompt in PROMPTS]
+    wanted = [("answer", "all"), ("edges", "lower")]
+    both = (answer_with_attention(each, prompts, wanted=wanted) for each in (wrapped, plain))
+    for one, other in zip(*both, strict=True):
         for key, scores in other.scores.items():
             np.testing.assert_allclose(one.scores[key], scores, rtol=0, atol=1e-5)
 
