@@ -15,7 +15,7 @@ import numpy as np
 from shared_core.arrays import Scores
 from shared_core.checking import check_choice, check_count, check_counts_of, check_fractions
 from shared_core.evaluation.complete_cases import complete_cases
-from shared_core.evaluation.graders import Grader, grade, grader_name, resolve_grader
+from shared_core.evaluation.graders import GRADERS, Grader, grade, grader_name, resolve_grader
 from shared_core.evaluation.interim import InterimAnalyses
 from shared_core.generation.ask import ModelClient, Request, Response
 from shared_core.generation.failures import MAX_FAILED, check_failed, check_max_failed
@@ -209,8 +209,9 @@ class Probe:
     ) -> Rotation:
         grader = resolve_grader(self.grader)
         check_questions(questions, self.k)
-        for question in questions:
-            grade(grader, "", question.answers)
+        if grader in GRADERS.values():  # any other may be expensive, or a language model
+            for question in questions:
+                grade(grader, "", question.answers)
         generator = as_generator(model, saved=journal is not None)
         measure = resolve_measure(self.measure, generator, self.template, grader)
         asker = ModelClient.of(

@@ -81,31 +81,23 @@ def planted() -> ComparisonResult:
 
 
 def test_the_gain_that_was_planted_is_found(planted: ComparisonResult) -> None:
-    """Rank 1 goes from slot 1 to slot 4, rank 0 stays: half of the difference of those slots."""
-    truth = (RIGHT_BY_SLOT[4] - RIGHT_BY_SLOT[1]) / 2
-    assert planted.verdict.kind == "gain"
-    assert planted.verdict.strategy == "u_shape"
-    found = {each.name: each for each in planted.settings[0].strategies}["u_shape"]
-    lower, upper = found.against["sequential"].interval
-    assert lower <= truth <= upper
-    gain = found.against["sequential"].difference
+    """Rank 1 goes from slot 1 to slot 4, rank 0 stays: half of the difference of those slots.
+
+    A shuffle has all slots alike, less what gold has in ranked order.
+    """
+    truths = {
+        "u_shape": (RIGHT_BY_SLOT[4] - RIGHT_BY_SLOT[1]) / 2,
+        "shuffle": np.mean(RIGHT_BY_SLOT) - np.mean(RIGHT_BY_SLOT[:2]),
+    }
+    found = {each.name: each.against for each in planted.settings[0].strategies}
+    for name, truth in truths.items():
+        lower, upper = found[name]["sequential"].interval
+        assert lower <= truth <= upper
+    assert (planted.verdict.kind, planted.verdict.strategy) == ("gain", "u_shape")
+    gain = found["u_shape"]["sequential"].difference
     assert f"use u_shape: it gains {gain:.2f}" in planted.verdict.text
-
-
-def test_the_truth_of_the_shuffle_is_covered_as_well(planted: ComparisonResult) -> None:
-    """All slots alike, less what gold has in ranked order."""
-    truth = np.mean(RIGHT_BY_SLOT) - np.mean(RIGHT_BY_SLOT[:2])
-    found = {each.name: each for each in planted.settings[0].strategies}["shuffle"]
-    lower, upper = found.against["sequential"].interval
-    assert lower <= truth <= upper
-
-
-def test_the_retriever_is_measured_for_what_it_is(planted: ComparisonResult) -> None:
-    """Gold first for every other question, and always among the first two."""
     retrieval = planted.settings[0].retrieval
-    assert retrieval["hit@1"].mean == 0.5
-    assert retrieval["hit@5"].mean == 1
-    assert retrieval["MRR"].mean == 0.75
+    assert [retrieval[name].mean for name in ("hit@1", "hit@5", "MRR")] == [0.5, 1, 0.75]
     assert planted.settings[0].gold_ranks == (0, 1) * 40
 
 
@@ -296,17 +288,12 @@ def test_the_result_survives_json_whole() -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 3}', '{"format": 2, "settings": 5}'])
 def test_other_json_is_refused(text: str) -> None:
-    """With a sentence, not a stack of errors."""
+    """With a sentence, not a stack of errors; that of an earlier version with the way out."""
+    with pytest.raises(ValueError, match=r"it has format 1, .* reads 2; compare again: answers"):
+        ComparisonResult.from_json('{"format": 1}')
     with pytest.raises(ValueError, match=r"not the JSON of a comparison: .+") as caught:
         ComparisonResult.from_json(text)
     assert "\n" not in str(caught.value)
-
-
-def test_a_result_whose_p_values_took_noise_for_differences_is_refused() -> None:
-    """It was saved by an earlier version; the way out costs nothing where answers were kept."""
-    text = Comparison(ks=(2,)).run(last, codes(7)).to_json()
-    with pytest.raises(ValueError, match=r"it has format 1, .* reads 2; compare again: answers"):
-        ComparisonResult.from_json(text.replace('"format": 2', '"format": 1'))
 
 
 def failing_on(bad: Sequence[int], *, reason: str = "content policy") -> Counting:
@@ -356,18 +343,6 @@ def test_a_question_that_one_strategy_fails_on_is_left_out_of_all() -> None:
     assert sequential == tuple((f"{n}x3",) for n in range(20) if n != 5)
 
 
-def test_an_answer_that_is_none_is_a_failure_with_its_own_reason() -> None:
-    """Without what the asker says about the answers it keeps."""
-
-    def answer(prompts: Sequence[str]) -> list[str]:
-        return [None if shown(p)[0] == 6 else last([p])[0] for p in prompts]  # type: ignore[misc]
-
-    (failure,) = Comparison(ks=(4,)).run(answer, codes(20)).settings[0].failures
-    assert failure.question == 6
-    assert "returned None instead of a str" in failure.reason
-    assert "kept" not in failure.reason
-
-
 def test_a_reason_keeps_the_models_own_words() -> None:
     """Also those with which the asker says what it has kept."""
 
@@ -396,22 +371,6 @@ def test_a_failure_in_one_setting_costs_the_others_nothing() -> None:
     assert [len(setting.questions) for setting in result.settings] == [20, 19]
 
 
-def test_what_is_answered_before_a_failure_is_not_asked_again(tmp_path: Path) -> None:
-    """Beside the prompts that fail, and those in one call with them."""
-    model, journal = failing_on([3]), Journal(tmp_path / "answers")
-    comparison = Comparison(ks=(4,))
-    comparison.run(model, codes(20), journal=journal)
-    first_run = len(model.asked)
-    comparison.run(model, codes(20), journal=journal)
-    assert all(shown(prompt)[0] == 3 for prompt in model.asked[first_run:])
-
-
-def test_too_many_failures_are_an_error() -> None:
-    """With how many, what is allowed, and what the model said."""
-    with pytest.raises(GenerationError, match=r"3 of 20 questions have failed .*max_failed=0.1.*"):
-        Comparison(ks=(4,)).run(failing_on([2, 9, 13, 14]), codes(20))
-
-
 def test_as_many_failures_as_allowed_are_none_too_many() -> None:
     """29 of 100 are 0.29, though 100 times 0.29 is a little less than 29."""
     failing = failing_on([*range(0, 87, 3)])
@@ -434,14 +393,6 @@ def test_without_gold_answers_are_compared_and_retrieval_is_not() -> None:
     assert result.settings[0].gold_ranks == (None,) * 10
     assert "Retrieval: n/a" in to_markdown(result)
     assert result.verdict.kind == "gain"
-
-
-@pytest.mark.parametrize("n", [1, 5])
-def test_fewer_questions_than_a_test_can_bear_get_no_verdict_of_gain(n: int) -> None:
-    """Though every one of them is better."""
-    result = Comparison(ks=(4,)).run(last, codes(n))
-    assert result.verdict.kind == "too_few"
-    assert f"Too few questions to tell: {n}, where a verdict takes 8;" in to_markdown(result)
 
 
 def test_no_difference_is_detectable_that_outcomes_cannot_have() -> None:
@@ -476,7 +427,7 @@ def test_a_judge_reads_the_question_and_judges_nothing_twice(tmp_path: Path, kep
     assert len(seen) == (count if kept else 2 * count)
 
 
-@pytest.mark.parametrize("value", [None, "0.5", float("nan"), 7.0, -0.1, 1j])
+@pytest.mark.parametrize("value", [None, float("nan"), -0.1])
 def test_a_judge_that_returns_no_score_is_named_before_much_is_asked(
     tmp_path: Path, value: Any
 ) -> None:
@@ -492,6 +443,24 @@ def test_a_judge_that_returns_no_score_is_named_before_much_is_asked(
     assert mended.job(model, codes(100), journal=journal).plan().kept == asked
 
 
+def test_no_grader_is_asked_by_a_plan() -> None:
+    """It may be a language model that is paid by the call, also where it is called a grader."""
+    asked = []
+
+    def grader(answer: str, references: Sequence[str]) -> float:
+        asked.append(answer)
+        return 1.0
+
+    def judge(question: str, references: Sequence[str], answer: str) -> float:
+        return grader(answer, references)
+
+    job = Comparison(ks=(4,), graders=(grader, Judge(judge))).job(last, codes(9))
+    job.plan()
+    assert asked == []
+    job.run()
+    assert len(asked) == len({*asked}) * 2 > 0
+
+
 def test_a_judge_that_is_given_up_on_late_loses_no_answer(tmp_path: Path) -> None:
     """The first answer shows nothing wrong; all are in the journal when another one does."""
     model, journal = Counting(last), Journal(tmp_path / "answers")
@@ -501,22 +470,6 @@ def test_a_judge_that_is_given_up_on_late_loses_no_answer(tmp_path: Path) -> Non
     asked = len(model.asked)
     Comparison(ks=(4,)).run(model, codes(20), journal=journal)
     assert len(model.asked) == asked
-
-
-def test_a_judge_that_counts_its_calls_judges_nothing_twice(tmp_path: Path) -> None:
-    """What it notes down beside itself would make it another one after the first call."""
-
-    seen = []
-
-    def judge(question: str, answers: Sequence[str], answer: str, calls: int = 0) -> float:
-        seen.append((question, answer))
-        judge.__defaults__ = (calls + 1,)  # type: ignore[attr-defined]
-        return float(answer in answers)
-
-    comparison = Comparison(ks=(4,), graders=(Judge(judge, "gpt"),))
-    for _ in range(2):
-        comparison.run(last, codes(10), journal=Journal(tmp_path / "answers"))
-    assert len(seen) == len({*seen}) > 10
 
 
 def test_keywords_are_what_the_keyword_grader_asks_for() -> None:
@@ -685,7 +638,6 @@ def test_the_ranked_order_may_be_named_like_any_other() -> None:
     ("options", "message"),
     [
         ({"ks": (1,)}, "k must be an integer >= 2, got 1"),
-        ({"ks": (3, True)}, "k must be an integer >= 2, got True"),
         ({"ks": ()}, "ks must name at least one"),
         ({"ks": (4, 4)}, "ks must differ, got 4 twice"),
         ({"pipelines": ("colbert",)}, "no pipeline 'colbert'"),
@@ -695,13 +647,9 @@ def test_the_ranked_order_may_be_named_like_any_other() -> None:
         ({"graders": ("bleu",)}, "bleu"),
         ({"graders": ()}, "graders must name at least one"),
         ({"shuffles": 0}, "shuffles must be an integer >= 1, got 0"),
-        ({"attempts": 0}, "attempts must be an integer >= 1, got 0"),
-        ({"fetch_k": 0}, "fetch_k must be an integer >= 1"),
         ({"seed": -1}, "seed must be an integer >= 0, got -1"),
-        ({"seed": 1.5}, "seed must be an integer >= 0, got 1.5"),
         ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
         ({"effect": 0.0}, "effect must lie between 0 and 1"),
-        ({"effect": 1.0}, "effect must lie between 0 and 1"),
         ({"max_failed": 1.0}, r"max_failed must lie in \[0, 1\)"),
     ],
 )
@@ -709,10 +657,6 @@ def test_options_are_checked_at_once(options: dict[str, object], message: str) -
     """Before anything is retrieved or asked."""
     with pytest.raises(ValueError, match=message):
         Comparison(**options)  # type: ignore[arg-type]
-
-
-def test_a_profile_that_is_not_there_is_said_at_once() -> None:
-    """By its name."""
     with pytest.raises(ProfileNotFoundError, match="nobody"):
         Comparison(profile="nobody")
 

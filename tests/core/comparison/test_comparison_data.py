@@ -80,20 +80,15 @@ def test_documents_of_a_file_are_named_by_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "Expecting"),
-        ("1", "expected an object, got 1"),
-        ("[", "expected one object per line (JSON Lines), not one array, got ["),
         (f"[{json.dumps(ASKED)}]", "expected one object per line (JSON Lines), not one array"),
         (
             {"_id": 1, "text": "Q", "answers": ["a"]},
             'no field "question"; it has _id, text, answers',
         ),
         ({"question": "Q", "answer": "a"}, 'no field "answers"; it has question, answer'),
-        ({}, 'no field "question"; it has none'),
         ({"question": " ", "answers": ["a"], "documents": ["x"]}, "question must not be blank"),
         ({"question": ["Q"], "answers": "a", "documents": ["x"]}, "question must be a string"),
         ({"question": "Q", "answers": [], "documents": ["x"]}, "has no answers"),
-        ({"question": "Q", "answers": [" "], "documents": ["x"]}, "has no answers"),
         ({"question": "Q", "answers": [1], "documents": ["x"]}, "answers must be strings, got [1]"),
         ({**ASKED, "documents": []}, "documents is empty"),
         ({**ASKED, "documents": [" "]}, "a passage must not be blank"),
@@ -101,14 +96,12 @@ def test_documents_of_a_file_are_named_by_id(tmp_path: Path) -> None:
             {**ASKED, "documents": [3]},
             "with text (or page_content) and perhaps an id, all of them ",
         ),
-        ({**ASKED, "documents": [{"id": 7, "text": "x"}]}, 'strings; got {"id": 7, "text": "x"}'),
         ({**ASKED, "documents": "one text"}, 'documents must be a list, got "one text"'),
         (
             {**ASKED, "gold": "x", "distractors": "one text"},
             'distractors must be a list, got "one text"',
         ),
         ({**ASKED, "documents": ["x"], "gold": 1}, "gold 1 is not a place in its 1 document,"),
-        ({**ASKED, "documents": ["x"], "gold": True}, "gold true is the id of no document"),
         ({**ASKED, "documents": ["x"], "gold": "y"}, 'gold "y" is the id of no document'),
         (
             {**ASKED, "documents": ["x"], "gold": "0"},
@@ -121,7 +114,6 @@ def test_documents_of_a_file_are_named_by_id(tmp_path: Path) -> None:
         ({**ASKED, "keywords": [""], "documents": ["x"]}, "blank keyword"),
         ({**ASKED, "distractors": ["x"]}, "without the gold passage"),
         (ASKED, "no passages to answer from; give documents"),
-        ({**ASKED, "contexts": ["x"]}, "; the line has question, answers, contexts"),
     ],
 )
 def test_a_malformed_line_is_named(tmp_path: Path, line: Any, message: str) -> None:
@@ -152,7 +144,6 @@ def test_gold_of_a_file_of_documents_is_named_by_id(tmp_path: Path) -> None:
     ("line", "message"),
     [
         ({"id": 1, "text": "x"}, "a document has the strings id and text"),
-        ({"id": "b"}, "a document has the strings id and text"),
         ({"id": "a", "text": "again"}, "document id 'a' occurs twice"),
     ],
 )
@@ -204,7 +195,6 @@ def asked(answer: str = "x", **known: Any) -> Question:
 @pytest.mark.parametrize(
     ("first", "again"),
     [
-        (asked(), asked()),
         (asked(gold=("a",)), asked("y", gold=("a",))),
         (asked(gold=("a",)), asked(gold=("b",))),
         (asked(ranking=("a", "b")), asked("y", ranking=("b", "a"))),
@@ -212,7 +202,7 @@ def asked(answer: str = "x", **known: Any) -> Question:
         (asked(ranking=("a", "b"), gold=("a",)), asked(ranking=("a", "c"), gold=("a",))),
         (asked(ranking=("a", "b")), asked(ranking=("d", "b"))),
     ],
-    ids=["all", "gold", "answers", "ranking", "ranking, other gold", "gold, other ranking", "text"],
+    ids=["gold", "answers", "ranking", "ranking, other gold", "gold, other ranking", "text"],
 )
 def test_a_question_that_is_there_twice_is_refused(first: Question, again: Question) -> None:
     """Its outcome would count as that of two, and the p-value would be too small."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +21,8 @@ from shared_core.comparison import (
     RankedCase,
     to_markdown,
 )
-from shared_core.comparison.strategies import DEFAULTS
 from shared_core.errors import GenerationError
-from shared_core.generation.templates import ABSTAIN, ANSWER
+from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
 from shared_core.placement import distraction_placement
 from shared_core.sensitivity import distracting_effect
 from tests.core.comparison.making import codes, last, shown
@@ -150,6 +150,51 @@ def test_a_passage_is_read_once_for_all_pipelines_and_numbers(tmp_path: Path, ke
         assert len(model.read) == 2 * plan.reads["distraction_aware"]
 
 
+@pytest.mark.parametrize("changed", ["a question more", "another prompt"])
+def test_asked_afresh_nothing_stale_counts_although_passages_have_still_to_be_read(
+    tmp_path: Path, changed: str
+) -> None:
+    """Its prompts are not all known before; a former model's answers in them are no finding."""
+    comparison, data = ASKED, codes(10)
+    if changed == "a question more":
+        data = codes(11)
+    else:
+        comparison = replace(ASKED, abstain=PromptTemplate(f"New. {ABSTAIN.text}"))
+    former = Scoring()
+    former.generate = lambda prompts: ["no idea"] * len(prompts)  # type: ignore[method-assign]
+    ASKED.run(former, codes(10), journal=Journal(tmp_path / "answers"))
+    job = comparison.job(Scoring(), data, journal=Journal(tmp_path / "answers"))
+    job.forget()
+    (strategy,) = job.run().settings[0].strategies[2:]
+    assert strategy.outcomes["em"] == (1.0,) * len(data.questions)
+
+
+def test_passages_are_read_in_batches_and_as_often_as_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As prompts are asked; a reading that succeeds after a while is no failure."""
+    monkeypatch.setattr("shared_core.generation.retry.FIRST_WAIT", 0.0)
+
+    class Slow(Scoring):
+        def log_probabilities(
+            self, prompts: Sequence[str], continuations: Sequence[str]
+        ) -> list[list[float]]:
+            calls.append(len(prompts))
+            sent.update(prompts)
+            if max(sent[prompt] for prompt in prompts) < 3:
+                raise TimeoutError("slow")
+            return super().log_probabilities(prompts, continuations)
+
+    calls, sent = list[int](), Counter[str]()
+    (setting,) = replace(ASKED, attempts=3, batch_size=2).run(Slow(), codes(8)).settings
+    assert setting.failures == ()
+    assert max(calls) == 2
+    calls, sent = [], Counter()
+    with pytest.raises(GenerationError, match="after 2 attempts: TimeoutError: slow"):
+        replace(ASKED, attempts=2, batch_size=2).run(Slow(), codes(8))
+    assert max(sent.values()) == 2
+
+
 def test_an_interrupted_run_goes_on_and_comes_to_the_same(tmp_path: Path) -> None:
     """What was read before is read off the journal."""
     model, journal = Scoring(), Journal(tmp_path / "answers")
@@ -185,14 +230,8 @@ def test_a_model_that_tells_nothing_ends_the_run_before_it_is_asked() -> None:
     def effect(number: int, place: int) -> float:
         raise RuntimeError("no scores today")
 
-    model = Scoring(effect)
     with pytest.raises(GenerationError, match=r"3 of 20 questions have failed .*no scores today"):
-        ASKED.run(model, codes(20))
-
-
-def test_it_takes_no_part_unless_it_is_asked_for() -> None:
-    """Where relevance is not known it does harm."""
-    assert "distraction_aware" not in DEFAULTS
+        ASKED.run(Scoring(effect), codes(20))
 
 
 def test_a_model_that_only_answers_and_a_missing_profile_are_refused_by_the_job() -> None:

@@ -130,20 +130,6 @@ def test_too_many_failures_say_what_is_kept_and_how_to_allow_them(tmp_path: Path
         Comparison(ks=(4,)).run(answer, codes(20), journal=journal)
 
 
-def test_a_model_that_fails_throughout_is_given_up_while_the_culprit_is_sought() -> None:
-    """Two failures of twenty are the most that are allowed: a third needs no further search."""
-    calls: list[str] = []
-
-    def answer(prompts: Sequence[str]) -> list[str]:
-        calls.extend(prompts)
-        raise RuntimeError("garbage")
-
-    job = Comparison(ks=(4,), batch_size=1).job(answer, codes(20))
-    with pytest.raises(GenerationError, match="3 of 20 questions have failed"):
-        job.run()
-    assert len(calls) < 20 < job.plan().calls
-
-
 def test_empty_answers_are_counted_in_the_reports() -> None:
     """They count as wrong, and may have been refusals."""
 

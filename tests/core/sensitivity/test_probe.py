@@ -430,6 +430,21 @@ def test_repeated_questions_and_gold_among_the_distractors_are_refused() -> None
         EXACT.run(SlotReader(U_SHAPE), [twice])
 
 
+def test_no_grader_of_ones_own_is_asked_by_a_plan() -> None:
+    """It may be a language model that is paid by the call."""
+    asked = []
+
+    def grader(answer: str, references: Sequence[str]) -> float:
+        asked.append(answer)
+        return 1.0
+
+    probe = Probe(k=3, looks=1, grader=grader)
+    plan = probe.plan(SlotReader((1, 0, 1)), questions(4, 3))
+    assert asked == []
+    probe.run(SlotReader((1, 0, 1)), questions(4, 3))
+    assert len(asked) == plan.calls
+
+
 def test_references_that_a_grader_refuses_are_named_before_asking() -> None:
     """An answer that normalises to nothing cannot be graded."""
     reader = SlotReader(U_SHAPE)
