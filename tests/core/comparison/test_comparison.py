@@ -230,17 +230,6 @@ def test_a_shuffled_question_is_the_mean_of_its_orders() -> None:
     assert all(15 <= ends[rank] <= 45 for rank in range(4))
 
 
-def test_against_several_shuffles_outcomes_are_permuted_and_else_ranked() -> None:
-    """And every figure says which test it is of."""
-    for shuffles, test in ((1, "Wilcoxon signed-rank"), (3, "within-question permutation")):
-        result = Comparison(ks=(4,), shuffles=shuffles).run(last, codes(12))
-        sequential, shuffle, inverse, _ = result.settings[0].strategies
-        assert inverse.against["sequential"].test == "Wilcoxon signed-rank"
-        against = (sequential.against, inverse.against)
-        assert {each["shuffle"].test for each in against} == {test}
-        assert shuffle.against["sequential"].test == test
-
-
 def test_equal_prompts_are_asked_once_over_strategies_settings_and_runs(tmp_path: Path) -> None:
     """Two passages have two orders, whatever the strategies are called; the plan knows."""
     model, journal = Counting(first), Journal(tmp_path / "answers")
