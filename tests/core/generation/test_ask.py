@@ -277,23 +277,6 @@ def test_a_model_that_gives_answers_only_is_not_asked_for_scores(waits: list[flo
     assert waits == []
 
 
-def test_a_call_that_fails_for_a_while_is_made_again(waits: list[float], journal: Journal) -> None:
-    """Nothing that was answered before is."""
-    lock, failures = threading.Lock(), 3
-
-    def call(requests: Sequence[Request]) -> list[Response]:
-        nonlocal failures
-        with lock:
-            failures -= 1
-            if failures >= 0:
-                raise ConnectionError
-        return [*capitals(requests)]
-
-    assert client_of(call, journal, concurrency=4).answers(PROMPTS) == capitals(PROMPTS)
-    assert len(waits) == 3
-    assert len(journal) == 10
-
-
 def test_a_call_that_fails_for_good_says_what_is_kept(waits: list[float], journal: Journal) -> None:
     """And how to go on; the next run asks for the rest."""
     model = FailingAt("prompt 7", ConnectionError("no route"))
@@ -499,17 +482,6 @@ def test_a_service_that_is_down_is_given_up_soon(
     assert len(calls) <= 4 * concurrency
 
 
-def test_what_the_callback_of_failures_raises_says_what_is_kept(journal: Journal) -> None:
-    """It decides how many may fail."""
-
-    def too_many(request: Request, failed: Failed) -> None:
-        raise GenerationError(f"too many: {failed.reason}")
-
-    client = client_of(FailingAt("prompt 7", ValueError("filtered")), journal)
-    with pytest.raises(GenerationError, match=r"^too many: ValueError: filtered; 7 of 10 answers"):
-        client.answers_or_failures(PROMPTS, on_failure=too_many)
-
-
 # What follows happens to a process of its own.
 
 CHILD = """
@@ -656,23 +628,3 @@ def test_a_call_that_ends_soon_after_an_interrupt_is_kept(
         client_of(model, journal, concurrency=2).answers(SLOW)
     assert len(Journal(journal.path)) == 3
     assert sorted(model.asked) == SLOW[:3]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
-def test_a_call_left_behind_is_kept_if_the_process_lives_on(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As it does in a notebook."""
-    model = Slow()
-    monkeypatch.setattr(threads, "GRACE", 0.0)
-    before = {*threading.enumerate()}
-    interrupt_when(model.busy)
-    client = client_of(model, journal, concurrency=2)
-    with pytest.raises(KeyboardInterrupt, match=r"^1 of 5 answers are kept in "):
-        client.answers(SLOW)
-    model.release.set()
-    for thread in {*threading.enumerate()} - before:
-        thread.join(60)
-    assert client.known(SLOW) == 3
-    assert client.answers(SLOW) == capitals(SLOW)
-    assert sorted(model.asked) == SLOW
