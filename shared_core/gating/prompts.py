@@ -203,8 +203,8 @@ def generate_pseudo_queries(
     _check_once(prompt, "prompt", "{passage}")
     head, tail = prompt.replace("{count}", str(count)).split("{passage}")
     generator = as_generator(model)
-    asker = ModelClient.of(generator, journal=journal)
-    answers = asker.answers([(head + text + tail,) for text in texts], on_answer=on_answer)
+    client = ModelClient.of(generator, journal=journal)
+    answers = client.answers([(head + text + tail,) for text in texts], on_answer=on_answer)
     questions = [_questions(str(answer), count) for answer in answers]
     if questions and not any(questions):
         raise GenerationError(

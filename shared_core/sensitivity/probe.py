@@ -133,7 +133,7 @@ class Probe:
         What it holds is given up when the first new answer is there.
         """
         rotation = self._rotation(model, questions, journal)
-        rotation.asker.forget(rotation.requests(questions[: self._affordable(questions)]))
+        rotation.client.forget(rotation.requests(questions[: self._affordable(questions)]))
 
     def run(
         self,
@@ -214,14 +214,14 @@ class Probe:
                 grade(grader, "", question.answers)
         generator = as_generator(model, saved=journal is not None)
         measure = resolve_measure(self.measure, generator, self.template, grader)
-        asker = ModelClient.of(
+        client = ModelClient.of(
             generator,
             journal=journal,
             batch_size=self.batch_size,
             concurrency=self.concurrency,
             attempts=self.attempts,
         )
-        return Rotation(generator, measure, asker, self._slots, self.k)
+        return Rotation(generator, measure, client, self._slots, self.k)
 
     def _analyses(self, total: int) -> InterimAnalyses:
         # The distracting effect decides no gate, so there is nothing to stop for.
@@ -300,16 +300,16 @@ class _Answers:
         on_wait: Callable[[str], None] | None,
     ) -> None:
         """Ask the questions up to the given number that have not been asked yet."""
-        asker, new = self.rotation.asker, self.questions[self._asked : until]
+        client, new = self.rotation.client, self.questions[self._asked : until]
         requests, width = self.rotation.requests(new), len(self.rotation.slots)
         number_of = {each: self._asked + at // width for at, each in enumerate(requests)}
 
         def note(request: Request, failed: Failed) -> None:
             self.reasons.setdefault(number_of[request], failed.reason)
             reasons = [*self.reasons.values()]
-            check_failed(reasons, len(self.questions), self.max_failed, f"model {asker.name!r}")
+            check_failed(reasons, len(self.questions), self.max_failed, f"model {client.name!r}")
 
-        found = asker.answers_or_failures(
+        found = client.answers_or_failures(
             requests,
             on_failure=note,
             part_of=lambda: self.rotation.requests(self.questions),

@@ -20,7 +20,7 @@ class Rotation:
 
     model: Generator
     measure: Measure
-    asker: ModelClient
+    client: ModelClient
     slots: tuple[int, ...]
     k: int
 

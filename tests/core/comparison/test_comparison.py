@@ -309,7 +309,7 @@ def test_a_question_that_one_strategy_fails_on_is_left_out_of_all() -> None:
 
 
 def test_a_reason_keeps_the_models_own_words() -> None:
-    """Also those with which the asker says what it has kept."""
+    """Also those with which the client says what it has kept."""
 
     def answer(prompts: Sequence[str]) -> list[str]:
         bad: Any = b"x; no answer is kept"
