@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Self, TypeAlias
 
-from shared_core.comparison.pipelines import Pipeline
-from shared_core.comparison.prompts import OrderedAnswers
 from shared_core.comparison.questions import Question
-from shared_core.comparison.records import (
+from shared_core.comparison.result import (
+    ComparisonResult,
     Estimate,
     Failure,
     SettingResult,
     StrategyResult,
-    Verdict,
 )
-from shared_core.comparison.result import ComparisonResult
-from shared_core.comparison.retrieval import RetrievalSetting
+from shared_core.comparison.retrieval import Pipeline, RetrievalSetting
 from shared_core.comparison.spans import members
-from shared_core.comparison.statistics import Against, Testing, alike
 from shared_core.comparison.verdict import VerdictBasis, overall_verdict, setting_verdict
 from shared_core.evaluation.complete_cases import complete_cases
 from shared_core.evaluation.retrieval import retrieval_measures
@@ -29,54 +26,16 @@ from shared_core.sensitivity.provenance import versions
 from shared_core.types import Passage
 
 if TYPE_CHECKING:
-    from shared_core.comparison.job import ComparisonJob
+    from shared_core.comparison.job import ComparisonJob, Place
+
+Answered: TypeAlias = tuple[tuple[tuple[int, ...], str], ...]
+"""The orders in which a strategy puts a question's passages, and the model's answer to each."""
 
 ByOrder: TypeAlias = tuple[tuple[float, ...], ...]
 """Question -> arrangement -> outcome."""
 
-Graded: TypeAlias = dict[str, dict[str, ByOrder]]
-"""Strategy -> grader -> outcomes."""
 
-
-@dataclass(frozen=True)
-class CompleteCases:
-    """The questions of one setting that no strategy failed on.
-
-    Attributes
-    ----------
-    questions
-        Their numbers, from 0.
-    failures
-        Of each other question the first one.
-    answers
-        Strategy -> its answers to `questions`.
-    """
-
-    questions: tuple[int, ...]
-    failures: tuple[Failure, ...]
-    answers: Mapping[str, Sequence[OrderedAnswers]]
-
-    @classmethod
-    def of(cls, found: Mapping[str, Sequence[OrderedAnswers | Failed]]) -> CompleteCases:
-        """Leave out questions that any strategy failed on, for all strategies."""
-        cases = [*zip(*found.values(), strict=True)]
-        complete = complete_cases(cases)
-        failures: dict[int, Failure] = {}
-        for number, case in enumerate(cases):
-            for name, each in zip(found, case, strict=True):
-                if isinstance(each, Failed):
-                    failure = Failure(question=number, strategy=name, reason=each.reason)
-                    failures.setdefault(number, failure)
-        return cls(
-            tuple(complete),
-            tuple(failures.values()),
-            {name: [case[at] for case in complete.values()] for at, name in enumerate(found)},
-        )
-
-
-def analyse(
-    job: ComparisonJob, found: Sequence[Mapping[str, Sequence[OrderedAnswers | Failed]]]
-) -> ComparisonResult:
+def analyse(job: ComparisonJob, found: Mapping[Place, Answered | Failed]) -> ComparisonResult:
     """Return the result of a comparison.
 
     Parameters
@@ -84,18 +43,25 @@ def analyse(
     job
         What was asked, and how it is judged.
     found
-        Setting by setting, strategy -> question -> answers or failure.
+        What came of it at every place.
     """
     options = job.options
-    settings, verdict, tests = _judged(job, [CompleteCases.of(each) for each in found])
+    parts = [_Setting.of(job, number, found) for number in range(len(job.settings))]
+    bases, tests = options.testing.bases([part.outcomes for part in parts])
+    settings = tuple(part.result(basis) for part, basis in zip(parts, bases, strict=True))
+    verdicts = {
+        setting.name: (setting.verdict, basis)
+        for setting, basis in zip(settings, bases, strict=True)
+    }
     embedded = any(Pipeline(setting.pipeline).embedded for setting in settings)
+    passages = (each for part in job.settings for case in part.cases for each in case.passages)
     return ComparisonResult(
         model=job.model.name,
         identity=model_fingerprint(job.model),
         questions=job.data.questions,
-        passages=_passage_texts(job.prompts.settings),
+        passages={passage.id: passage.text for passage in passages},
         settings=settings,
-        verdict=verdict,
+        verdict=overall_verdict(verdicts),
         graders=tuple(grading.name for grading in job.gradings),
         tests=tests,
         shuffles=options.shuffles,
@@ -110,108 +76,96 @@ def analyse(
     )
 
 
-def _judged(
-    job: ComparisonJob, complete: Sequence[CompleteCases]
-) -> tuple[tuple[SettingResult, ...], Verdict, int]:
-    """Return the results of the settings, the verdict on all, and the number of tests."""
-    testing = job.options.testing
-    graded = [_graded(job, each) for each in complete]
-    decisive = job.gradings[0].name
-    outcomes = [{name: by[decisive] for name, by in each.items()} for each in graded]
-    compared, tests = testing.compare(outcomes)
-    bases = [
-        VerdictBasis(
-            against=against,
-            n=len(each.questions),
-            fewest=testing.fewest(tests),
-            needed=testing.needed(by_strategy, tests),
-            effect=testing.effect,
-            power=testing.power,
-            level=testing.level,
-            alike=alike(by_strategy),
-        )
-        for against, each, by_strategy in zip(compared, complete, outcomes, strict=True)
-    ]
-    parts = zip(job.prompts.settings, complete, graded, compared, bases, strict=True)
-    settings = tuple(_Setting(job.data.questions, testing, *each).result() for each in parts)
-    verdicts = {
-        setting.name: (setting.verdict, rests_on)
-        for setting, rests_on in zip(settings, bases, strict=True)
-    }
-    return settings, overall_verdict(verdicts), tests
-
-
-def _graded(job: ComparisonJob, complete: CompleteCases) -> Graded:
-    asked = [job.data.questions[number] for number in complete.questions]
-    return {
-        name: {
-            grading.name: tuple(
-                tuple(grading(question, text) for text in each.answers)
-                for question, each in zip(asked, answered, strict=True)
-            )
-            for grading in job.gradings
-        }
-        for name, answered in complete.answers.items()
-    }
-
-
-def _passage_texts(settings: Sequence[RetrievalSetting]) -> dict[str, str]:
-    """Return id -> text of all passages that were retrieved."""
-    return {
-        passage.id: passage.text
-        for setting in settings
-        for case in setting.cases
-        for passage in case.passages
-    }
-
-
 @dataclass(frozen=True)
 class _Setting:
-    """What the result of one setting is made from."""
+    """One setting, and the answers to the questions that no strategy failed on."""
 
-    asked: Sequence[Question]
-    testing: Testing
-    setting: RetrievalSetting
-    complete: CompleteCases
-    graded: Graded
-    against: Against
-    basis: VerdictBasis
+    job: ComparisonJob
+    retrieved: RetrievalSetting
+    answers: Mapping[int, Mapping[str, Answered]]
+    failures: tuple[Failure, ...]
 
-    def result(self) -> SettingResult:
-        numbers = self.complete.questions
-        found = [self.setting.cases[number].passages for number in numbers]
+    @classmethod
+    def of(cls, job: ComparisonJob, number: int, found: Mapping[Place, Answered | Failed]) -> Self:
+        """Leave out questions that any strategy failed on, for all strategies."""
+        names = [strategy.name for strategy in job.strategies]
+        cases = [
+            [found[number, name, question] for name in names]
+            for question in range(len(job.settings[number].cases))
+        ]
+        failures: dict[int, Failure] = {}
+        for question, case in enumerate(cases):
+            for name, each in zip(names, case, strict=True):
+                if isinstance(each, Failed):
+                    failure = Failure(question=question, strategy=name, reason=each.reason)
+                    failures.setdefault(question, failure)
+        answers = {
+            question: dict(zip(names, answered, strict=True))
+            for question, answered in complete_cases(cases).items()
+        }
+        return cls(job, job.settings[number], answers, tuple(failures.values()))
+
+    @cached_property
+    def asked(self) -> list[Question]:
+        return [self.job.data.questions[number] for number in self.answers]
+
+    @cached_property
+    def graded(self) -> dict[str, dict[str, ByOrder]]:
+        """Strategy -> grader -> outcomes."""
+        return {
+            strategy.name: {
+                grading.name: tuple(
+                    tuple(grading(question, text) for _, text in answered[strategy.name])
+                    for question, answered in zip(self.asked, self.answers.values(), strict=True)
+                )
+                for grading in self.job.gradings
+            }
+            for strategy in self.job.strategies
+        }
+
+    @property
+    def outcomes(self) -> dict[str, ByOrder]:
+        """Strategy -> outcomes by the grader that decides."""
+        decisive = self.job.gradings[0].name
+        return {name: by_grader[decisive] for name, by_grader in self.graded.items()}
+
+    def result(self, basis: VerdictBasis) -> SettingResult:
+        """Return what came of it; `basis` holds the differences."""
+        found = [self.retrieved.cases[number].passages for number in self.answers]
         gold = [
-            tuple(relevant_ids(ranked, self.asked[number].gold))
-            for number, ranked in zip(numbers, found, strict=True)
+            tuple(relevant_ids(ranked, question.gold))
+            for question, ranked in zip(self.asked, found, strict=True)
         ]
         ids = tuple(tuple(passage.id for passage in ranked) for ranked in found)
         return SettingResult(
-            pipeline=self.setting.pipeline,
-            k=self.setting.k,
-            questions=numbers,
-            failures=self.complete.failures,
+            pipeline=self.retrieved.pipeline,
+            k=self.retrieved.k,
+            questions=tuple(self.answers),
+            failures=self.failures,
             passages=ids,
             gold_ranks=tuple(map(_gold_rank, ids, gold)),
             retrieval=self._retrieval(ids, gold),
-            strategies=tuple(map(self._strategy, self.graded)),
-            questions_needed=self.basis.needed,
-            verdict=setting_verdict(self.basis),
+            strategies=tuple(self._strategy(name, basis) for name in self.graded),
+            questions_needed=basis.needed,
+            verdict=setting_verdict(basis),
         )
 
-    def _strategy(self, name: str) -> StrategyResult:
-        answered, by_order = self.complete.answers[name], self.graded[name]
+    def _strategy(self, name: str, basis: VerdictBasis) -> StrategyResult:
+        answered = [each[name] for each in self.answers.values()]
+        by_order = self.graded[name]
         outcomes = {
             grader: tuple(sum(each) / len(each) for each in by_question)
             for grader, by_question in by_order.items()
         }
+        estimate = self.job.options.testing.estimate
         return StrategyResult(
             name=name,
-            orders=tuple(each.orders for each in answered),
-            answers=tuple(each.answers for each in answered),
+            orders=tuple(tuple(order for order, _ in each) for each in answered),
+            answers=tuple(tuple(text for _, text in each) for each in answered),
             by_order=by_order,
             outcomes=outcomes,
-            estimates={grader: self.testing.estimate(each) for grader, each in outcomes.items()},
-            against=self.against.get(name, {}),
+            estimates={grader: estimate(each) for grader, each in outcomes.items()},
+            against=basis.against.get(name, {}),
         )
 
     def _retrieval(
@@ -221,14 +175,15 @@ class _Setting:
         known = [row for row, relevant in enumerate(gold) if relevant]
         if not known:
             return {}
-        k = self.setting.k
+        k = self.retrieved.k
         found = retrieval_measures(
             # A retriever may have returned a passage twice; its first place counts.
             {str(row): [*dict.fromkeys(ids[row])] for row in known},
             {str(row): dict.fromkeys(gold[row], 1) for row in known},
             [*dict.fromkeys(("hit@1", f"hit@{k}", f"nDCG@{k}", "MRR"))],
         )
-        return {name: self.testing.estimate(values.tolist()) for name, values in found.items()}
+        estimate = self.job.options.testing.estimate
+        return {name: estimate(values.tolist()) for name, values in found.items()}
 
 
 def relevant_ids(ranked: Sequence[Passage], gold: Sequence[str]) -> Iterator[str]:

@@ -15,11 +15,9 @@ from shared_core.arrays import Embed
 from shared_core.checking import check_count, check_counts_of, check_distinct, check_fractions
 from shared_core.comparison.grading import AnyGrader, Grading, name_of
 from shared_core.comparison.job import ComparisonJob
-from shared_core.comparison.pipelines import GIVEN, Pipeline
-from shared_core.comparison.prompts import PromptSet
 from shared_core.comparison.questions import ComparisonData
 from shared_core.comparison.result import ComparisonResult
-from shared_core.comparison.retrieval import DEFAULT_K, Reranker, Retrieval
+from shared_core.comparison.retrieval import DEFAULT_K, GIVEN, Pipeline, Reranker, Retrieval
 from shared_core.comparison.statistics import Testing
 from shared_core.comparison.strategies import (
     DEFAULTS,
@@ -31,7 +29,7 @@ from shared_core.comparison.strategies import (
 from shared_core.generation.ask import ModelClient
 from shared_core.generation.failures import MAX_FAILED, check_max_failed
 from shared_core.generation.journal import Journal
-from shared_core.generation.models import Generator, as_generator
+from shared_core.generation.models import as_generator
 from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
 from shared_core.sensitivity.order_gate import profile_of
@@ -159,6 +157,11 @@ class Comparison:
         gradings = [Grading(grader, journal) for grader in self.graders]
         for grading in gradings:
             grading.check(data.questions)
+        retrieval = Retrieval(
+            data=data, embed=self.embed, reranker=self.reranker, fetch_k=self.fetch_k
+        )
+        context = StrategyContext(self, generator)
+        strategies = tuple(make_strategy(each, context) for each in with_baselines(self.strategies))
         return ComparisonJob(
             options=self,
             model=generator,
@@ -170,7 +173,8 @@ class Comparison:
                 concurrency=self.concurrency,
                 attempts=self.attempts,
             ),
-            prompts=self._prompts(generator, data),
+            settings=retrieval.settings(self.pipelines, self.ks),
+            strategies=strategies,
             gradings=gradings,
         )
 
@@ -216,24 +220,3 @@ class Comparison:
     def known_curve(self) -> PositionalCurve | None:
         """The positional curve, loaded."""
         return None if self.curve is None else resolve_curve(self.curve)
-
-    def _prompts(self, model: Generator, data: ComparisonData) -> PromptSet:
-        retrieval = Retrieval(
-            data=data, embed=self.embed, reranker=self.reranker, fetch_k=self.fetch_k
-        )
-        context = StrategyContext(
-            model=model,
-            template=self.template,
-            abstain=self.abstain,
-            profile=self.known_profile,
-            curve=self.known_curve,
-            shuffles=self.shuffles,
-            seed=self.seed,
-        )
-        strategies = tuple(make_strategy(each, context) for each in with_baselines(self.strategies))
-        return PromptSet(
-            settings=retrieval.settings(self.pipelines, self.ks),
-            strategies=strategies,
-            template=self.template,
-            max_failed=self.max_failed,
-        )

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 from shared_core.comparison.analysis import analyse
 from shared_core.comparison.grading import Grading
-from shared_core.comparison.prompts import PromptSet
-from shared_core.comparison.questions import ComparisonData
+from shared_core.comparison.questions import ComparisonData, RankedCase
 from shared_core.comparison.result import ComparisonResult
+from shared_core.comparison.retrieval import RetrievalSetting
+from shared_core.comparison.strategies import Order, Strategy
+from shared_core.errors import GenerationError
 from shared_core.generation.ask import ModelClient
+from shared_core.generation.failures import check_failed
 from shared_core.generation.models import Generator
+from shared_core.generation.responses import Failed, Request, Response
 from shared_core.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from shared_core.comparison.comparison import Comparison
+
+FIRST = 32
+"""How many prompts are asked before one of their answers is graded, and then the others."""
+
+Place: TypeAlias = tuple[int, str, int]
+"""Number of a setting, name of a strategy, number of a question."""
+
+Arranged: TypeAlias = tuple[tuple[Order, Request], ...]
+"""The orders in which a strategy puts a question's passages, and what is asked in each."""
+
+Found: TypeAlias = Mapping[Request, Response | Failed]
 
 
 @dataclass(frozen=True)
@@ -69,8 +85,8 @@ class ComparisonJob:
         The model that is asked, and what it is asked.
     client
         Asks the model.
-    prompts
-        The passages of all settings, and what is asked about them.
+    settings, strategies
+        The passages; and every strategy arranges those of every setting.
     gradings
         How answers are judged; the first grader decides.
     fresh
@@ -81,36 +97,33 @@ class ComparisonJob:
     model: Generator
     data: ComparisonData
     client: ModelClient
-    prompts: PromptSet
+    settings: tuple[RetrievalSetting, ...]
+    strategies: tuple[Strategy, ...]
     gradings: Sequence[Grading]
     fresh: bool = field(default=False, init=False)
 
     def plan(self) -> ComparisonPlan:
         """Return what `run` would cost now; neither the model nor a grader is asked."""
-        by_strategy = self.prompts.reads()
-        reads = [request for each in by_strategy.values() for request in each]
-        read = self.client.kept(reads)
-        prompts, to_come = self.prompts.known(read)
+        read = self.client.kept([*self._reads])
+        arranged = self._arranged(read)
+        prompts = _requests(arranged)
         answered = self.client.kept(prompts)
         new = [prompt for prompt in prompts if prompt not in answered]
-        unread = {
-            name: [request for request in each if request not in read]
-            for name, each in by_strategy.items()
-        }
+        unread = {request: name for request, name in self._reads.items() if request not in read}
+        by_strategy = [*unread.values()]
         counter = getattr(self.model, "count_tokens", None)
         count = counter or estimate_tokens
-        settings = self.prompts.settings
         return ComparisonPlan(
             questions=len(self.data.questions),
-            settings=len(settings),
-            strategies=len(self.prompts.strategies),
-            ks=tuple(dict.fromkeys(setting.k for setting in settings)),
+            settings=len(self.settings),
+            strategies=len(self.strategies),
+            ks=tuple(dict.fromkeys(setting.k for setting in self.settings)),
             kept=len(answered) + len(read),
             calls=len(new),
-            reads={name: len(each) for name, each in unread.items() if each},
-            to_come=to_come,
+            reads={name: by_strategy.count(name) for name in dict.fromkeys(by_strategy)},
+            to_come=len(self._cases) - len(arranged),
             prompt_tokens=sum(count(prompt) for prompt, *_ in new),
-            read_tokens=sum(count(prompt) for each in unread.values() for prompt, *_ in each),
+            read_tokens=sum(count(prompt) for prompt, *_ in unread),
             estimated=counter is None,
         )
 
@@ -119,9 +132,8 @@ class ComparisonJob:
 
         What it holds is given up when the first new answer is there.
         """
-        reads = [request for each in self.prompts.reads().values() for request in each]
-        prompts, _ = self.prompts.known(self.client.kept(reads))
-        self.client.forget([*reads, *prompts])
+        known = self._arranged(self.client.kept([*self._reads]))
+        self.client.forget([*self._reads, *_requests(known)])
         self.fresh = True
 
     def run(
@@ -148,18 +160,141 @@ class ComparisonJob:
             If a judge does not return a number in [0, 1].
         MissingExtraError
             If ir-measures is not installed.
+        KeyboardInterrupt
+            If interrupted, with a message that says what is kept.
         """
         fresh, self.fresh = self.fresh, False
-        found = self.prompts.ask(
-            self.client,
-            fresh=fresh,
-            on_first=self._grade,
-            on_answer=on_answer,
-            on_wait=on_wait,
-        )
-        return analyse(self, found)
+        failures = _Failures(self.settings, self.options.max_failed)
 
-    def _grade(self, number: int, answer: str) -> None:
+        def ask(client: ModelClient, some: Sequence[Request], part_of: Sequence[Request]) -> Found:
+            found = client.answers_or_failures(
+                some,
+                on_failure=failures.note,
+                part_of=lambda: part_of,
+                on_answer=on_answer,
+                on_wait=on_wait,
+            )
+            return dict(zip(some, found, strict=True))
+
+        failures.expect((place, self._needed[place]) for place in self._cases)
+        read: dict[Request, Response | Failed] = {}
+        for strategy in self.strategies:
+            requests = [each for each, name in self._reads.items() if name == strategy.name]
+            own = getattr(strategy, "read", None)
+            client = self.client if own is None else replace(self.client, call=own)
+            read |= ask(client, requests, requests)
+        arranged = self._arranged(read)
+        for place, each in arranged.items():
+            if isinstance(each, Failed):
+                failures.count(place, each)
+        requests = _requests(arranged)
+        if fresh:  # also what is known only now that the model has been read
+            self.client.forget(requests)
+        failures.expect((place, _requests({place: each})) for place, each in arranged.items())
+        answers = {**ask(self.client, requests[:FIRST], requests)}
+        self._grade_one(answers, failures.places)
+        answers |= ask(self.client, requests[FIRST:], requests)
+        return analyse(self, {place: _answered(each, answers) for place, each in arranged.items()})
+
+    @cached_property
+    def _cases(self) -> dict[Place, tuple[Strategy, RankedCase]]:
+        return {
+            (number, strategy.name, question): (strategy, case)
+            for number, setting in enumerate(self.settings)
+            for strategy in self.strategies
+            for question, case in enumerate(setting.cases)
+        }
+
+    @cached_property
+    def _needed(self) -> dict[Place, list[Request]]:
+        """What the model must have answered before the passages of a place are arranged."""
+        return {place: strategy.reads(case) for place, (strategy, case) in self._cases.items()}
+
+    @cached_property
+    def _reads(self) -> dict[Request, str]:
+        """All of that, each once -> the strategy that reads it."""
+        found: dict[Request, str] = {}
+        for (_, name, _), requests in self._needed.items():
+            for request in requests:
+                found.setdefault(request, name)
+        return found
+
+    def _arranged(self, read: Found) -> dict[Place, Arranged | Failed]:
+        """Return what is asked at each place, as far as what it needs has been read."""
+        return {
+            place: self._arrange(place, {request: read[request] for request in needed})
+            for place, needed in self._needed.items()
+            if all(request in read for request in needed)
+        }
+
+    def _arrange(self, place: Place, read: Found) -> Arranged | Failed:
+        strategy, case = self._cases[place]
+        for answer in read.values():
+            if isinstance(answer, Failed):
+                return answer
+        if not case.passages:
+            return Failed(GenerationError("the pipeline found no passage"))
+        try:
+            orders = strategy.orders(case, read)  # type: ignore[arg-type]
+        except GenerationError as error:
+            return Failed(error)
+        template, documents = self.options.template, case.documents
+        return tuple(
+            (order, (template.render([documents[rank] for rank in order], case.question),))
+            for order in orders
+        )
+
+    def _grade_one(self, answers: Found, places: Mapping[Request, Sequence[Place]]) -> None:
         """Grade one answer, so that a judge that fails does so before everything is asked."""
-        for grading in self.gradings:
-            grading(self.data.questions[number], answer)
+        for request, answer in answers.items():
+            if not isinstance(answer, Failed):
+                number = places[request][0][2]
+                for grading in self.gradings:
+                    grading(self.data.questions[number], str(answer))
+                return
+
+
+def _requests(arranged: Mapping[Place, Arranged | Failed]) -> list[Request]:
+    """Return the different requests."""
+    found = (each for each in arranged.values() if not isinstance(each, Failed))
+    return [*dict.fromkeys(request for each in found for _, request in each)]
+
+
+def _answered(each: Arranged | Failed, answers: Found) -> tuple[tuple[Order, str], ...] | Failed:
+    """Return orders with their answers, or the first failure among them."""
+    if isinstance(each, Failed):
+        return each
+    for _, request in each:
+        if isinstance(failed := answers[request], Failed):
+            return failed
+    return tuple((order, str(answers[request])) for order, request in each)
+
+
+@dataclass(frozen=True)
+class _Failures:
+    """Counts the questions of each setting that have failed, and ends the run if too many have."""
+
+    settings: Sequence[RetrievalSetting]
+    max_failed: float
+    places: dict[Request, list[Place]] = field(default_factory=dict)
+    reasons: dict[int, dict[int, str]] = field(default_factory=dict)
+
+    def expect(self, asked: Iterable[tuple[Place, Sequence[Request]]]) -> None:
+        """Take note of what is going to be asked at which places."""
+        for place, requests in asked:
+            for request in requests:
+                self.places.setdefault(request, []).append(place)
+
+    def note(self, request: Request, failed: Failed) -> None:
+        """Take note of a request that has failed, for all places that need it."""
+        for place in self.places[request]:
+            self.count(place, failed)
+
+    def count(self, place: Place, failed: Failed) -> None:
+        """Take note of a question that has failed at a place."""
+        number, _, question = place
+        reasons = self.reasons.setdefault(number, {})
+        reasons.setdefault(question, failed.reason)
+        setting = self.settings[number]
+        said = [reasons[each] for each in sorted(reasons)]
+        check_failed(said, len(setting.cases), self.max_failed, setting.name)

@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from shared_core.arrays import Embed
 from shared_core.checking import check_distinct
-from shared_core.comparison.pipelines import ALPHAS, GIVEN, SPARSE, Pipeline
 from shared_core.comparison.questions import ComparisonData, Question, RankedCase
-from shared_core.comparison.spans import as_spans, neighbours_of
+from shared_core.comparison.spans import SPANNED, as_spans, neighbours_of
 from shared_core.index.hybrid import HybridIndex
 from shared_core.index.sparse.bm25_index import BM25Index
 from shared_core.neighbour_spans import PassageNeighbours
@@ -22,11 +21,66 @@ from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity.questions import check_repeats
 from shared_core.wording import counted
 
+GIVEN = "given"
+SPARSE = "sparse"
+ALPHAS: Mapping[str, Alpha] = {"dense": 1.0, "hybrid": 0.3, "auto": "auto"}
+"""Weight of the dense leg by pipeline (CAUS, section IV-A, for the hybrid one)."""
+
+PIPELINES = (GIVEN, "dense", SPARSE, "hybrid", "auto")
+"""Each may be followed by ``+rerank``, ``+spans``, or both in this order."""
+
+RERANKED = "+rerank"
+
 DEFAULT_K = 10
 """Default number of passages, where there are as many."""
 
 Reranker: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]
 """(question, texts) -> relevance of each text; higher is better."""
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What the name of a pipeline says.
+
+    Attributes
+    ----------
+    name
+        One of `PIPELINES`, with its suffixes.
+
+    Raises
+    ------
+    ValueError
+        If there is no pipeline of that name.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.base not in PIPELINES:
+            raise ValueError(
+                f"no pipeline {self.name!r}; there are {', '.join(PIPELINES)}, each also with "
+                f"{RERANKED}, {SPANNED} or {RERANKED}{SPANNED}"
+            )
+
+    @property
+    def spanned(self) -> bool:
+        """Whether passages are expanded by their neighbours."""
+        return self.name.endswith(SPANNED)
+
+    @property
+    def reranked(self) -> bool:
+        """Whether a reranker orders the passages found."""
+        return self.name.removesuffix(SPANNED).endswith(RERANKED)
+
+    @property
+    def base(self) -> str:
+        """Where passages come from."""
+        return self.name.removesuffix(SPANNED).removesuffix(RERANKED)
+
+    @property
+    def embedded(self) -> bool:
+        """Whether it has a dense leg, which needs an embedding model."""
+        return self.base in ALPHAS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +152,11 @@ class Retrieval:
         most = DEFAULT_K if ks is None else max(ks)
         ranked = {name: self.rankings(Pipeline(name), most) for name in pipelines}
         return tuple(
-            RetrievalSetting(pipeline=name, k=k, cases=self._cases(Pipeline(name), rankings, k))
+            RetrievalSetting(
+                pipeline=name,
+                k=k,
+                cases=tuple(self._expanded(Pipeline(name), each.top(k)) for each in rankings),
+            )
             for name, rankings in ranked.items()
             for k in _reached(ranked, ks)
         )
@@ -113,26 +171,29 @@ class Retrieval:
             per text.
         """
         if not pipeline.reranked:
-            return self._found(pipeline.base, k)
+            return self._found(pipeline, k)
         if self.reranker is None:
             raise ValueError(
                 f"pipeline {pipeline.name!r} needs a reranker; give one (reranker=, or --reranker)"
             )
-        pools = self._found(pipeline.base, max(k, self.fetch_k))
+        pools = self._found(pipeline, max(k, self.fetch_k))
         return [_reranked(self.reranker, pool).top(k) for pool in pools]
 
-    def _cases(
-        self, pipeline: Pipeline, rankings: Sequence[RankedCase], k: int
-    ) -> tuple[RankedCase, ...]:
-        top = [ranking.top(k) for ranking in rankings]
-        return (
-            tuple(as_spans(each, self._neighbours) for each in top) if pipeline.spanned else (*top,)
-        )
+    def _expanded(self, pipeline: Pipeline, ranking: RankedCase) -> RankedCase:
+        return as_spans(ranking, self._neighbours) if pipeline.spanned else ranking
 
-    def _found(self, base: str, k: int) -> list[RankedCase]:
-        if base == GIVEN:
+    def _found(self, pipeline: Pipeline, k: int) -> list[RankedCase]:
+        if pipeline.base == GIVEN:
             return [self._given(question, k) for question in self.data.questions]
-        return self._by_words(k) if base == SPARSE else self._searched(ALPHAS[base], k)
+        if pipeline.base == SPARSE:
+            return [self._by_words(text, k) for text in self._texts]
+        ranked = self._index.search_batch(
+            self._texts, self._vectors, k=k, fetch_k=self.fetch_k, alpha=ALPHAS[pipeline.base]
+        )
+        return [
+            RankedCase(question=text, passages=tuple(each.passages), scores=tuple(each.scores))
+            for text, each in zip(self._texts, ranked, strict=True)
+        ]
 
     def _given(self, question: Question, k: int) -> RankedCase:
         if not question.ranking:
@@ -143,25 +204,10 @@ class Retrieval:
         passages = tuple(self.data.by_id[id] for id in question.ranking[:k])
         return RankedCase(question=question.question, passages=passages)
 
-    def _by_words(self, k: int) -> list[RankedCase]:
-        found = ((text, *self._words.search(text, k)) for text in self._texts)
-        return [
-            RankedCase(
-                question=text,
-                passages=tuple(self.data.passages[row] for row in rows),
-                scores=tuple(scores.tolist()),
-            )
-            for text, rows, scores in found
-        ]
-
-    def _searched(self, alpha: Alpha, k: int) -> list[RankedCase]:
-        found = self._index.search_batch(
-            self._texts, self._vectors, k=k, fetch_k=self.fetch_k, alpha=alpha
-        )
-        return [
-            RankedCase(question=text, passages=tuple(each.passages), scores=tuple(each.scores))
-            for text, each in zip(self._texts, found, strict=True)
-        ]
+    def _by_words(self, text: str, k: int) -> RankedCase:
+        rows, scores = self._words.search(text, k)
+        passages = tuple(self.data.passages[row] for row in rows)
+        return RankedCase(question=text, passages=passages, scores=tuple(scores.tolist()))
 
     @property
     def _texts(self) -> list[str]:

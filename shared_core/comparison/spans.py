@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shared_core.comparison.pipelines import SPANNED
 from shared_core.comparison.questions import RankedCase
 from shared_core.neighbour_spans import (
     ChunkKeys,
@@ -16,8 +15,8 @@ from shared_core.neighbour_spans import (
 )
 from shared_core.types import Passage
 
-MEMBERS = SPANNED
-"""Key under which the metadata of a span name its passages."""
+SPANNED = "+spans"
+"""Ends the name of such a pipeline; and the key under which a span's metadata name its passages."""
 
 _KEYS = ChunkKeys(document="document", number="number", source="document")
 
@@ -64,10 +63,10 @@ def as_spans(case: RankedCase, neighbours: PassageNeighbours) -> RankedCase:
 
 def members(passage: Passage) -> Sequence[str]:
     """Return the ids of the passages of a span; for any other passage, its own id."""
-    found: Sequence[str] = passage.metadata.get(MEMBERS, (passage.id,))
+    found: Sequence[str] = passage.metadata.get(SPANNED, (passage.id,))
     return found
 
 
 def _passage(span: Span) -> Passage:
     ids = [chunk.id for chunk in span.chunks]
-    return Passage("+".join(ids), span.text, {MEMBERS: ids})
+    return Passage("+".join(ids), span.text, {SPANNED: ids})

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shared_core.comparison.records import BASELINES, Estimate
+from shared_core.comparison.result import BASELINES, SEQUENTIAL, SHUFFLE, Estimate
+from shared_core.comparison.verdict import VerdictBasis
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.evaluation.paired_differences import paired_differences
 from shared_core.evaluation.power import fewest_questions, questions_needed
 from shared_core.evaluation.significance import PairedComparison, compare_paired
-
-SEQUENTIAL, SHUFFLE = BASELINES
 
 Outcomes = Mapping[str, Sequence[Sequence[float]]]
 """Strategy -> question -> outcome of each of its orders, the same questions in all."""
@@ -33,7 +32,7 @@ class Testing:
     power
         Chance to show a difference that is called detectable.
     effect
-        Difference that `needed` is for.
+        Difference for which it is said how many questions show it.
     seed, resamples
         Of the intervals.
     """
@@ -63,24 +62,43 @@ class Testing:
             )
         return Estimate(mean=float(values.mean()), interval=interval, n=len(values))
 
-    def compare(self, settings: Sequence[Outcomes]) -> tuple[list[Against], int]:
-        """Compare every strategy with both baselines, in every setting.
+    def bases(self, settings: Sequence[Outcomes]) -> tuple[list[VerdictBasis], int]:
+        """Return what the verdict on each setting rests on.
 
         Returns
         -------
-        differences, tests
+        bases, tests
             Setting by setting; and the number of comparisons that every p-value is corrected for
             (Holm) and every detectable difference allows for (Bonferroni, which is not smaller).
             Settings of fewer than two questions have no differences, but are counted.
         """
         tests = sum(2 * len(outcomes) - 3 for outcomes in settings)
+        bases = [
+            VerdictBasis(
+                against=against,
+                n=len(outcomes[SEQUENTIAL]),
+                # Of Bonferroni's level, as Holm's is until another test rejects.
+                fewest=fewest_questions(self.level / tests),
+                needed=self._needed(outcomes, tests),
+                effect=self.effect,
+                power=self.power,
+                level=self.level,
+                alike=_alike(outcomes),
+            )
+            for outcomes, against in zip(settings, self._compared(settings, tests), strict=True)
+        ]
+        return bases, tests
+
+    def _compared(self, settings: Sequence[Outcomes], tests: int) -> list[Against]:
+        """Compare every strategy with both baselines, in every setting."""
+        testable = {at: each for at, each in enumerate(settings) if len(each[SEQUENTIAL]) > 1}
         compared = compare_paired(
             {
                 (number, name, baseline): (outcomes[name], outcomes[baseline])
-                for number, outcomes in enumerate(settings)
+                for number, outcomes in testable.items()
                 for baseline in BASELINES
                 for name in outcomes
-                if len(outcomes[SEQUENTIAL]) > 1 and name not in (SEQUENTIAL, baseline)
+                if name not in (SEQUENTIAL, baseline)
             },
             tests=tests,
             confidence=self.confidence,
@@ -89,17 +107,16 @@ class Testing:
             seed=self.seed,
         )
         found: list[Against] = [
-            {name: {} for name in outcomes if len(outcomes[SEQUENTIAL]) > 1}
-            for outcomes in settings
+            {name: {} for name in testable.get(number, ())} for number in range(len(settings))
         ]
         for (number, name, baseline), comparison in compared.items():
             found[number][name][baseline] = comparison
             if (name, baseline) == (SHUFFLE, SEQUENTIAL):
                 # One test, and one set of resamples: else only one side might exclude 0.
                 found[number][SEQUENTIAL][SHUFFLE] = _reversed(comparison)
-        return found, tests
+        return found
 
-    def needed(self, outcomes: Outcomes, tests: int) -> int | None:
+    def _needed(self, outcomes: Outcomes, tests: int) -> int | None:
         """Return how many questions would show `effect` of any strategy over the ranked order."""
         if len(outcomes[SEQUENTIAL]) < 2:
             return None
@@ -114,14 +131,6 @@ class Testing:
             if name != SEQUENTIAL
         )
 
-    def fewest(self, tests: int) -> int:
-        """Return the number of questions below which no order is shown to beat the ranked one.
-
-        This holds as long as nothing else is shown: Holm's correction allows for all tests, as
-        Bonferroni's does, until one of them (say, in a setting of more questions) rejects.
-        """
-        return fewest_questions(self.level / tests)
-
 
 def _reversed(comparison: PairedComparison) -> PairedComparison:
     """Return the same comparison seen from the baseline."""
@@ -132,7 +141,7 @@ def _reversed(comparison: PairedComparison) -> PairedComparison:
     )
 
 
-def alike(outcomes: Outcomes) -> float | None:
+def _alike(outcomes: Outcomes) -> float | None:
     """Return 0 if no strategy was ever right, 1 if all always were, otherwise None."""
     values = {
         value for by_question in outcomes.values() for orders in by_question for value in orders

@@ -7,21 +7,22 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
 from shared_core.attention import Case, OneRound, TwoRound
 from shared_core.checking import check_distinct
 from shared_core.comparison.questions import RankedCase
-from shared_core.comparison.records import BASELINES
+from shared_core.comparison.result import BASELINES
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.models import Generator, ScoringModel
 from shared_core.generation.responses import Request, Response
-from shared_core.generation.templates import PromptTemplate
 from shared_core.placement import PLACEMENTS, Placement, Sequential, Shuffle
 from shared_core.placement.by_utility import distraction_placement
-from shared_core.sensitivity.curve import PositionalCurve
 from shared_core.sensitivity.distraction import abstention_request, effect_of
 from shared_core.sensitivity.profile import PositionProfile
+
+if TYPE_CHECKING:
+    from shared_core.comparison.comparison import Comparison
 
 Order: TypeAlias = tuple[int, ...]
 """Slot -> rank."""
@@ -30,41 +31,29 @@ Reading: TypeAlias = Mapping[Request, Response]
 """What the model answered to the requests of `Strategy.reads`."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class StrategyContext:
-    """What strategies may use.
+    """What the strategies of the package are made from.
 
     Attributes
     ----------
-    model, template
-        The model that is going to answer, and its prompt.
-    abstain
-        The prompt that allows the model to abstain, for ``"distraction_aware"``.
-    profile
-        The model's position profile, for the placements made from one and for
-        ``"distraction_aware"``.
-    curve
-        What the model attends to by position, for ``"attention"``.
-    shuffles, seed
-        Orders per question for ``"shuffle"``, and their seed.
+    options
+        Prompts, profile, curve, shuffles and seed of the comparison.
+    model
+        The model that is going to answer.
     """
 
+    options: Comparison
     model: Generator
-    template: PromptTemplate
-    abstain: PromptTemplate
-    profile: PositionProfile | None
-    curve: PositionalCurve | None
-    shuffles: int
-    seed: int
 
     def profile_for(self, strategy: str) -> PositionProfile:
         """Return the profile, or raise ValueError if a strategy needs it and there is none."""
-        if self.profile is None:
+        if self.options.known_profile is None:
             raise ValueError(
                 f"strategy {strategy!r} needs the model's position profile (profile=, or "
                 "--profile); `posrag probe` measures one"
             )
-        return self.profile
+        return self.options.known_profile
 
     def local_model_for(self, strategy: str) -> HuggingFaceModel:
         """Return the model, or raise ValueError if its attention cannot be read."""
@@ -77,7 +66,11 @@ class StrategyContext:
 
 
 class Strategy(Protocol):
-    """Arranges the passages of each question, by whatever it knows about them."""
+    """Arranges the passages of each question, by whatever it knows about them.
+
+    One that reads the model by itself, and not by the model's own methods, also has a method
+    ``read``, from requests of `reads` to one response for each.
+    """
 
     @property
     def name(self) -> str:
@@ -99,96 +92,83 @@ class Strategy(Protocol):
         ...
 
 
-@runtime_checkable
-class ReadingStrategy(Strategy, Protocol):
-    """A strategy whose requests are not for the model's own methods: it reads the model itself."""
+@dataclass(frozen=True)
+class _Strategy:
+    """One that asks the model nothing before it orders."""
 
-    def read(self, requests: Sequence[Request]) -> Sequence[Response]:
-        """Return one response a request of `reads`, in order."""
-        ...
+    context: StrategyContext
+
+    def reads(self, case: RankedCase) -> list[Request]:
+        """Return nothing."""
+        return []
 
 
 @dataclass(frozen=True)
-class Placed:
+class Placed(_Strategy):
     """One placement, the same for every question."""
 
     placement: Placement
-    context: StrategyContext
 
     def __post_init__(self) -> None:
         if self.placement.needs_profile:
             self.context.profile_for(self.name)
-        self.placement(2, self.context.profile)
+        self.placement(2, self.context.options.known_profile)
 
     @property
     def name(self) -> str:
         """Name of the placement."""
         return self.placement.name
 
-    def reads(self, case: RankedCase) -> list[Request]:
-        """Return nothing."""
-        return []
-
     def orders(self, case: RankedCase, read: Reading) -> list[Order]:
         """Return one order."""
-        return [self.placement(len(case.passages), self.context.profile)]
+        return [self.placement(len(case.passages), self.context.options.known_profile)]
 
 
 @dataclass(frozen=True)
-class Shuffled:
+class Shuffled(_Strategy):
     """Random orders, different for each question, so that the draw favours no slot."""
 
     name: ClassVar[str] = "shuffle"
-    context: StrategyContext
-
-    def reads(self, case: RankedCase) -> list[Request]:
-        """Return nothing."""
-        return []
 
     def orders(self, case: RankedCase, read: Reading) -> list[Order]:
-        """Return `context.shuffles` orders, which depend only on the question and k."""
-        seeds = (self._seed(case.question, number) for number in range(self.context.shuffles))
+        """Return `Comparison.shuffles` orders, which depend only on the question and k."""
+        numbers = range(self.context.options.shuffles)
+        seeds = (self._seed(case.question, number) for number in numbers)
         return [Shuffle(seed=seed)(len(case.passages)) for seed in seeds]
 
     def _seed(self, question: str, number: int) -> int:
-        text = json.dumps([self.context.seed, number, question])
+        text = json.dumps([self.context.options.seed, number, question])
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 @dataclass(frozen=True)
-class ByCurve:
+class ByCurve(_Strategy):
     """One round: U-shaped by the model's known attention to each position (GoodPositions)."""
 
     name: ClassVar[str] = "attention"
-    context: StrategyContext
 
     def __post_init__(self) -> None:
         self.context.local_model_for(self.name)
-        if self.context.curve is None:
+        if self.context.options.known_curve is None:
             raise ValueError(
                 f"strategy {self.name!r} needs the model's positional curve (curve=, or --curve); "
                 "`posrag attention MODEL` measures one"
             )
 
-    def reads(self, case: RankedCase) -> list[Request]:
-        """Return nothing, because the curve is known."""
-        return []
-
     def orders(self, case: RankedCase, read: Reading) -> list[Order]:
         """Return one order."""
+        options, ranking = self.context.options, range(len(case.passages))
         placing = OneRound(
-            placement="attention_u_shape", curve=self.context.curve, template=self.context.template
+            placement="attention_u_shape", curve=options.known_curve, template=options.template
         )
-        ranking = range(len(case.passages))
         return [placing.order(self.context.model, _unplaced(case), ranking)]
 
 
 @dataclass(frozen=True)
-class TwoRounds:
+class TwoRounds(_Strategy):
     """Two rounds: ranked and placed by the attention in the first one (GoodPositions)."""
 
     name: ClassVar[str] = "two_round"
-    context: StrategyContext
     _cases: dict[Request, RankedCase] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -198,7 +178,7 @@ class TwoRounds:
         """Return one request if there are several passages; its answer is the order found."""
         if len(case.passages) < 2:
             return []
-        prompt = self.context.template.render(case.documents, case.question)
+        prompt = self.context.options.template.render(case.documents, case.question)
         request = (f"order by attention: {prompt}",)
         self._cases[request] = case
         return [request]
@@ -206,7 +186,7 @@ class TwoRounds:
     def read(self, requests: Sequence[Request]) -> list[Response]:
         """Return what the first round places where, as JSON."""
         cases = [_unplaced(self._cases[request]) for request in requests]
-        method = TwoRound(template=self.context.template)
+        method = TwoRound(template=self.context.options.template)
         found = method.first(self.context.local_model_for(self.name), cases)
         return [json.dumps(placed.order) for placed in found]
 
@@ -217,7 +197,7 @@ class TwoRounds:
 
 
 @dataclass(frozen=True)
-class DistractionAware:
+class DistractionAware(_Strategy):
     """Puts the highest utility where the model reads best; utility is relevance less harm.
 
     Relevance is `RankedCase.relevance`, and harm the distracting effect (lambda = 1): 1 less the
@@ -226,7 +206,6 @@ class DistractionAware:
     """
 
     name: ClassVar[str] = "distraction_aware"
-    context: StrategyContext
 
     def __post_init__(self) -> None:
         if not isinstance(self.context.model, ScoringModel):
@@ -238,7 +217,8 @@ class DistractionAware:
 
     def reads(self, case: RankedCase) -> list[Request]:
         """Return one request for each passage, if there are several."""
-        prompts = (self.context.abstain.render([text], case.question) for text in case.documents)
+        abstain = self.context.options.abstain
+        prompts = (abstain.render([text], case.question) for text in case.documents)
         requests = [abstention_request(prompt, exact=True) for prompt in prompts]
         return requests if len(requests) > 1 else []
 
@@ -259,7 +239,7 @@ DEFAULTS = (*BASELINES, "inverse", "u_shape")
 """The strategies that need no knowledge of the model."""
 
 STRATEGIES: dict[str, Callable[[StrategyContext], Strategy]] = {
-    **{name: partial(Placed, placement()) for name, placement in PLACEMENTS.items()},
+    **{name: partial(Placed, placement=placement()) for name, placement in PLACEMENTS.items()},
     "shuffle": Shuffled,
     "attention": ByCurve,
     "two_round": TwoRounds,
@@ -298,7 +278,7 @@ def make_strategy(spec: AnyStrategy, context: StrategyContext) -> Strategy:
     """
     if isinstance(spec, str):
         return STRATEGIES[strategy_name(spec)](context)
-    return Placed(spec, context) if isinstance(spec, Placement) else spec
+    return Placed(context, spec) if isinstance(spec, Placement) else spec
 
 
 def with_baselines(strategies: Sequence[AnyStrategy]) -> tuple[AnyStrategy, ...]:

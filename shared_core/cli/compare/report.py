@@ -9,8 +9,8 @@ from shared_core.cli.compare.files import ReportFiles
 from shared_core.cli.console import empty_table
 from shared_core.cli.models import kept_line
 from shared_core.comparison import ComparisonPlan, ComparisonResult, SettingResult
-from shared_core.comparison.records import BASELINES
-from shared_core.comparison.report.markdown import (
+from shared_core.comparison.result import BASELINES
+from shared_core.comparison.text_report import (
     BY_P_VALUE,
     capitalised,
     difference,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shared_core.comparison.report.markdown import left_out
+from shared_core.comparison.text_report import left_out
 from shared_core.generation.failures import empty_lines
 from shared_core.sensitivity import PositionProfile
 from shared_core.wording import one_line

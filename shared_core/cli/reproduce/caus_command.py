@@ -21,7 +21,7 @@ from shared_core.cli.reproduce.caus import Measured, configurations
 from shared_core.cli.reproduce.failing import each_answered, failures_of
 from shared_core.cli.reproduce.tables import add_outcomes, check_output, save
 from shared_core.comparison import Failure
-from shared_core.comparison.report.markdown import failure_lines
+from shared_core.comparison.text_report import failure_lines
 from shared_core.corpora import torch_api_passages, torch_queries
 from shared_core.evaluation import complete_cases
 from shared_core.generation import Generator, ModelClient

@@ -11,7 +11,7 @@ from shared_core.cli.reproduce.good_positions import ORDERS, Answers, GoodPositi
 from shared_core.cli.reproduce.published import METHODS, MODELS, NUMBERS, PLACED, PaperRows
 from shared_core.cli.reproduce.tables import HERE, grid, measured, paper_rows, published, two_rows
 from shared_core.comparison import Failure
-from shared_core.comparison.report.markdown import failure_lines
+from shared_core.comparison.text_report import failure_lines
 from shared_core.evaluation import PairedComparison, compare_paired
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from shared_core.cli.reproduce.published import (
 )
 from shared_core.cli.reproduce.tables import HERE, grid, measured, paper_rows, two_rows
 from shared_core.comparison import Failure, SettingResult
-from shared_core.comparison.report.markdown import failure_lines
+from shared_core.comparison.text_report import failure_lines
 from shared_core.evaluation import paired_difference_interval
 from shared_core.wording import counted
 

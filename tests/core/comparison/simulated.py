@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from shared_core.comparison.records import Verdict
+from shared_core.comparison.result import Verdict
 from shared_core.comparison.statistics import Testing
-from shared_core.comparison.verdict import VerdictBasis, overall_verdict, setting_verdict
+from shared_core.comparison.verdict import overall_verdict, setting_verdict
 
 STRATEGIES = ("sequential", "shuffle", "inverse", "u_shape")
 SETTINGS = 2
@@ -57,35 +57,26 @@ def verdict(seed: int, n: int, truth: Truth) -> Verdict:
     rng = np.random.default_rng(seed)
     testing = testing_with(seed, resamples=200)
     outcomes = [truth.draw(rng, n) for _ in range(SETTINGS)]
-    compared, tests = testing.compare(outcomes)
-    settings = {}
-    for number, (against, each) in enumerate(zip(compared, outcomes, strict=True)):
-        basis = VerdictBasis(
-            against=against,
-            n=n,
-            fewest=testing.fewest(tests),
-            needed=testing.needed(each, tests),
-            effect=testing.effect,
-            power=testing.power,
-            level=testing.level,
-        )
-        settings[f"setting {number}"] = (setting_verdict(basis), basis)
+    settings = {
+        f"setting {number}": (setting_verdict(basis), basis)
+        for number, basis in enumerate(testing.bases(outcomes)[0])
+    }
     return overall_verdict(settings)
 
 
 def alarmed(seed: int, n: int, truth: Truth) -> bool:
     """Whether any corrected p-value of one setting is at most the level; intervals aside."""
     testing = testing_with(seed, resamples=1)
-    (compared,), _ = testing.compare([truth.draw(np.random.default_rng(seed), n)])
-    adjusted = [each.adjusted for against in compared.values() for each in against.values()]
+    (basis,), _ = testing.bases([truth.draw(np.random.default_rng(seed), n)])
+    adjusted = [each.adjusted for against in basis.against.values() for each in against.values()]
     return min(adjusted) <= testing.level
 
 
 def covered(seed: int, n: int, gain: float) -> bool:
     """Whether the interval of a gain that was planted covers it."""
     outcomes = Truth(gains={"u_shape": gain}).draw(np.random.default_rng(seed), n)
-    (compared,), _ = testing_with(seed, resamples=1000).compare([outcomes])
-    lower, upper = compared["u_shape"]["sequential"].interval
+    (basis,), _ = testing_with(seed, resamples=1000).bases([outcomes])
+    lower, upper = basis.over_ranked["u_shape"].interval
     return lower <= gain <= upper
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("jinja2")
 
 from shared_core import GenerationError
 from shared_core.comparison import Comparison, ComparisonData, ComparisonResult, to_html
-from shared_core.comparison.report.html import MOST_FAILURES, MOST_QUESTIONS, Scale
+from shared_core.comparison.html_report import MOST_FAILURES, MOST_QUESTIONS, Scale
 from tests.core.comparison.making import codes, last, shown
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}

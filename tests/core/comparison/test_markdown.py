@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("ir_measures")
 
 from shared_core.comparison import Comparison, ComparisonData, to_html, to_markdown
-from shared_core.comparison.records import Failure
-from shared_core.comparison.report.markdown import escaped, failure_lines
+from shared_core.comparison.result import Failure
+from shared_core.comparison.text_report import escaped, failure_lines
 
 from .making import codes, last, shown
 

@@ -20,7 +20,7 @@ def test_the_two_baselines_differ_by_the_same_from_both_sides(seed: int) -> None
         name: [[float(rng.random() < 0.5) for _ in range(orders)] for _ in range(20)]
         for name, orders in ((SEQUENTIAL, 1), (SHUFFLE, 3), ("u_shape", 1))
     }
-    (against,), _ = JUDGED.compare([outcomes])
+    against = JUDGED.bases([outcomes])[0][0].against
     ours, theirs = against[SEQUENTIAL][SHUFFLE], against[SHUFFLE][SEQUENTIAL]
     assert ours.interval == tuple(-bound for bound in reversed(theirs.interval))
     assert ours.difference == -theirs.difference
@@ -35,7 +35,7 @@ def test_the_two_baselines_differ_by_the_same_from_both_sides(seed: int) -> None
 def test_no_difference_has_no_sign() -> None:
     """It would be shown as -0.00."""
     same = {name: [[1.0], [0.0]] for name in (SEQUENTIAL, SHUFFLE)}
-    (against,), _ = JUDGED.compare([same])
+    against = JUDGED.bases([same])[0][0].against
     for name, baseline in ((SEQUENTIAL, SHUFFLE), (SHUFFLE, SEQUENTIAL)):
         assert f"{against[name][baseline].difference:+.2f}" == "+0.00"
 
@@ -49,7 +49,7 @@ def test_every_difference_says_which_test_it_is_of() -> None:
         "alike": [[1.0]] * 6 + [[0.0]] * 6,
         "graded": [[1.0], [0.67], [0.5]] * 4,
     }
-    (against,), _ = JUDGED.compare([outcomes])
+    against = JUDGED.bases([outcomes])[0][0].against
     permutation = "within-question permutation"
     tests = {
         (name, baseline): each.test

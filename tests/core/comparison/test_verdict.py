@@ -10,7 +10,7 @@ pytest.importorskip("scipy")
 
 from scipy import stats
 
-from shared_core.comparison.records import Verdict
+from shared_core.comparison.result import Verdict
 from shared_core.comparison.verdict import VerdictBasis, overall_verdict, setting_verdict
 from shared_core.evaluation import PairedComparison
 from tests.core.comparison.simulated import Truth, alarmed, covered, shares
@@ -198,10 +198,7 @@ def test_as_many_questions_as_are_called_enough_can_show_something(n: int, kind:
     testing = judged_with(0, resamples=500)
     wrong, right = [[0.0]] * n, [[1.0]] * n
     outcomes = {"sequential": wrong, "shuffle": [[0.0] * 3] * n, "inverse": right, "u": right}
-    (against,), tests = testing.compare([outcomes])
-    figures = replace(
-        basis({"shuffle": nothing()}, n=n), against=against, fewest=testing.fewest(tests)
-    )
+    (figures,), _ = testing.bases([outcomes])
     assert figures.fewest == 8
     assert setting_verdict(figures).kind == kind
 

@@ -13,8 +13,14 @@ from itertools import groupby
 from typing import Any, NamedTuple, Self
 
 from shared_core._extras import require
-from shared_core.comparison.records import BASELINES, Estimate, SettingResult, VerdictKind
-from shared_core.comparison.report.markdown import (
+from shared_core.comparison.result import (
+    BASELINES,
+    ComparisonResult,
+    Estimate,
+    SettingResult,
+    VerdictKind,
+)
+from shared_core.comparison.text_report import (
     NOT_AVAILABLE,
     capitalised,
     empty_answer_lines,
@@ -26,7 +32,6 @@ from shared_core.comparison.report.markdown import (
     signed,
     smallest,
 )
-from shared_core.comparison.result import ComparisonResult
 from shared_core.evaluation.significance import PairedComparison
 from shared_core.wording import counted, shortened
 

@@ -6,14 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from shared_core.comparison.records import (
+from shared_core.comparison.result import (
     BASELINES,
+    ComparisonResult,
     Estimate,
     Failure,
     SettingResult,
     StrategyResult,
 )
-from shared_core.comparison.result import ComparisonResult
 from shared_core.comparison.strategies import DistractionAware
 from shared_core.evaluation.graders import MEANINGS
 from shared_core.evaluation.significance import PairedComparison

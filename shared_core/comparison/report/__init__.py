@@ -1,1 +1,0 @@
-"""A comparison for a person: in Markdown, and as an HTML page."""

@@ -1,0 +1,314 @@
+"""What the figures mean for the user, in words: the verdict on one setting, and on all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from shared_core.comparison.result import SEQUENTIAL, SHUFFLE, Verdict, VerdictKind
+from shared_core.evaluation.significance import PairedComparison
+from shared_core.wording import counted
+
+_FIRST: tuple[VerdictKind, ...] = (
+    "gain",
+    "put_best_elsewhere",
+    "ranked_order_helps",
+    "no_difference",
+    "all_wrong",
+    "all_right",
+    "too_few",
+)
+"""Of several settings, what is said first."""
+
+_LIKEWISE: Mapping[VerdictKind, str] = {
+    "put_best_elsewhere": "the ranked order is worse than shuffling in {} as well",
+    "ranked_order_helps": "keep it in {} as well",
+    "all_wrong": "likewise in {}",
+    "all_right": "likewise in {}",
+    "too_few": "likewise in {}",
+}
+"""What is said of further settings of the same kind; gains are all named."""
+
+_IN_OTHERS: Mapping[VerdictKind, str] = {
+    "no_difference": "no difference from the ranked order is shown in {}",
+    "all_wrong": "no answer is right in {}",
+    "all_right": "every answer is right in {}",
+    "too_few": "there are too few questions to tell in {}",
+}
+"""What is said of settings in which nothing is shown."""
+
+_ALL_WRONG = Verdict(
+    kind="all_wrong",
+    text="no answer is right in any order, so the orders cannot be compared; look at the answers, "
+    "or try other --graders, a higher --max-new-tokens, another --template or --model",
+)
+_ALL_RIGHT = Verdict(
+    kind="all_right",
+    text="every answer is right in every order, so the orders cannot be compared; ask harder "
+    "questions, or raise --k",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictBasis:
+    """What the verdict on one setting rests on.
+
+    Attributes
+    ----------
+    against
+        Strategy -> baseline -> difference, corrected for all comparisons of the result.
+    n
+        Questions compared.
+    fewest
+        Questions below which no order is shown to beat the ranked one, unless other differences
+        are shown: Holm's correction then asks less of the rest.
+    needed
+        Questions that would show a difference of `effect`; None if that is not known.
+    effect
+        In outcome units.
+    power
+        The chance that they would.
+    level
+        Of the tests.
+    alike
+        0 if no strategy was ever right, 1 if all always were, otherwise None.
+    """
+
+    against: Mapping[str, Mapping[str, PairedComparison]]
+    n: int
+    fewest: int
+    needed: int | None
+    effect: float
+    power: float
+    level: float
+    alike: float | None = None
+
+    @cached_property
+    def over_ranked(self) -> dict[str, PairedComparison]:
+        """Strategy -> difference from the ranked order."""
+        return {name: by[SEQUENTIAL] for name, by in self.against.items() if SEQUENTIAL in by}
+
+    @property
+    def differs(self) -> bool:
+        """Whether any difference from the ranked order is shown."""
+        return any(self.better(each) or self.worse(each) for each in self.over_ranked.values())
+
+    @property
+    def beats_shuffle(self) -> bool:
+        """Whether any order is shown to beat shuffling."""
+        return any(self.better(by[SHUFFLE]) for by in self.against.values() if SHUFFLE in by)
+
+    def better(self, comparison: PairedComparison) -> bool:
+        """Whether a gain is shown: by the corrected p-value, and by the interval."""
+        return comparison.adjusted <= self.level and comparison.interval[0] > 0
+
+    def worse(self, comparison: PairedComparison) -> bool:
+        """Whether a loss is shown, in the same way."""
+        return comparison.adjusted <= self.level and comparison.interval[1] < 0
+
+
+Judged: TypeAlias = Mapping[str, tuple[Verdict, VerdictBasis]]
+"""Name of a setting, such as "hybrid, k=10" -> its verdict, and the figures behind it."""
+
+
+def setting_verdict(basis: VerdictBasis) -> Verdict:
+    """Return what follows for one setting.
+
+    A difference counts as shown if its corrected p-value is at most the level and its interval
+    lies on one side of 0. A strategy gains if it is shown to beat the ranked order, and by more
+    than shuffling does; otherwise it is the ranked order that is bad. Outcomes that are all
+    alike reflect the set-up and not the order, however many there are. Questions are too few
+    only where no difference from the ranked order is shown.
+    """
+    if basis.alike is not None:
+        return _ALL_RIGHT if basis.alike else _ALL_WRONG
+    if not basis.over_ranked or (basis.n < basis.fewest and not basis.differs):
+        text = f"too few questions to tell: {basis.n}, where a verdict takes {basis.fewest}; keep "
+        return Verdict(kind="too_few", text=f"{text}the ranked order{_needed(basis)}")
+    others = {name: each for name, each in basis.over_ranked.items() if name != SHUFFLE}
+    shuffled = basis.over_ranked[SHUFFLE]
+    shown = {name: each.difference for name, each in others.items() if basis.better(each)}
+    kind: VerdictKind = "no_difference"
+    if basis.better(shuffled) and max(shown.values(), default=0.0) <= shuffled.difference:
+        kind = "put_best_elsewhere"
+        text = f"do not keep the ranked order: it is worse than shuffling by {_span(shuffled)}"
+        text += _best_of(basis, others)
+    elif shown:
+        best = max(shown, key=lambda name: shown[name])
+        return Verdict(kind="gain", text=_gain(basis, best), strategy=best)
+    elif basis.worse(shuffled):
+        kind = "ranked_order_helps"
+        text = f"keep the ranked order: it {_beats_shuffling(basis)}, and no other order is shown "
+        text += "to beat it"
+    else:
+        text = _keep(basis, "here", beats_shuffle=basis.beats_shuffle)
+    return Verdict(kind=kind, text=text + _losses(basis, others))
+
+
+def _gain(basis: VerdictBasis, best: str) -> str:
+    """Advise a strategy, with what it gains over both baselines."""
+    text = f"use {best}: it gains {_span(basis.over_ranked[best])} over the ranked order"
+    over_shuffle = basis.against[best][SHUFFLE]
+    if basis.better(over_shuffle):
+        return f"{text} and {_span(over_shuffle)} over shuffling"
+    return f"{text}, though it is not shown to beat shuffling"
+
+
+def _best_of(basis: VerdictBasis, others: Mapping[str, PairedComparison]) -> str:
+    """Say which strategies do better than a bad ranked order, if any do."""
+    if not others:
+        return ""
+    gains = {name: round(each.difference, 9) for name, each in others.items()}
+    most = max(gains.values())
+    if most <= 0:
+        return "; no strategy comes out better than the ranked order"
+    best = [name for name, gained in gains.items() if gained == most]
+    unsure = [name for name in best if not basis.better(others[name])]
+    but = ", though that is not shown" if unsure else ""
+    if len(unsure) not in (0, len(best)):
+        but += f" of {_listed(unsure)}"
+    return (
+        f"; of the strategies {_listed(best)} {'comes' if len(best) == 1 else 'come'} out best "
+        f"({most:+.{_digits(most)}f} from the ranked order{but})"
+    )
+
+
+def _beats_shuffling(basis: VerdictBasis) -> str:
+    return f"beats shuffling by {_span(basis.against[SEQUENTIAL][SHUFFLE])}"
+
+
+def _keep(basis: VerdictBasis, where: str, *, beats_shuffle: bool) -> str:
+    """Say that nothing is shown to beat the ranked order, nor shuffling unless a strategy does."""
+    it = "it" if beats_shuffle else "it or shuffling"
+    return f"keep the ranked order: no strategy is shown to beat {it} {where}{_needed(basis)}"
+
+
+def _losses(
+    basis: VerdictBasis, others: Mapping[str, PairedComparison], setting: str | None = None
+) -> str:
+    """Say which strategies are shown to lose against the ranked order; empty if none is."""
+    where = f" ({setting})" if setting else ""
+    lost = [
+        f"{name} loses {_span(each, sign=-1)}{where}"
+        for name, each in others.items()
+        if basis.worse(each)
+    ]
+    return f"; {', '.join(lost)}" if lost else ""
+
+
+def _needed(basis: VerdictBasis) -> str:
+    if basis.needed is None:
+        return ""
+    difference = f"a difference of {basis.effect:g}"
+    if basis.needed <= basis.n:
+        return (
+            f"; these {counted(basis.n, 'question')} would show {difference} with a chance of "
+            f"about {basis.power:.0%} or more"
+        )
+    return (
+        f"; it takes about {counted(basis.needed, 'question')} to show {difference} with a "
+        f"chance of {basis.power:.0%}"
+    )
+
+
+def _span(comparison: PairedComparison, *, sign: int = 1) -> str:
+    """Return a difference with its interval, with enough decimals that none of them looks 0."""
+    lower, upper = sorted(sign * bound for bound in comparison.interval)
+    digits = _digits(min(abs(value) for value in (lower, upper, comparison.difference)))
+    return f"{sign * comparison.difference:.{digits}f} [{lower:.{digits}f}, {upper:.{digits}f}]"
+
+
+def _digits(value: float) -> int:
+    """Return how many decimals show that a value is not 0: 2 if that will do, 6 at most."""
+    return next((digits for digits in range(2, 6) if round(value, digits) > 0), 6)
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """Return an enumeration, as ``a, b and c``; empty if there is nothing."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
+def overall_verdict(settings: Judged) -> Verdict:
+    """Return what follows from all settings.
+
+    What is advised because of some of them comes with what others show against it; settings in
+    which nothing is shown are counted, and all others are named.
+    """
+    kind = min((verdict.kind for verdict, _ in settings.values()), key=_FIRST.index)
+    same = {name: each for name, each in settings.items() if each[0].kind == kind}
+    others = {name: each for name, each in settings.items() if name not in same}
+    advised = [*dict.fromkeys(verdict.strategy for verdict, _ in same.values())]
+    strategies = [strategy for strategy in advised if strategy is not None]
+    said = [*_headline(kind, same, len(settings)), *_lost(strategies, settings)]
+    said += [*_shown(kind, strategies, others), *_not_shown(strategies, others)]
+    return Verdict(kind=kind, text="; ".join(said), strategy=advised[0])
+
+
+def _headline(kind: VerdictKind, same: Judged, total: int) -> Iterator[str]:
+    """Yield what is advised, and in which settings."""
+    texts = [f"{verdict.text} ({name})" for name, (verdict, _) in same.items()]
+    if kind == "gain" or len(same) == 1:
+        yield from texts
+    elif kind == "no_difference":
+        bases = [basis for _, basis in same.values()]
+        # Of the setting that needs the most questions beyond those it has.
+        widest = max(bases, key=lambda basis: (basis.needed or 0) - basis.n)
+        which = "any of the " if len(same) == total else ""
+        where = f"in {which}{counted(len(same), 'setting')}"
+        lost = (_losses(basis, basis.over_ranked, name) for name, (_, basis) in same.items())
+        beaten = any(basis.beats_shuffle for basis in bases)
+        yield _keep(widest, where, beats_shuffle=beaten) + "".join(lost)
+    else:
+        yield texts[0]
+        yield _LIKEWISE[kind].format(counted(len(same) - 1, "other setting"))
+
+
+def _lost(strategies: Sequence[str], settings: Judged) -> Iterator[str]:
+    """Yield in which settings strategies that are advised lose against the ranked order."""
+    for strategy in strategies:
+        over_ranked = {
+            name: (basis, basis.over_ranked[strategy])
+            for name, (_, basis) in settings.items()
+            if strategy in basis.over_ranked
+        }
+        lost = [
+            f"{_span(each, sign=-1)} ({name})"
+            for name, (basis, each) in over_ranked.items()
+            if basis.worse(each)
+        ]
+        if lost:
+            yield f"but {strategy} loses {_listed(lost)}"
+
+
+def _shown(kind: VerdictKind, strategies: Sequence[str], others: Judged) -> Iterator[str]:
+    """Yield what other settings show of the ranked order and shuffling."""
+    for name, (verdict, basis) in others.items():
+        if verdict.kind == "put_best_elsewhere":
+            better = {"shuffling": basis.over_ranked[SHUFFLE]}
+            for strategy in strategies:
+                each = basis.over_ranked.get(strategy)
+                if each is not None and basis.better(each):
+                    better[strategy] = each
+            worse = _listed([f"than {than} by {_span(each)}" for than, each in better.items()])
+            yield f"the ranked order is worse {worse} ({name})"
+        if verdict.kind == "ranked_order_helps":
+            but = "but " if kind == "put_best_elsewhere" else ""
+            yield f"{but}the ranked order {_beats_shuffling(basis)} ({name})"
+
+
+def _not_shown(strategies: Sequence[str], others: Judged) -> Iterator[str]:
+    """Yield in how many of the other settings nothing is shown, or only losses not named yet."""
+    numbers: Counter[str] = Counter()
+    for verdict, basis in others.values():
+        if verdict.kind == "no_difference" and basis.differs:
+            over_ranked = basis.over_ranked
+            named = (over_ranked[each] for each in strategies if each in over_ranked)
+            if not any(map(basis.worse, named)):
+                numbers["only losses against the ranked order are shown in {}"] += 1
+        elif verdict.kind in _IN_OTHERS:
+            numbers[_IN_OTHERS[verdict.kind]] += 1
+    for text, number in numbers.items():
+        yield text.format(counted(number, "other setting"))
