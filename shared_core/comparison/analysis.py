@@ -17,7 +17,8 @@ from shared_core.comparison.result import (
 )
 from shared_core.comparison.retrieval import Pipeline, RetrievalSetting
 from shared_core.comparison.spans import members
-from shared_core.comparison.verdict import VerdictBasis, overall_verdict, setting_verdict
+from shared_core.comparison.statistics import VerdictBasis
+from shared_core.comparison.verdict import overall_verdict, setting_verdict
 from shared_core.evaluation.complete_cases import complete_cases
 from shared_core.evaluation.retrieval import retrieval_measures
 from shared_core.generation.fingerprint import model_fingerprint

@@ -23,7 +23,7 @@ from shared_core.comparison.strategies import (
     DEFAULTS,
     AnyStrategy,
     StrategyContext,
-    make_strategy,
+    make_strategies,
     with_baselines,
 )
 from shared_core.generation.ask import ModelClient
@@ -160,8 +160,6 @@ class Comparison:
         retrieval = Retrieval(
             data=data, embed=self.embed, reranker=self.reranker, fetch_k=self.fetch_k
         )
-        context = StrategyContext(self, generator)
-        strategies = tuple(make_strategy(each, context) for each in with_baselines(self.strategies))
         return ComparisonJob(
             options=self,
             model=generator,
@@ -174,7 +172,7 @@ class Comparison:
                 attempts=self.attempts,
             ),
             settings=retrieval.settings(self.pipelines, self.ks),
-            strategies=strategies,
+            strategies=make_strategies(self.strategies, StrategyContext(self, generator)),
             gradings=gradings,
         )
 

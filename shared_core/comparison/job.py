@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,6 +32,9 @@ Place: TypeAlias = tuple[int, str, int]
 
 Arranged: TypeAlias = tuple[tuple[Order, Request], ...]
 """The orders in which a strategy puts a question's passages, and what is asked in each."""
+
+Where: TypeAlias = dict[Request, list[Place]]
+"""Request -> the places that need its answer."""
 
 Found: TypeAlias = Mapping[Request, Response | Failed]
 
@@ -106,11 +110,10 @@ class ComparisonJob:
         """Return what `run` would cost now; neither the model nor a grader is asked."""
         read = self.client.kept([*self._reads])
         arranged = self._arranged(read)
-        prompts = _requests(arranged)
-        answered = self.client.kept(prompts)
+        prompts = _prompts(arranged)
+        answered = self.client.kept([*prompts])
         new = [prompt for prompt in prompts if prompt not in answered]
-        unread = {request: name for request, name in self._reads.items() if request not in read}
-        by_strategy = [*unread.values()]
+        unread = {prompt: where for prompt, where in self._reads.items() if prompt not in read}
         counter = getattr(self.model, "count_tokens", None)
         count = counter or estimate_tokens
         return ComparisonPlan(
@@ -120,7 +123,7 @@ class ComparisonJob:
             ks=tuple(dict.fromkeys(setting.k for setting in self.settings)),
             kept=len(answered) + len(read),
             calls=len(new),
-            reads={name: by_strategy.count(name) for name in dict.fromkeys(by_strategy)},
+            reads={**Counter(name for (_, name, _), *_ in unread.values())},
             to_come=len(self._cases) - len(arranged),
             prompt_tokens=sum(count(prompt) for prompt, *_ in new),
             read_tokens=sum(count(prompt) for prompt, *_ in unread),
@@ -133,7 +136,7 @@ class ComparisonJob:
         What it holds is given up when the first new answer is there.
         """
         known = self._arranged(self.client.kept([*self._reads]))
-        self.client.forget([*self._reads, *_requests(known)])
+        self.client.forget([*self._reads, *_prompts(known)])
         self.fresh = True
 
     def run(
@@ -166,34 +169,32 @@ class ComparisonJob:
         fresh, self.fresh = self.fresh, False
         failures = _Failures(self.settings, self.options.max_failed)
 
-        def ask(client: ModelClient, some: Sequence[Request], part_of: Sequence[Request]) -> Found:
+        def ask(client: ModelClient, where: Where, some: slice = slice(None)) -> Found:
+            requests = [*where]
             found = client.answers_or_failures(
-                some,
-                on_failure=failures.note,
-                part_of=lambda: part_of,
+                requests[some],
+                on_failure=lambda request, failed: failures.count(where[request], failed),
+                part_of=lambda: requests,
                 on_answer=on_answer,
                 on_wait=on_wait,
             )
-            return dict(zip(some, found, strict=True))
+            return dict(zip(requests[some], found, strict=True))
 
-        failures.expect((place, self._needed[place]) for place in self._cases)
         read: dict[Request, Response | Failed] = {}
         for strategy in self.strategies:
-            requests = [each for each, name in self._reads.items() if name == strategy.name]
+            where = {each: at for each, at in self._reads.items() if at[0][1] == strategy.name}
             own = getattr(strategy, "read", None)
-            client = self.client if own is None else replace(self.client, call=own)
-            read |= ask(client, requests, requests)
+            read |= ask(replace(self.client, call=own) if own else self.client, where)
         arranged = self._arranged(read)
         for place, each in arranged.items():
             if isinstance(each, Failed):
-                failures.count(place, each)
-        requests = _requests(arranged)
+                failures.count([place], each)
+        prompts = _prompts(arranged)
         if fresh:  # also what is known only now that the model has been read
-            self.client.forget(requests)
-        failures.expect((place, _requests({place: each})) for place, each in arranged.items())
-        answers = {**ask(self.client, requests[:FIRST], requests)}
-        self._grade_one(answers, failures.places)
-        answers |= ask(self.client, requests[FIRST:], requests)
+            self.client.forget([*prompts])
+        answers = {**ask(self.client, prompts, slice(FIRST))}
+        self._grade_one(answers, prompts)
+        answers |= ask(self.client, prompts, slice(FIRST, None))
         return analyse(self, {place: _answered(each, answers) for place, each in arranged.items()})
 
     @cached_property
@@ -211,13 +212,8 @@ class ComparisonJob:
         return {place: strategy.reads(case) for place, (strategy, case) in self._cases.items()}
 
     @cached_property
-    def _reads(self) -> dict[Request, str]:
-        """All of that, each once -> the strategy that reads it."""
-        found: dict[Request, str] = {}
-        for (_, name, _), requests in self._needed.items():
-            for request in requests:
-                found.setdefault(request, name)
-        return found
+    def _reads(self) -> Where:
+        return _where(self._needed.items())
 
     def _arranged(self, read: Found) -> dict[Place, Arranged | Failed]:
         """Return what is asked at each place, as far as what it needs has been read."""
@@ -244,20 +240,31 @@ class ComparisonJob:
             for order in orders
         )
 
-    def _grade_one(self, answers: Found, places: Mapping[Request, Sequence[Place]]) -> None:
+    def _grade_one(self, answers: Found, where: Where) -> None:
         """Grade one answer, so that a judge that fails does so before everything is asked."""
         for request, answer in answers.items():
             if not isinstance(answer, Failed):
-                number = places[request][0][2]
+                *_, number = where[request][0]
                 for grading in self.gradings:
                     grading(self.data.questions[number], str(answer))
                 return
 
 
-def _requests(arranged: Mapping[Place, Arranged | Failed]) -> list[Request]:
-    """Return the different requests."""
-    found = (each for each in arranged.values() if not isinstance(each, Failed))
-    return [*dict.fromkeys(request for each in found for _, request in each)]
+def _prompts(arranged: Mapping[Place, Arranged | Failed]) -> Where:
+    return _where(
+        (place, [request for _, request in each])
+        for place, each in arranged.items()
+        if not isinstance(each, Failed)
+    )
+
+
+def _where(asked: Iterable[tuple[Place, Sequence[Request]]]) -> Where:
+    """Return each different request with the places that need it."""
+    found: Where = {}
+    for place, requests in asked:
+        for request in requests:
+            found.setdefault(request, []).append(place)
+    return found
 
 
 def _answered(each: Arranged | Failed, answers: Found) -> tuple[tuple[Order, str], ...] | Failed:
@@ -276,25 +283,13 @@ class _Failures:
 
     settings: Sequence[RetrievalSetting]
     max_failed: float
-    places: dict[Request, list[Place]] = field(default_factory=dict)
     reasons: dict[int, dict[int, str]] = field(default_factory=dict)
 
-    def expect(self, asked: Iterable[tuple[Place, Sequence[Request]]]) -> None:
-        """Take note of what is going to be asked at which places."""
-        for place, requests in asked:
-            for request in requests:
-                self.places.setdefault(request, []).append(place)
-
-    def note(self, request: Request, failed: Failed) -> None:
-        """Take note of a request that has failed, for all places that need it."""
-        for place in self.places[request]:
-            self.count(place, failed)
-
-    def count(self, place: Place, failed: Failed) -> None:
-        """Take note of a question that has failed at a place."""
-        number, _, question = place
-        reasons = self.reasons.setdefault(number, {})
-        reasons.setdefault(question, failed.reason)
-        setting = self.settings[number]
-        said = [reasons[each] for each in sorted(reasons)]
-        check_failed(said, len(setting.cases), self.max_failed, setting.name)
+    def count(self, places: Sequence[Place], failed: Failed) -> None:
+        """Take note of a failure, for all places that it concerns."""
+        for number, _, question in places:
+            reasons = self.reasons.setdefault(number, {})
+            reasons.setdefault(question, failed.reason)
+            setting = self.settings[number]
+            said = [reasons[each] for each in sorted(reasons)]
+            check_failed(said, len(setting.cases), self.max_failed, setting.name)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from shared_core.comparison.result import BASELINES, SEQUENTIAL, SHUFFLE, Estimate
-from shared_core.comparison.verdict import VerdictBasis
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.evaluation.paired_differences import paired_differences
 from shared_core.evaluation.power import fewest_questions, questions_needed
@@ -75,14 +75,12 @@ class Testing:
         tests = sum(2 * len(outcomes) - 3 for outcomes in settings)
         bases = [
             VerdictBasis(
+                testing=self,
                 against=against,
                 n=len(outcomes[SEQUENTIAL]),
                 # Of Bonferroni's level, as Holm's is until another test rejects.
                 fewest=fewest_questions(self.level / tests),
                 needed=self._needed(outcomes, tests),
-                effect=self.effect,
-                power=self.power,
-                level=self.level,
                 alike=_alike(outcomes),
             )
             for outcomes, against in zip(settings, self._compared(settings, tests), strict=True)
@@ -130,6 +128,58 @@ class Testing:
             for name in outcomes
             if name != SEQUENTIAL
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictBasis:
+    """What the verdict on one setting rests on.
+
+    Attributes
+    ----------
+    testing
+        How differences are judged.
+    against
+        Strategy -> baseline -> difference, corrected for all comparisons of the result.
+    n
+        Questions compared.
+    fewest
+        Questions below which no order is shown to beat the ranked one, unless other differences
+        are shown: Holm's correction then asks less of the rest.
+    needed
+        Questions that would show a difference of `Testing.effect`; None if that is not known.
+    alike
+        0 if no strategy was ever right, 1 if all always were, otherwise None.
+    """
+
+    testing: Testing
+    against: Mapping[str, Mapping[str, PairedComparison]]
+    n: int
+    fewest: int
+    needed: int | None
+    alike: float | None = None
+
+    @cached_property
+    def over_ranked(self) -> dict[str, PairedComparison]:
+        """Strategy -> difference from the ranked order."""
+        return {name: by[SEQUENTIAL] for name, by in self.against.items() if SEQUENTIAL in by}
+
+    @property
+    def differs(self) -> bool:
+        """Whether any difference from the ranked order is shown."""
+        return any(self.better(each) or self.worse(each) for each in self.over_ranked.values())
+
+    @property
+    def beats_shuffle(self) -> bool:
+        """Whether any order is shown to beat shuffling."""
+        return any(self.better(by[SHUFFLE]) for by in self.against.values() if SHUFFLE in by)
+
+    def better(self, comparison: PairedComparison) -> bool:
+        """Whether a gain is shown: by the corrected p-value, and by the interval."""
+        return comparison.adjusted <= self.testing.level and comparison.interval[0] > 0
+
+    def worse(self, comparison: PairedComparison) -> bool:
+        """Whether a loss is shown, in the same way."""
+        return comparison.adjusted <= self.testing.level and comparison.interval[1] < 0
 
 
 def _reversed(comparison: PairedComparison) -> PairedComparison:

@@ -251,38 +251,24 @@ AnyStrategy: TypeAlias = str | Placement | Strategy
 """A name in `STRATEGIES`, a placement, or a custom strategy."""
 
 
-def strategy_name(spec: AnyStrategy) -> str:
-    """Return the name of a strategy, or of a placement that is used as one.
-
-    Of several names of one placement it is the placement's own.
+def make_strategies(specs: Sequence[AnyStrategy], context: StrategyContext) -> tuple[Strategy, ...]:
+    """Return what `with_baselines` names; a custom strategy stays as it is.
 
     Raises
     ------
     ValueError
-        If there is no strategy of that name.
+        If one needs what is not given.
     """
-    if isinstance(spec, str) and spec not in STRATEGIES:
-        raise ValueError(f"no strategy {spec!r}; there are {', '.join(STRATEGIES)}")
-    if isinstance(spec, str) and spec in PLACEMENTS:
-        return PLACEMENTS[spec].name
-    return spec if isinstance(spec, str) else spec.name
+    return tuple(
+        STRATEGIES[each](context)
+        if isinstance(each, str)
+        else (Placed(context, each) if isinstance(each, Placement) else each)
+        for each in with_baselines(specs)
+    )
 
 
-def make_strategy(spec: AnyStrategy, context: StrategyContext) -> Strategy:
-    """Return a strategy by its name, or made of a placement; a custom strategy stays as it is.
-
-    Raises
-    ------
-    ValueError
-        If there is no strategy of that name, or it needs what is not given.
-    """
-    if isinstance(spec, str):
-        return STRATEGIES[strategy_name(spec)](context)
-    return Placed(context, spec) if isinstance(spec, Placement) else spec
-
-
-def with_baselines(strategies: Sequence[AnyStrategy]) -> tuple[AnyStrategy, ...]:
-    """Return the baselines by name, followed by the other strategies.
+def with_baselines(specs: Sequence[AnyStrategy]) -> tuple[AnyStrategy, ...]:
+    """Return the baselines by name, followed by the other strategies, placements as such.
 
     Raises
     ------
@@ -290,13 +276,26 @@ def with_baselines(strategies: Sequence[AnyStrategy]) -> tuple[AnyStrategy, ...]
         If there is no strategy, a name is unknown or occurs twice, or something else has the name
         of a baseline.
     """
-    check_distinct("strategies", [*map(strategy_name, strategies)])
-    named = [strategy_name(each) if isinstance(each, str) else each for each in strategies]
-    others = [each for each in named if each not in (*BASELINES, Sequential())]
+    known = [*map(_known, specs)]
+    check_distinct("strategies", [*map(_name, known)])
+    others = [each for each in known if each not in (*BASELINES, Sequential())]
     for each in others:
-        if (name := strategy_name(each)) in BASELINES:
+        if (name := _name(each)) in BASELINES:
             raise ValueError(
                 f"strategy {name!r} takes part in every comparison as it is, shuffles by its "
                 f"seed= and shuffles=; {each!r} cannot replace it: leave it out"
             )
     return (*BASELINES, *others)
+
+
+def _known(spec: AnyStrategy) -> AnyStrategy:
+    """Return the placement of a name, if it is one's; it has several, and its own counts."""
+    if not isinstance(spec, str) or spec in BASELINES:
+        return spec
+    if spec not in STRATEGIES:
+        raise ValueError(f"no strategy {spec!r}; there are {', '.join(STRATEGIES)}")
+    return PLACEMENTS[spec]() if spec in PLACEMENTS else spec
+
+
+def _name(spec: AnyStrategy) -> str:
+    return spec if isinstance(spec, str) else spec.name

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 from shared_core.comparison.result import SEQUENTIAL, SHUFFLE, Verdict, VerdictKind
+from shared_core.comparison.statistics import VerdictBasis
 from shared_core.evaluation.significance import PairedComparison
 from shared_core.wording import counted
 
@@ -50,64 +49,6 @@ _ALL_RIGHT = Verdict(
     text="every answer is right in every order, so the orders cannot be compared; ask harder "
     "questions, or raise --k",
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class VerdictBasis:
-    """What the verdict on one setting rests on.
-
-    Attributes
-    ----------
-    against
-        Strategy -> baseline -> difference, corrected for all comparisons of the result.
-    n
-        Questions compared.
-    fewest
-        Questions below which no order is shown to beat the ranked one, unless other differences
-        are shown: Holm's correction then asks less of the rest.
-    needed
-        Questions that would show a difference of `effect`; None if that is not known.
-    effect
-        In outcome units.
-    power
-        The chance that they would.
-    level
-        Of the tests.
-    alike
-        0 if no strategy was ever right, 1 if all always were, otherwise None.
-    """
-
-    against: Mapping[str, Mapping[str, PairedComparison]]
-    n: int
-    fewest: int
-    needed: int | None
-    effect: float
-    power: float
-    level: float
-    alike: float | None = None
-
-    @cached_property
-    def over_ranked(self) -> dict[str, PairedComparison]:
-        """Strategy -> difference from the ranked order."""
-        return {name: by[SEQUENTIAL] for name, by in self.against.items() if SEQUENTIAL in by}
-
-    @property
-    def differs(self) -> bool:
-        """Whether any difference from the ranked order is shown."""
-        return any(self.better(each) or self.worse(each) for each in self.over_ranked.values())
-
-    @property
-    def beats_shuffle(self) -> bool:
-        """Whether any order is shown to beat shuffling."""
-        return any(self.better(by[SHUFFLE]) for by in self.against.values() if SHUFFLE in by)
-
-    def better(self, comparison: PairedComparison) -> bool:
-        """Whether a gain is shown: by the corrected p-value, and by the interval."""
-        return comparison.adjusted <= self.level and comparison.interval[0] > 0
-
-    def worse(self, comparison: PairedComparison) -> bool:
-        """Whether a loss is shown, in the same way."""
-        return comparison.adjusted <= self.level and comparison.interval[1] < 0
 
 
 Judged: TypeAlias = Mapping[str, tuple[Verdict, VerdictBasis]]
@@ -202,15 +143,15 @@ def _losses(
 def _needed(basis: VerdictBasis) -> str:
     if basis.needed is None:
         return ""
-    difference = f"a difference of {basis.effect:g}"
+    difference = f"a difference of {basis.testing.effect:g}"
     if basis.needed <= basis.n:
         return (
             f"; these {counted(basis.n, 'question')} would show {difference} with a chance of "
-            f"about {basis.power:.0%} or more"
+            f"about {basis.testing.power:.0%} or more"
         )
     return (
         f"; it takes about {counted(basis.needed, 'question')} to show {difference} with a "
-        f"chance of {basis.power:.0%}"
+        f"chance of {basis.testing.power:.0%}"
     )
 
 

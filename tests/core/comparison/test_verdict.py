@@ -11,7 +11,8 @@ pytest.importorskip("scipy")
 from scipy import stats
 
 from shared_core.comparison.result import Verdict
-from shared_core.comparison.verdict import VerdictBasis, overall_verdict, setting_verdict
+from shared_core.comparison.statistics import VerdictBasis
+from shared_core.comparison.verdict import overall_verdict, setting_verdict
 from shared_core.evaluation import PairedComparison
 from tests.core.comparison.simulated import Truth, alarmed, covered, shares
 from tests.core.comparison.simulated import testing_with as judged_with
@@ -61,9 +62,8 @@ def basis(
         if name != "shuffle":
             by_shuffle = (over_shuffle or {}).get(name, nothing())
             against[name] = {"sequential": comparison, "shuffle": by_shuffle}
-    return VerdictBasis(
-        against=against, n=n, fewest=9, needed=needed, effect=0.03, power=0.8, level=0.05
-    )
+    testing = judged_with(0, resamples=1)
+    return VerdictBasis(testing=testing, against=against, n=n, fewest=9, needed=needed)
 
 
 def test_nothing_shown_keeps_the_ranked_order_and_says_what_would_show_it() -> None:
