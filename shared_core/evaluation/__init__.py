@@ -9,26 +9,15 @@ from shared_core.evaluation.distraction import (
     distractor_kind,
 )
 from shared_core.evaluation.graders import GRADERS, Grader, grade, resolve_grader
-from shared_core.evaluation.interim import InterimAnalyses, interim_decision
+from shared_core.evaluation.interim import InterimAnalyses
 from shared_core.evaluation.intervals import (
     bootstrap_interval,
-    independent_interval,
     mean_interval,
     paired_difference_interval,
 )
-from shared_core.evaluation.permutation import permutation_p_value
-from shared_core.evaluation.power import (
-    fewest_questions,
-    minimum_detectable_effect,
-    questions_needed,
-)
+from shared_core.evaluation.power import minimum_detectable_effect
 from shared_core.evaluation.retrieval import retrieval_measures
-from shared_core.evaluation.significance import (
-    PairedComparison,
-    compare_paired,
-    holm,
-    paired_p_value,
-)
+from shared_core.evaluation.significance import PairedComparison, compare_paired
 from shared_core.evaluation.spans import (
     Extent,
     reference_coverage,
@@ -48,17 +37,10 @@ __all__ = [
     "complete_cases",
     "distraction_measures",
     "distractor_kind",
-    "fewest_questions",
     "grade",
-    "holm",
-    "independent_interval",
-    "interim_decision",
     "mean_interval",
     "minimum_detectable_effect",
     "paired_difference_interval",
-    "paired_p_value",
-    "permutation_p_value",
-    "questions_needed",
     "reference_coverage",
     "rescued_by_neighbour",
     "resolve_grader",

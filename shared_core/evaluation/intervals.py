@@ -18,12 +18,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Scores
 from shared_core.checking import check_count, check_fractions
-from shared_core.evaluation.paired_differences import (
-    by_order,
-    paired_differences,
-    question_means,
-    typical_change,
-)
+from shared_core.evaluation.paired_differences import by_order, paired_differences, typical_change
 
 Statistic: TypeAlias = Callable[[Scores], Scores]
 """Column means, shape (r, k), to one value a row, shape (r,); NaN where it is undefined."""
@@ -187,8 +182,8 @@ def paired_difference_interval(
     ----------
     a, b
         How right each question was under two arrangements, in the same order, shape (n,), in
-        [0, 1], n >= 2; or, of several orders, n sequences of one value for each, whose mean is
-        the question's outcome.
+        [0, 1], n >= 2; or, of several orders, shape (n, orders), whose mean is the question's
+        outcome.
     confidence, resamples, seed
         As in `bootstrap_interval`.
 
@@ -198,10 +193,8 @@ def paired_difference_interval(
         If the numbers of questions differ, or a value is out of range.
     """
     apart = typical_change(paired_differences(a, b))
-    sides = [by_order(each) for each in (a, b)]
-    for side in sides:
-        _shares(side[np.isfinite(side)], "outcomes", "one value or several", axes=1)
-    rows = np.column_stack([question_means(side) for side in sides])
+    sides = [_shares(by_order(each), "outcomes", "one value or several", axes=2) for each in (a, b)]
+    rows = np.column_stack([side.mean(axis=1) for side in sides])
     _check_enough(len(rows))
     means = _bootstrap(rows, (0.0, apart), resamples, seed)
     return _percentiles(lambda of: of[:, 0] - of[:, 1], means, _tail(confidence, len(rows)))

@@ -7,8 +7,6 @@ wrong, the mean moves by a third, but the change is that of a whole answer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
@@ -24,27 +22,26 @@ def by_order(outcomes: npt.ArrayLike) -> Scores:
     Parameters
     ----------
     outcomes
-        How right each question was, shape (n,), n >= 1; or, of several orders, n sequences of one
-        value for each order. Their numbers may differ.
-
-    Returns
-    -------
-    ndarray
-        Shape (n, orders), NaN where a question has fewer orders than another.
+        How right each question was, shape (n,), n >= 1; or, of several orders, shape (n, orders).
 
     Raises
     ------
     ValueError
-        If there is no question, one has no outcome, or an outcome is not finite.
+        If there is no question, questions have no outcome or not equally many, or one is not
+        finite.
     """
     try:
         values = np.asarray(outcomes, np.float64)
-    except ValueError:  # from numpy, where numbers of orders differ
-        listed = np.atleast_1d(np.asarray(outcomes, object))
-        return _padded([np.asarray(each, np.float64) for each in listed])
-    values = values[:, None] if values.ndim == 1 else values
-    _check(values)
-    return values
+    except ValueError as error:
+        raise ValueError("outcomes must be equally many for each question") from error
+    rows = values[:, None] if values.ndim == 1 else values
+    if rows.ndim != 2 or not rows.size:
+        raise ValueError(
+            f"outcomes must be one value or several for each question, got shape {rows.shape}"
+        )
+    if not np.isfinite(rows).all():
+        raise ValueError("outcomes must be finite; leave out questions that have none")
+    return rows
 
 
 def paired_differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Scores:
@@ -60,7 +57,7 @@ def paired_differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Scores:
     Returns
     -------
     ndarray
-        Shape (n, orders of a * orders of b), NaN where a question has fewer.
+        Shape (n, orders of a * orders of b).
 
     Raises
     ------
@@ -74,12 +71,6 @@ def paired_differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Scores:
         )
     differences = first[:, :, None] - second[:, None, :]
     return np.round(differences.reshape(len(first), -1), _DECIMALS)
-
-
-def question_means(rows: Scores) -> Scores:
-    """Return the mean of each question's outcomes or differences, shape (n,)."""
-    means: Scores = np.nanmean(rows, axis=1)
-    return means
 
 
 def typical_change(differences: Scores) -> float:
@@ -97,23 +88,6 @@ def typical_change(differences: Scores) -> float:
     differences
         In [-1, 1], a question a row, as `paired_differences` gives them.
     """
-    squares = float(question_means(differences**2).sum())
-    sizes = float(question_means(np.abs(differences)).sum())
+    squares = float((differences**2).mean(axis=1).sum())
+    sizes = float(np.abs(differences).mean(axis=1).sum())
     return (1 + squares) / (1 + sizes)
-
-
-def _padded(rows: Sequence[Scores]) -> Scores:
-    values = np.full((len(rows), max(row.size for row in rows)), np.nan)
-    for at, row in enumerate(rows):
-        _check(row[None])
-        values[at, : row.size] = row
-    return values
-
-
-def _check(rows: Scores) -> None:
-    if rows.ndim != 2 or not rows.size:
-        raise ValueError(
-            f"outcomes must be one value or several for each question, got shape {rows.shape}"
-        )
-    if not np.isfinite(rows).all():
-        raise ValueError("outcomes must be finite; leave out questions that have none")

@@ -21,8 +21,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.arrays import Bools, Scores
-from shared_core.evaluation.paired_differences import by_order, paired_differences, question_means
+from shared_core.arrays import Scores
+from shared_core.evaluation.paired_differences import by_order, paired_differences
 
 Whole: TypeAlias = npt.NDArray[np.int64]
 Draw: TypeAlias = tuple[Whole, Scores]
@@ -57,8 +57,8 @@ def permutation_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     Parameters
     ----------
     a, b
-        Outcomes of the same questions, shape (n,), n >= 1, finite; or, of several orders, n
-        sequences of one value for each. Graded outcomes are rounded to a 1200th of the
+        Outcomes of the same questions, shape (n,), n >= 1, finite; or, of several orders, shape
+        (n, orders). Graded outcomes are rounded to a 1200th of the
         widest range that a question has.
 
     Raises
@@ -75,12 +75,9 @@ def permutation_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     """
     paired_differences(a, b)  # for its checks
     first, second = by_order(a), by_order(b)
-    # With these weights sums differ as the means of a and b do, however many orders a question has.
-    weights = sum(1 / np.isfinite(side).sum(axis=1, keepdims=True) for side in (first, second))
-    outcomes = np.hstack([first, second]) * weights
-    widest = float(np.nanmax(outcomes - np.nanmin(outcomes, axis=1, keepdims=True))) or 1.0
-    of_a = np.arange(outcomes.shape[1]) < first.shape[1]
-    return _exchanged(outcomes, of_a, step=widest / _STEPS)
+    outcomes = np.hstack([first, second])
+    widest = float(np.ptp(outcomes, axis=1).max()) or 1.0
+    return _exchanged(outcomes, first.shape[1], step=widest / _STEPS)
 
 
 def sign_flip_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
@@ -110,27 +107,22 @@ def sign_flip_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     0.25
     """
     differences = paired_differences(a, b)
-    widest = float(np.nanmax(np.abs(differences))) or 1.0
-    means = question_means(differences)
+    widest = float(np.abs(differences).max()) or 1.0
+    means = differences.mean(axis=1)
     outcomes = np.column_stack([means, np.zeros_like(means)])
-    of_a = np.array([True, False])
-    return _exchanged(outcomes, of_a, step=widest / _STEPS / differences.shape[1])
+    return _exchanged(outcomes, 1, step=widest / _STEPS / differences.shape[1])
 
 
-def _exchanged(outcomes: Scores, of_a: Bools, *, step: float) -> float:
-    """Return the p-value of the sum of the columns of `a`, if outcomes of a row are exchanged.
+def _exchanged(outcomes: Scores, of_a: int, *, step: float) -> float:
+    """Return the p-value of the sum of the first `of_a` columns, if those of a row are exchanged.
 
-    NaN stands where a question has fewer outcomes; others are rounded to multiples of `step`.
+    Outcomes are rounded to multiples of `step`.
     """
-    there = np.isfinite(outcomes)
-    above = np.where(there, outcomes, 0) - np.nanmin(outcomes, axis=1, keepdims=True)
-    scores = np.where(there, np.rint(above / step), 0).astype(np.int64)
+    above = outcomes - outcomes.min(axis=1, keepdims=True)
+    scores = np.rint(above / step).astype(np.int64)
     scores //= max(1, int(np.gcd.reduce(scores, axis=None)))  # leaves few distinct sums
-    draws = [
-        _sum_of_some(scores[row, there[row]], int(there[row, of_a].sum()))
-        for row in np.flatnonzero(scores.any(axis=1))
-    ]
-    return _two_sided(draws, int(scores[:, of_a].sum()))
+    draws = [_sum_of_some(row, of_a) for row in scores[scores.any(axis=1)]]
+    return _two_sided(draws, int(scores[:, :of_a].sum()))
 
 
 def _sum_of_some(scores: Whole, size: int) -> Draw:

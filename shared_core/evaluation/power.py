@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Scores
 from shared_core.checking import check_count, check_fractions
-from shared_core.evaluation.paired_differences import question_means, typical_change
+from shared_core.evaluation.paired_differences import typical_change
 
 _HALVINGS = 50
 """Halvings of [0, 1] until the smallest difference is known to about 1e-15."""
@@ -178,19 +178,19 @@ def _questions_to_change(share: float, fewest: int, power: float) -> float:
 def _observe(differences: npt.ArrayLike) -> _Observed:
     values = np.asarray(differences, np.float64)
     rows = values[:, None] if values.ndim == 1 else values
-    if rows.ndim != 2 or len(rows) < 2 or np.isnan(rows).all(axis=1).any():
+    if rows.ndim != 2 or len(rows) < 2 or not rows.size:
         raise ValueError(
             "differences must be one value or several for each of at least 2 questions, got "
             f"shape {values.shape}"
         )
     if (outside := np.abs(rows) > 1).any():
         raise ValueError(f"differences lie in [-1, 1], got {rows[outside][0]}")
-    means, change = question_means(rows), typical_change(rows)
+    means, change = rows.mean(axis=1), typical_change(rows)
     spread = float(means.std(ddof=1))
     return _Observed(len(rows), float(means.mean()), spread, change, _half_step(rows, change))
 
 
 def _half_step(rows: Scores, change: float) -> float:
     """Return half the step of the sums: 1 + 1 / s for one order less the mean of s others."""
-    sizes = np.unique(np.abs(rows[np.isfinite(rows) & (rows != 0)]).round(12))
+    sizes = np.unique(np.abs(rows[rows != 0]).round(12))
     return change * (1 + 1 / rows.shape[1]) / 2 if sizes.size <= 1 else 0.0

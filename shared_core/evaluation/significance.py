@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.evaluation.intervals import paired_difference_interval
-from shared_core.evaluation.paired_differences import paired_differences, question_means
+from shared_core.evaluation.paired_differences import paired_differences
 from shared_core.evaluation.permutation import permutation_p_value, sign_flip_p_value
 from shared_core.evaluation.power import minimum_detectable_effect
 
@@ -79,8 +79,8 @@ def compare_paired(
     ----------
     pairs
         Any key -> how right each question was by an arrangement, and by its baseline: shape (n,),
-        in [0, 1], n >= 2, the questions in the same order. For an arrangement in several orders, n
-        sequences of one value for each; the question's outcome is their mean.
+        in [0, 1], n >= 2, the questions in the same order. For an arrangement in several orders,
+        shape (n, orders); the question's outcome is their mean.
     tests
         Number of tests to correct for, if some of them are not in `pairs`.
     confidence, resamples, seed
@@ -102,7 +102,7 @@ def compare_paired(
         differences = paired_differences(a, b)
         test, p_value = tested[key]
         compared[key] = PairedComparison(
-            difference=float(question_means(differences).mean()),
+            difference=float(differences.mean(axis=1).mean()),
             interval=paired_difference_interval(
                 a, b, confidence=confidence, resamples=resamples, seed=seed
             ),

@@ -13,8 +13,8 @@ pytest.importorskip("scipy")
 
 from scipy import stats
 
-from shared_core.evaluation import InterimAnalyses, bootstrap_interval, interim_decision
-from shared_core.evaluation.interim import best_case_interval
+from shared_core.evaluation import InterimAnalyses, bootstrap_interval
+from shared_core.evaluation.interim import best_case_interval, interim_decision
 
 Floats = npt.NDArray[np.float64]
 

@@ -16,16 +16,13 @@ from scipy import stats
 
 from shared_core.evaluation import (
     compare_paired,
-    fewest_questions,
-    holm,
     minimum_detectable_effect,
     paired_difference_interval,
-    paired_p_value,
-    permutation_p_value,
-    questions_needed,
 )
 from shared_core.evaluation.paired_differences import paired_differences
-from shared_core.evaluation.permutation import sign_flip_p_value
+from shared_core.evaluation.permutation import permutation_p_value, sign_flip_p_value
+from shared_core.evaluation.power import fewest_questions, questions_needed
+from shared_core.evaluation.significance import holm, paired_p_value
 
 Outcomes = npt.NDArray[np.float64]
 RUNS = 200
@@ -75,7 +72,6 @@ def enumerated(sums: list[tuple[float, ...]], observed: float) -> float:
     ("grades", "orders"),
     [
         ((0.0, 1.0), [3] * 6),
-        ((0.0, 1.0), [1, 2, 3, 1, 2, 3]),
         ((0.0, 1.0), [1] * 8),
         ((0.0, 0.25, 0.5, 1.0), [3] * 6),
         ((0.0, 0.25, 0.5, 1.0), [1] * 8),
@@ -176,7 +172,7 @@ def test_shuffles_that_agree_with_each_other_alone_raise_few_alarms(shuffles: in
     assert sum(permutation_p_value(*each) <= 0.05 for each in samples) > 2 * TOLERATED
 
 
-@pytest.mark.parametrize("orders", [[3] * 7, [7] * 7, [1, 2, 3, 1, 2, 3, 3]])
+@pytest.mark.parametrize("orders", [[3] * 7, [7] * 7])
 @pytest.mark.parametrize("grades", [(0.0, 1.0), (0.0, 0.25, 0.5, 1.0)])
 def test_every_way_to_flip_the_sign_of_a_question_is_counted(
     grades: tuple[float, ...], orders: list[int]
@@ -420,9 +416,8 @@ def test_comparing_many_gives_each_its_difference_interval_and_adjusted_value() 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: permutation_p_value([1], [[1, 0], [0]]), "the same questions, got 1 and 2"),
-        (lambda: permutation_p_value([1, 0], [[1, 0], []]), r"got shape \(1, 0\)"),
-        (lambda: permutation_p_value([1, 0], [[1, 0], [math.nan]]), "finite"),
+        (lambda: permutation_p_value([1], [[1, 0], [0, 0]]), "the same questions, got 1 and 2"),
+        (lambda: permutation_p_value([1, 0], [[1, 0], [1]]), "equally many for each question"),
         (lambda: paired_p_value([math.nan, 0], [1, 0]), "finite"),
         (lambda: holm([0.5, -0.1]), r"got -0\.1"),
         (lambda: minimum_detectable_effect([0.5]), "at least 2 questions"),
