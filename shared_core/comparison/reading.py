@@ -83,26 +83,26 @@ def _question(collected: Collection, named: bool, data: Mapping[str, Any]) -> Qu
     check_fields(data, ("question", "answers"))
     ranking: tuple[str, ...] = ()
     if data.get("documents") is not None:
-        _check_list(data, "documents")
-        ranking = tuple(_ranked(collected, named, each) for each in _list(data, "documents"))
+        ranking = tuple(_ranked(collected, named, each) for each in _several(data, "documents"))
         if not ranking:
             raise ValueError("documents is empty")
+    if ranking or named:
         gold = tuple(_gold_id(collected, each, ranking) for each in _list(data, "gold"))
-    elif named:
-        gold = tuple(_gold_id(collected, each, ()) for each in _list(data, "gold"))
     elif data.get("distractors") is not None:
-        gold = tuple(collected.add(text) for text in _strings(data, "gold"))
+        gold = tuple(map(collected.add, _strings(data, "gold")))
         if not gold:
             raise ValueError("distractors are given without the gold passage")
-        _check_list(data, "distractors")
+        _several(data, "distractors")
         for text in _strings(data, "distractors"):
             collected.add(text)
     else:
         raise ValueError(
             f"no passages to answer from; give {_PASSAGES}; the line has {', '.join(data)}"
         )
+    if not isinstance(data["question"], str):
+        raise ValueError(f"question must be a string, got {shorten_json(data['question'])}")
     return Question(
-        question=_text(data, "question"),
+        question=data["question"],
         answers=_strings(data, "answers"),
         ranking=ranking,
         gold=gold,
@@ -148,13 +148,6 @@ def _gold_id(collected: Collection, item: Any, ranking: tuple[str, ...]) -> str:
     raise ValueError(f"gold {shorten_json(item)} is the id of no document{way_out}")
 
 
-def _text(data: Mapping[str, Any], name: str) -> str:
-    value = data[name]
-    if not isinstance(value, str):
-        raise ValueError(f"{name} must be a string, got {shorten_json(value)}")
-    return value
-
-
 def _strings(data: Mapping[str, Any], name: str) -> tuple[str, ...]:
     values = _list(data, name)
     if not all(isinstance(value, str) for value in values):
@@ -162,10 +155,11 @@ def _strings(data: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _check_list(data: Mapping[str, Any], name: str) -> None:
-    """Refuse what `_list` would take for a list of one: a bare passage is a mistake."""
+def _several(data: Mapping[str, Any], name: str) -> list[Any]:
+    """Return a list, and refuse what `_list` would take for one: a bare passage is a mistake."""
     if not isinstance(data[name], list):
         raise ValueError(f"{name} must be a list, got {shorten_json(data[name])}")
+    return _list(data, name)
 
 
 def _list(data: Mapping[str, Any], name: str) -> list[Any]:

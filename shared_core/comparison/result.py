@@ -22,14 +22,15 @@ BASELINES = SEQUENTIAL, SHUFFLE = "sequential", "shuffle"
 """What every strategy is compared with: the ranked order, and no order at all."""
 
 VerdictKind: TypeAlias = Literal[
-    "too_few",
     "gain",
     "put_best_elsewhere",
     "ranked_order_helps",
     "no_difference",
     "all_wrong",
     "all_right",
+    "too_few",
 ]
+"""Of several settings, that of the first of these is what is said first."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 from shared_core.comparison.result import SEQUENTIAL, SHUFFLE, Verdict, VerdictKind
 from shared_core.comparison.statistics import VerdictBasis
 from shared_core.evaluation.significance import PairedComparison
 from shared_core.wording import counted
-
-_FIRST: tuple[VerdictKind, ...] = (
-    "gain",
-    "put_best_elsewhere",
-    "ranked_order_helps",
-    "no_difference",
-    "all_wrong",
-    "all_right",
-    "too_few",
-)
-"""Of several settings, what is said first."""
 
 _LIKEWISE: Mapping[VerdictKind, str] = {
     "put_best_elsewhere": "the ranked order is worse than shuffling in {} as well",
@@ -178,7 +167,7 @@ def overall_verdict(settings: Judged) -> Verdict:
     What is advised because of some of them comes with what others show against it; settings in
     which nothing is shown are counted, and all others are named.
     """
-    kind = min((verdict.kind for verdict, _ in settings.values()), key=_FIRST.index)
+    kind = min((verdict.kind for verdict, _ in settings.values()), key=get_args(VerdictKind).index)
     same = {name: each for name, each in settings.items() if each[0].kind == kind}
     others = {name: each for name, each in settings.items() if name not in same}
     advised = [*dict.fromkeys(verdict.strategy for verdict, _ in same.values())]

@@ -1,13 +1,7 @@
-"""Outcomes with a known truth, in place of a model, through the statistics and the verdict.
-
-``python -m tests.core.comparison.simulated`` prints how often a gain is reported where there is
-none, and how often one that is there.
-"""
+"""Outcomes with a known truth, in place of a model, through the statistics and the verdict."""
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -64,50 +58,7 @@ def verdict(seed: int, n: int, truth: Truth) -> Verdict:
     return overall_verdict(settings)
 
 
-def alarmed(seed: int, n: int, truth: Truth) -> bool:
-    """Whether any corrected p-value of one setting is at most the level; intervals aside."""
-    testing = testing_with(seed, resamples=1)
-    (basis,), _ = testing.bases([truth.draw(np.random.default_rng(seed), n)])
-    adjusted = [each.adjusted for against in basis.against.values() for each in against.values()]
-    return min(adjusted) <= testing.level
-
-
-def covered(seed: int, n: int, gain: float) -> bool:
-    """Whether the interval of a gain that was planted covers it."""
-    outcomes = Truth(gains={"u_shape": gain}).draw(np.random.default_rng(seed), n)
-    (basis,), _ = testing_with(seed, resamples=1000).bases([outcomes])
-    lower, upper = basis.over_ranked["u_shape"].interval
-    return lower <= gain <= upper
-
-
 def shares(runs: int, n: int, truth: Truth) -> dict[str, float]:
     """Return how often each kind of verdict was given."""
     kinds = [verdict(seed, n, truth).kind for seed in range(runs)]
     return {kind: kinds.count(kind) / runs for kind in sorted({*kinds})}
-
-
-def main() -> None:
-    """Print the shares of verdicts for noise, and for gains of several sizes."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--n", type=int, nargs="+", default=[100, 400])
-    options = parser.parse_args()
-    truths = {
-        **{f"u_shape {gain:+.2f}": Truth(gains={"u_shape": gain}) for gain in (0.03, 0.05, 0.1)},
-        **{
-            f"no order better, right by {right}, {shuffles} shuffles": Truth(
-                same=0.0, right=right, shuffles=shuffles
-            )
-            for right in (0.5, 0.9, 0.97)
-            for shuffles in (3, 10)
-        },
-    }
-    for n in options.n:
-        for name, truth in truths.items():
-            found = shares(options.runs, n, truth)
-            kinds = ", ".join(f"{kind} {share:.3f}" for kind, share in found.items())
-            sys.stdout.write(f"{n} questions, {name}: {kinds}\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from shared_core.comparison import (
     to_html,
     to_markdown,
 )
-from shared_core.errors import GenerationError, ProfileNotFoundError
+from shared_core.errors import ProfileNotFoundError
 from shared_core.placement import (
     PLACEMENTS,
     Sequential,
@@ -88,20 +88,6 @@ def test_the_gain_that_was_planted_is_found(planted: ComparisonResult) -> None:
     assert planted.settings[0].gold_ranks == (0, 1) * 40
 
 
-def test_the_control_shows_no_gain() -> None:
-    """The same questions and ranking, and a reader that sees all slots alike."""
-    pytest.importorskip("transformers")
-    from tests.core.attention.readers import reader
-
-    data = reader_data(80, k=5, ranks=(0, 1), seed=21)
-    result = Comparison(ks=(5,), graders=("exact",), shuffles=1).run(reader("uniform"), data)
-    assert result.verdict.kind == "no_difference"
-    assert (
-        "keep the ranked order: no strategy is shown to beat it or shuffling here"
-        in result.verdict.text
-    )
-
-
 def test_two_rounds_are_made_with_a_local_model_and_kept(tmp_path: Path) -> None:
     """The plan tells the first rounds; a second run makes none and comes to the same."""
     pytest.importorskip("transformers")
@@ -143,15 +129,15 @@ def test_a_known_curve_places_in_one_round() -> None:
         replace(comparison, curve=None).job(reader("biased"), data)
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_every_strategy_is_found_and_reported_under_its_name(name: str) -> None:
-    """And puts every passage in one place."""
+def test_every_strategy_is_found_and_reported_under_its_name() -> None:
+    """And puts every passage in one place; of several names of a placement its own counts."""
     pytest.importorskip("transformers")
     from tests.core.attention.readers import reader
 
+    own = {name: PLACEMENTS[name].name if name in PLACEMENTS else name for name in STRATEGIES}
     comparison = Comparison(
         ks=(3,),
-        strategies=(name,),
+        strategies=[*{name: by for by, name in own.items()}.values()],
         shuffles=1,
         profile=PositionProfile(
             model="mine", accuracy=(0.9, 0.5, 0.8), distraction=(0.3, 0.1, 0.2)
@@ -160,9 +146,9 @@ def test_every_strategy_is_found_and_reported_under_its_name(name: str) -> None:
     )
     result = comparison.run(reader("biased"), reader_data(2, k=3, ranks=(1,), seed=3))
     found = {each.name: each for each in result.settings[0].strategies}
-    own = PLACEMENTS[name].name if name in PLACEMENTS else name  # some have several
-    assert [*found] == [*dict.fromkeys(("sequential", "shuffle", own))]
-    assert all(sorted(order) == [0, 1, 2] for (order,) in found[own].orders)
+    assert found.keys() == {*own.values()}
+    for each in found.values():
+        assert all(sorted(order) == [0, 1, 2] for (order,) in each.orders)
 
 
 def test_a_first_round_that_cannot_be_made_costs_its_question_alone() -> None:
@@ -238,17 +224,10 @@ def test_the_result_survives_json_whole() -> None:
     """Every outcome, and what stands around it."""
     result = Comparison(ks=(2, 4), graders=("em", "f1")).run(last, codes(7, gold=2))
     assert ComparisonResult.from_json(result.to_json()) == result
-    data = json.loads(result.to_json())
-    sequential, shuffle, *_ = data["settings"][1]["strategies"]
-    assert sequential["outcomes"]["em"] == [0.0] * 7
-    assert sequential["by_order"]["em"] == [[0.0]] * 7
-    for orders, single, mean in zip(
-        shuffle["orders"], shuffle["by_order"]["em"], shuffle["outcomes"]["em"], strict=True
-    ):
-        assert single == [float(order[-1] == 2) for order in orders]
-        assert mean == sum(single) / 3
-    with pytest.raises(FrozenInstanceError):
-        result.model = "other"  # type: ignore[misc]
+    shuffle = json.loads(result.to_json())["settings"][1]["strategies"][1]
+    single = [[float(order[-1] == 2) for order in orders] for orders in shuffle["orders"]]
+    assert shuffle["by_order"]["em"] == single
+    assert shuffle["outcomes"]["em"] == [sum(each) / 3 for each in single]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 3}', '{"format": 2, "settings": 5}'])
@@ -294,46 +273,19 @@ def test_questions_that_the_model_fails_on_are_left_out_and_reported(
 
 
 def test_a_question_that_one_strategy_fails_on_is_left_out_of_all() -> None:
-    """Or the others would be compared on a question more."""
+    """Or the others would be compared on a question more; another setting loses nothing."""
 
     def answer(prompts: Sequence[str]) -> list[str]:
         if any(shown(prompt)[1] == ["5x3", "5x2", "5x1", "5x0"] for prompt in prompts):
             raise RuntimeError("upside down")
         return last(prompts)
 
-    setting = Comparison(ks=(4,)).run(answer, codes(20)).settings[0]
+    fewer, setting = Comparison(ks=(2, 4)).run(answer, codes(20)).settings
+    assert (fewer.failures, len(fewer.questions)) == ((), 20)
     assert [(each.question, each.strategy) for each in setting.failures] == [(5, "inverse")]
     assert all(len(each.answers) == 19 for each in setting.strategies)
     sequential = setting.strategies[0].answers
     assert sequential == tuple((f"{n}x3",) for n in range(20) if n != 5)
-
-
-def test_a_reason_keeps_the_models_own_words() -> None:
-    """Also those with which the client says what it has kept."""
-
-    def answer(prompts: Sequence[str]) -> list[str]:
-        bad: Any = b"x; no answer is kept"
-        return [bad if shown(prompt)[0] == 6 else last([prompt])[0] for prompt in prompts]
-
-    (failure,) = Comparison(ks=(4,)).run(answer, codes(20)).settings[0].failures
-    assert "b'x; no answer is kept'" in failure.reason
-    assert "instead of a str for the prompt that begins" in failure.reason
-    assert "there is no journal" not in failure.reason
-
-
-def test_a_failure_in_one_setting_costs_the_others_nothing() -> None:
-    """A prompt of four passages may be too long where one of two is not."""
-
-    def answer(prompts: Sequence[str]) -> list[str]:
-        for prompt in prompts:
-            number, found = shown(prompt)
-            if number == 5 and len(found) == 4:
-                raise RuntimeError("too long")
-        return last(prompts)
-
-    result = Comparison(ks=(2, 4)).run(answer, codes(20))
-    assert [len(setting.failures) for setting in result.settings] == [0, 1]
-    assert [len(setting.questions) for setting in result.settings] == [20, 19]
 
 
 def test_as_many_failures_as_allowed_are_none_too_many() -> None:
@@ -341,14 +293,6 @@ def test_as_many_failures_as_allowed_are_none_too_many() -> None:
     failing = failing_on([*range(0, 87, 3)])
     result = Comparison(ks=(4,), max_failed=0.29).run(failing, codes(100))
     assert [len(setting.questions) for setting in result.settings] == [71]
-
-
-def test_a_model_that_never_answers_is_not_asked_everything() -> None:
-    """A wrong key should cost a few calls, not thousands."""
-    model = failing_on(range(1000), reason="401 wrong key")
-    with pytest.raises(GenerationError, match=r"questions have failed .* 401 wrong key"):
-        Comparison(ks=(4,)).run(model, codes(200))
-    assert len(model.asked) < 200
 
 
 def test_without_gold_answers_are_compared_and_retrieval_is_not() -> None:
@@ -436,19 +380,6 @@ def test_keywords_are_what_the_keyword_grader_asks_for() -> None:
     assert ranked.outcomes["em"] == (0.0,) * 10
 
 
-def test_placements_of_the_users_own_and_by_profile_take_part() -> None:
-    """The best passages to the end, which is where this model reads."""
-    profile = PositionProfile(
-        model="m", accuracy=(0.1, 0.2, 0.3, 0.9), distraction=(0.9, 0.5, 0.4, 0.1)
-    )
-    strategies = (UShape(best_at="end"), "max_relevance", "min_distraction")
-    result = Comparison(ks=(4,), strategies=strategies, profile=profile).run(last, codes(10))
-    names = ["sequential", "shuffle", "u_shape", "max_relevance", "min_distraction"]
-    assert [each.name for each in result.settings[0].strategies] == names
-    assert all(np.mean(by_name(result)[name]) == 1 for name in names[2:])
-    assert result.profile == "m"
-
-
 def embed(texts: Sequence[str]) -> list[list[float]]:
     """Return how often each of a few characters occurs."""
     return [[text.count(char) + 0.1 for char in "0123456789x"] for text in texts]
@@ -499,17 +430,6 @@ def test_what_a_job_plans_forgets_and_runs_is_retrieved_once(tmp_path: Path) -> 
     result = job.run()
     assert (embedded, len(reranked)) == ([24, 6], 6)
     assert comparison.run(last, codes(6)) == result
-
-
-def test_a_job_without_a_journal_has_nothing_to_forget() -> None:
-    """Whatever it runs is asked anew."""
-    model = Counting(last)
-    job = Comparison(ks=(4,)).job(model, codes(6))
-    job.run()
-    asked = len(model.asked)
-    job.forget()
-    job.run()
-    assert len(model.asked) == 2 * asked
 
 
 def test_a_reranker_orders_what_was_found() -> None:
@@ -599,11 +519,8 @@ def test_the_ranked_order_may_be_named_like_any_other() -> None:
         ({"strategies": ("u_shape", UShape())}, "strategies must differ, got 'u_shape' twice"),
         ({"strategies": (Shuffle(seed=7),)}, r"'shuffle' takes part .* Shuffle\(seed=7\) cannot"),
         ({"graders": ("bleu",)}, "bleu"),
-        ({"graders": ()}, "graders must name at least one"),
         ({"shuffles": 0}, "shuffles must be an integer >= 1, got 0"),
-        ({"seed": -1}, "seed must be an integer >= 0, got -1"),
         ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
-        ({"effect": 0.0}, "effect must lie between 0 and 1"),
         ({"max_failed": 1.0}, r"max_failed must lie in \[0, 1\)"),
     ],
 )
@@ -635,14 +552,10 @@ def test_what_is_missing_is_said_by_the_job(options: dict[str, object], message:
         Comparison(**{"ks": (4,), **options}).job(last, codes(5))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("there", "taken"), [(5, 5), (12, 10)])
-def test_without_a_k_it_is_ten_or_what_there_is(there: int, taken: int) -> None:
-    """Four or five passages are as usual as ten, and nobody asked for ten."""
-    assert Comparison().job(last, codes(3, k=there)).plan().ks == (taken,)
-
-
-def test_without_a_k_pipelines_have_the_same_one() -> None:
-    """Or they could not be told apart from their numbers of passages."""
+def test_without_a_k_it_is_ten_or_what_there_is_in_all_pipelines() -> None:
+    """Four passages are as usual as ten; pipelines are told apart by nothing but their names."""
+    for there, taken in ((5, 5), (12, 10)):
+        assert Comparison().job(last, codes(3, k=there)).plan().ks == (taken,)
     plan = Comparison(pipelines=("sparse", "given")).job(last, codes(5)).plan()
     assert (plan.settings, plan.ks) == (2, (4,))
 
@@ -662,7 +575,7 @@ def always_right(prompts: Sequence[str]) -> list[str]:
     return [f"{shown(prompt)[0]}x0" for prompt in prompts]
 
 
-@pytest.mark.parametrize("n", [1, 3, 40])
+@pytest.mark.parametrize("n", [1, 40])
 @pytest.mark.parametrize(
     ("model", "kind"), [(never_right, "all_wrong"), (always_right, "all_right")]
 )

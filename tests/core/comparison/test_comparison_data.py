@@ -111,35 +111,28 @@ def test_a_malformed_line_is_named(tmp_path: Path, line: Any, message: str) -> N
     assert message in str(caught.value)
 
 
-def test_gold_of_a_file_of_documents_is_named_by_id(tmp_path: Path) -> None:
-    """Numbers are places in a ranked list, and here is none."""
-    corpus = write(tmp_path / "d.jsonl", {"id": "12", "text": "x"})
-    path = write(tmp_path / "q.jsonl", {**ASKED, "gold": [12]})
-    with pytest.raises(ValueError, match='gold 12 is not an id: ids are strings, as in "12"'):
-        read_comparison(path, corpus)
-
-
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("document", "line", "message"),
     [
-        ({"id": 1, "text": "x"}, "a document has the strings id and text"),
-        ({"id": "a", "text": "again"}, "document id 'a' occurs twice"),
+        (
+            {"id": 1, "text": "x"},
+            ASKED,
+            r"d\.jsonl, line 2: a document has the strings id and text",
+        ),
+        ({"id": "12", "text": "again"}, ASKED, r"d\.jsonl, line 2: document id '12' occurs twice"),
+        (None, {**ASKED, "gold": [12]}, 'gold 12 is not an id: ids are strings, as in "12"'),
+        (None, {**ASKED, "gold": "no"}, r"q\.jsonl, line 1: gold .*no"),
+        (None, {**ASKED, "documents": ["no"]}, r"q\.jsonl, line 1: document 'no' is not in the"),
     ],
 )
-def test_a_malformed_document_is_named(tmp_path: Path, line: Any, message: str) -> None:
-    """In its own file."""
-    corpus = write(tmp_path / "d.jsonl", {"id": "a", "text": "x"}, line)
-    with pytest.raises(ValueError, match=r"d\.jsonl, line 2: ") as caught:
-        read_comparison(write(tmp_path / "q.jsonl", ASKED), corpus)
-    assert message in str(caught.value)
-
-
-def test_an_id_that_no_document_has_is_named(tmp_path: Path) -> None:
-    """Of gold and of a ranked list."""
-    corpus = write(tmp_path / "d.jsonl", {"id": "a", "text": "x"})
-    for line in ({**ASKED, "gold": "no"}, {**ASKED, "documents": ["no"]}):
-        with pytest.raises(ValueError, match=r"line 1: .*no"):
-            read_comparison(write(tmp_path / "q.jsonl", line), corpus)
+def test_what_does_not_fit_a_file_of_documents_is_named(
+    tmp_path: Path, document: Any, line: Any, message: str
+) -> None:
+    """By file and line; numbers are places in a ranked list, and here is none."""
+    documents = [{"id": "12", "text": "x"}, *([] if document is None else [document])]
+    corpus = write(tmp_path / "d.jsonl", *documents)
+    with pytest.raises(ValueError, match=message):
+        read_comparison(write(tmp_path / "q.jsonl", line), corpus)
 
 
 def test_a_file_without_enough_questions_is_refused(tmp_path: Path) -> None:

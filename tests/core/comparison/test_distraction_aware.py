@@ -224,16 +224,6 @@ def test_a_passage_that_the_model_fails_on_costs_its_question_alone() -> None:
     assert failure.reason == "RuntimeError: too long"
 
 
-def test_a_model_that_tells_nothing_ends_the_run_before_it_is_asked() -> None:
-    """As with any other strategy: more failures than are allowed."""
-
-    def effect(number: int, place: int) -> float:
-        raise RuntimeError("no scores today")
-
-    with pytest.raises(GenerationError, match=r"3 of 20 questions have failed .*no scores today"):
-        ASKED.run(Scoring(effect), codes(20))
-
-
 def test_a_model_that_only_answers_and_a_missing_profile_are_refused_by_the_job() -> None:
     """Each by name, before anything is asked."""
     with pytest.raises(ValueError, match="from a local model, and 'last' is not one"):

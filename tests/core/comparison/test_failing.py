@@ -57,32 +57,6 @@ def test_a_refusal_ends_the_comparison_at_once(error: Exception, tmp_path: Path)
     assert len(model.asked) == 3 * model.batch_size
 
 
-def test_a_prompt_that_always_takes_too_long_is_one_questions_failure(tmp_path: Path) -> None:
-    """The service answers others; run again, it comes to the same."""
-
-    def answer(prompts: Sequence[str]) -> list[str]:
-        if any(shown(prompt)[0] == 7 for prompt in prompts):
-            raise TimeoutError("too slow")
-        return last(prompts)
-
-    comparison, journal = Comparison(ks=(4,), attempts=1), Journal(tmp_path / "answers")
-    for _ in range(2):
-        (setting,) = comparison.run(answer, codes(20), journal=journal).settings
-        (failure,) = setting.failures
-        assert failure.question == 7
-        assert failure.reason == "TimeoutError: too slow; raise --timeout, or lower --concurrency"
-
-
-def test_a_service_that_stays_down_is_no_failure_of_the_questions(tmp_path: Path) -> None:
-    """However many of them may fail: the comparison ends, and says what is kept."""
-    model = refusing_from(4, TimeoutError("down"))
-    comparison, journal = Comparison(ks=(4,), attempts=1, max_failed=0.9), Journal(tmp_path / "a")
-    with pytest.raises(
-        GenerationError, match=r"TimeoutError: down; .*; 12 of \d+ answers are kept"
-    ):
-        comparison.run(model, codes(20), journal=journal)
-
-
 def test_too_many_failures_say_what_is_kept_and_how_to_allow_them(tmp_path: Path) -> None:
     """Those of other questions have been answered, and need not be asked for again."""
 

@@ -15,7 +15,7 @@ pytest.importorskip("jinja2")
 
 from shared_core import GenerationError
 from shared_core.comparison import Comparison, ComparisonData, ComparisonResult, to_html
-from shared_core.comparison.html_report import MOST_FAILURES, MOST_QUESTIONS, Scale
+from shared_core.comparison.html_report import MOST_FAILURES, MOST_QUESTIONS, Scale, order_text
 from tests.core.comparison.making import codes, last, shown
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
@@ -197,12 +197,6 @@ def test_the_page_names_nothing_outside_itself() -> None:
     assert "unsafe" not in policy
 
 
-def test_the_same_result_gives_the_same_page() -> None:
-    """Also after a way through JSON, which is how a report is made again."""
-    result = ordinary()
-    assert to_html(result) == to_html(ComparisonResult.from_json(result.to_json()))
-
-
 def test_of_many_questions_those_are_shown_on_which_strategies_differ() -> None:
     """How many is said; none is cut from a small comparison."""
 
@@ -244,27 +238,17 @@ def test_shares_by_slot_are_said_to_be_of_the_questions_whose_gold_was_found() -
 
 def test_orders_of_fewer_passages_than_k_are_told() -> None:
     """Of the longest there are, as of spans, which are fewer; and of none nothing is said."""
-    result = ordinary()
-    setting = result.settings[1]
-    (inverse,) = (each for each in setting.strategies if each.name == "inverse")
-    shorter = {
-        "3 2 1": [(2, 1, 0), (1, 0)] * 12,
-        "2 1": [(1, 0)] * 24,
-        "differ": [(2, 1, 0), (1, 0), (0, 1)] * 8,
-        "n/a": [()] * 24,
-    }
-    for told, orders in shorter.items():
-        changed = replace(
-            setting,
-            k=5,
-            passages=tuple(tuple("abc"[: len(order)]) for order in orders),
-            gold_ranks=(None,) * 24,
-            strategies=(replace(inverse, orders=tuple((order,) for order in orders)),),
-        )
-        page = Page(to_html(replace(result, settings=(changed,))))
-        (row,) = (cell for cell in page.tags if cell.attributes.get("class") == "order")
-        assert row.name == "td"
-        assert [text for text in page.texts["td"] if text in shorter] == [told]
+    setting = ordinary().settings[1]
+    for told, orders in {
+        "3 2 1": [(2, 1, 0), (1, 0)],
+        "2 1": [(1, 0), (1, 0)],
+        "differ": [(2, 1, 0), (1, 0), (0, 1)],
+        "n/a": [()],
+        "1 2 3 4 5 6 … 10 11 12 13 14 15": [tuple(range(15))],
+    }.items():
+        strategy = replace(setting.strategies[0], orders=tuple((order,) for order in orders))
+        passages = tuple(tuple(map(str, order)) for order in orders)
+        assert order_text(replace(setting, passages=passages), strategy) == told
 
 
 def test_one_question_gives_a_page_without_intervals() -> None:
@@ -306,13 +290,8 @@ def test_a_scale_holds_zero_and_all_values_and_has_round_ticks() -> None:
         scale = Scale.around(values)
         assert all(scale.lower < value < scale.upper for value in (0.0, *values))
         assert 2 <= len(scale.ticks) <= 8
-        assert (0.0, "0") in scale.ticks
-    assert [label for _, label in Scale.around((-0.12, 0.23)).ticks] == [
-        "-0.1",
-        "0",
-        "+0.1",
-        "+0.2",
-    ]
+    labels = [label for _, label in Scale.around((-0.12, 0.23)).ticks]
+    assert labels == ["-0.1", "0", "+0.1", "+0.2"]
     assert Scale(0.0, 1.0, 0.25, "g").at(2.0) == 100.0
 
 

@@ -10,8 +10,7 @@ import pytest
 pytest.importorskip("ir_measures")
 
 from shared_core.comparison import Comparison, ComparisonData, to_html, to_markdown
-from shared_core.comparison.result import Failure
-from shared_core.comparison.text_report import escaped, failure_lines
+from shared_core.comparison.text_report import escaped
 
 from .making import codes, last, shown
 
@@ -62,10 +61,3 @@ def test_a_report_of_our_own_words_has_nothing_escaped() -> None:
 def test_a_cell_that_ends_in_a_backslash_stays_one() -> None:
     """Else the backslash would take the bar that ends it."""
     assert escaped("a\\|b\\") == r"a\\\|b\\"
-
-
-def test_failures_are_told_a_line_each_without_markdown() -> None:
-    """The terminal shows the same lines."""
-    failure = Failure(question=0, strategy="sequential", reason="<b>\nc\x07")
-    *_, line = failure_lines([failure], ["q\n1"])
-    assert line == r"- 1: <b> c\x07 (first: question q 1, sequential)"

@@ -38,29 +38,3 @@ def test_no_difference_has_no_sign() -> None:
     against = JUDGED.bases([same])[0][0].against
     for name, baseline in ((SEQUENTIAL, SHUFFLE), (SHUFFLE, SEQUENTIAL)):
         assert f"{against[name][baseline].difference:+.2f}" == "+0.00"
-
-
-def test_every_difference_says_which_test_it_is_of() -> None:
-    """Of one size, of several, and from a mean of several orders."""
-    sequential = [[0.0]] * 12
-    outcomes = {
-        SEQUENTIAL: sequential,
-        SHUFFLE: [[0.0, 0.5, 1.0]] * 12,
-        "alike": [[1.0]] * 6 + [[0.0]] * 6,
-        "graded": [[1.0], [0.67], [0.5]] * 4,
-    }
-    against = JUDGED.bases([outcomes])[0][0].against
-    permutation = "within-question permutation"
-    tests = {
-        (name, baseline): each.test
-        for name, by_baseline in against.items()
-        for baseline, each in by_baseline.items()
-    }
-    assert tests == {
-        (SEQUENTIAL, SHUFFLE): permutation,
-        (SHUFFLE, SEQUENTIAL): permutation,
-        ("alike", SEQUENTIAL): "Wilcoxon signed-rank",
-        ("alike", SHUFFLE): permutation,
-        ("graded", SEQUENTIAL): permutation,
-        ("graded", SHUFFLE): permutation,
-    }

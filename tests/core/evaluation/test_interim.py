@@ -63,18 +63,6 @@ def test_five_looks_at_equal_slots_are_wrong_in_one_run_of_twenty(
 
 
 @pytest.mark.parametrize(
-    ("accuracy", "side"), [((0.9, 0.6, 0.9), "above"), ((0.6, 0.9, 0.6), "below")]
-)
-def test_a_real_bias_is_seen_early(accuracy: tuple[float, ...], side: str) -> None:
-    """With far fewer questions than the whole run has, and on the right side."""
-    rng, analyses = np.random.default_rng(0), InterimAnalyses(total=200)
-    level = analyses.confidence_at
-    seen = [probed(answered(accuracy, 200, rng), analyses, confidence=level) for _ in range(20)]
-    assert all(reason is not None and f"lies {side} 1.0" in reason for reason, _ in seen)
-    assert np.mean([n for _, n in seen]) < 80
-
-
-@pytest.mark.parametrize(
     ("count", "allowed"), [(1, 0.05), (2, 0.0294), (3, 0.0221), (4, 0.0182), (5, 0.0158)]
 )
 def test_the_levels_are_those_of_pococks_table(count: int, allowed: float) -> None:

@@ -91,27 +91,6 @@ def test_without_the_invented_questions_near_perfect_slots_are_covered_too_rarel
     assert coverage(nearly, 50, likeness=0.0) < 0.89
 
 
-def test_many_questions_give_the_interval_of_scipy() -> None:
-    """The percentile bootstrap of paired columns; the additions fade as n grows."""
-    rng = np.random.default_rng(0)
-    outcomes = answered((0.9, 0.6, 0.8), 3000, rng, likeness=0.4)
-    expected = stats.bootstrap(
-        tuple(outcomes.T),
-        lambda top, middle, bottom, axis=-1: (
-            (top.mean(axis) + bottom.mean(axis)) / (2 * middle.mean(axis))
-        ),
-        paired=True,
-        vectorized=True,
-        method="percentile",
-        n_resamples=4000,
-        batch=200,
-        rng=1,
-    ).confidence_interval
-    width = expected.high - expected.low
-    got = bootstrap_interval(outcomes, psi)
-    np.testing.assert_allclose(got, (expected.low, expected.high), atol=0.05 * width)
-
-
 @pytest.mark.parametrize("n", [2, 5, 10, 50, 1000])
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.984])
 def test_the_percentiles_are_those_of_students_t(n: int, confidence: float) -> None:
@@ -263,23 +242,6 @@ def test_a_mean_of_ten_orders_that_moves_by_tenths_is_made_of_answers_that_are_w
     assert upper - lower > 0.07
 
 
-@pytest.mark.parametrize("n", [30, 100])
-@pytest.mark.parametrize("shuffles", [3, 10])
-def test_a_difference_from_shuffles_is_covered_where_nearly_all_is_right(
-    n: int, shuffles: int
-) -> None:
-    """There is none: 95 of 100 intervals hold 0, and of 300 hardly ever fewer than 92 of 100."""
-    rng = np.random.default_rng(17)
-    held = 0
-    for run in range(300):
-        outcomes = (rng.random((n, shuffles + 1)) < 0.97).astype(float)
-        lower, upper = paired_difference_interval(
-            outcomes[:, 0], outcomes[:, 1:], resamples=300, seed=run
-        )
-        held += lower <= 0 <= upper
-    assert held / 300 >= 0.92
-
-
 def test_outcomes_that_lie_close_together_have_a_narrow_interval() -> None:
     """The invented questions are no further apart than many questions are found to be."""
     rows = np.random.default_rng(18).uniform(0.45, 0.55, (1000, 1))
@@ -295,7 +257,6 @@ ROWS = np.ones((5, 2))
     ("call", "message"),
     [
         (lambda: bootstrap_interval(np.ones(3), first), r"questions by slots, got shape \(3,\)"),
-        (lambda: bootstrap_interval(np.ones((3, 0)), first), r"got shape \(3, 0\)"),
         (lambda: bootstrap_interval(np.ones((1, 3)), first), "at least 2 questions, got 1"),
         (lambda: bootstrap_interval([[0.5], [1.5]], first), r"must lie in \[0, 1\], got 1.5"),
         (lambda: bootstrap_interval([[0.5], [math.nan]], first), "got nan"),
@@ -308,9 +269,6 @@ ROWS = np.ones((5, 2))
         (lambda: independent_interval([], 50, first), r"one value per slot, got shape \(0,\)"),
         (lambda: independent_interval([0.5, 80.8], 50, first), r"in \[0, 1\], got 80.8"),
         (lambda: mean_interval([0.5], 1), "at least 2 questions, got 1"),
-        (lambda: mean_interval(ROWS[0], 5, confidence=1), "between 0 and 1, got 1"),
-        (lambda: paired_difference_interval(np.ones(5), np.ones(4)), "questions, got 5 and 4"),
-        (lambda: paired_difference_interval([1.0], [0.0]), "at least 2 questions, got 1"),
         (
             lambda: paired_difference_interval(ROWS[:, 0], [[0.5, 0.5]] * 4 + [[1.5, 0.0]]),
             r"must lie in \[0, 1\], got 1.5",

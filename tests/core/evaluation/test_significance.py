@@ -80,7 +80,7 @@ def enumerated(sums: list[tuple[float, ...]], observed: float) -> float:
 def test_against_shuffles_every_exchange_within_questions_is_counted(
     grades: tuple[float, ...], orders: list[int]
 ) -> None:
-    """Any outcome of a question may be that of the one order; numbers of shuffles may differ."""
+    """Any outcome of a question may be that of the one order."""
     rng = np.random.default_rng(9)
     for _ in range(5):
         one = rng.choice(grades, len(orders))
@@ -132,15 +132,6 @@ def test_graded_outcomes_are_tested_for_what_is_said_of_them_their_mean() -> Non
     assert p_value == permutation_p_value(gains, ranked)
 
 
-def test_a_mean_of_0_of_skew_differences_raises_few_alarms() -> None:
-    """By ranks nearly every run of these would be one."""
-    rng = np.random.default_rng(18)
-    p_values = [
-        paired_p_value(*skewed(rng, 300, rare=0.1, gain=0.45, loss=0.05)) for _ in range(RUNS)
-    ]
-    assert sum(p_value <= 0.05 for _, p_value in p_values) <= TOLERATED
-
-
 @pytest.mark.parametrize(("rare", "gain", "loss"), [(0.2, 0.6, 0.1), (0.15, 0.5, 0.03)])
 def test_the_questions_needed_show_a_skew_gain_as_often_as_said(
     rare: float, gain: float, loss: float
@@ -177,7 +168,7 @@ def test_shuffles_that_agree_with_each_other_alone_raise_few_alarms(shuffles: in
 def test_every_way_to_flip_the_sign_of_a_question_is_counted(
     grades: tuple[float, ...], orders: list[int]
 ) -> None:
-    """Of the differences from the mean of the shuffles, also of sevenths and of mixed numbers."""
+    """Of the differences from the mean of the shuffles, also of sevenths."""
     rng = np.random.default_rng(22)
     for _ in range(5):
         one = rng.choice(grades, len(orders))
@@ -188,17 +179,6 @@ def test_every_way_to_flip_the_sign_of_a_question_is_counted(
         assert sign_flip_p_value(shuffled, one) == pytest.approx(expected)
         larger = max(expected, permutation_p_value(one, shuffled))
         assert paired_p_value(one, shuffled)[1] == pytest.approx(larger)
-
-
-def test_a_gain_over_shuffles_is_shown_as_often_as_by_exchanges_of_single_outcomes() -> None:
-    """Where orders of a question do not depend on each other nothing is lost."""
-    rng = np.random.default_rng(23)
-    found = {"both": 0, "exchanges": 0}
-    for _ in range(RUNS):
-        one, shuffled = rng.random(50) < 0.7, rng.random((50, 3)) < 0.5
-        found["both"] += paired_p_value(one, shuffled)[1] <= 0.05
-        found["exchanges"] += permutation_p_value(one, shuffled) <= 0.05
-    assert 0.97 * found["exchanges"] <= found["both"] <= found["exchanges"]
 
 
 def test_against_shuffles_a_test_needs_six_questions_too() -> None:
@@ -218,91 +198,14 @@ def test_holm_by_hand() -> None:
 
 
 @pytest.mark.parametrize("noise", [right_or_wrong, graded])
-@pytest.mark.parametrize("n", [20, 60])
-def test_on_noise_there_are_few_false_alarms(noise: type, n: int) -> None:
+def test_on_noise_there_are_few_false_alarms(noise: type) -> None:
     """One arrangement against one: at most 5%, give or take what 200 runs let one see."""
     rng = np.random.default_rng(1)
     alarms = sum(
-        paired_p_value(*noise(rng, strategies=2, n=n))[1] <= 0.05  # type: ignore[call-arg]
+        paired_p_value(*noise(rng, strategies=2, n=60))[1] <= 0.05  # type: ignore[call-arg]
         for _ in range(RUNS)
     )
     assert alarms <= TOLERATED
-
-
-def test_holm_keeps_the_chance_of_any_false_alarm() -> None:
-    """Eight arrangements against one, all alike; uncorrected, far more runs raise an alarm."""
-    rng = np.random.default_rng(2)
-    corrected = uncorrected = 0
-    for _ in range(RUNS):
-        baseline, *others = right_or_wrong(rng, strategies=9, n=60)
-        p_values = [permutation_p_value(other, baseline) for other in others]
-        corrected += min(holm(p_values)) <= 0.05
-        uncorrected += min(p_values) <= 0.05
-    assert corrected <= TOLERATED < uncorrected
-
-
-@pytest.mark.parametrize(("n", "changing"), [(100, 0.3), (300, 0.1), (60, 0.5)])
-def test_right_and_wrong_at_the_detectable_effect_are_found_as_often_as_said(
-    n: int, changing: float
-) -> None:
-    """Share of questions that change fixed; the power is 80%, as a simulation finds it."""
-    rng = np.random.default_rng(3)
-    observed = rng.choice([-1.0, 0.0, 1.0], 4000, p=[changing / 2, 1 - changing, changing / 2])
-    effect = minimum_detectable_effect(observed, n=n)
-    better = (changing + effect) / 2
-    found = 0
-    for _ in range(1000):
-        differences = rng.choice([-1.0, 0.0, 1.0], n, p=[changing - better, 1 - changing, better])
-        found += permutation_p_value(differences, np.zeros(n)) <= 0.05
-    assert 0.76 <= found / 1000 <= 0.84
-
-
-def test_graded_differences_at_the_detectable_effect_are_found_as_often_as_said() -> None:
-    """A shift of all differences by the effect, with 120 questions of normal spread."""
-    rng = np.random.default_rng(4)
-    effect = minimum_detectable_effect(rng.normal(0, 0.2, 4000).clip(-1, 1), n=120)
-    found = sum(
-        paired_p_value(rng.normal(effect, 0.2, 120), np.zeros(120))[1] <= 0.05 for _ in range(400)
-    )
-    assert 0.74 <= found / 400 <= 0.85
-
-
-def test_questions_that_never_changed_do_not_make_everything_detectable() -> None:
-    """A spread of 0 would promise that any gain shows; yet a gain takes questions that change."""
-    n = 52
-    effect = minimum_detectable_effect(np.zeros(n))
-    rng = np.random.default_rng(5)
-    found = sum(
-        permutation_p_value((rng.random(n) < effect).astype(float), np.zeros(n)) <= 0.05
-        for _ in range(1000)
-    )
-    assert 0.6 <= found / 1000 <= 0.9
-
-
-def changed(
-    rng: np.random.Generator, n: int, share: float, effect: float = 0.0
-) -> tuple[Outcomes, Outcomes]:
-    """F1 values of two arrangements, of which a share change; one is better by the effect."""
-    sizes = rng.choice([0.2, 0.33, 0.5, 0.67, 1.0], n)
-    share = max(share, effect / 0.54)
-    better = rng.random(n) < (1 + effect / 0.54 / share) / 2
-    differences = np.where(rng.random(n) < share, sizes, 0) * np.where(better, 1, -1)
-    return differences.clip(0), -differences.clip(max=0)
-
-
-@pytest.mark.parametrize(("n", "share"), [(40, 0.03), (100, 0.03), (100, 0.2), (300, 0.2)])
-def test_a_few_graded_changes_do_not_make_tiny_differences_detectable(n: int, share: float) -> None:
-    """What is stated is shown as often as said, by the test and by the interval."""
-    rng = np.random.default_rng(14)
-    stated = [
-        minimum_detectable_effect(paired_differences(*changed(rng, n, share))) for _ in range(150)
-    ]
-    found = 0
-    for effect in stated:
-        a, b = changed(rng, n, share, effect)
-        lower, _ = paired_difference_interval(a, b, resamples=200)
-        found += paired_p_value(a, b)[1] <= 0.05 and lower > 0
-    assert found / len(stated) >= 0.72
 
 
 def test_one_small_change_says_little() -> None:

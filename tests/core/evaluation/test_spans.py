@@ -46,20 +46,6 @@ def test_a_span_that_holds_the_whole_answer_counts_and_two_halves_do_not() -> No
     assert reference_coverage([whole, halves, elsewhere, []], [ANSWER] * 4).tolist() == [1, 1, 0, 0]
 
 
-def test_rescued_is_in_a_span_and_in_no_seed() -> None:
-    """An answer that a seed has anyway is no merit of its neighbours."""
-    span, seed = [Extent("manual", 0, 300)], Extent("manual", 0, 150)
-    full = Extent("manual", 100, 250)
-    rescued = rescued_by_neighbour([span, span, [seed]], [[seed], [full], [seed]], [ANSWER] * 3)
-    assert rescued.tolist() == [1, 0, 0]
-
-
-def test_what_overlaps_is_covered_once() -> None:
-    """50 characters in both, 25 more in the second: 75 of 100."""
-    spans = [Extent("manual", 80, 150), Extent("manual", 100, 175), Extent("manual", 90, 120)]
-    assert reference_coverage([spans], [ANSWER]).tolist() == [0.75]
-
-
 @given(QUESTIONS)
 def test_the_measures_are_those_of_a_count_of_characters(
     questions: list[tuple[list[Extent], list[Extent], Extent]],
