@@ -11,26 +11,15 @@ from functools import partial
 from importlib.resources import files
 from typing import Any, NamedTuple, Self
 
+from shared_core import wording
 from shared_core._extras import require
+from shared_core.comparison import text_report
 from shared_core.comparison.result import (
     SEQUENTIAL,
     ComparisonResult,
     SettingResult,
     StrategyResult,
 )
-from shared_core.comparison.text_report import (
-    NOT_AVAILABLE,
-    capitalised,
-    empty_answer_lines,
-    estimate_text,
-    left_out,
-    method_lines,
-    questions_asked,
-    retrieval_line,
-    signed,
-    smallest,
-)
-from shared_core.wording import counted, shortened
 
 MOST_QUESTIONS, MOST_FAILURES = 100, 20
 """Most rows that a table of them shows; the JSON holds all."""
@@ -112,7 +101,6 @@ def to_html(result: ComparisonResult) -> str:
     environment = jinja.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja.StrictUndefined
     )
-    environment.globals |= {function.__name__: function for function in _USED}
     gains = [gain_rows(setting, 1 - result.confidence) for setting in result.settings]
     bounds = (each for rows in gains for row in rows for each in (row.mean, *(row.interval or ())))
     text: str = environment.from_string(_asset("page.html")).render(
@@ -120,11 +108,19 @@ def to_html(result: ComparisonResult) -> str:
         settings=[*zip(result.settings, gains, strict=True)],
         gain_scale=Scale.around(bounds),
         outcome_scale=Scale(0.0, 1.0, 0.25, "g"),
-        sentence=partial(_sentence, result=result),
+        text=text_report,
+        wording=wording,
+        sentence=partial(_sentence, result),
+        mean_rows=mean_rows,
+        gold_by_rank=partial(gold_by_rank, result),
+        gold_by_slot=gold_by_slot,
+        labels=labels,
+        order_text=order_text,
+        most_telling=most_telling,
+        hashed=_hashed,
         most_figures=MOST_FIGURES,
         most_failures=MOST_FAILURES,
         most_questions=MOST_QUESTIONS,
-        not_available=NOT_AVAILABLE,
         style=_asset("page.css"),
         script=_asset("page.js"),
     )
@@ -136,13 +132,13 @@ def _asset(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _sentence(text: str, result: ComparisonResult) -> str:
+def _sentence(result: ComparisonResult, text: str) -> str:
     """Return a clause as a sentence; a strategy's name keeps its lower case."""
     names = {strategy.name for setting in result.settings for strategy in setting.strategies}
-    return f"{text if text.partition(' ')[0] in names else capitalised(text)}."
+    return f"{text if text.partition(' ')[0] in names else text_report.capitalised(text)}."
 
 
-def hashed(text: str) -> str:
+def _hashed(text: str) -> str:
     """Return the hash by which a policy admits this style or script alone: others are not run."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
@@ -158,14 +154,14 @@ def gain_rows(setting: SettingResult, level: float) -> list[Row]:
             if gain.adjusted <= level and not lower <= 0 <= upper:
                 kind = "better" if lower > 0 else "worse"
             figures = (gain.difference, gain.interval, kind, gain.detectable)
-            rows.append(Row(strategy.name, signed(gain), *figures))
+            rows.append(Row(strategy.name, text_report.signed(gain), *figures))
     return rows
 
 
 def mean_rows(setting: SettingResult, grader: str) -> list[Row]:
     """Return the mean outcomes of the strategies."""
     return [
-        Row(strategy.name, estimate_text(found), found.mean, found.interval)
+        Row(strategy.name, text_report.estimate_text(found), found.mean, found.interval)
         for strategy in setting.strategies
         if (found := strategy.estimates.get(grader)) is not None
     ]
@@ -215,7 +211,7 @@ def order_text(setting: SettingResult, strategy: StrategyResult) -> str:
         if passages:
             orders.setdefault(len(passages), set()).update(each)
     if not orders:
-        return NOT_AVAILABLE
+        return text_report.NOT_AVAILABLE
     if any(len(each) > 1 for each in orders.values()):
         return "differ"
     ranks = [str(rank + 1) for rank in orders[max(orders)].pop()]
@@ -229,11 +225,3 @@ def most_telling(setting: SettingResult, grader: str) -> list[tuple[int, tuple[f
     outcomes = [strategy.outcomes.get(grader, ()) for strategy in setting.strategies]
     by_question = enumerate(zip(*outcomes, strict=True))
     return sorted(by_question, key=lambda each: min(each[1]) - max(each[1]))[:MOST_QUESTIONS]
-
-
-_USED = (
-    *(counted, empty_answer_lines, estimate_text, gain_rows, gold_by_rank, gold_by_slot, hashed),
-    *(labels, left_out, mean_rows, method_lines, most_telling, order_text, questions_asked),
-    *(retrieval_line, shortened, signed, smallest),
-)
-"""What the page calls."""

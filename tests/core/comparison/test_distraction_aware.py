@@ -101,26 +101,21 @@ def test_relevance_is_normalised_within_the_passages_of_a_question() -> None:
     assert equal.relevance == (0, 0, 0)
 
 
-@pytest.mark.parametrize("pipeline", ["sparse", "dense", "hybrid", "given+spans", "given+rerank"])
-def test_every_pipeline_that_scores_passes_its_scores_on(pipeline: str) -> None:
+def test_every_pipeline_that_scores_passes_its_scores_on() -> None:
     """Best first, one a passage."""
-    from shared_core.comparison.retrieval import Retrieval
-
     data = codes(5)
-    placed = tuple(
-        replace(each, metadata={"document": each.id, "number": 0}) for each in data.passages
-    )
-    retrieval = Retrieval(
-        data=replace(data, passages=placed),
+    alone = (replace(p, metadata={"document": p.id, "number": 0}) for p in data.passages)
+    comparison = Comparison(
+        ks=(3,),
+        pipelines=("sparse", "dense", "hybrid", "given+spans", "given+rerank"),
         embed=lambda texts: [[text.count(char) + 0.1 for char in "01234x"] for text in texts],
         reranker=lambda question, texts: [*map(float, range(len(texts)))],
-        fetch_k=20,
     )
-    (setting,) = retrieval.settings((pipeline,), (3,))
-    for case in setting.cases:
-        assert case.scores is not None
-        assert list(case.scores) == sorted(case.scores, reverse=True)
-        assert len(case.scores) == len(case.documents) == 3
+    for setting in comparison.job(last, replace(data, passages=tuple(alone))).settings:
+        for case in setting.cases:
+            assert case.scores is not None
+            assert list(case.scores) == sorted(case.scores, reverse=True)
+            assert len(case.scores) == len(case.documents) == 3
 
 
 @pytest.mark.parametrize("kept", [False, True])
