@@ -11,7 +11,6 @@ from functools import partial
 from importlib.resources import files
 from typing import Any, NamedTuple, Self
 
-from shared_core import wording
 from shared_core._extras import require
 from shared_core.comparison import text_report
 from shared_core.comparison.result import (
@@ -20,6 +19,7 @@ from shared_core.comparison.result import (
     SettingResult,
     StrategyResult,
 )
+from shared_core.wording import counted, shortened
 
 MOST_QUESTIONS, MOST_FAILURES = 100, 20
 """Most rows that a table of them shows; the JSON holds all."""
@@ -109,7 +109,8 @@ def to_html(result: ComparisonResult) -> str:
         gain_scale=Scale.around(bounds),
         outcome_scale=Scale(0.0, 1.0, 0.25, "g"),
         text=text_report,
-        wording=wording,
+        counted=counted,
+        shortened=shortened,
         sentence=partial(_sentence, result),
         mean_rows=mean_rows,
         gold_by_rank=partial(gold_by_rank, result),
