@@ -15,12 +15,12 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
 from llama_index.core.llms import LLM
+from llama_index.core.prompts import PromptTemplate
 from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import Generation
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.settings import Settings
-from llama_index.core.types import RESPONSE_TEXT_TYPE
 from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
 
 from llamaindex_posrag.embedding import as_bundle
@@ -30,38 +30,11 @@ from shared_core.gating import ContextGate, GatedPrompts, RetrievalDecision, unw
 from shared_core.gating.fit import FitArguments
 
 
-class DirectSynthesizer(Generation):
-    """Asks the model alone; nodes are only listed as sources."""
-
-    def __init__(
-        self,
-        llm: LLM,
-        prompts: GatedPrompts | None,
-        *,
-        streaming: bool,
-        callback_manager: CallbackManager | None,
-    ) -> None:
-        super().__init__(llm, callback_manager=callback_manager, streaming=streaming)
-        self._prompts = prompts or GatedPrompts()
-
-    def get_response(
-        self, query_str: str, text_chunks: Sequence[str], **kwargs: Any
-    ) -> RESPONSE_TEXT_TYPE:
-        """Answer the prompt without context."""
-        return super().get_response(self._prompt(query_str), text_chunks, **kwargs)
-
-    async def aget_response(
-        self, query_str: str, text_chunks: Sequence[str], **kwargs: Any
-    ) -> RESPONSE_TEXT_TYPE:
-        """Async version of `get_response`."""
-        return await super().aget_response(self._prompt(query_str), text_chunks, **kwargs)
-
-    def _prompt(self, query: str) -> str:
-        return self._prompts.render(unwrapped(query), None)
-
-
 class AnnouncedQueryEngine(BaseQueryEngine):
     """Tells the callback manager of each query and its response; a subclass answers."""
+
+    def __init__(self, callback_manager: CallbackManager | None) -> None:
+        super().__init__(callback_manager=callback_manager or Settings.callback_manager)
 
     @abstractmethod
     def _answer(self, query: QueryBundle) -> RESPONSE_TYPE: ...
@@ -82,6 +55,9 @@ class AnnouncedQueryEngine(BaseQueryEngine):
             response = await self._aanswer(query_bundle)
             event.on_end(payload={EventPayload.RESPONSE: response})
         return response
+
+    def _get_prompt_modules(self) -> PromptMixinType:
+        return {}
 
 
 class DirectQueryEngine(AnnouncedQueryEngine):
@@ -107,19 +83,14 @@ class DirectQueryEngine(AnnouncedQueryEngine):
         streaming: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:
-        super().__init__(callback_manager=callback_manager or Settings.callback_manager)
-        self._synthesizer = DirectSynthesizer(
-            llm, prompts, streaming=streaming, callback_manager=callback_manager
-        )
+        super().__init__(callback_manager)
+        self._synthesizer = _direct(llm, prompts, streaming, callback_manager)
 
     def _answer(self, query: QueryBundle) -> RESPONSE_TYPE:
-        return self._synthesizer.synthesize(query, [])
+        return self._synthesizer.synthesize(_asked(query), [])
 
     async def _aanswer(self, query: QueryBundle) -> RESPONSE_TYPE:
-        return await self._synthesizer.asynthesize(query, [])
-
-    def _get_prompt_modules(self) -> PromptMixinType:
-        return {}
+        return await self._synthesizer.asynthesize(_asked(query), [])
 
 
 class GatedQueryEngine(AnnouncedQueryEngine):
@@ -175,12 +146,10 @@ class GatedQueryEngine(AnnouncedQueryEngine):
             raise ValueError(
                 f"gate must be a ContextGate, as from_retriever fits, got {gate!r:.80}"
             )
-        super().__init__(callback_manager=callback_manager or Settings.callback_manager)
+        super().__init__(callback_manager)
         self._engine = query_engine
         self._gate = RetrievalGate(gate, embed_model)
-        self._direct = DirectSynthesizer(
-            llm, prompts, streaming=streaming, callback_manager=callback_manager
-        )
+        self._direct = _direct(llm, prompts, streaming, callback_manager)
 
     @classmethod
     def from_retriever(
@@ -324,6 +293,15 @@ def add_decision(response: RESPONSE_TYPE, decision: RetrievalDecision) -> RESPON
     """Put a decision into the metadata of a response, and return the response."""
     response.metadata = {**(response.metadata or {}), "retrieval": decision.explain()}
     return response
+
+
+def _direct(
+    llm: LLM, prompts: GatedPrompts | None, streaming: bool, manager: CallbackManager | None
+) -> Generation:
+    """Return what asks a model alone; nodes are only listed as sources."""
+    prompt = (prompts or GatedPrompts()).direct
+    template = PromptTemplate(prompt, template_var_mappings={"query_str": "question"})
+    return Generation(llm, manager, simple_template=template, streaming=streaming)
 
 
 def _asked(query: QueryBundle) -> QueryBundle:
