@@ -74,7 +74,7 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
         When it runs, if the model cannot be loaded or its attention cannot be read.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+    model_config = ConfigDict(extra="forbid")
 
     model: ModelField = Field(frozen=True)
     estimator: str = Field(default="answer", frozen=True)
