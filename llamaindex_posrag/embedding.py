@@ -9,9 +9,8 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.indices import utils
 from llama_index.core.schema import BaseNode, MetadataMode, QueryBundle, QueryType
 
-from shared_core.checking import SHOWN, check_several
+from shared_core.checking import check_several
 from shared_core.gating import unwrapped
-from shared_core.wording import shortened
 
 
 def as_bundle(query: QueryType) -> QueryBundle:
@@ -24,9 +23,7 @@ def as_bundle(query: QueryType) -> QueryBundle:
     """
     bundle = QueryBundle(query) if isinstance(query, str) else query
     if not isinstance(bundle, QueryBundle) or not isinstance(bundle.query_str, str):
-        raise ValueError(
-            f"a query must be a text or a QueryBundle, got {shortened(repr(query), SHOWN)}"
-        )
+        raise ValueError(f"a query must be a text or a QueryBundle, got {query!r:.80}")
     return bundle
 
 

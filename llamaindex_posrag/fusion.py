@@ -18,13 +18,12 @@ from llamaindex_posrag.nodes import isolated, passages_of, to_passage
 from llamaindex_posrag.options import caus_of
 from llamaindex_posrag.retrieval import EngineRetriever, RetrieverArguments
 from shared_core import CAUS, Passage
-from shared_core.checking import SHOWN, check_each
+from shared_core.checking import check_each
 from shared_core.engines.store import Store, StoreEngine
 from shared_core.index import PassageIndex, Variant, Where
 from shared_core.index.metadata import predicate
 from shared_core.options import CAUSArguments
 from shared_core.types import Query, Tokenizer
-from shared_core.wording import shortened
 
 DIRECTIONS: dict[str, Callable[[Any], bool]] = {
     "llama_index.core.vector_stores.simple.SimpleVectorStore": lambda store: True,
@@ -43,6 +42,7 @@ DIRECTIONS: dict[str, Callable[[Any], bool]] = {
 class FusingArguments(RetrieverArguments, total=False):
     """Keyword arguments of `FusingRetriever` that have a default."""
 
+    higher_is_better: bool | None
     variant: Variant
     tokenizer: Tokenizer | None
 
@@ -125,10 +125,7 @@ class FusingRetriever(EngineRetriever):
         **options: Unpack[CAUSArguments],
     ) -> None:
         if not isinstance(dense, BaseRetriever | VectorStoreIndex):
-            raise ValueError(
-                "dense must be a retriever or a VectorStoreIndex, got "
-                f"{shortened(repr(dense), SHOWN)}"
-            )
+            raise ValueError(f"dense must be a retriever or a VectorStoreIndex, got {dense!r:.80}")
         passages = passages_of(check_each(nodes, "nodes", BaseNode))
         if not passages:
             raise ValueError(
@@ -155,8 +152,6 @@ class FusingRetriever(EngineRetriever):
         cls,
         index: VectorStoreIndex,
         nodes: Iterable[BaseNode] | None = None,
-        *,
-        higher_is_better: bool | None = None,
         **options: Unpack[FusingArguments],
     ) -> Self:
         """Build a retriever over a vector index of LlamaIndex.
@@ -169,8 +164,8 @@ class FusingRetriever(EngineRetriever):
             The nodes that BM25 searches; by default those of the index, as its docstore has them
             now. Unless the store is LlamaIndex's, these include nodes that ``delete_nodes``
             deleted without ``delete_from_docstore=True``.
-        higher_is_better, **options
-            As in the constructor.
+        **options
+            As in the constructor, `higher_is_better` among them.
 
         Raises
         ------
@@ -178,8 +173,7 @@ class FusingRetriever(EngineRetriever):
             As the constructor; there are no nodes for BM25 by default where a vector store keeps
             the text itself and leaves it out of the docstore.
         """
-        given = held_nodes(index) if nodes is None else nodes
-        return cls(index, given, higher_is_better=higher_is_better, **options)
+        return cls(index, held_nodes(index) if nodes is None else nodes, **options)
 
     @property
     def nodes(self) -> list[BaseNode]:

@@ -41,17 +41,12 @@ class RetrieverArguments(CallArguments, total=False):
     verbose: bool
 
 
-class _Answered(QueryBundle):
-    """A query of a batch, with what a retriever found for it."""
-
-    by: EngineRetriever
-    found: list[NodeWithScore]
-
-
 class EngineRetriever(CAUSOptions, BaseRetriever):
     """A retriever over an engine; a subclass sets ``_engine`` and says what it is asked."""
 
     _engine: Engine
+    _found: list[NodeWithScore] | None = None
+    """What was found in a batch for the one query that a copy is asked."""
 
     @abstractmethod
     def _queries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
@@ -105,8 +100,8 @@ class EngineRetriever(CAUSOptions, BaseRetriever):
         """
         bundles = as_bundles(queries)
         with self.callback_manager.as_trace("query"):
-            found = self._search(bundles)
-            return [self.retrieve(each) for each in map(self._answered, bundles, found)]
+            found = zip(bundles, self._search(bundles), strict=True)
+            return [self._knowing(hits).retrieve(query) for query, hits in found]
 
     @dispatcher.span
     async def aretrieve_batch(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
@@ -116,36 +111,32 @@ class EngineRetriever(CAUSOptions, BaseRetriever):
         """
         bundles = as_bundles(queries)
         with self.callback_manager.as_trace("query"):
-            found = await self._asearch(bundles)
-            return [await self.aretrieve(each) for each in map(self._answered, bundles, found)]
+            found = zip(bundles, await self._asearch(bundles), strict=True)
+            return [await self._knowing(hits).aretrieve(query) for query, hits in found]
 
-    def _answered(self, query: QueryBundle, found: list[NodeWithScore]) -> QueryBundle:
-        answered = _Answered(**vars(query))
-        answered.by, answered.found = self, found
-        return answered
+    def _knowing(self, found: list[NodeWithScore]) -> Self:
+        other = copy(self)
+        other._found = found
+        return other
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if isinstance(query_bundle, _Answered) and query_bundle.by is self:
-            return query_bundle.found
+        if self._found is not None:
+            return self._found
         return self._search(as_bundles([query_bundle]))[0]
 
     @dispatcher.span
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if isinstance(query_bundle, _Answered) and query_bundle.by is self:
-            return query_bundle.found
+        if self._found is not None:
+            return self._found
         return (await self._asearch(as_bundles([query_bundle])))[0]
 
     def _search(self, bundles: Sequence[QueryBundle]) -> list[list[NodeWithScore]]:
-        if not self._engine.count():
-            return [[] for _ in bundles]
         caus, queries = self.caus, self._queries(bundles)
         reader = NodeChunks(caus.chunk_keys)
         found = caus.search(self._engine, queries, where=self._where, reader=reader)
         return list(map(nodes_of, found, bundles))
 
     async def _asearch(self, bundles: Sequence[QueryBundle]) -> list[list[NodeWithScore]]:
-        if not self._engine.count():
-            return [[] for _ in bundles]
         caus, queries = self.caus, await self._aqueries(bundles)
         reader = NodeChunks(caus.chunk_keys)
         found = await caus.asearch(self._engine, queries, where=self._where, reader=reader)
