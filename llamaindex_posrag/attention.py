@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict, Unpack
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PlainSerializer, PrivateAttr
 from llama_index.core.callbacks import CallbackManager
@@ -31,6 +31,21 @@ CurveField = Annotated[
     PositionalCurve | None,
     BeforeValidator(lambda given: resolve_curve(given) if isinstance(given, str | Path) else given),
 ]
+
+
+class AttentionArguments(TypedDict, total=False):
+    """Keyword arguments of what places by attention, besides the model."""
+
+    estimator: str
+    placement: str
+    template: PromptTemplate
+
+
+class AttentionPlacementArguments(AttentionArguments, total=False):
+    """Keyword arguments of `AttentionPlacementPostprocessor` besides the model."""
+
+    curve: PositionalCurve | str | Path | None
+    callback_manager: CallbackManager | None
 
 
 class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
@@ -83,34 +98,12 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
     curve: CurveField = Field(default=None, frozen=True)
     _placer: AttentionPlacer = PrivateAttr()
 
-    def __init__(
-        self,
-        model: ModelLike,
-        *,
-        estimator: str = "answer",
-        placement: str = "attention_u_shape",
-        template: PromptTemplate = ANSWER,
-        curve: PositionalCurve | str | Path | None = None,
-        callback_manager: CallbackManager | None = None,
-    ) -> None:
-        super().__init__(
-            model=model,
-            estimator=estimator,
-            placement=placement,
-            template=template,
-            curve=curve,
-            callback_manager=callback_manager or CallbackManager(),
-        )
+    def __init__(self, model: ModelLike, **options: Unpack[AttentionPlacementArguments]) -> None:
+        super().__init__(model=model, **options)
 
     def model_post_init(self, context: Any) -> None:
         """Check the options."""
-        self._placer = AttentionPlacer(
-            model=self.model,
-            estimator=self.estimator,
-            placement=self.placement,
-            template=self.template,
-            curve=self.curve,
-        )
+        self._placer = AttentionPlacer(**self._options_of(AttentionPlacer))
 
     def _processed(
         self, nodes: Sequence[NodeWithScore], query: QueryBundle | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, Unpack
 
 from llama_index.core import VectorStoreIndex
@@ -181,18 +181,11 @@ class FusingRetriever(EngineRetriever):
         return [isolated(passage.source) for passage in self._sparse.passages]
 
     def _queries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
-        return [self._query(bundle) for bundle in bundles]
+        return [self._query(bundle, plain_text(bundle)) for bundle in bundles]
 
-    async def _aqueries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
-        return self._queries(bundles)
-
-    def _query(self, bundle: QueryBundle) -> Query:
+    def _query(self, bundle: QueryBundle, text: str) -> Query:
         """Copy a query, without the wrapping of a tool; retrievers write its embedding into it."""
-        text = plain_text(bundle)
-        asked = QueryBundle(
-            text, bundle.image_path, bundle.custom_embedding_strs, embedding=bundle.embedding
-        )
-        return _BundleQuery(text, bundle=asked, filters=self.filters)
+        return _BundleQuery(text, bundle=replace(bundle, query_str=text), filters=self.filters)
 
     def _hits(self, query: Any, depth: int, where: Where) -> list[tuple[Passage, float | None]]:
         if isinstance(self._dense, VectorStoreIndex):

@@ -107,7 +107,7 @@ class NeighbourSpanPostprocessor(CAUSFieldsPostprocessor):
             chunk_keys=keys,
             higher_is_better=higher_is_better,
             chunks=chunks,
-            callback_manager=callback_manager or CallbackManager(),
+            callback_manager=callback_manager,
         )
 
     @classmethod

@@ -51,6 +51,11 @@ class FixedOptionsPostprocessor(BaseNodePostprocessor):
         """Name under which LlamaIndex serialises the class."""
         return cls.__name__
 
+    @field_validator("callback_manager", mode="before")
+    @classmethod
+    def _manager(cls, given: CallbackManager | None) -> CallbackManager:
+        return given or CallbackManager()
+
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
@@ -76,6 +81,11 @@ class FixedOptionsPostprocessor(BaseNodePostprocessor):
         self, nodes: Sequence[NodeWithScore], query: QueryBundle | None
     ) -> list[NodeWithScore]:
         raise NotImplementedError  # not abstract: LlamaIndex would trace it as a span of its own
+
+    def _options_of(self, method: type) -> dict[str, Any]:
+        """Return the fields that are options of a dataclass of the core."""
+        names = (each.name for each in fields(method))
+        return {name: getattr(self, name) for name in names if name in type(self).model_fields}
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy, with the options in `update` replaced.
@@ -113,18 +123,23 @@ class CAUSFieldsPostprocessor(FixedOptionsPostprocessor):
 
     def model_post_init(self, context: Any) -> None:
         """Check the options together and settle the gate."""
-        named = {name: getattr(self, name) for name in OPTIONS if name in type(self).model_fields}
-        self._caus = CAUS(**named)
+        self._caus = CAUS(**self._options_of(CAUS))
 
 
-class CAUSPostprocessorArguments(TypedDict, total=False):
+class PlacementArguments(TypedDict, total=False):
+    """Keyword arguments of `PlacementPostprocessor` besides the placement."""
+
+    psi: Psi
+    evidence: Evidence
+    callback_manager: CallbackManager | None
+
+
+class CAUSPostprocessorArguments(PlacementArguments, total=False):
     """Keyword arguments of `CAUSPostprocessor.from_nodes`."""
 
     k: int
     alpha: Alpha
     placement: str | Placement
-    psi: Psi
-    evidence: Evidence
     fusion: Fusion
     higher_is_better: bool
     variant: Variant
@@ -271,19 +286,9 @@ class PlacementPostprocessor(CAUSFieldsPostprocessor):
     evidence: Evidence = Field(default="point", frozen=True)
 
     def __init__(
-        self,
-        placement: str | Placement = "u_shape",
-        *,
-        psi: Psi = "always",
-        evidence: Evidence = "point",
-        callback_manager: CallbackManager | None = None,
+        self, placement: str | Placement = "u_shape", **options: Unpack[PlacementArguments]
     ) -> None:
-        super().__init__(
-            placement=placement,
-            psi=psi,
-            evidence=evidence,
-            callback_manager=callback_manager or CallbackManager(),
-        )
+        super().__init__(placement=placement, **options)
 
     def _processed(
         self, nodes: Sequence[NodeWithScore], query: QueryBundle | None

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self, Unpack
+from typing import Any, Self, TypedDict, Unpack
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -60,6 +60,14 @@ class AnnouncedQueryEngine(BaseQueryEngine):
         return {}
 
 
+class DirectArguments(TypedDict, total=False):
+    """Keyword arguments of an engine that can ask the model alone."""
+
+    prompts: GatedPrompts | None
+    streaming: bool
+    callback_manager: CallbackManager | None
+
+
 class DirectQueryEngine(AnnouncedQueryEngine):
     """Ask the model alone: the alternative to retrieval.
 
@@ -75,16 +83,9 @@ class DirectQueryEngine(AnnouncedQueryEngine):
         Notified of each query.
     """
 
-    def __init__(
-        self,
-        llm: LLM,
-        *,
-        prompts: GatedPrompts | None = None,
-        streaming: bool = False,
-        callback_manager: CallbackManager | None = None,
-    ) -> None:
-        super().__init__(callback_manager)
-        self._synthesizer = _direct(llm, prompts, streaming, callback_manager)
+    def __init__(self, llm: LLM, **options: Unpack[DirectArguments]) -> None:
+        super().__init__(options.get("callback_manager"))
+        self._synthesizer = _direct(llm, **options)
 
     def _answer(self, query: QueryBundle) -> RESPONSE_TYPE:
         return self._synthesizer.synthesize(_asked(query), [])
@@ -133,9 +134,7 @@ class GatedQueryEngine(AnnouncedQueryEngine):
         gate: ContextGate,
         *,
         embed_model: BaseEmbedding | None = None,
-        prompts: GatedPrompts | None = None,
-        streaming: bool = False,
-        callback_manager: CallbackManager | None = None,
+        **options: Unpack[DirectArguments],
     ) -> None:
         if not hasattr(query_engine, "retrieve") or not hasattr(query_engine, "synthesize"):
             raise ValueError(
@@ -146,10 +145,10 @@ class GatedQueryEngine(AnnouncedQueryEngine):
             raise ValueError(
                 f"gate must be a ContextGate, as from_retriever fits, got {gate!r:.80}"
             )
-        super().__init__(callback_manager)
+        super().__init__(options.get("callback_manager"))
         self._engine = query_engine
         self._gate = RetrievalGate(gate, embed_model)
-        self._direct = _direct(llm, prompts, streaming, callback_manager)
+        self._direct = _direct(llm, **options)
 
     @classmethod
     def from_retriever(
@@ -296,12 +295,16 @@ def add_decision(response: RESPONSE_TYPE, decision: RetrievalDecision) -> RESPON
 
 
 def _direct(
-    llm: LLM, prompts: GatedPrompts | None, streaming: bool, manager: CallbackManager | None
+    llm: LLM,
+    *,
+    prompts: GatedPrompts | None = None,
+    streaming: bool = False,
+    callback_manager: CallbackManager | None = None,
 ) -> Generation:
     """Return what asks a model alone; nodes are only listed as sources."""
     prompt = (prompts or GatedPrompts()).direct
     template = PromptTemplate(prompt, template_var_mappings={"query_str": "question"})
-    return Generation(llm, manager, simple_template=template, streaming=streaming)
+    return Generation(llm, callback_manager, simple_template=template, streaming=streaming)
 
 
 def _asked(query: QueryBundle) -> QueryBundle:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import Response
@@ -16,14 +16,13 @@ from llama_index.core.instrumentation.events.synthesis import (
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index_instrumentation import get_dispatcher
 
-from llamaindex_posrag.attention import text_of
+from llamaindex_posrag.attention import AttentionArguments, text_of
 from llamaindex_posrag.embedding import plain_text
 from llamaindex_posrag.nodes import with_slot
 from llamaindex_posrag.query_engines import AnnouncedQueryEngine
 from shared_core.attention import AttentionPlacer, Case
 from shared_core.attention.rounds import PlacedAnswer
 from shared_core.generation.local_model import LocalModel, ModelLike
-from shared_core.generation.templates import ANSWER, PromptTemplate
 
 dispatcher = get_dispatcher(__name__)
 
@@ -74,16 +73,12 @@ class TwoRoundQueryEngine(AnnouncedQueryEngine):
         retriever: BaseRetriever,
         model: ModelLike,
         *,
-        estimator: str = "answer",
-        placement: str = "attention_u_shape",
-        template: PromptTemplate = ANSWER,
         callback_manager: CallbackManager | None = None,
+        **options: Unpack[AttentionArguments],
     ) -> None:
         super().__init__(callback_manager)
         self._retriever = retriever
-        self._placer = AttentionPlacer(
-            model=LocalModel.of(model), estimator=estimator, placement=placement, template=template
-        )
+        self._placer = AttentionPlacer(model=LocalModel.of(model), **options)
 
     @property
     def retriever(self) -> BaseRetriever:
