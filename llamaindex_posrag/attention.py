@@ -63,13 +63,13 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
         the folder or hub name of one, which is loaded at first use and kept. Only a model given
         by name goes into ``to_dict``.
     estimator
-        How relevance is measured: ``"answer"``, ``"producer"``, ``"attention_sorting"`` or
-        ``"icr"``.
+        How relevance is measured: ``"answer"``, the default, ``"producer"``,
+        ``"attention_sorting"`` or ``"icr"``.
     placement
-        ``"attention_u_shape"``, its control ``"attention_u_shape_reversed"``,
+        ``"attention_u_shape"``, the default, its control ``"attention_u_shape_reversed"``,
         ``"best_slot_first"`` or ``"relevant_last"``.
     template
-        The prompt that the model reads.
+        The prompt that the model reads; by default `shared_core.generation.templates.ANSWER`.
     curve
         The model's attention by position: a curve, its file, or the name of the model whose
         curve `posrag attention` has saved. With it there is no round, and only the model's
@@ -80,11 +80,9 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
     Raises
     ------
     ValueError
-        If an option is out of range, or the placement cannot use a curve. When it runs: if there
-        is neither a query nor a curve, a node is empty, or the prompt is longer than the model's
-        context.
-    TypeError
-        If an option is unknown.
+        If an option is unknown or out of range, or the placement cannot use a curve. When it runs:
+        if there is neither a query nor a curve, a node is empty, or the prompt is longer than the
+        model's context.
     GenerationError
         When it runs, if the model cannot be loaded or its attention cannot be read.
     """

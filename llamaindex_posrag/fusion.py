@@ -17,9 +17,9 @@ from llamaindex_posrag.embedding import plain_text
 from llamaindex_posrag.nodes import isolated, passages_of, to_passage
 from llamaindex_posrag.options import caus_of
 from llamaindex_posrag.retrieval import EngineRetriever, RetrieverArguments
-from shared_core import CAUS, Passage
+from shared_core import CAUS
 from shared_core.checking import check_each
-from shared_core.engines.store import Store, StoreEngine
+from shared_core.engines.store import Hits, Store, StoreEngine
 from shared_core.index import PassageIndex, Variant, Where
 from shared_core.index.metadata import predicate
 from shared_core.options import CAUSArguments
@@ -187,30 +187,23 @@ class FusingRetriever(EngineRetriever):
         """Copy a query, without the wrapping of a tool; retrievers write its embedding into it."""
         return _BundleQuery(text, bundle=replace(bundle, query_str=text), filters=self.filters)
 
-    def _hits(self, query: Any, depth: int, where: Where) -> list[tuple[Passage, float | None]]:
+    def _hits(self, query: Any, depth: int, where: Where) -> Hits:
         if isinstance(self._dense, VectorStoreIndex):
             leg = self._dense.as_retriever(similarity_top_k=depth, filters=query.filters)
             # `retrieve` would follow index nodes to their objects, which has time until the end.
-            return _hits(leg._retrieve(query.bundle))
-        return _passing(_hits(self._dense.retrieve(query.bundle)), where)
+            return _passing(leg._retrieve(query.bundle))
+        return _passing(self._dense.retrieve(query.bundle), where)
 
-    async def _ahits(
-        self, query: Any, depth: int, where: Where
-    ) -> list[tuple[Passage, float | None]]:
+    async def _ahits(self, query: Any, depth: int, where: Where) -> Hits:
         if isinstance(self._dense, VectorStoreIndex):
             leg = self._dense.as_retriever(similarity_top_k=depth, filters=query.filters)
-            return _hits(await leg._aretrieve(query.bundle))
-        return _passing(_hits(await self._dense.aretrieve(query.bundle)), where)
+            return _passing(await leg._aretrieve(query.bundle))
+        return _passing(await self._dense.aretrieve(query.bundle), where)
 
 
-def _hits(found: Iterable[NodeWithScore]) -> list[tuple[Passage, float | None]]:
-    return [(to_passage(hit.node), hit.score) for hit in found]
-
-
-def _passing(
-    hits: Iterable[tuple[Passage, float | None]], where: Where
-) -> list[tuple[Passage, float | None]]:
+def _passing(found: Iterable[NodeWithScore], where: Where = None) -> Hits:
     passes = predicate(where)
+    hits = [(to_passage(hit.node), hit.score) for hit in found]
     return [hit for hit in hits if passes(hit[0].metadata)]
 
 

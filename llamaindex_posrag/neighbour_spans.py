@@ -18,16 +18,10 @@ from llamaindex_posrag.embedding import embed_nodes
 from llamaindex_posrag.node_chunks import NodeChunks, stored_neighbours
 from llamaindex_posrag.nodes import ExplainedNode, explanation, spanned, to_passage
 from llamaindex_posrag.postprocessors import CAUSFieldsPostprocessor
+from shared_core import ChunkKeys, NeighbourSpans
 from shared_core.checking import check_each
 from shared_core.explanations import merge_explanation
-from shared_core.index import ChunkKeys
-from shared_core.neighbour_spans import (
-    ChunkSource,
-    NeighbourSpans,
-    PassageNeighbours,
-    Span,
-    place_spans,
-)
+from shared_core.neighbour_spans import ChunkSource, PassageNeighbours, Span, place_spans
 
 
 class NeighbourSpanPostprocessor(CAUSFieldsPostprocessor):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Generic, TypeVar, cast
 
-from shared_core import CAUS, NeighbourSpans, Placement
-from shared_core.neighbour_spans import ChunkKeys
+from shared_core import CAUS, ChunkKeys, NeighbourSpans, Placement
 from shared_core.options import CAUSArguments
 from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity import Psi

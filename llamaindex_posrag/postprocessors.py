@@ -122,7 +122,7 @@ class CAUSFieldsPostprocessor(FixedOptionsPostprocessor):
         return encode_options({name: value})[name]
 
     def model_post_init(self, context: Any) -> None:
-        """Check the options together and settle the gate."""
+        """Check the options together, and settle the gate."""
         self._caus = CAUS(**self._options_of(CAUS))
 
 
@@ -267,14 +267,12 @@ class PlacementPostprocessor(CAUSFieldsPostprocessor):
         ``"never"``. ``"always"`` by default, since naming a placement asks for it. None keeps the
         given order; each node's ``posrag`` says why.
     evidence
-        ``"point"`` or ``"interval"``; see `shared_core.decide_order`.
+        ``"point"``, the default, or ``"interval"``; see `shared_core.decide_order`.
 
     Raises
     ------
     ValueError
-        If an option is out of range.
-    TypeError
-        If an option is unknown.
+        If an option is unknown or out of range.
     ProfileNotFoundError
         If `psi` names a profile that does not exist.
     """

@@ -78,9 +78,9 @@ class DirectQueryEngine(AnnouncedQueryEngine):
     prompts
         Its ``direct`` is used: chain of thought by default.
     streaming
-        Whether the answer comes as a stream.
+        Whether the answer comes as a stream; False by default.
     callback_manager
-        Notified of each query.
+        Notified of each query; by default that of LlamaIndex's ``Settings``.
     """
 
     def __init__(self, llm: LLM, **options: Unpack[DirectArguments]) -> None:

@@ -131,16 +131,12 @@ class EngineRetriever(CAUSOptions, BaseRetriever):
         return (await self._asearch(as_bundles([query_bundle])))[0]
 
     def _search(self, bundles: Sequence[QueryBundle]) -> list[list[NodeWithScore]]:
-        if not self._engine.count():
-            return [[] for _ in bundles]
         caus, queries = self.caus, self._queries(bundles)
         reader = NodeChunks(caus.chunk_keys)
         found = caus.search(self._engine, queries, where=self._where, reader=reader)
         return list(map(nodes_of, found, bundles))
 
     async def _asearch(self, bundles: Sequence[QueryBundle]) -> list[list[NodeWithScore]]:
-        if not self._engine.count():
-            return [[] for _ in bundles]
         caus, queries = self.caus, await self._aqueries(bundles)
         reader = NodeChunks(caus.chunk_keys)
         found = await caus.asearch(self._engine, queries, where=self._where, reader=reader)

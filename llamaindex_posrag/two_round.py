@@ -131,7 +131,7 @@ class TwoRoundQueryEngine(AnnouncedQueryEngine):
         return await self.asynthesize(query, await self.aretrieve(query))
 
     def _response(self, nodes: Sequence[NodeWithScore], found: PlacedAnswer) -> Response:
-        metadata: dict[str, Any] = {
+        metadata = {
             "first_answer": found.first_answer,
             "order": list(found.order),
             "scores": list(found.scores),

@@ -89,7 +89,7 @@ def test_with_neighbours_scores_stay_fused_scores(adapter: Adapter) -> None:
 
 
 async def test_an_empty_index_answers_nothing(adapter: Adapter) -> None:
-    """Also one of which all was deleted; and the model is not asked in vain."""
+    """Also one of which all was deleted."""
     emptied = adapter.build(CORPUS[:3])
     assert adapter.delete(emptied, ["p0", "p1", "p2"]) == ["p0", "p1", "p2"]
     for retriever in (adapter.build(), emptied):
