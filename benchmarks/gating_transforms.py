@@ -37,7 +37,7 @@ from shared_core.gating import (
     rewriting,
 )
 from shared_core.gating.words import telling_words
-from shared_core.generation import Asker, Generator, Journal, as_generator
+from shared_core.generation import Generator, Journal, ModelClient, as_generator
 
 
 @dataclass(frozen=True)
@@ -125,10 +125,10 @@ def _by_rule(each: Split) -> Transform:
 
 
 def _by_model(model: Model) -> dict[str, Transform]:
-    asker = Asker.of(model.generator, journal=Journal(model.cache / "answers.jsonl"))
+    client = ModelClient.of(model.generator, journal=Journal(model.cache / "answers.jsonl"))
 
     def kept(prompts: Sequence[str]) -> list[str]:
-        return [str(answer) for answer in asker.answers([(prompt,) for prompt in prompts])]
+        return [str(answer) for answer in client.answers([(prompt,) for prompt in prompts])]
 
     by: dict[str, Callable[..., Transform]] = {"rewriting": rewriting, "HyDE": hyde}
     answers = as_generator(kept, name=model.generator.name)

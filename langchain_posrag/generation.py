@@ -15,9 +15,9 @@ from langchain_core.runnables import Runnable
 from shared_core._extras import require
 from shared_core.checking import check_count
 from shared_core.errors import GenerationError
-from shared_core.generation.checking import check_ended
-from shared_core.generation.identity import identity_of, source_of, without_addresses
-from shared_core.generation.retrying import describe
+from shared_core.generation.fingerprint import fingerprint_of, source_of, without_addresses
+from shared_core.generation.responses import check_ended
+from shared_core.generation.retry import describe
 
 TIMEOUT = 60.0
 """Seconds that an answer of an endpoint may take by default."""
@@ -51,11 +51,11 @@ class LangChainModel:
 
     batch_size = 1
 
-    identity: str
+    fingerprint: str
     """Name, and a hash of the model's settings and of the functions and classes that are not
     LangChain's, each with its module: with another prompt, address or function it is another model
     and is asked again. Changes in imported helper modules or a server's weights are not detected.
-    See `shared_core.generation.identity.source_of`."""
+    See `shared_core.generation.fingerprint.source_of`."""
 
     def __init__(
         self, model: Runnable[str, Any], *, name: str | None = None, concurrency: int = 4
@@ -65,7 +65,7 @@ class LangChainModel:
         self.model = model
         self.name = name if name is not None else _name_of(model)
         self.concurrency = check_count(concurrency, "concurrency")
-        self.identity = identity_of(
+        self.fingerprint = fingerprint_of(
             self.name,
             without_addresses(repr(model)),
             *sorted(map(source_of, _code_of(model))),
@@ -114,7 +114,7 @@ class _Endpoint(LangChainModel):
     def __init__(self, model: Any, *, name: str) -> None:
         super().__init__(model, name=name)
         usual = model.model_copy(update={"request_timeout": TIMEOUT})
-        self.identity = LangChainModel(usual, name=name).identity
+        self.fingerprint = LangChainModel(usual, name=name).fingerprint
 
     def _answer(self, prompt: str) -> str:
         try:

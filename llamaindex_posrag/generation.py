@@ -9,8 +9,8 @@ from llama_index.core.base.llms.types import ChatMessage, LLMMetadata, MessageRo
 from llama_index.core.llms import LLM
 
 from shared_core.checking import check_count
-from shared_core.generation.checking import check_ended
-from shared_core.generation.identity import identity_of, source_of, without_addresses
+from shared_core.generation.fingerprint import fingerprint_of, source_of, without_addresses
+from shared_core.generation.responses import check_ended
 
 
 class LlamaIndexModel:
@@ -39,11 +39,11 @@ class LlamaIndexModel:
 
     batch_size = 1
 
-    identity: str
+    fingerprint: str
     """Name, and a hash of the model's settings, of its functions, and of its class if that is not
     LlamaIndex's, each with its module: with another setting or function it is another model and is
     asked again. Changes in imported helper modules or a server's weights are not detected. See
-    `shared_core.generation.identity.source_of`."""
+    `shared_core.generation.fingerprint.source_of`."""
 
     def __init__(self, llm: LLM, *, name: str | None = None, concurrency: int = 4) -> None:
         if not isinstance(llm, LLM):
@@ -52,7 +52,7 @@ class LlamaIndexModel:
         self.name = name if name is not None else _name_of(llm)
         self.concurrency = check_count(concurrency, "concurrency")
         code = map(source_of, _code_of(llm))
-        self.identity = identity_of(self.name, without_addresses(repr(llm)), *code)
+        self.fingerprint = fingerprint_of(self.name, without_addresses(repr(llm)), *code)
 
     def generate(self, prompts: Sequence[str]) -> list[str]:
         """Return one answer a prompt, in order.

@@ -150,7 +150,7 @@ def attention_by_position(
         regions = relative_scores([region for _, region in read], POINTS)
         curves[order] = replace(
             _curve(model.name, regions, confidence, seed),
-            **provenance(k=k, template=chosen, task=task, seed=seed, identity=model.identity),
+            **provenance(k=k, template=chosen, task=task, seed=seed, identity=model.fingerprint),
         )
     return AttentionByPosition(documents=documents, curves=curves)
 
@@ -217,7 +217,7 @@ def attention_profile(
         outcomes=tuple(tuple(row) for row in values.tolist()),
         confidence=confidence,
         measure="attention",
-        **provenance(k=k, template=chosen, task=task, seed=seed, identity=model.identity),
+        **provenance(k=k, template=chosen, task=task, seed=seed, identity=model.fingerprint),
     )
 
 

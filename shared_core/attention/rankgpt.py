@@ -10,8 +10,7 @@ from typing import TypeAlias
 
 from shared_core.attention.rounds import Case, OneRound, PlacedAnswer, ask, scores_of
 from shared_core.checking import check_counts_of
-from shared_core.generation.base import Generator
-from shared_core.generation.callables import as_generator
+from shared_core.generation.models import Generator, as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.placement import Placement
 from shared_core.sensitivity.curve import PositionalCurve

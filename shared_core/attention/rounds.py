@@ -28,11 +28,10 @@ from shared_core.attention.relevance import (
     document_scores,
     ranking_of,
 )
-from shared_core.generation.asking import Asker
-from shared_core.generation.base import Generator
-from shared_core.generation.callables import as_generator
+from shared_core.generation.ask import ModelClient
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.local_model import LocalModel
+from shared_core.generation.models import Generator, as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.generation.tokens import PromptEncoder
 from shared_core.placement import Placement, resolve_without_profile
@@ -481,7 +480,7 @@ def ask(
     GenerationError
         If the model fails for good.
     """
-    answers = Asker.of(model).answers([(prompt,) for prompt in prompts], on_answer=on_answer)
+    answers = ModelClient.of(model).answers([(prompt,) for prompt in prompts], on_answer=on_answer)
     return [str(answer) for answer in answers]
 
 

@@ -94,15 +94,21 @@ def check_file(file: Path, *, way_out: str = "") -> None:
         raise ValueError(f"{file} cannot be written: {error.strerror}{way_out}") from error
 
 
+def kept_answers(model: str) -> Journal:
+    """Return the journal of a model's answers, by the model's name; nothing is made on the disk."""
+    return Journal(path_of(model, ".answers.jsonl"))
+
+
 def open_journal(model: str) -> Journal:
-    """Return the journal of a model's answers, by the model's name.
+    """Return the same, to be added to.
 
     Raises
     ------
     PosragError
         If its file cannot be written.
     """
-    path = path_of(model, ".answers.jsonl")
+    journal = kept_answers(model)
+    path = journal.path
     try:
         make_folder(path.parent)
         if path.exists():
@@ -112,7 +118,7 @@ def open_journal(model: str) -> Journal:
         raise PosragError(
             f"answers cannot be kept in {path} ({error.strerror}); {way_out}"
         ) from error
-    return Journal(path)
+    return journal
 
 
 def load_former(load: Callable[[Path], T], file: Path) -> T | None:

@@ -72,7 +72,7 @@ def open_model(
     model: object
     endpoint = _endpoint(spec)
     if endpoint is not None:
-        key = {} if asked else {"api_key": "none"}  # the key is no part of a model's identity
+        key = {} if asked else {"api_key": "none"}  # the key is no part of a model's fingerprint
         model = endpoint.load()(
             rest, base_url=base_url, timeout=timeout, max_tokens=max_new_tokens, **key
         )

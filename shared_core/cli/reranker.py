@@ -8,7 +8,7 @@ from typing import Any
 from shared_core import PosragError
 from shared_core._extras import require
 from shared_core.cli.console import quiet_transformers
-from shared_core.comparison.retrieval.pipelines import RERANKED, Pipeline
+from shared_core.comparison.pipelines import RERANKED, Pipeline
 from shared_core.generation.loading import first_line
 
 

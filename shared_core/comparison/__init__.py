@@ -5,10 +5,10 @@ from __future__ import annotations
 from shared_core.comparison.comparison import Comparison
 from shared_core.comparison.grading import Judge
 from shared_core.comparison.job import ComparisonJob, ComparisonPlan
-from shared_core.comparison.questions import ComparedQuestion, ComparisonData
+from shared_core.comparison.pipelines import PIPELINES
+from shared_core.comparison.questions import ComparisonData, Question, RankedCase
 from shared_core.comparison.reading import read_comparison
 from shared_core.comparison.records import (
-    AskedQuestion,
     Estimate,
     Failure,
     SettingResult,
@@ -18,15 +18,11 @@ from shared_core.comparison.records import (
 from shared_core.comparison.report.html import to_html
 from shared_core.comparison.report.markdown import to_markdown
 from shared_core.comparison.result import ComparisonResult
-from shared_core.comparison.retrieval.pipelines import PIPELINES
-from shared_core.comparison.strategies import STRATEGIES
-from shared_core.comparison.strategies.base import RankedCase, Strategy
+from shared_core.comparison.strategies import STRATEGIES, Strategy
 
 __all__ = [
     "PIPELINES",
     "STRATEGIES",
-    "AskedQuestion",
-    "ComparedQuestion",
     "Comparison",
     "ComparisonData",
     "ComparisonJob",
@@ -35,6 +31,7 @@ __all__ = [
     "Estimate",
     "Failure",
     "Judge",
+    "Question",
     "RankedCase",
     "SettingResult",
     "Strategy",

@@ -13,27 +13,25 @@ from pathlib import Path
 
 from shared_core.arrays import Embed
 from shared_core.checking import check_count, check_counts_of, check_distinct, check_fractions
-from shared_core.comparison.asking.work import Work
 from shared_core.comparison.grading import AnyGrader, Grading, name_of
 from shared_core.comparison.job import ComparisonJob
+from shared_core.comparison.pipelines import GIVEN, Pipeline
+from shared_core.comparison.prompts import PromptSet
 from shared_core.comparison.questions import ComparisonData
 from shared_core.comparison.result import ComparisonResult
-from shared_core.comparison.retrieval.pipelines import GIVEN, Pipeline
-from shared_core.comparison.retrieval.ranking import Reranker, Retrieval
-from shared_core.comparison.retrieval.settings import DEFAULT_K, retrieve_settings
+from shared_core.comparison.retrieval import DEFAULT_K, Reranker, Retrieval
 from shared_core.comparison.statistics import Testing
 from shared_core.comparison.strategies import (
     DEFAULTS,
     AnyStrategy,
+    StrategyContext,
     make_strategy,
     with_baselines,
 )
-from shared_core.comparison.strategies.base import StrategyContext
-from shared_core.generation.asking import Asker
-from shared_core.generation.base import Generator
-from shared_core.generation.callables import as_generator
+from shared_core.generation.ask import ModelClient
 from shared_core.generation.failures import MAX_FAILED, check_max_failed
 from shared_core.generation.journal import Journal
+from shared_core.generation.models import Generator, as_generator
 from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
 from shared_core.sensitivity.order_gate import profile_of
@@ -132,7 +130,7 @@ class Comparison:
         check_distinct("graders", [*map(name_of, self.graders)])
         check_fractions({name: getattr(self, name) for name in ("confidence", "power", "effect")})
         check_max_failed(self.max_failed)
-        _ = self._profile, self._curve
+        _ = self.known_profile, self.known_curve
 
     def job(
         self, model: object, data: ComparisonData, *, journal: Journal | None = None
@@ -162,16 +160,18 @@ class Comparison:
         for grading in gradings:
             grading.check(data.questions)
         return ComparisonJob(
+            options=self,
             model=generator,
             data=data,
-            work=self._work(generator, data, journal),
-            gradings=gradings,
-            testing=Testing(
-                confidence=self.confidence, power=self.power, effect=self.effect, seed=self.seed
+            client=ModelClient.of(
+                generator,
+                journal=journal,
+                batch_size=self.batch_size,
+                concurrency=self.concurrency,
+                attempts=self.attempts,
             ),
-            shuffles=self.shuffles,
-            profile=None if self._profile is None else self._profile.model,
-            embedding=self.embedding,
+            prompts=self._prompts(generator, data),
+            gradings=gradings,
         )
 
     def run(
@@ -200,15 +200,24 @@ class Comparison:
         job = self.job(model, data, journal=journal)
         return job.run(on_answer=on_answer, on_wait=on_wait)
 
+    @property
+    def testing(self) -> Testing:
+        """How differences are judged."""
+        return Testing(
+            confidence=self.confidence, power=self.power, effect=self.effect, seed=self.seed
+        )
+
     @cached_property
-    def _profile(self) -> PositionProfile | None:
+    def known_profile(self) -> PositionProfile | None:
+        """The position profile, loaded."""
         return profile_of(self.profile)
 
     @cached_property
-    def _curve(self) -> PositionalCurve | None:
+    def known_curve(self) -> PositionalCurve | None:
+        """The positional curve, loaded."""
         return None if self.curve is None else resolve_curve(self.curve)
 
-    def _work(self, model: Generator, data: ComparisonData, journal: Journal | None) -> Work:
+    def _prompts(self, model: Generator, data: ComparisonData) -> PromptSet:
         retrieval = Retrieval(
             data=data, embed=self.embed, reranker=self.reranker, fetch_k=self.fetch_k
         )
@@ -216,24 +225,15 @@ class Comparison:
             model=model,
             template=self.template,
             abstain=self.abstain,
-            profile=self._profile,
-            curve=self._curve,
-            journal=journal,
+            profile=self.known_profile,
+            curve=self.known_curve,
             shuffles=self.shuffles,
             seed=self.seed,
         )
         strategies = tuple(make_strategy(each, context) for each in with_baselines(self.strategies))
-        asker = Asker.of(
-            model,
-            journal=journal,
-            batch_size=self.batch_size,
-            concurrency=self.concurrency,
-            attempts=self.attempts,
-        )
-        return Work(
-            settings=retrieve_settings(retrieval, self.pipelines, self.ks),
+        return PromptSet(
+            settings=retrieval.settings(self.pipelines, self.ks),
             strategies=strategies,
-            asker=asker,
             template=self.template,
             max_failed=self.max_failed,
         )

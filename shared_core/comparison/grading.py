@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-from shared_core.comparison.questions import ComparedQuestion
+from shared_core.comparison.questions import Question
 from shared_core.evaluation.graders import (
     GRADERS,
     Grader,
@@ -16,9 +16,9 @@ from shared_core.evaluation.graders import (
     grader_name,
     resolve_grader,
 )
-from shared_core.generation.checking import Request
-from shared_core.generation.identity import identity_of, source_of
+from shared_core.generation.fingerprint import fingerprint_of, source_of
 from shared_core.generation.journal import Journal
+from shared_core.generation.responses import Request
 
 JudgeFunction: TypeAlias = Callable[[str, Sequence[str], str], float]
 """(question, accepted answers, answer) -> score in [0, 1], higher is better."""
@@ -43,9 +43,9 @@ class Judge:
     name: str = "judge"
 
     @cached_property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Name, and a hash of what `source_of` reads: a changed function judges again."""
-        return identity_of(self.name, source_of(self.function))
+        return fingerprint_of(self.name, source_of(self.function))
 
 
 AnyGrader: TypeAlias = str | Grader | Judge
@@ -65,7 +65,7 @@ def name_of(grader: AnyGrader) -> str:
 
 @dataclass(frozen=True)
 class Grading:
-    """A grader, and what it has judged.
+    """A grader, and what it has graded: no answer to a question is graded twice.
 
     Attributes
     ----------
@@ -77,23 +77,23 @@ class Grading:
 
     grader: AnyGrader
     journal: Journal | None
-    _judged: dict[Request, float] = field(default_factory=dict, init=False, repr=False)
+    _graded: dict[Request, float] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def name(self) -> str:
         """Name of the grader."""
         return name_of(self.grader)
 
-    def check(self, questions: Sequence[ComparedQuestion]) -> None:
-        """Raise ValueError if the grader cannot use the references of a question.
+    def check(self, questions: Sequence[Question]) -> None:
+        """Raise ValueError if one of `GRADERS` cannot use the references of a question.
 
-        A judge is not asked: it is expensive, and an empty answer is of no interest to it.
+        No other grader is asked: it may be expensive, or a language model.
         """
-        if not isinstance(self.grader, Judge):
+        if self.grader in (*GRADERS, *GRADERS.values()):
             for question in questions:
                 self(question, "")
 
-    def __call__(self, question: ComparedQuestion, answer: str) -> float:
+    def __call__(self, question: Question, answer: str) -> float:
         """Return how right an answer is, in [0, 1].
 
         Raises
@@ -101,39 +101,23 @@ class Grading:
         ValueError
             If the score is not a number in [0, 1], or the grader cannot use a reference.
         """
-        if isinstance(self.grader, Judge):
-            request: Request = (question.question, *question.answers, answer)
-            if request not in self._judged:
-                self._judged[request] = self._judge(self.grader, question, answer, request)
-            return self._judged[request]
-        by_keywords = self.grader == "kw" or self.grader is GRADERS["kw"]
-        references = (by_keywords and question.keywords) or question.answers
-        return grade(resolve_grader(self.grader), answer, references)
+        request: Request = (question.question, *question.answers, *question.keywords, answer)
+        if request not in self._graded:
+            if isinstance(self.grader, Judge):
+                self._graded[request] = self._judged(self.grader, question, answer)
+            else:
+                by_keywords = self.grader in ("kw", GRADERS["kw"])
+                references = (by_keywords and question.keywords) or question.answers
+                self._graded[request] = grade(resolve_grader(self.grader), answer, references)
+        return self._graded[request]
 
-    def outcomes(
-        self, questions: Sequence[ComparedQuestion], answers: Sequence[Sequence[str]]
-    ) -> tuple[tuple[float, ...], ...]:
-        """Return question -> arrangement -> outcome; equal answers to a question are graded once.
-
-        Parameters
-        ----------
-        questions, answers
-            The questions, and the answers to each of them by arrangement.
-        """
-        graded = []
-        for question, texts in zip(questions, answers, strict=True):
-            scores = {text: self(question, text) for text in {*texts}}
-            graded.append(tuple(scores[text] for text in texts))
-        return tuple(graded)
-
-    def _judge(
-        self, judge: Judge, question: ComparedQuestion, answer: str, request: Request
-    ) -> float:
-        kept = None if self.journal is None else self.journal.get(judge.identity, request)
+    def _judged(self, judge: Judge, question: Question, answer: str) -> float:
+        request: Request = (question.question, *question.answers, answer)
+        kept = None if self.journal is None else self.journal.get(judge.fingerprint, request)
         if isinstance(kept, list):
             return kept[0]
         returned = judge.function(question.question, question.answers, answer)
         score = checked_score(returned, f"judge {judge.name!r}")
         if self.journal is not None:
-            self.journal.add(judge.identity, request, [score])
+            self.journal.add(judge.fingerprint, request, [score])
         return score

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from shared_core.comparison.asking.work import Work
-from shared_core.comparison.assembly import assemble
+from shared_core.comparison.analysis import analyse
 from shared_core.comparison.grading import Grading
+from shared_core.comparison.prompts import PromptSet
 from shared_core.comparison.questions import ComparisonData
 from shared_core.comparison.result import ComparisonResult
-from shared_core.comparison.statistics import Testing
-from shared_core.generation.base import Generator
+from shared_core.generation.ask import ModelClient
+from shared_core.generation.models import Generator
 from shared_core.tokens import estimate_tokens
+
+if TYPE_CHECKING:
+    from shared_core.comparison.comparison import Comparison
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class ComparisonPlan:
     ks
         Numbers of passages, in the order of the settings.
     kept
-        Different prompts whose answers are in the journal.
+        Different prompts and readings whose answers are in the journal.
     calls
         Different prompts that are still to be asked.
     reads
@@ -53,64 +56,73 @@ class ComparisonPlan:
     read_tokens: int
     estimated: bool
 
-    @classmethod
-    def of(cls, work: Work, model: Generator) -> Self:
-        """Return what is still to be done of some work, with the model that it asks."""
-        prompts, unread, to_come = work.requests()
-        new = [prompt for prompt in prompts if not work.asker.known([prompt])]
-        counter = getattr(model, "count_tokens", None)
+
+@dataclass(kw_only=True)
+class ComparisonJob:
+    """A comparison whose passages are retrieved; `Comparison.job` returns one.
+
+    Attributes
+    ----------
+    options
+        Of the comparison.
+    model, data
+        The model that is asked, and what it is asked.
+    client
+        Asks the model.
+    prompts
+        The passages of all settings, and what is asked about them.
+    gradings
+        How answers are judged; the first grader decides.
+    fresh
+        Whether `forget` was called, and `run` has not been since.
+    """
+
+    options: Comparison
+    model: Generator
+    data: ComparisonData
+    client: ModelClient
+    prompts: PromptSet
+    gradings: Sequence[Grading]
+    fresh: bool = field(default=False, init=False)
+
+    def plan(self) -> ComparisonPlan:
+        """Return what `run` would cost now; neither the model nor a grader is asked."""
+        by_strategy = self.prompts.reads()
+        reads = [request for each in by_strategy.values() for request in each]
+        read = self.client.kept(reads)
+        prompts, to_come = self.prompts.known(read)
+        answered = self.client.kept(prompts)
+        new = [prompt for prompt in prompts if prompt not in answered]
+        unread = {
+            name: [request for request in each if request not in read]
+            for name, each in by_strategy.items()
+        }
+        counter = getattr(self.model, "count_tokens", None)
         count = counter or estimate_tokens
-        return cls(
-            questions=len(work.settings[0].questions),
-            settings=len(work.settings),
-            strategies=len(work.strategies),
-            ks=tuple(dict.fromkeys(setting.k for setting in work.settings)),
-            kept=len(prompts) - len(new),
+        settings = self.prompts.settings
+        return ComparisonPlan(
+            questions=len(self.data.questions),
+            settings=len(settings),
+            strategies=len(self.prompts.strategies),
+            ks=tuple(dict.fromkeys(setting.k for setting in settings)),
+            kept=len(answered) + len(read),
             calls=len(new),
-            reads={name: len(each) for name, each in unread.items()},
+            reads={name: len(each) for name, each in unread.items() if each},
             to_come=to_come,
             prompt_tokens=sum(count(prompt) for prompt, *_ in new),
             read_tokens=sum(count(prompt) for each in unread.values() for prompt, *_ in each),
             estimated=counter is None,
         )
 
-
-@dataclass(frozen=True, kw_only=True)
-class ComparisonJob:
-    """A comparison whose passages are retrieved; `Comparison.job` returns one.
-
-    Attributes
-    ----------
-    model, data
-        The model that is asked, and what it is asked.
-    work
-        The passages of all settings, and what is done with them.
-    gradings, testing
-        How answers are judged; the first grader decides.
-    shuffles, profile, embedding
-        For the record: random orders per question, and the names of the position profile and the
-        embedding model.
-    """
-
-    model: Generator
-    data: ComparisonData
-    work: Work
-    gradings: Sequence[Grading]
-    testing: Testing
-    shuffles: int
-    profile: str | None
-    embedding: str | None
-
-    def plan(self) -> ComparisonPlan:
-        """Return what `run` would cost now; the model is not asked."""
-        return ComparisonPlan.of(self.work, self.model)
-
     def forget(self) -> None:
         """Make `run` ask everything again, whatever the journal holds.
 
         What it holds is given up when the first new answer is there.
         """
-        self.work.forget()
+        reads = [request for each in self.prompts.reads().values() for request in each]
+        prompts, _ = self.prompts.known(self.client.kept(reads))
+        self.client.forget([*reads, *prompts])
+        self.fresh = True
 
     def run(
         self,
@@ -137,17 +149,15 @@ class ComparisonJob:
         MissingExtraError
             If ir-measures is not installed.
         """
-        return assemble(
-            self.data,
-            self.work,
-            self.work.run(on_first=self._grade, on_answer=on_answer, on_wait=on_wait),
-            self.gradings,
-            self.testing,
-            model=self.model.name,
-            shuffles=self.shuffles,
-            profile=self.profile,
-            embedding=self.embedding,
+        fresh, self.fresh = self.fresh, False
+        found = self.prompts.ask(
+            self.client,
+            fresh=fresh,
+            on_first=self._grade,
+            on_answer=on_answer,
+            on_wait=on_wait,
         )
+        return analyse(self, found)
 
     def _grade(self, number: int, answer: str) -> None:
         """Grade one answer, so that a judge that fails does so before everything is asked."""

@@ -1,19 +1,20 @@
-"""The data of a comparison: questions, and the passages they are answered from."""
+"""The data of a comparison: questions, the passages of a collection, and those found for each."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
+from shared_core.scoring.normalization import min_max
 from shared_core.sensitivity.questions import ProbeQuestion, check_repeats
 from shared_core.types import Passage
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparedQuestion:
+class Question:
     """A question, its answers, and what is known about its passages.
 
     Attributes
@@ -31,7 +32,7 @@ class ComparedQuestion:
     keywords
         Keywords that must all be in the answer, for the keyword grader; `answers` if empty.
     id
-        The user's id of the question; by default its number, from 1.
+        The user's id of the question; `ComparisonData` gives it its number, from 1, by default.
 
     Raises
     ------
@@ -44,7 +45,7 @@ class ComparedQuestion:
     ranking: tuple[str, ...] = ()
     gold: tuple[str, ...] = ()
     keywords: tuple[str, ...] = ()
-    id: str | None = None
+    id: str = ""
 
     def __post_init__(self) -> None:
         if not self.question.strip():
@@ -53,6 +54,46 @@ class ComparedQuestion:
             raise ValueError(f"question {self.question!r} has no answers, got {self.answers!r}")
         if not all(keyword.strip() for keyword in self.keywords):
             raise ValueError(f"question {self.question!r} has a blank keyword")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankedCase:
+    """A question and the passages that a pipeline found for it, best first.
+
+    Attributes
+    ----------
+    question
+        What is asked.
+    passages
+        The passages.
+    scores
+        What they were ranked by, higher is better; None where only their order is known.
+    """
+
+    question: str
+    passages: Sequence[Passage]
+    scores: Sequence[float] | None = None
+
+    @property
+    def documents(self) -> list[str]:
+        """The texts of the passages."""
+        return [passage.text for passage in self.passages]
+
+    @property
+    def relevance(self) -> tuple[float, ...]:
+        """How relevant each passage is in comparison with the others, in [0, 1].
+
+        The scores, min-max normalised; without them ``(k - rank) / k``, rank 0 being the best.
+        """
+        if self.scores is None:
+            k = len(self.passages)
+            return tuple((k - rank) / k for rank in range(k))
+        return tuple(min_max(self.scores).tolist())
+
+    def top(self, k: int) -> RankedCase:
+        """Return the same with the best `k` passages, or as many as there are."""
+        scores = None if self.scores is None else self.scores[:k]
+        return replace(self, passages=self.passages[:k], scores=scores)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +116,7 @@ class ComparisonData:
         that is not in the collection.
     """
 
-    questions: tuple[ComparedQuestion, ...]
+    questions: tuple[Question, ...]
     passages: tuple[Passage, ...]
     by_id: dict[str, Passage] = field(init=False, repr=False, compare=False)
 
@@ -93,6 +134,11 @@ class ComparisonData:
                         f"question {question.question!r} names passage {id!r}, which is not there"
                     )
         object.__setattr__(self, "by_id", by_id)
+        called = tuple(
+            each if each.id else replace(each, id=str(number))
+            for number, each in enumerate(self.questions, start=1)
+        )
+        object.__setattr__(self, "questions", called)
         self._check_distinct()
 
     def _check_distinct(self) -> None:
@@ -109,12 +155,11 @@ class ComparisonData:
         )
         seen: dict[str, int] = {}
         for number, each in enumerate(self.questions, start=1):
-            id = str(number) if each.id is None else each.id
-            first = seen.setdefault(id, number)
+            first = seen.setdefault(each.id, number)
             if first != number:
                 raise ValueError(
-                    f"questions {first} and {number} are both called {id!r} in reports; give each "
-                    "an id of its own"
+                    f"questions {first} and {number} are both called {each.id!r} in reports; give "
+                    "each an id of its own"
                 )
 
     def _texts(self, ids: Iterable[str]) -> frozenset[str]:
@@ -134,7 +179,7 @@ class ComparisonData:
                 if text is not None:
                     collected.add(text)
             asked.append(
-                ComparedQuestion(question=question.question, answers=question.answers, gold=(gold,))
+                Question(question=question.question, answers=question.answers, gold=(gold,))
             )
         return cls(questions=tuple(asked), passages=collected.passages)
 

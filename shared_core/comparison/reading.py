@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shared_core.checking import check_count
-from shared_core.comparison.questions import Collection, ComparedQuestion, ComparisonData
+from shared_core.comparison.questions import Collection, ComparisonData, Question
 from shared_core.json_lines import check_fields, read_lines, shorten_json
 from shared_core.wording import counted
 
@@ -78,7 +78,7 @@ def _document(collected: Collection, data: Mapping[str, Any]) -> None:
     collected.add(f"{title}\n{text}" if title else text, id, place)
 
 
-def _question(collected: Collection, named: bool, data: Mapping[str, Any]) -> ComparedQuestion:
+def _question(collected: Collection, named: bool, data: Mapping[str, Any]) -> Question:
     """Return the question of a line; `named`: strings are ids of documents in a file."""
     check_fields(data, ("question", "answers"))
     ranking: tuple[str, ...] = ()
@@ -101,13 +101,13 @@ def _question(collected: Collection, named: bool, data: Mapping[str, Any]) -> Co
         raise ValueError(
             f"no passages to answer from; give {_PASSAGES}; the line has {', '.join(data)}"
         )
-    return ComparedQuestion(
+    return Question(
         question=_text(data, "question"),
         answers=_strings(data, "answers"),
         ranking=ranking,
         gold=gold,
         keywords=_strings(data, "keywords"),
-        id=None if data.get("id") is None else str(data["id"]),
+        id="" if data.get("id") is None else str(data["id"]),
     )
 
 

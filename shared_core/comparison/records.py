@@ -64,28 +64,6 @@ class Failure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedQuestion:
-    """A question of the data.
-
-    Attributes
-    ----------
-    id
-        Its id in the data, otherwise its number from 1.
-    question
-        What was asked.
-    answers
-        Accepted answers.
-    gold
-        Ids of the passages that hold the answer; empty if that is not known.
-    """
-
-    id: str
-    question: str
-    answers: tuple[str, ...]
-    gold: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class StrategyResult:
     """The outcomes of one strategy in one setting.
 

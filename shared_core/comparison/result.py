@@ -15,7 +15,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self, cast
 
 from shared_core._extras import require
-from shared_core.comparison.records import AskedQuestion, SettingResult, Verdict
+from shared_core.comparison.questions import Question
+from shared_core.comparison.records import SettingResult, Verdict
 
 FORMAT = 2
 """Format 1 had no outcomes by order, and p-values that took noise for differences."""
@@ -60,7 +61,7 @@ class ComparisonResult:
 
     model: str
     identity: str
-    questions: tuple[AskedQuestion, ...]
+    questions: tuple[Question, ...]
     passages: Mapping[str, str]
     settings: tuple[SettingResult, ...]
     verdict: Verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from shared_core.generation.failures import Failed
+from shared_core.generation.responses import Failed
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from shared_core.checking import check_count
 from shared_core.errors import GenerationError
-from shared_core.generation import Asker, Journal, as_generator
+from shared_core.generation import Journal, ModelClient, as_generator
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.json_lines import check_fields, read_lines, shorten_json
 
@@ -203,8 +203,8 @@ def generate_pseudo_queries(
     _check_once(prompt, "prompt", "{passage}")
     head, tail = prompt.replace("{count}", str(count)).split("{passage}")
     generator = as_generator(model)
-    asker = Asker.of(generator, journal=journal)
-    answers = asker.answers([(head + text + tail,) for text in texts], on_answer=on_answer)
+    client = ModelClient.of(generator, journal=journal)
+    answers = client.answers([(head + text + tail,) for text in texts], on_answer=on_answer)
     questions = [_questions(str(answer), count) for answer in answers]
     if questions and not any(questions):
         raise GenerationError(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from shared_core.generation.asking import Asker
-from shared_core.generation.base import Generator, ScoringModel
-from shared_core.generation.callables import CallableModel, as_generator
+from shared_core.generation.ask import ModelClient
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.journal import Journal
+from shared_core.generation.models import CallableModel, Generator, ScoringModel, as_generator
 
 __all__ = [
-    "Asker",
     "CallableModel",
     "Generator",
     "HuggingFaceModel",
     "Journal",
+    "ModelClient",
     "ScoringModel",
     "as_generator",
 ]

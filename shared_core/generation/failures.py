@@ -1,29 +1,14 @@
-"""Requests that a model fails on: what takes their place, and how many may fail."""
+"""Questions that a model fails on: how many may."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from shared_core.errors import GenerationError
-from shared_core.generation.retrying import explain
 from shared_core.wording import counted
 
 MAX_FAILED = 0.1
 """Share of the questions that may fail by default."""
-
-
-@dataclass(frozen=True)
-class Failed:
-    """Takes the place of an answer that the model failed to give."""
-
-    error: GenerationError
-
-    @property
-    def reason(self) -> str:
-        """Why, in one line."""
-        cause = self.error.__cause__
-        return self.error.bare if cause is None else explain(cause)
 
 
 def check_max_failed(share: float) -> None:

@@ -7,18 +7,15 @@ import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from shared_core._extras import require
 from shared_core.checking import check_count
-from shared_core.generation.context import context_length
-from shared_core.generation.identity import identity_of
-from shared_core.generation.loading import load_causal_model, name_of
-from shared_core.generation.local_identity import reading_of, settings_of, weights_of
+from shared_core.generation.fingerprint import fingerprint_of
+from shared_core.generation.loading import context_length, load_causal_model, name_of, unwrapped
 from shared_core.generation.tokens import Chat, PromptEncoder, batches, left_padded
-from shared_core.generation.unwrapping import unwrapped
+from shared_core.generation.weights import hash_of_weights, reading_of, settings_of, versions_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -84,24 +81,29 @@ class HuggingFaceModel:
         self.tokenizer = tokenizer
         self.name = name if name is not None else name_of(self.model)
         self.encoder = PromptEncoder.of(tokenizer, chat)
+        self._own_name = self.name  # whatever it is called later
+        self._weights: tuple[object, str] | None = None
 
-    @cached_property
-    def identity(self) -> str:
+    @property
+    def fingerprint(self) -> str:
         """What distinguishes this model's answers from those of another of the same name.
 
         Weights, settings of the layers, tokenizer, chat template with its options, end tokens and
-        length. A model that was trained further under the same name is another one. The first
-        values of each weight represent all of it.
+        length. A model that was trained further under the same name is another one. All weights
+        are read once, and again when they have been changed in place, as by an optimizer.
         """
+        versions = versions_of(self.model)
+        if self._weights is None or self._weights[0] != versions:
+            self._weights = versions, hash_of_weights(self.model, self._own_name)
         template = self.tokenizer.chat_template if self.encoder.chat else ""
         if self.encoder.options:
             template = f"{template} {sorted(self.encoder.options.items())}"
-        return identity_of(
-            self.name,
+        return fingerprint_of(
+            self._own_name,
             f"{self.max_new_tokens} {sorted(self.end_tokens())} {template}",
             reading_of(self.tokenizer),
             settings_of(self.model.config),
-            weights_of(self.model),
+            self._weights[1],
         )
 
     @classmethod

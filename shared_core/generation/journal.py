@@ -9,9 +9,9 @@ import os
 import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import IO
 
-from shared_core.generation.checking import Request, Response
+from shared_core.generation.responses import Request, Response
 
 _RECORD = b'{"key": "'
 _BLANK = b" \t\r\n\0"  # a crash of the whole machine can leave zeros where a line was to be
@@ -24,10 +24,11 @@ class NotKeptError(OSError):
 class Journal:
     """Append-only file of answers: JSON lines of ``{"key": ..., "response": ...}``.
 
-    The key is a hash of the model's name and the request. The last line of a key counts; an
-    answer that was forgotten is null there. Damaged lines, such as the last one of a killed run,
-    are ignored. Threads and processes may add to one file at once; an answer that another process
-    adds after the file was read is not seen.
+    The key is a hash of the model's fingerprint and the request, and of the number of the
+    repetition from the second on. The last line of a key counts; an answer that was forgotten is
+    null there. Damaged lines, such as the last one of a killed run, are ignored. Threads and
+    processes may add to one file at once; an answer that another process adds after the file was
+    read is not seen.
 
     Parameters
     ----------
@@ -61,24 +62,26 @@ class Journal:
         with self._lock:
             return len(self._responses())
 
-    def get(self, name: str, request: Request) -> Response | None:
-        """Return the answer of the model `name` to `request`, or None if there is none."""
-        key = _key(name, request)
+    def get(self, fingerprint: str, request: Request, repetition: int = 1) -> Response | None:
+        """Return the answer of a model to `request`, or None if there is none."""
+        key = _key(fingerprint, request, repetition)
         with self._lock:
             return self._responses().get(key)
 
-    def forget(self, name: str, requests: Iterable[Request]) -> None:
-        """Treat answers as unknown from now on; in the file they stay until the next is added.
+    def forget(self, fingerprint: str, requests: Iterable[Request]) -> None:
+        """Treat answers of a model as unknown; in the file they stay until the next is added.
 
-        So none is lost if no new one can be had.
+        So none is lost if no new one can be had, and a run that is killed goes on with the new.
         """
         with self._lock:
             responses = self._responses()
-            for key in {_key(name, request) for request in requests} & responses.keys():
+            for key in {_key(fingerprint, request) for request in requests} & responses.keys():
                 del responses[key]
                 self._forgotten.add(key)
 
-    def add(self, name: str, request: Request, response: Response) -> None:
+    def add(
+        self, fingerprint: str, request: Request, response: Response, repetition: int = 1
+    ) -> None:
         """Keep an answer. When this returns it survives the death of the process.
 
         Raises
@@ -86,9 +89,9 @@ class Journal:
         NotKeptError
             If the file cannot be written.
         """
-        key = _key(name, request)
+        key = _key(fingerprint, request, repetition)
         with self._lock:
-            responses = self._responses()
+            responses = self._responses()  # or a file of the user's own would be added to
             forgotten = (_line(each, None) for each in sorted(self._forgotten - {key}))
             self._append(b"".join([_line(key, response), *forgotten]))
             self._forgotten.clear()
@@ -119,8 +122,9 @@ class Journal:
         return self._loaded
 
 
-def _key(name: str, request: Request) -> str:
-    canonical = json.dumps([name, *request], separators=(",", ":")).encode("ascii")
+def _key(fingerprint: str, request: Request, repetition: int = 1) -> str:
+    parts = [fingerprint, *request, *([repetition] if repetition > 1 else [])]
+    canonical = json.dumps(parts, separators=(",", ":")).encode("ascii")
     return hashlib.sha256(canonical).hexdigest()[:32]
 
 
@@ -128,11 +132,11 @@ def _line(key: str, response: Response | None) -> bytes:
     return json.dumps({"key": key, "response": response}).encode("ascii") + b"\n"
 
 
-def _ends_a_line(file: Any) -> bool:
+def _ends_a_line(file: IO[bytes]) -> bool:
     if file.seek(0, os.SEEK_END) == 0:
         return True
     file.seek(-1, os.SEEK_END)
-    return bool(file.read(1) == b"\n")
+    return file.read(1) == b"\n"
 
 
 def _read(path: Path) -> dict[str, Response]:
@@ -157,9 +161,7 @@ def _parse(line: bytes) -> tuple[str, Response | None] | None:
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     known = response is None or isinstance(response, str) or _is_scores(response)
-    if isinstance(key, str) and known:
-        return key, response
-    return None
+    return (key, response) if isinstance(key, str) and known else None
 
 
 def _is_scores(response: object) -> bool:

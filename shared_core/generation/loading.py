@@ -1,9 +1,9 @@
-"""Causal language models of transformers: loaded by folder or hub name, and called by one."""
+"""Causal language models of transformers: how they are loaded, called, and what they can read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,9 @@ from shared_core._extras import require
 from shared_core.errors import GenerationError
 
 _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
+_LIMITS = ("max_position_embeddings", "max_seq_len", "model_max_length")
+_FROM_LIMIT = ("yarn", "dynamic")
+"""Kinds of rotary embedding that are scaled from the limit where no original one is given."""
 
 
 def load_causal_model(name: str | Path, *, device: str | None = None) -> tuple[Any, Any]:
@@ -79,6 +82,42 @@ def is_missing_folder(name: str | Path) -> bool:
     return not Path(name).is_dir() and not _HUB_NAME.fullmatch(str(name))
 
 
+def unwrapped(model: Any) -> Any:
+    """Return a model without what ``torch.compile``, PEFT or another library wraps around it.
+
+    A wrapper may hide which options its model takes, and its attention is that of the model. What
+    such libraries add to the model's layers, as LoRA does, stays there.
+
+    Parameters
+    ----------
+    model
+        A ``PreTrainedModel``, or a module that holds one.
+
+    Returns
+    -------
+    PreTrainedModel
+        The outermost one.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or the wrapper adds weights around it, such as learnt prompts.
+    """
+    package: Any = require("transformers", extra="models")
+    name = type(model).__name__
+    parts = model.modules() if hasattr(model, "modules") else ()
+    inner = next((part for part in parts if isinstance(part, package.PreTrainedModel)), None)
+    if inner is None:
+        raise ValueError(f"model must be a PreTrainedModel of transformers, got a {name}")
+    own = {id(weight) for weight in model.parameters()}
+    if not own <= {id(weight) for weight in inner.parameters()}:
+        raise ValueError(
+            f"{name} has weights of its own around its {type(inner).__name__}, which would not be "
+            "used; merge them into the model, or give the model inside"
+        )
+    return inner
+
+
 def name_of(model: Any) -> str:
     """Return the hub name of a model, the last part of its folder, or else its class."""
     known = str(getattr(model.config, "_name_or_path", "") or "")
@@ -100,3 +139,40 @@ def first_line(error: Exception) -> str:
     """Return the first line of an error's message, or the name of its class."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
+
+
+def context_length(config: Any) -> int | None:
+    """Return the longest context of a model in tokens, or None if its configuration does not say.
+
+    If its rotary embedding is scaled, as model cards describe, this is the scaled length
+    ``original_max_position_embeddings * factor``, unless the given limit is larger.
+
+    Parameters
+    ----------
+    config
+        Configuration of the model, a ``PretrainedConfig``.
+    """
+    text = config.get_text_config()
+    given = (getattr(text, name, None) for name in _LIMITS)
+    limit = next((int(value) for value in given if value is not None), None)
+    if limit is None:
+        return None
+    return max(limit, *(_scaled(rope, text, limit) for rope in _ropes(text)), 0)
+
+
+def _scaled(rope: Mapping[str, Any], text: Any, limit: int) -> int:
+    kind, factor = rope.get("rope_type", rope.get("type")), rope.get("factor")
+    name = "original_max_position_embeddings"
+    original = rope.get(name) or getattr(text, name, None)
+    if original is None and kind in _FROM_LIMIT:
+        original = limit
+    return 0 if factor is None or original is None else int(original * factor)
+
+
+def _ropes(text: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield how the rotary embedding is scaled, in all layers or in those of each kind."""
+    found = getattr(text, "rope_parameters", None)
+    if found is None:  # transformers 4 has another name for it
+        found = getattr(text, "rope_scaling", None) or {}
+    yield found
+    yield from (value for value in found.values() if isinstance(value, Mapping))

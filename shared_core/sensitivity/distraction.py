@@ -12,10 +12,9 @@ from dataclasses import replace
 
 from shared_core.checking import check_count
 from shared_core.evaluation.distraction import JudgedRanking
-from shared_core.generation.asking import Asker, Request, Response
-from shared_core.generation.base import ScoringModel
-from shared_core.generation.callables import as_generator
+from shared_core.generation.ask import ModelClient, Request, Response
 from shared_core.generation.journal import Journal
+from shared_core.generation.models import ScoringModel, as_generator
 from shared_core.generation.templates import ABSTAIN, ABSTENTION, PromptTemplate
 
 
@@ -51,7 +50,7 @@ def distracting_effect(
     attempts
         Attempts at a call that fails for a temporary reason, >= 1.
     on_answer, on_wait
-        As in `Asker.answers`.
+        As in `ModelClient.answers`.
 
     Raises
     ------
@@ -64,18 +63,16 @@ def distracting_effect(
         check_count(samples, "samples")
     generator = as_generator(model, saved=journal is not None)
     exact = samples is None and isinstance(generator, ScoringModel)
-    asker = Asker.of(generator, journal=journal, attempts=attempts)
+    client = ModelClient.of(generator, journal=journal, attempts=attempts)
     requests = [
         abstention_request(template.render([passage], ranking.question), exact=exact)
         for ranking in rankings
         for passage, relevant in zip(ranking.passages, ranking.relevant, strict=True)
         if not relevant
     ]
-    # Under a name of its own each sample has its own answers in a journal.
-    names = [asker.name, *(f"{asker.name} sample {at}" for at in range(2, (samples or 1) + 1))]
     drawn = [
-        replace(asker, name=name).answers(requests, on_answer=on_answer, on_wait=on_wait)
-        for name in names
+        replace(client, repetition=at).answers(requests, on_answer=on_answer, on_wait=on_wait)
+        for at in range(1, (samples or 1) + 1)
     ]
     effects = (sum(map(effect_of, each)) / len(each) for each in zip(*drawn, strict=True))
     return [

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
 from shared_core.evaluation.graders import Grader, grade
-from shared_core.generation.asking import Request, Response
-from shared_core.generation.base import Generator, ScoringModel
+from shared_core.generation.ask import Request, Response
+from shared_core.generation.models import Generator, ScoringModel
 from shared_core.generation.templates import ABSTAIN, ABSTENTION, ANSWER, PromptTemplate
 from shared_core.sensitivity.distraction import effect_of
 from shared_core.sensitivity.questions import ProbeQuestion

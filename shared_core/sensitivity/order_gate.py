@@ -29,11 +29,15 @@ def profile_of(psi: Psi) -> PositionProfile | None:
 
     Raises
     ------
+    ValueError
+        If `psi` is a text that is a number.
     ProfileNotFoundError
         If `psi` is a path or a name under which nothing is saved.
     """
     if isinstance(psi, PositionProfile):
         return psi
+    if isinstance(psi, str) and _is_number(psi):
+        raise ValueError(f"{psi!r} is a text, not an index; give the number: psi={psi.strip()}")
     if isinstance(psi, str | Path) and psi not in ("always", "never"):
         try:
             return PositionProfile.load(psi)
@@ -41,6 +45,14 @@ def profile_of(psi: Psi) -> PositionProfile | None:
             also = 'instead of a profile, psi takes a number, "always" or "never"'
             raise ProfileNotFoundError(f"{error}; {also}") from None
     return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def decide_order(psi: Psi, *, evidence: Evidence = "point", k: int | None = None) -> OrderDecision:

@@ -46,7 +46,7 @@ class ProbePlan:
         """Return what it costs to ask the first `affordable` of the questions."""
         asked = questions[:affordable]
         requests = [*dict.fromkeys(rotation.requests(asked))]
-        new = [request for request in requests if not rotation.asker.known([request])]
+        new = [request for request in requests if not rotation.client.known([request])]
         counter = getattr(rotation.model, "count_tokens", None)
         count = counter or estimate_tokens
         return cls(

@@ -15,13 +15,15 @@ import numpy as np
 from shared_core.arrays import Scores
 from shared_core.checking import check_choice, check_count, check_counts_of, check_fractions
 from shared_core.evaluation.complete_cases import complete_cases
-from shared_core.evaluation.graders import Grader, grade, grader_name, resolve_grader
+from shared_core.evaluation.graders import GRADERS, Grader, grade, grader_name, resolve_grader
 from shared_core.evaluation.interim import InterimAnalyses
-from shared_core.generation.asking import Asker, Request, Response
-from shared_core.generation.callables import as_generator
-from shared_core.generation.failures import MAX_FAILED, Failed, check_failed, check_max_failed
+from shared_core.generation.ask import ModelClient, Request, Response
+from shared_core.generation.failures import MAX_FAILED, check_failed, check_max_failed
+from shared_core.generation.fingerprint import model_fingerprint
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.journal import Journal
+from shared_core.generation.models import as_generator
+from shared_core.generation.responses import Failed
 from shared_core.generation.templates import PromptTemplate
 from shared_core.sensitivity.measures import MeasureName, resolve_measure
 from shared_core.sensitivity.plan import ProbePlan
@@ -131,8 +133,7 @@ class Probe:
         What it holds is given up when the first new answer is there.
         """
         rotation = self._rotation(model, questions, journal)
-        asked = questions[: self._affordable(questions)]
-        journal.forget(rotation.asker.name, rotation.requests(asked))
+        rotation.client.forget(rotation.requests(questions[: self._affordable(questions)]))
 
     def run(
         self,
@@ -208,18 +209,19 @@ class Probe:
     ) -> Rotation:
         grader = resolve_grader(self.grader)
         check_questions(questions, self.k)
-        for question in questions:
-            grade(grader, "", question.answers)
+        if grader in GRADERS.values():  # any other may be expensive, or a language model
+            for question in questions:
+                grade(grader, "", question.answers)
         generator = as_generator(model, saved=journal is not None)
         measure = resolve_measure(self.measure, generator, self.template, grader)
-        asker = Asker.of(
+        client = ModelClient.of(
             generator,
             journal=journal,
             batch_size=self.batch_size,
             concurrency=self.concurrency,
             attempts=self.attempts,
         )
-        return Rotation(generator, measure, asker, self._slots, self.k)
+        return Rotation(generator, measure, client, self._slots, self.k)
 
     def _analyses(self, total: int) -> InterimAnalyses:
         # The distracting effect decides no gate, so there is nothing to stop for.
@@ -263,7 +265,7 @@ class Probe:
                 template=rotation.measure.template,
                 task=self.task,
                 seed=self.seed,
-                identity=rotation.asker.name,
+                identity=model_fingerprint(rotation.model),
             ),
         )
 
@@ -298,16 +300,16 @@ class _Answers:
         on_wait: Callable[[str], None] | None,
     ) -> None:
         """Ask the questions up to the given number that have not been asked yet."""
-        asker, new = self.rotation.asker, self.questions[self._asked : until]
+        client, new = self.rotation.client, self.questions[self._asked : until]
         requests, width = self.rotation.requests(new), len(self.rotation.slots)
         number_of = {each: self._asked + at // width for at, each in enumerate(requests)}
 
         def note(request: Request, failed: Failed) -> None:
             self.reasons.setdefault(number_of[request], failed.reason)
             reasons = [*self.reasons.values()]
-            check_failed(reasons, len(self.questions), self.max_failed, f"model {asker.label!r}")
+            check_failed(reasons, len(self.questions), self.max_failed, f"model {client.name!r}")
 
-        found = asker.answers_or_failures(
+        found = client.answers_or_failures(
             requests,
             on_failure=note,
             part_of=lambda: self.rotation.requests(self.questions),

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shared_core.arrays import Scores
-from shared_core.generation.asking import Asker, Request, Response
-from shared_core.generation.base import Generator
+from shared_core.generation.ask import ModelClient, Request, Response
+from shared_core.generation.models import Generator
 from shared_core.sensitivity.measures import Measure
 from shared_core.sensitivity.questions import ProbeQuestion
 
@@ -20,7 +20,7 @@ class Rotation:
 
     model: Generator
     measure: Measure
-    asker: Asker
+    client: ModelClient
     slots: tuple[int, ...]
     k: int
 

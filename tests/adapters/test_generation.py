@@ -21,8 +21,8 @@ from langchain_posrag import LangChainModel
 from llamaindex_posrag import LlamaIndexModel
 from shared_core.errors import GenerationError
 from shared_core.generation import as_generator
-from shared_core.generation.base import Generator, ScoringModel
-from shared_core.generation.identity import model_identity
+from shared_core.generation.fingerprint import model_fingerprint
+from shared_core.generation.models import Generator, ScoringModel
 
 from .drivers import Adapter, LangChain
 
@@ -94,7 +94,7 @@ def test_a_model_is_known_wherever_one_is_asked_for(adapter: Adapter) -> None:
     assert isinstance(model, wrapper(adapter))
     renamed = as_generator(made, name="mine")
     assert renamed.name == "mine" != model.name
-    assert model_identity(renamed) == model.identity
+    assert model_fingerprint(renamed) == model.fingerprint
 
 
 @pytest.mark.parametrize("said", ["length", "max_tokens", "MAX_TOKENS"])
@@ -129,7 +129,7 @@ def formatter(template: str) -> Callable[[str], str]:
 def test_a_model_is_another_one_with_another_function(adapter: Adapter) -> None:
     """The same again is the same."""
     one, same, other = (
-        wrapper(adapter)(model_of(adapter, formatter(text))).identity
+        wrapper(adapter)(model_of(adapter, formatter(text))).fingerprint
         for text in ("say {}", "say {}", "shout {}")
     )
     assert one == same != other
@@ -147,5 +147,5 @@ def test_a_model_class_of_ones_own_counts_with_its_module(
         shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
         sys.modules.pop("langchain_app", None)
         app = importlib.import_module("langchain_app")
-        found.append(wrapper(adapter)(app.Mine()).identity)
+        found.append(wrapper(adapter)(app.Mine()).fingerprint)
     assert found[0] == found[1] != found[2]

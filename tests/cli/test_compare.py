@@ -88,12 +88,12 @@ def test_cost_first_then_tables_and_verdict_and_a_report(
 def test_a_plan_says_what_it_would_cost_and_asks_nothing(
     questions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And leaves no report."""
+    """And leaves no report, nor a folder."""
     assert compare(questions, tmp_path / "report", "--plan") == 0
     out, err = said(capsys)
     assert out.startswith("last: 12 questions, 4 strategies in 1 setting, ")
     assert err == ""
-    assert not [*tmp_path.rglob("comparison.*"), *tmp_path.rglob("*.answers.jsonl")]
+    assert [*tmp_path.iterdir()] == [questions]
     assert compare(questions, tmp_path / "report", "--plan", "--fresh") == 2
     assert "--plan asks nothing, and --fresh forgets what is kept" in said(capsys)[1]
 

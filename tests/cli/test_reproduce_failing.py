@@ -17,8 +17,8 @@ from shared_core.cli.main import main
 from shared_core.cli.reproduce.controlled import Controls
 from shared_core.cli.reproduce.failing import each_answered
 from shared_core.errors import GenerationError
-from shared_core.generation import Asker, Journal, as_generator
-from shared_core.generation.failures import Failed
+from shared_core.generation import Journal, ModelClient, as_generator
+from shared_core.generation.responses import Failed
 from shared_core.generation.templates import PromptTemplate
 from shared_core.sensitivity import ProbeQuestion
 from tests.cli.test_reproduce_papers import ASKING, ranked_lines, reproduce, written
@@ -92,7 +92,7 @@ def test_whatever_a_local_model_raises_is_its_failure() -> None:
         return [10 * each for each in some]
 
     told: list[int] = []
-    asker = Asker(name="m", call=lambda requests: [""])
+    asker = ModelClient(name="m", call=lambda requests: [""])
     found = each_answered(function, range(50), asker, on_answer=told.append)
     failed = found.pop(3)
     assert isinstance(failed, Failed)
@@ -111,7 +111,8 @@ def test_an_interrupt_says_how_many_of_all_answers_had_come(tmp_path: Path) -> N
         told(2 * len(some))
         return [*some]
 
-    asker = Asker(name="m", call=lambda requests: [""], journal=Journal(tmp_path / "kept.jsonl"))
+    journal = Journal(tmp_path / "kept.jsonl")
+    asker = ModelClient(name="m", call=lambda requests: [""], journal=journal)
     with pytest.raises(
         KeyboardInterrupt, match=r"^70 of 200 answers are there, and kept in .*kept"
     ):
@@ -126,7 +127,7 @@ def test_a_model_that_fails_from_the_start_is_given_up_soon() -> None:
         calls.append(len(some))
         raise PermissionError("no such key")
 
-    asker = Asker(name="m", call=lambda requests: [""])
+    asker = ModelClient(name="m", call=lambda requests: [""])
     with pytest.raises(GenerationError, match=r"each of the first 32 questions; .* no such key"):
         each_answered(function, range(2500), asker)
     assert len(calls) == 63

@@ -219,3 +219,12 @@ def test_only_a_ranking_with_passages_is_expanded() -> None:
         caus.place_expanded(ranking, source)
     assert len(caus.place_expanded(caus.rank([], []), source)) == 0
     assert plain.place_expanded(ranking, source).explain() == plain.place(ranking).explain()
+
+
+async def test_an_awaited_search_is_the_same_and_the_defaults_are_these() -> None:
+    """What is not given is k = 10 of 50 passages a leg, weighed as in the paper."""
+    index = make_index(120)
+    found = CAUS().search(index, [QUERY])
+    assert await CAUS().asearch(index, [QUERY]) == found
+    assert CAUS(k=10, fetch_k=50, alpha=0.3, fusion="min_max").search(index, [QUERY]) == found
+    assert CAUS().depth() == 50

@@ -14,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core import auto_alpha, fuse, min_max, rank
+from shared_core.scoring.ranking import rank_pool
+from shared_core.types import Pool
 
 NAN, INF = math.nan, math.inf
 PRIOR = math.e / (1 + math.e)
@@ -99,6 +101,23 @@ def test_other_options_out_of_range_are_refused() -> None:
             rank([1.0], [1.0], fusion=fusion)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"k must be an integer >= 1, got 1\.0"):
         rank([1.0], [1.0], k=1.0)  # type: ignore[arg-type]
+
+
+def test_what_is_exact_is_passed_on_rank_by_rank() -> None:
+    """Of each leg its own, with a missing score and without."""
+    for missing in (0.4, math.nan):
+        pool = Pool(
+            (),
+            np.array([0.1, 0.9, missing]),
+            np.array([1.0, 2.0, 3.0]),
+            dense_exact=np.array([True, False, True]),
+            sparse_exact=np.array([False, True, True]),
+        )
+        found = rank_pool(pool, k=3, alpha=0.0, fusion="min_max")
+        assert found.indices == [2, 1, 0]
+        assert found.dense_exact == [missing == 0.4, False, True]
+        assert found.sparse_exact == [True, True, False]
+    assert len(rank(range(12), range(12))) == 10
 
 
 def test_few_candidates() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core import (
+    CAUS,
     PLACEMENTS,
     PositionProfile,
     ProfileNotFoundError,
@@ -87,6 +88,13 @@ def test_an_unknown_name_says_where_it_looked_and_what_is_there(profiles: Path) 
     FULL.save()
     with pytest.raises(ProfileNotFoundError, match=r"saved: .*Model-7B"):
         PositionProfile.load("nope")
+
+
+@pytest.mark.parametrize("text", ["1.3", " 2", "nan"])
+def test_a_number_as_a_text_is_no_name_of_a_profile(text: str) -> None:
+    """As it is where it was read from the environment or a file of settings."""
+    with pytest.raises(ValueError, match=rf"{text!r} is a text.* give the number"):
+        CAUS(psi=text)
 
 
 @pytest.mark.parametrize("date", ["2026-01-02T03:04:05+00:00", None])

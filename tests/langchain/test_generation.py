@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -22,7 +23,7 @@ from langchain_openai import ChatOpenAI
 
 from langchain_posrag.generation import LangChainModel, openai_endpoint
 from shared_core.errors import GenerationError, MissingExtraError
-from shared_core.generation.retrying import call_with_retries
+from shared_core.generation.retry import Waits, call
 from tests.langchain.openai_server import OpenAIServer, Reply, Request
 
 Answer = Callable[[Request], str | Reply]
@@ -162,7 +163,13 @@ def test_an_error_in_the_body_passes_if_its_code_says_so(serve: Serve) -> None:
     model = endpoint(serve(lambda request: replies.pop(0)))
 
     def asked() -> list[str]:
-        return call_with_retries(lambda: model.generate(["x"]), attempts=2, sleep=lambda _: None)
+        waits = Waits(
+            attempts=2,
+            sleep=lambda _: None,
+            on_wait=lambda _: None,
+            chance=random.Random(0),
+        )
+        return call(lambda: model.generate(["x"]), waits)
 
     assert asked() == ["fine"]
     with pytest.raises(GenerationError, match="400"):
@@ -228,8 +235,8 @@ def test_another_timeout_is_no_other_model() -> None:
         openai_endpoint("gpt-x", api_key="k", timeout=timeout, max_tokens=most)
         for timeout, most in ((60, 64), (300, 64), (60, 65))
     )
-    assert usual.identity == longer.identity == LangChainModel(usual.model).identity
-    assert usual.identity != other.identity
+    assert usual.fingerprint == longer.fingerprint == LangChainModel(usual.model).fingerprint
+    assert usual.fingerprint != other.fingerprint
     assert longer.model.request_timeout == 300  # type: ignore[attr-defined]
 
 
@@ -258,7 +265,7 @@ def _chain(template: str, prompt: str = "{text}") -> Runnable[Any, Any]:
 def test_a_chain_is_another_one_with_another_function_within() -> None:
     """However deep it stands, and whatever it encloses; the same again is the same."""
     model = LangChainModel(_chain("say {}"))
-    assert model.identity == LangChainModel(_chain("say {}")).identity
-    assert model.identity == LangChainModel(model.model).identity
-    assert model.identity != LangChainModel(_chain("shout {}")).identity
-    assert model.identity != LangChainModel(_chain("say {}", "tell {text}")).identity
+    assert model.fingerprint == LangChainModel(_chain("say {}")).fingerprint
+    assert model.fingerprint == LangChainModel(model.model).fingerprint
+    assert model.fingerprint != LangChainModel(_chain("shout {}")).fingerprint
+    assert model.fingerprint != LangChainModel(_chain("say {}", "tell {text}")).fingerprint

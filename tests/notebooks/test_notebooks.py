@@ -47,6 +47,7 @@ def test_stored_outputs_are_small_and_clean(path: Path) -> None:
     assert path.stat().st_size < 120_000
     assert "Traceback" not in path.read_text(encoding="utf-8")
     assert "/home/" not in path.read_text(encoding="utf-8")
+    assert not re.search(r"\btests\b[/.]", path.read_text(encoding="utf-8"))  # not in the sdist
 
 
 def test_there_are_notebooks() -> None:

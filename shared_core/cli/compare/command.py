@@ -11,7 +11,7 @@ from shared_core.cli.compare.files import ReportFiles
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import EmbeddingModel
 from shared_core.cli.embedding_cache import EmbeddingCache
-from shared_core.cli.files import KEPT, check_readable
+from shared_core.cli.files import KEPT, check_readable, kept_answers
 from shared_core.cli.installed import MEASURES, REPORT, TABLES, check_installed
 from shared_core.cli.options import (
     Subparsers,
@@ -115,15 +115,16 @@ def run(arguments: argparse.Namespace) -> int:
     data = read_comparison(arguments.data, arguments.documents, n=arguments.n)
     comparison = _comparison(arguments, console)
     model = models.open_asked(arguments)
-    files = ReportFiles.of(arguments.output, model.name)
-    job = comparison.job(model, data, journal=files.journal)
+    files = None if arguments.plan else ReportFiles.of(arguments.output, model.name)
+    journal = kept_answers(model.name) if files is None else files.journal
+    job = comparison.job(model, data, journal=journal)
     if arguments.fresh:
         job.forget()
     plan = job.plan()
     costs = report.cost_lines(job.model, plan)
     for line in chain(costs, default_k_lines(arguments.k, plan.ks)):
         (console.show if arguments.plan else console.say)(line)
-    if not arguments.plan:
+    if files is not None:
         result = _compared(console, job, plan)
         files.save(result)
         _show(console, result, files)

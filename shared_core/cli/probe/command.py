@@ -9,7 +9,7 @@ from shared_core.attention import attention_profile
 from shared_core.checking import check_choice
 from shared_core.cli import models, questions
 from shared_core.cli.console import Console
-from shared_core.cli.files import KEPT, writing
+from shared_core.cli.files import KEPT, kept_answers, writing
 from shared_core.cli.installed import FIGURES, TABLES, check_installed
 from shared_core.cli.options import (
     Subparsers,
@@ -93,12 +93,12 @@ def run(arguments: argparse.Namespace) -> int:
         check_slots(arguments.slots, source.k, first=1)
     probe = _probe(arguments, source)
     model = models.open_asked(arguments)
-    files = ProbeFiles.of(model.name, output=arguments.output, figure=arguments.figure)
     if arguments.plan:
-        plan = probe.plan(model, source.questions, journal=files.journal)
+        plan = probe.plan(model, source.questions, journal=kept_answers(model.name))
         for line in report.cost_lines(model, plan):
             console.show(line)
         return 0
+    files = ProbeFiles.of(model.name, output=arguments.output, figure=arguments.figure)
     if arguments.measure == "attention":
         profile = _attention(console, probe, model, source)
     else:

@@ -24,9 +24,9 @@ from shared_core.comparison import Failure
 from shared_core.comparison.report.markdown import failure_lines
 from shared_core.corpora import torch_api_passages, torch_queries
 from shared_core.evaluation import complete_cases
-from shared_core.generation import Asker, Generator
-from shared_core.generation.asking import Request, Response
-from shared_core.generation.failures import Failed
+from shared_core.generation import Generator, ModelClient
+from shared_core.generation.ask import Request, Response
+from shared_core.generation.responses import Failed
 from shared_core.sensitivity import Psi
 from shared_core.tokens import estimate_tokens
 from shared_core.types import Query
@@ -96,7 +96,7 @@ def _retrieved(embed: EmbeddingCache, *, psi: Psi) -> list[Measured]:
 def _answered(
     console: Console, model: Generator, rows: Sequence[Measured]
 ) -> tuple[list[Measured], tuple[Failure, ...]]:
-    asker = Asker.of(model, journal=open_journal(model.name))
+    asker = ModelClient.of(model, journal=open_journal(model.name))
     by_row = [[(prompt,) for prompt in row.prompts] for row in rows]
     requests = [request for row in by_row for request in row]
     different = {*requests}

@@ -17,9 +17,9 @@ from shared_core.evaluation import (
     distractor_kind,
     resolve_grader,
 )
-from shared_core.generation import Asker, Generator, Journal
-from shared_core.generation.asking import Request
-from shared_core.generation.failures import Failed
+from shared_core.generation import Generator, Journal, ModelClient
+from shared_core.generation.ask import Request
+from shared_core.generation.responses import Failed
 from shared_core.generation.templates import PromptTemplate
 from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion
 from shared_core.sensitivity.measures import MeasureName, resolve_measure
@@ -215,8 +215,8 @@ class Controls:
         return Rotation(self.model, resolved, self._asker, tuple(slots), K)
 
     @property
-    def _asker(self) -> Asker:
-        return Asker.of(self.model, journal=self.journal)
+    def _asker(self) -> ModelClient:
+        return ModelClient.of(self.model, journal=self.journal)
 
 
 def _with_hard(question: ProbeQuestion, among: int) -> ProbeQuestion:

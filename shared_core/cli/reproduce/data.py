@@ -65,21 +65,13 @@ def open_collection(path: Path, documents: Path | None, *, n: int | None) -> Com
     if documents is None and _is_of_the_probe(path):
         whole = ComparisonData.from_probe(read_questions(path))
         count = _count(path, n, len(whole.questions))
-        return _numbered(replace(whole, questions=whole.questions[:count]))
-    return _numbered(read_comparison(path, documents, n=n))
+        return replace(whole, questions=whole.questions[:count])
+    return read_comparison(path, documents, n=n)
 
 
 def ids_of(data: ComparisonData) -> tuple[str, ...]:
-    """Return the ids of the questions, or their numbers."""
-    return tuple(str(each.id) for each in _numbered(data).questions)
-
-
-def _numbered(data: ComparisonData) -> ComparisonData:
-    questions = (
-        each if each.id is not None else replace(each, id=str(number))
-        for number, each in enumerate(data.questions, start=1)
-    )
-    return replace(data, questions=tuple(questions))
+    """Return the ids of the questions."""
+    return tuple(each.id for each in data.questions)
 
 
 def open_ranked(path: Path, *, n: int | None, k: int | None) -> list[RankedQuestion]:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from shared_core.comparison import Failure
-from shared_core.comparison.asking.failures import each_or_failed
 from shared_core.errors import GenerationError, PosragError
-from shared_core.generation import Asker
-from shared_core.generation.failures import Failed
-from shared_core.generation.retrying import describe
+from shared_core.generation import ModelClient
+from shared_core.generation.responses import Failed
+from shared_core.generation.retry import describe, is_refusal, is_transient
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -23,7 +22,7 @@ CHUNK = 32
 def each_answered(
     function: Callable[[Sequence[T], Callable[[int], None]], Sequence[R]],
     questions: Sequence[T],
-    asker: Asker,
+    asker: ModelClient,
     *,
     weight: Callable[[T], int] = lambda _: 1,
     on_answer: Callable[[int], None] | None = None,
@@ -81,6 +80,41 @@ def each_answered(
             "again to go on from there"
         ) from None
     return found
+
+
+def each_or_failed(
+    function: Callable[[Sequence[T]], Sequence[R]], items: Sequence[T]
+) -> list[R | Failed]:
+    """Return what `function` returns, item by item, or the failure of items that make it fail.
+
+    A transient failure (after all its attempts) or a refusal fails as a whole: the service is down
+    or the key is wrong, whatever is asked.
+
+    Parameters
+    ----------
+    function
+        Takes some of the items and returns one value for each.
+    items
+        At least one.
+
+    Raises
+    ------
+    GenerationError
+        If the failure is transient (`is_transient`) or a refusal (`is_refusal`).
+    """
+    try:
+        return [*function(items)]
+    except GenerationError as error:
+        cause = error.__cause__
+        if cause is not None and (is_transient(cause) or is_refusal(cause)):
+            raise
+        failed = Failed(error)
+    if len(items) == 1:
+        return [failed]
+    half = len(items) // 2
+    return [
+        each for part in (items[:half], items[half:]) for each in each_or_failed(function, part)
+    ]
 
 
 def failures_of(found: Sequence[object], numbers: Sequence[int], what: str) -> tuple[Failure, ...]:

@@ -23,7 +23,7 @@ from shared_core.cli.reproduce.failing import each_answered, failures_of
 from shared_core.cli.reproduce.tables import watched
 from shared_core.comparison import Failure
 from shared_core.errors import GenerationError
-from shared_core.generation import Asker, HuggingFaceModel, Journal
+from shared_core.generation import HuggingFaceModel, Journal, ModelClient
 from shared_core.sensitivity.curve import PositionalCurve
 
 FEWEST = 2
@@ -61,7 +61,7 @@ class Kept:
     """A model whose answers are kept in a journal."""
 
     model: HuggingFaceModel
-    asker: Asker
+    asker: ModelClient
 
     @property
     def name(self) -> str:
@@ -155,7 +155,7 @@ class Rows:
 
     @property
     def _kept(self) -> Kept:
-        return Kept(self.model, Asker.of(self.model, journal=self.journal))
+        return Kept(self.model, ModelClient.of(self.model, journal=self.journal))
 
     def _ranked(self, question: RankedQuestion, order: str, k: int) -> Case:
         """Return a case with the best documents first, as they are known or as drawn."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from shared_core.cli.reproduce.controlled import K
 from shared_core.cli.reproduce.published import DEPTHS
-from shared_core.comparison.retrieval.pipelines import Pipeline
-from shared_core.comparison.retrieval.ranking import Retrieval
+from shared_core.comparison.pipelines import Pipeline
+from shared_core.comparison.retrieval import Retrieval
 from shared_core.evaluation import JudgedRanking
 from shared_core.wording import counted
 

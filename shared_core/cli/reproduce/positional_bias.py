@@ -19,10 +19,10 @@ from shared_core.cli.reproduce.failing import each_answered, failures_of
 from shared_core.cli.reproduce.judging import check_second_half, depths_of, judged_rankings
 from shared_core.cli.reproduce.tables import watched
 from shared_core.comparison import Comparison, ComparisonResult, Failure
-from shared_core.comparison.retrieval.ranking import Retrieval
+from shared_core.comparison.retrieval import Retrieval
 from shared_core.evaluation import JudgedRanking, complete_cases, distraction_measures
-from shared_core.generation import Asker, Generator, Journal
-from shared_core.generation.failures import Failed
+from shared_core.generation import Generator, Journal, ModelClient
+from shared_core.generation.responses import Failed
 from shared_core.generation.templates import PromptTemplate
 from shared_core.sensitivity import distracting_effect
 
@@ -170,7 +170,7 @@ class PositionalBiasExperiment:
             return [[next(effects) for _ in each] for each in some]
 
         total = sum(map(_irrelevant, judged))
-        asker = Asker.of(self.model, journal=self.journal)
+        asker = ModelClient.of(self.model, journal=self.journal)
         with watched(self.console, "distracting effect of single passages", total) as advance:
             return each_answered(ask, judged, asker, weight=_irrelevant, on_answer=advance)
 

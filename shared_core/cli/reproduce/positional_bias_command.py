@@ -25,8 +25,8 @@ from shared_core.cli.reproduce import data, positional_bias, positional_bias_rep
 from shared_core.cli.reproduce.tables import add_outcomes, check_output, save
 from shared_core.cli.reranker import open_reranker
 from shared_core.comparison import PIPELINES, ComparisonData
-from shared_core.comparison.retrieval.pipelines import RERANKED
-from shared_core.comparison.retrieval.ranking import Retrieval
+from shared_core.comparison.pipelines import RERANKED
+from shared_core.comparison.retrieval import Retrieval
 from shared_core.generation.templates import ABSTAIN, ANSWER
 
 FETCHED = 50

@@ -14,7 +14,7 @@ from shared_core.comparison.records import (
     StrategyResult,
 )
 from shared_core.comparison.result import ComparisonResult
-from shared_core.comparison.strategies.by_distraction import DistractionAware
+from shared_core.comparison.strategies import DistractionAware
 from shared_core.evaluation.graders import MEANINGS
 from shared_core.evaluation.significance import PairedComparison
 from shared_core.generation.failures import empty_lines

@@ -117,7 +117,7 @@ def test_the_curve_says_where_it_comes_from() -> None:
     curve = found.curve
     assert curve is found.curves["unordered"]
     assert (curve.model, curve.n, curve.k, curve.seed, curve.task) == ("uniform", 4, 4, 7, "codes")
-    assert curve.identity == reader("uniform").identity
+    assert curve.identity == reader("uniform").fingerprint
     assert curve.template == template.text
     assert {"posrag", "torch"} <= {*curve.versions}
     usual = attention_by_position(reader("uniform"), questions(4), **given)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from instruments.corpus import held_out_questions
 from shared_core import Passage
-from shared_core.comparison import ComparedQuestion, ComparisonData
+from shared_core.comparison import ComparisonData, Question
 
 Function = Callable[[Sequence[str]], list[str]]
 
@@ -21,7 +21,7 @@ def reader_data(n: int, *, k: int, ranks: Sequence[int], seed: int) -> Compariso
         ids = tuple(f"q{number}-{place}" for place in range(k))
         passages += map(Passage, ids, texts)
         questions.append(
-            ComparedQuestion(
+            Question(
                 question=str(each["question"]),
                 answers=tuple(each["answers"]),
                 ranking=ids,
@@ -40,7 +40,7 @@ def codes(n: int, *, k: int = 4, gold: int | None = 0) -> ComparisonData:
         passages += map(Passage, ids, texts)
         at = gold or 0
         questions.append(
-            ComparedQuestion(
+            Question(
                 question=f"What has thing {number}?",
                 answers=(f"{number}x{at}",),
                 ranking=ids,

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import FrozenInstanceError, dataclass, replace
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,18 @@ pytest.importorskip("scipy")
 pytest.importorskip("ir_measures")
 
 from shared_core import CAUS, HybridIndex, Journal, PositionProfile
-from shared_core.attention import Case
 from shared_core.comparison import (
     STRATEGIES,
     Comparison,
     ComparisonResult,
     Judge,
+    RankedCase,
     to_html,
     to_markdown,
 )
 from shared_core.errors import GenerationError, ProfileNotFoundError
 from shared_core.placement import (
     PLACEMENTS,
-    Placement,
     Sequential,
     Shuffle,
     UShape,
@@ -52,18 +51,6 @@ RIGHT_BY_SLOT = (0.998, 0.595, 0.645, 0.833, 0.995)
 """Of the biased reader, k=5, over 400 questions in every slot (instruments/README.md)."""
 
 
-@dataclass(frozen=True)
-class OfMyOwn(Placement):
-    """Made from a profile, like some in `PLACEMENTS`."""
-
-    name = "of_my_own"
-    needs_profile = True
-
-    def order(self, k: int, profile: PositionProfile | None) -> tuple[int, ...]:
-        assert profile is not None
-        return tuple(range(k))
-
-
 def by_name(result: ComparisonResult, setting: int = 0) -> dict[str, list[float]]:
     """Return the deciding outcomes of each strategy."""
     strategies = result.settings[setting].strategies
@@ -81,31 +68,23 @@ def planted() -> ComparisonResult:
 
 
 def test_the_gain_that_was_planted_is_found(planted: ComparisonResult) -> None:
-    """Rank 1 goes from slot 1 to slot 4, rank 0 stays: half of the difference of those slots."""
-    truth = (RIGHT_BY_SLOT[4] - RIGHT_BY_SLOT[1]) / 2
-    assert planted.verdict.kind == "gain"
-    assert planted.verdict.strategy == "u_shape"
-    found = {each.name: each for each in planted.settings[0].strategies}["u_shape"]
-    lower, upper = found.against["sequential"].interval
-    assert lower <= truth <= upper
-    gain = found.against["sequential"].difference
+    """Rank 1 goes from slot 1 to slot 4, rank 0 stays: half of the difference of those slots.
+
+    A shuffle has all slots alike, less what gold has in ranked order.
+    """
+    truths = {
+        "u_shape": (RIGHT_BY_SLOT[4] - RIGHT_BY_SLOT[1]) / 2,
+        "shuffle": np.mean(RIGHT_BY_SLOT) - np.mean(RIGHT_BY_SLOT[:2]),
+    }
+    found = {each.name: each.against for each in planted.settings[0].strategies}
+    for name, truth in truths.items():
+        lower, upper = found[name]["sequential"].interval
+        assert lower <= truth <= upper
+    assert (planted.verdict.kind, planted.verdict.strategy) == ("gain", "u_shape")
+    gain = found["u_shape"]["sequential"].difference
     assert f"use u_shape: it gains {gain:.2f}" in planted.verdict.text
-
-
-def test_the_truth_of_the_shuffle_is_covered_as_well(planted: ComparisonResult) -> None:
-    """All slots alike, less what gold has in ranked order."""
-    truth = np.mean(RIGHT_BY_SLOT) - np.mean(RIGHT_BY_SLOT[:2])
-    found = {each.name: each for each in planted.settings[0].strategies}["shuffle"]
-    lower, upper = found.against["sequential"].interval
-    assert lower <= truth <= upper
-
-
-def test_the_retriever_is_measured_for_what_it_is(planted: ComparisonResult) -> None:
-    """Gold first for every other question, and always among the first two."""
     retrieval = planted.settings[0].retrieval
-    assert retrieval["hit@1"].mean == 0.5
-    assert retrieval["hit@5"].mean == 1
-    assert retrieval["MRR"].mean == 0.75
+    assert [retrieval[name].mean for name in ("hit@1", "hit@5", "MRR")] == [0.5, 1, 0.75]
     assert planted.settings[0].gold_ranks == (0, 1) * 40
 
 
@@ -187,31 +166,20 @@ def test_every_strategy_is_found_and_reported_under_its_name(name: str) -> None:
 
 
 def test_a_first_round_that_cannot_be_made_costs_its_question_alone() -> None:
-    """Here a blank passage, of which no attention can be read."""
-    pytest.importorskip("transformers")
-    from tests.core.attention.readers import reader
-
-    data = reader_data(8, k=3, ranks=(1,), seed=3)
-    passages = [replace(p, text="") if p.id == "q2-0" else p for p in data.passages]
-    blank = replace(data, passages=tuple(passages))
-    comparison = Comparison(ks=(3,), strategies=("two_round",), shuffles=1, max_failed=0.2)
-    (failure,) = comparison.run(reader("biased"), blank).settings[0].failures
-    assert (failure.question, failure.strategy) == (2, "two_round")
-
-
-def test_two_rounds_leave_out_a_question_that_nothing_is_found_for() -> None:
-    """As every strategy does; there is nothing to read then."""
+    """Of a blank passage no attention can be read, and where nothing is found there is no round."""
     pytest.importorskip("transformers")
     from tests.core.attention.readers import reader
 
     data = reader_data(10, k=3, ranks=(1,), seed=3)
-    asked = (replace(data.questions[0], question="Zzz?"), *data.questions[1:])
-    data = replace(data, questions=asked)
+    passages = [replace(p, text="") if p.id == "q2-0" else p for p in data.passages]
+    questions = (replace(data.questions[0], question="Zzz?"), *data.questions[1:])
+    blank = replace(data, passages=tuple(passages), questions=questions)
     comparison = Comparison(
-        pipelines=("sparse",), ks=(3,), strategies=("two_round",), shuffles=1, max_failed=0.2
+        pipelines=("given", "sparse"), ks=(3,), strategies=("two_round",), max_failed=0.2
     )
-    (failure,) = comparison.run(reader("biased"), data).settings[0].failures
-    assert (failure.question, failure.reason) == (0, "the pipeline found no passage")
+    given, sparse = (each.failures for each in comparison.run(reader("biased"), blank).settings)
+    assert [(each.question, each.strategy) for each in given] == [(2, "two_round")]
+    assert (sparse[0].question, sparse[0].reason) == (0, "the pipeline found no passage")
 
 
 def test_every_strategy_is_asked_what_it_says() -> None:
@@ -236,17 +204,6 @@ def test_a_shuffled_question_is_the_mean_of_its_orders() -> None:
     assert len({*expected}) > 2
     ends = Counter(order[-1] for orders in shuffled.orders for order in orders)
     assert all(15 <= ends[rank] <= 45 for rank in range(4))
-
-
-def test_against_several_shuffles_outcomes_are_permuted_and_else_ranked() -> None:
-    """And every figure says which test it is of."""
-    for shuffles, test in ((1, "Wilcoxon signed-rank"), (3, "within-question permutation")):
-        result = Comparison(ks=(4,), shuffles=shuffles).run(last, codes(12))
-        sequential, shuffle, inverse, _ = result.settings[0].strategies
-        assert inverse.against["sequential"].test == "Wilcoxon signed-rank"
-        against = (sequential.against, inverse.against)
-        assert {each["shuffle"].test for each in against} == {test}
-        assert shuffle.against["sequential"].test == test
 
 
 def test_equal_prompts_are_asked_once_over_strategies_settings_and_runs(tmp_path: Path) -> None:
@@ -296,17 +253,12 @@ def test_the_result_survives_json_whole() -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 3}', '{"format": 2, "settings": 5}'])
 def test_other_json_is_refused(text: str) -> None:
-    """With a sentence, not a stack of errors."""
+    """With a sentence, not a stack of errors; that of an earlier version with the way out."""
+    with pytest.raises(ValueError, match=r"it has format 1, .* reads 2; compare again: answers"):
+        ComparisonResult.from_json('{"format": 1}')
     with pytest.raises(ValueError, match=r"not the JSON of a comparison: .+") as caught:
         ComparisonResult.from_json(text)
     assert "\n" not in str(caught.value)
-
-
-def test_a_result_whose_p_values_took_noise_for_differences_is_refused() -> None:
-    """It was saved by an earlier version; the way out costs nothing where answers were kept."""
-    text = Comparison(ks=(2,)).run(last, codes(7)).to_json()
-    with pytest.raises(ValueError, match=r"it has format 1, .* reads 2; compare again: answers"):
-        ComparisonResult.from_json(text.replace('"format": 2', '"format": 1'))
 
 
 def failing_on(bad: Sequence[int], *, reason: str = "content policy") -> Counting:
@@ -356,20 +308,8 @@ def test_a_question_that_one_strategy_fails_on_is_left_out_of_all() -> None:
     assert sequential == tuple((f"{n}x3",) for n in range(20) if n != 5)
 
 
-def test_an_answer_that_is_none_is_a_failure_with_its_own_reason() -> None:
-    """Without what the asker says about the answers it keeps."""
-
-    def answer(prompts: Sequence[str]) -> list[str]:
-        return [None if shown(p)[0] == 6 else last([p])[0] for p in prompts]  # type: ignore[misc]
-
-    (failure,) = Comparison(ks=(4,)).run(answer, codes(20)).settings[0].failures
-    assert failure.question == 6
-    assert "returned None instead of a str" in failure.reason
-    assert "kept" not in failure.reason
-
-
 def test_a_reason_keeps_the_models_own_words() -> None:
-    """Also those with which the asker says what it has kept."""
+    """Also those with which the client says what it has kept."""
 
     def answer(prompts: Sequence[str]) -> list[str]:
         bad: Any = b"x; no answer is kept"
@@ -396,22 +336,6 @@ def test_a_failure_in_one_setting_costs_the_others_nothing() -> None:
     assert [len(setting.questions) for setting in result.settings] == [20, 19]
 
 
-def test_what_is_answered_before_a_failure_is_not_asked_again(tmp_path: Path) -> None:
-    """Beside the prompts that fail, and those in one call with them."""
-    model, journal = failing_on([3]), Journal(tmp_path / "answers")
-    comparison = Comparison(ks=(4,))
-    comparison.run(model, codes(20), journal=journal)
-    first_run = len(model.asked)
-    comparison.run(model, codes(20), journal=journal)
-    assert all(shown(prompt)[0] == 3 for prompt in model.asked[first_run:])
-
-
-def test_too_many_failures_are_an_error() -> None:
-    """With how many, what is allowed, and what the model said."""
-    with pytest.raises(GenerationError, match=r"3 of 20 questions have failed .*max_failed=0.1.*"):
-        Comparison(ks=(4,)).run(failing_on([2, 9, 13, 14]), codes(20))
-
-
 def test_as_many_failures_as_allowed_are_none_too_many() -> None:
     """29 of 100 are 0.29, though 100 times 0.29 is a little less than 29."""
     failing = failing_on([*range(0, 87, 3)])
@@ -434,14 +358,6 @@ def test_without_gold_answers_are_compared_and_retrieval_is_not() -> None:
     assert result.settings[0].gold_ranks == (None,) * 10
     assert "Retrieval: n/a" in to_markdown(result)
     assert result.verdict.kind == "gain"
-
-
-@pytest.mark.parametrize("n", [1, 5])
-def test_fewer_questions_than_a_test_can_bear_get_no_verdict_of_gain(n: int) -> None:
-    """Though every one of them is better."""
-    result = Comparison(ks=(4,)).run(last, codes(n))
-    assert result.verdict.kind == "too_few"
-    assert f"Too few questions to tell: {n}, where a verdict takes 8;" in to_markdown(result)
 
 
 def test_no_difference_is_detectable_that_outcomes_cannot_have() -> None:
@@ -476,7 +392,7 @@ def test_a_judge_reads_the_question_and_judges_nothing_twice(tmp_path: Path, kep
     assert len(seen) == (count if kept else 2 * count)
 
 
-@pytest.mark.parametrize("value", [None, "0.5", float("nan"), 7.0, -0.1, 1j])
+@pytest.mark.parametrize("value", [None, float("nan"), -0.1])
 def test_a_judge_that_returns_no_score_is_named_before_much_is_asked(
     tmp_path: Path, value: Any
 ) -> None:
@@ -492,31 +408,22 @@ def test_a_judge_that_returns_no_score_is_named_before_much_is_asked(
     assert mended.job(model, codes(100), journal=journal).plan().kept == asked
 
 
-def test_a_judge_that_is_given_up_on_late_loses_no_answer(tmp_path: Path) -> None:
-    """The first answer shows nothing wrong; all are in the journal when another one does."""
-    model, journal = Counting(last), Journal(tmp_path / "answers")
-    judge = Judge(lambda question, *_: 1.0 if "thing 0" in question else None, "gpt")  # type: ignore[arg-type, return-value]
-    with pytest.raises(ValueError, match=r"judge 'gpt' must return a number in \[0, 1\], got None"):
-        Comparison(ks=(4,), graders=(judge,)).run(model, codes(20), journal=journal)
-    asked = len(model.asked)
-    Comparison(ks=(4,)).run(model, codes(20), journal=journal)
-    assert len(model.asked) == asked
+def test_no_grader_is_asked_by_a_plan() -> None:
+    """It may be a language model that is paid by the call, also where it is called a grader."""
+    asked = []
 
+    def grader(answer: str, references: Sequence[str]) -> float:
+        asked.append(answer)
+        return 1.0
 
-def test_a_judge_that_counts_its_calls_judges_nothing_twice(tmp_path: Path) -> None:
-    """What it notes down beside itself would make it another one after the first call."""
+    def judge(question: str, references: Sequence[str], answer: str) -> float:
+        return grader(answer, references)
 
-    seen = []
-
-    def judge(question: str, answers: Sequence[str], answer: str, calls: int = 0) -> float:
-        seen.append((question, answer))
-        judge.__defaults__ = (calls + 1,)  # type: ignore[attr-defined]
-        return float(answer in answers)
-
-    comparison = Comparison(ks=(4,), graders=(Judge(judge, "gpt"),))
-    for _ in range(2):
-        comparison.run(last, codes(10), journal=Journal(tmp_path / "answers"))
-    assert len(seen) == len({*seen}) > 10
+    job = Comparison(ks=(4,), graders=(grader, Judge(judge))).job(last, codes(9))
+    job.plan()
+    assert asked == []
+    job.run()
+    assert len(asked) == len({*asked}) * 2 > 0
 
 
 def test_keywords_are_what_the_keyword_grader_asks_for() -> None:
@@ -658,15 +565,12 @@ class Own:
 
     name = "own"
 
-    def reads(self, cases: Sequence[Case]) -> list[tuple[str, ...]]:
+    def reads(self, case: RankedCase) -> list[tuple[str, ...]]:
         return []
 
-    def orders(self, cases: Sequence[Case]) -> list[list[tuple[int, ...]]]:
+    def orders(self, case: RankedCase, read: object) -> list[tuple[int, ...]]:
         profile = PositionProfile(model="m", accuracy=(0.1, 0.2, 0.3, 0.9))
-        return [
-            [distraction_placement([0.8, 0.9, 0.5, 0.4], [0.0, 0.9, 0.0, 0.0], profile)]
-            for _ in cases
-        ]
+        return [distraction_placement([0.8, 0.9, 0.5, 0.4], [0.0, 0.9, 0.0, 0.0], profile)]
 
 
 def test_a_strategy_of_ones_own_takes_part() -> None:
@@ -688,7 +592,6 @@ def test_the_ranked_order_may_be_named_like_any_other() -> None:
     ("options", "message"),
     [
         ({"ks": (1,)}, "k must be an integer >= 2, got 1"),
-        ({"ks": (3, True)}, "k must be an integer >= 2, got True"),
         ({"ks": ()}, "ks must name at least one"),
         ({"ks": (4, 4)}, "ks must differ, got 4 twice"),
         ({"pipelines": ("colbert",)}, "no pipeline 'colbert'"),
@@ -698,13 +601,9 @@ def test_the_ranked_order_may_be_named_like_any_other() -> None:
         ({"graders": ("bleu",)}, "bleu"),
         ({"graders": ()}, "graders must name at least one"),
         ({"shuffles": 0}, "shuffles must be an integer >= 1, got 0"),
-        ({"attempts": 0}, "attempts must be an integer >= 1, got 0"),
-        ({"fetch_k": 0}, "fetch_k must be an integer >= 1"),
         ({"seed": -1}, "seed must be an integer >= 0, got -1"),
-        ({"seed": 1.5}, "seed must be an integer >= 0, got 1.5"),
         ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
         ({"effect": 0.0}, "effect must lie between 0 and 1"),
-        ({"effect": 1.0}, "effect must lie between 0 and 1"),
         ({"max_failed": 1.0}, r"max_failed must lie in \[0, 1\)"),
     ],
 )
@@ -712,10 +611,6 @@ def test_options_are_checked_at_once(options: dict[str, object], message: str) -
     """Before anything is retrieved or asked."""
     with pytest.raises(ValueError, match=message):
         Comparison(**options)  # type: ignore[arg-type]
-
-
-def test_a_profile_that_is_not_there_is_said_at_once() -> None:
-    """By its name."""
     with pytest.raises(ProfileNotFoundError, match="nobody"):
         Comparison(profile="nobody")
 
@@ -724,7 +619,6 @@ def test_a_profile_that_is_not_there_is_said_at_once() -> None:
     ("options", "message"),
     [
         ({"strategies": ("max_relevance",)}, "needs the model's position profile"),
-        ({"strategies": (OfMyOwn(),)}, "'of_my_own' needs the model's position profile"),
         ({"strategies": ("two_round",)}, "reads the attention of a local model"),
         ({"strategies": ("attention",)}, "reads the attention of a local model"),
         ({"pipelines": ("dense",)}, "need embed="),

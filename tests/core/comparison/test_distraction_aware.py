@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,15 +15,14 @@ pytest.importorskip("ir_measures")
 
 from shared_core import Journal, Passage, PositionProfile
 from shared_core.comparison import (
-    ComparedQuestion,
     Comparison,
     ComparisonData,
+    Question,
     RankedCase,
     to_markdown,
 )
-from shared_core.comparison.strategies import DEFAULTS
 from shared_core.errors import GenerationError
-from shared_core.generation.templates import ABSTAIN, ANSWER
+from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
 from shared_core.placement import distraction_placement
 from shared_core.sensitivity import distracting_effect
 from tests.core.comparison.making import codes, last, shown
@@ -39,7 +39,7 @@ def effect_of_second(number: int, place: int) -> float:
 class Scoring:
     """Answers with the last code; tells by rule how probable it is to abstain of one passage."""
 
-    name = identity = "scoring"  # whenever it is to be interrupted
+    name = fingerprint = "scoring"  # whenever it is to be interrupted
     batch_size = 4
 
     def __init__(self, effect: Callable[[int, int], float] = effect_of_second) -> None:
@@ -92,20 +92,19 @@ def test_relevance_is_the_score_of_the_pipeline_where_there_is_one() -> None:
 
 def test_relevance_is_normalised_within_the_passages_of_a_question() -> None:
     """Whatever the scale of the scores; equal ones say nothing."""
-    documents = ["a", "b", "c"]
-    by_score = RankedCase(question="q", documents=documents, scores=[7.0, 6.0, 3.0])
+    passages = [Passage(text, text) for text in "abc"]
+    by_score = RankedCase(question="q", passages=passages, scores=[7.0, 6.0, 3.0])
     assert by_score.relevance == pytest.approx((1, 0.75, 0), abs=1e-6)
-    by_rank = RankedCase(question="q", documents=documents)
+    by_rank = RankedCase(question="q", passages=passages)
     assert by_rank.relevance == pytest.approx((1, 2 / 3, 1 / 3))
-    equal = RankedCase(question="q", documents=documents, scores=[2.0, 2.0, 2.0])
+    equal = RankedCase(question="q", passages=passages, scores=[2.0, 2.0, 2.0])
     assert equal.relevance == (0, 0, 0)
 
 
 @pytest.mark.parametrize("pipeline", ["sparse", "dense", "hybrid", "given+spans", "given+rerank"])
 def test_every_pipeline_that_scores_passes_its_scores_on(pipeline: str) -> None:
     """Best first, one a passage."""
-    from shared_core.comparison.retrieval.ranking import Retrieval
-    from shared_core.comparison.retrieval.settings import retrieve_settings
+    from shared_core.comparison.retrieval import Retrieval
 
     data = codes(5)
     placed = tuple(
@@ -117,7 +116,7 @@ def test_every_pipeline_that_scores_passes_its_scores_on(pipeline: str) -> None:
         reranker=lambda question, texts: [*map(float, range(len(texts)))],
         fetch_k=20,
     )
-    (setting,) = retrieve_settings(retrieval, (pipeline,), (3,))
+    (setting,) = retrieval.settings((pipeline,), (3,))
     for case in setting.cases:
         assert case.scores is not None
         assert list(case.scores) == sorted(case.scores, reverse=True)
@@ -151,11 +150,56 @@ def test_a_passage_is_read_once_for_all_pipelines_and_numbers(tmp_path: Path, ke
         assert len(model.read) == 2 * plan.reads["distraction_aware"]
 
 
+@pytest.mark.parametrize("changed", ["a question more", "another prompt"])
+def test_asked_afresh_nothing_stale_counts_although_passages_have_still_to_be_read(
+    tmp_path: Path, changed: str
+) -> None:
+    """Its prompts are not all known before; a former model's answers in them are no finding."""
+    comparison, data = ASKED, codes(10)
+    if changed == "a question more":
+        data = codes(11)
+    else:
+        comparison = replace(ASKED, abstain=PromptTemplate(f"New. {ABSTAIN.text}"))
+    former = Scoring()
+    former.generate = lambda prompts: ["no idea"] * len(prompts)  # type: ignore[method-assign]
+    ASKED.run(former, codes(10), journal=Journal(tmp_path / "answers"))
+    job = comparison.job(Scoring(), data, journal=Journal(tmp_path / "answers"))
+    job.forget()
+    (strategy,) = job.run().settings[0].strategies[2:]
+    assert strategy.outcomes["em"] == (1.0,) * len(data.questions)
+
+
+def test_passages_are_read_in_batches_and_as_often_as_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As prompts are asked; a reading that succeeds after a while is no failure."""
+    monkeypatch.setattr("shared_core.generation.retry.FIRST_WAIT", 0.0)
+
+    class Slow(Scoring):
+        def log_probabilities(
+            self, prompts: Sequence[str], continuations: Sequence[str]
+        ) -> list[list[float]]:
+            calls.append(len(prompts))
+            sent.update(prompts)
+            if max(sent[prompt] for prompt in prompts) < 3:
+                raise TimeoutError("slow")
+            return super().log_probabilities(prompts, continuations)
+
+    calls, sent = list[int](), Counter[str]()
+    (setting,) = replace(ASKED, attempts=3, batch_size=2).run(Slow(), codes(8)).settings
+    assert setting.failures == ()
+    assert max(calls) == 2
+    calls, sent = [], Counter()
+    with pytest.raises(GenerationError, match="after 2 attempts: TimeoutError: slow"):
+        replace(ASKED, attempts=2, batch_size=2).run(Slow(), codes(8))
+    assert max(sent.values()) == 2
+
+
 def test_an_interrupted_run_goes_on_and_comes_to_the_same(tmp_path: Path) -> None:
     """What was read before is read off the journal."""
     model, journal = Scoring(), Journal(tmp_path / "answers")
     model.interrupt_after = 20
-    with pytest.raises(KeyboardInterrupt, match="20 of 40 readings are kept in"):
+    with pytest.raises(KeyboardInterrupt, match="20 of 40 answers are kept in"):
         ASKED.run(model, codes(10), journal=journal)
     assert len(model.read) == 20
     model.interrupt_after = None
@@ -186,14 +230,8 @@ def test_a_model_that_tells_nothing_ends_the_run_before_it_is_asked() -> None:
     def effect(number: int, place: int) -> float:
         raise RuntimeError("no scores today")
 
-    model = Scoring(effect)
-    with pytest.raises(GenerationError, match=r"20 of 20 questions have failed .*no scores today"):
-        ASKED.run(model, codes(20))
-
-
-def test_it_takes_no_part_unless_it_is_asked_for() -> None:
-    """Where relevance is not known it does harm."""
-    assert "distraction_aware" not in DEFAULTS
+    with pytest.raises(GenerationError, match=r"3 of 20 questions have failed .*no scores today"):
+        ASKED.run(Scoring(effect), codes(20))
 
 
 def test_a_model_that_only_answers_and_a_missing_profile_are_refused_by_the_job() -> None:
@@ -218,9 +256,7 @@ def test_a_real_model_is_read_by_its_own_prompt() -> None:
     for number, each in enumerate(rankings):
         ids = tuple(f"{number}-{place}" for place in range(4))
         passages += map(Passage, ids, each.texts)
-        questions.append(
-            ComparedQuestion(question=each.question, answers=(each.answer,), ranking=ids)
-        )
+        questions.append(Question(question=each.question, answers=(each.answer,), ranking=ids))
     data = ComparisonData(questions=tuple(questions), passages=tuple(passages))
     model = reader("biased")
     result = replace(ASKED, abstain=ANSWER).run(model, data)

@@ -42,9 +42,6 @@ def refusing_from(number: int, error: Exception) -> Counting:
     "error",
     [
         StatusError("wrong key", 401),
-        StatusError("no credit", 402),
-        StatusError("not allowed", 403),
-        StatusError("no such model", 404),
         StatusError("insufficient_quota", 429),
     ],
     ids=lambda error: str(error.status_code),
@@ -58,18 +55,6 @@ def test_a_refusal_ends_the_comparison_at_once(error: Exception, tmp_path: Path)
     assert said.startswith(f"model 'counting' failed: StatusError: {error}; 8 of ")
     assert said.endswith(f"answers are kept in {journal.path}: run again to go on from there")
     assert len(model.asked) == 3 * model.batch_size
-
-
-def test_a_request_that_is_refused_for_its_own_sake_is_one_questions_failure() -> None:
-    """Such as a prompt that is too long."""
-
-    def answer(prompts: Sequence[str]) -> list[str]:
-        if any(shown(prompt)[0] == 3 for prompt in prompts):
-            raise StatusError("too long", 400)
-        return last(prompts)
-
-    (setting,) = Comparison(ks=(4,)).run(answer, codes(20)).settings
-    assert {failure.question for failure in setting.failures} == {3}
 
 
 def test_a_prompt_that_always_takes_too_long_is_one_questions_failure(tmp_path: Path) -> None:
@@ -98,20 +83,6 @@ def test_a_service_that_stays_down_is_no_failure_of_the_questions(tmp_path: Path
         comparison.run(model, codes(20), journal=journal)
 
 
-def test_a_prompt_that_fails_is_sent_once() -> None:
-    """And those beside it, too, without a journal as with one."""
-
-    def answer(prompts: Sequence[str]) -> list[str]:
-        if any(shown(prompt)[0] in (3, 11) for prompt in prompts):
-            raise RuntimeError("filtered")
-        return last(prompts)
-
-    model = Counting(answer)
-    job = Comparison(ks=(4,), batch_size=1, max_failed=0.2).job(model, codes(20))
-    assert len(job.run().settings[0].failures) == 2
-    assert len(model.asked) == len({*model.asked}) == job.plan().calls
-
-
 def test_too_many_failures_say_what_is_kept_and_how_to_allow_them(tmp_path: Path) -> None:
     """Those of other questions have been answered, and need not be asked for again."""
 
@@ -128,20 +99,6 @@ def test_too_many_failures_say_what_is_kept_and_how_to_allow_them(tmp_path: Path
         GenerationError, match=rf"; {len(journal)} of \d+ answers are kept in .*: run again"
     ):
         Comparison(ks=(4,)).run(answer, codes(20), journal=journal)
-
-
-def test_a_model_that_fails_throughout_is_given_up_while_the_culprit_is_sought() -> None:
-    """Two failures of twenty are the most that are allowed: a third needs no further search."""
-    calls: list[str] = []
-
-    def answer(prompts: Sequence[str]) -> list[str]:
-        calls.extend(prompts)
-        raise RuntimeError("garbage")
-
-    job = Comparison(ks=(4,), batch_size=1).job(answer, codes(20))
-    with pytest.raises(GenerationError, match="3 of 20 questions have failed"):
-        job.run()
-    assert len(calls) < 20 < job.plan().calls
 
 
 def test_empty_answers_are_counted_in_the_reports() -> None:

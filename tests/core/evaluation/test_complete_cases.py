@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shared_core.errors import GenerationError
 from shared_core.evaluation import complete_cases
-from shared_core.generation.failures import Failed
+from shared_core.generation.responses import Failed
 
 
 def test_a_question_that_any_arm_failed_on_is_dropped_from_all() -> None:

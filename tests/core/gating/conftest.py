@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from instruments.gating_texts import GENERATED, PASSAGES
 from shared_core.cli.embedding import EmbeddingModel, default_model
 from shared_core.gating import VectorCandidates
-from tests.core.gating.texts import GENERATED, PASSAGES
 
 IDS = [f"p{number}" for number in range(len(PASSAGES))]
 

@@ -13,12 +13,12 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from instruments.gating_texts import ASKED, ELSEWHERE, PASSAGES
 from shared_core.cli.embedding import EmbeddingModel
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.gating import RetrievalDecision, VectorCandidates, choose_policy, key_phrases
 from shared_core.gating.decision import Levels, statistic
 from tests.core.gating.conftest import IDS, highest, synthetic
-from tests.core.gating.texts import ASKED, ELSEWHERE, PASSAGES
 
 
 @pytest.fixture

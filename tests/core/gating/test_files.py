@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from instruments.gating_texts import ASKED, ELSEWHERE
 from shared_core.errors import CorruptIndexError, EmbeddingMismatchError, IndexFormatError
 from shared_core.gating import ContextGate, RetrievalDecision, VectorCandidates
 from shared_core.gating.fit import fit_gate
 from tests.core.gating.conftest import synthetic
-from tests.core.gating.texts import ASKED, ELSEWHERE
 from tests.core.gating.words import IDS, PASSAGES, embed
 
 VECTORS = np.array([embed(text) for text in PASSAGES], np.float32)

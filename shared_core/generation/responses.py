@@ -1,14 +1,16 @@
-"""What a model may return; anything else is an error that shows what it was."""
+"""What a model may return, what is an error instead, and what stands for an answer that failed."""
 
 from __future__ import annotations
 
 import math
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import TypeAlias
 
 from shared_core.errors import GenerationError
+from shared_core.generation.retry import explain
 from shared_core.wording import shortened
 
 Request: TypeAlias = tuple[str, ...]
@@ -26,6 +28,19 @@ _CUT_OFF = {"length", "max_tokens"}
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Takes the place of an answer that the model failed to give."""
+
+    error: GenerationError
+
+    @property
+    def reason(self) -> str:
+        """Why, in one line."""
+        cause = self.error.__cause__
+        return self.error.bare if cause is None else explain(cause)
 
 
 def check_ended(

@@ -25,7 +25,7 @@ An interrupt that arrives just before a wait does not end it; on Windows no inte
 """
 
 
-def for_each(
+def run_in_threads(
     items: Sequence[T], work: Callable[[T, Post], None], *, threads: int, stop: threading.Event
 ) -> None:
     """Do `work` on every item, on `threads` of them at once, in the order of the items.

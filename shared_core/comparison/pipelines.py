@@ -1,4 +1,4 @@
-"""Pipelines by name, and the passages that one returns for a question."""
+"""Pipelines by name: where the passages of a comparison come from."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shared_core.scoring.fusion import Alpha
-from shared_core.types import Passage
 
 GIVEN = "given"
 SPARSE = "sparse"
@@ -64,24 +63,3 @@ class Pipeline:
     def embedded(self) -> bool:
         """Whether it has a dense leg, which needs an embedding model."""
         return self.base in ALPHAS
-
-
-@dataclass(frozen=True, kw_only=True)
-class RankedPassages:
-    """The passages of one question, best first.
-
-    Attributes
-    ----------
-    passages
-        The passages.
-    scores
-        The score that each was ranked by, higher is better; None where only the order is known.
-    """
-
-    passages: tuple[Passage, ...]
-    scores: tuple[float, ...] | None = None
-
-    def top(self, k: int) -> RankedPassages:
-        """Return the best `k`, or as many as there are."""
-        scores = None if self.scores is None else self.scores[:k]
-        return RankedPassages(passages=self.passages[:k], scores=scores)

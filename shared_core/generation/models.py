@@ -7,17 +7,49 @@ from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from importlib.metadata import entry_points
+from typing import Protocol, runtime_checkable
 
 from shared_core.checking import check_counts_of
-from shared_core.generation.base import Generator, ScoringModel
-from shared_core.generation.hugging_face import HuggingFaceModel
-from shared_core.generation.identity import identity_of, model_identity, source_of
+from shared_core.generation.fingerprint import fingerprint_of, model_fingerprint, source_of
 
 GROUP = "posrag.models"
 """Group of entry points, named after a framework's package: each loads what wraps its models."""
 
 UNNAMED = "unnamed function"
 """Name of a function without one, where no answer is saved."""
+
+
+@runtime_checkable
+class Generator(Protocol):
+    """Anything that answers prompts.
+
+    Some attributes are read where they exist. ``batch_size``: the number of prompts that one call
+    of `generate` takes best. ``concurrency``: the number of calls that may be under way at once.
+    Both default to 1. ``fingerprint``: what distinguishes its stored answers from another model's;
+    by default the name, the source of the module of its class, and its plain public attributes. A
+    change of a setting outside these is not noticed. ``count_tokens``: a function from a prompt to
+    its tokens.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the model, under which its profile is saved."""
+        ...
+
+    def generate(self, prompts: Sequence[str]) -> Sequence[str]:
+        """Return one answer a prompt, in order, without the prompt."""
+        ...
+
+
+@runtime_checkable
+class ScoringModel(Generator, Protocol):
+    """A model that can also score a given answer; local models can."""
+
+    def log_probabilities(
+        self, prompts: Sequence[str], continuations: Sequence[str]
+    ) -> Sequence[Sequence[float]]:
+        """Return, for each pair, the natural log-probability of each token of the continuation."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -59,14 +91,14 @@ class CallableModel:
         object.__setattr__(self, "name", name)
 
     @cached_property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Name, and a hash of the function's module and of the plain values that it was given.
 
         After a change there it is another model and is asked again. A change of what it imports,
         holds or asks is not noticed: a helper in another module, the content of a list or an
         object, a server's new weights. See `source_of`.
         """
-        return identity_of(self.name, source_of(self.function))
+        return fingerprint_of(self.name, source_of(self.function))
 
     def generate(self, prompts: Sequence[str]) -> Sequence[str]:
         """Return what the function returns."""
@@ -92,7 +124,8 @@ def as_generator(model: object, *, name: str | None = None, saved: bool = True) 
     TypeError
         If it is none of these.
     ValueError
-        If answers are saved, it is a function without a name, and `name` is not given.
+        If answers are saved, it is a function without a name, and `name` is not given; or if the
+        name of an object of one's own cannot be changed.
     """
     if isinstance(model, type):
         raise TypeError(f"{_full_name(model)} is a class; give an instance of it, or {_ACCEPTED}")
@@ -113,41 +146,19 @@ _ACCEPTED = (
 )
 
 
-class _Renamed:
-    """A model under another name."""
-
-    def __init__(self, model: Generator, name: str) -> None:
-        self._model = model
-        self.name = name
-        self.batch_size: int = getattr(model, "batch_size", 1)
-        self.concurrency: int = getattr(model, "concurrency", 1)
-        self.identity: str = model_identity(model)
-        if hasattr(model, "count_tokens"):
-            self.count_tokens = model.count_tokens
-
-    def generate(self, prompts: Sequence[str]) -> Sequence[str]:
-        return self._model.generate(prompts)
-
-
-class _RenamedScoring(_Renamed):
-    """A model that scores, too, under another name."""
-
-    _model: ScoringModel
-
-    def log_probabilities(
-        self, prompts: Sequence[str], continuations: Sequence[str]
-    ) -> Sequence[Sequence[float]]:
-        return self._model.log_probabilities(prompts, continuations)
-
-
 def _named(model: Generator, name: str | None) -> Generator:
+    """Return a copy of the model under another name; what is kept of it stays its own."""
     if not name or name == model.name:
         return model
-    if isinstance(model, HuggingFaceModel):  # stays one whose attention can be read
-        renamed = copy(model)
-        renamed.name, renamed.identity = name, model.identity
-        return renamed
-    return (_RenamedScoring if isinstance(model, ScoringModel) else _Renamed)(model, name)
+    own = model_fingerprint(model)
+    renamed = copy(model)
+    try:
+        object.__setattr__(renamed, "name", name)  # of a frozen dataclass, too
+        if model_fingerprint(renamed) != own:
+            object.__setattr__(renamed, "fingerprint", own)
+    except AttributeError as error:
+        raise ValueError(f"{model!r} cannot be given the name {name!r}: {error}") from error
+    return renamed
 
 
 def _wrapper_of(kind: type) -> Callable[[object], Generator] | None:

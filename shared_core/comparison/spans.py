@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from shared_core.comparison.retrieval.pipelines import SPANNED, RankedPassages
+from shared_core.comparison.pipelines import SPANNED
+from shared_core.comparison.questions import RankedCase
 from shared_core.neighbour_spans import (
     ChunkKeys,
     NeighbourSpans,
@@ -44,17 +46,19 @@ def neighbours_of(passages: Sequence[Passage]) -> PassageNeighbours:
     return PassageNeighbours.of(passages, _KEYS)
 
 
-def as_spans(ranked: RankedPassages, neighbours: PassageNeighbours) -> RankedPassages:
-    """Return ranked passages as spans with their neighbours, the best span first.
+def as_spans(case: RankedCase, neighbours: PassageNeighbours) -> RankedCase:
+    """Return a case whose passages are spans with their neighbours, the best span first.
 
     A span has the ids of its passages, joined by ``+``, and names them in its metadata. Its score
     is the one that spans are ranked by.
     """
-    scores = range(len(ranked.passages), 0, -1)
+    scores = range(len(case.passages), 0, -1)
     method = NeighbourSpans(token_budget=None)
-    spans = expand_passages(ranked.passages, scores, method, _KEYS, neighbours)[0].spans
-    return RankedPassages(
-        passages=tuple(map(_passage, spans)), scores=tuple(span.score.total for span in spans)
+    spans = expand_passages(case.passages, scores, method, _KEYS, neighbours)[0].spans
+    return replace(
+        case,
+        passages=tuple(map(_passage, spans)),
+        scores=tuple(span.score.total for span in spans),
     )
 
 

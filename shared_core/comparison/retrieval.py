@@ -1,0 +1,236 @@
+"""The passages that each question is answered from, by pipeline and number of passages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Embed
+from shared_core.checking import check_distinct
+from shared_core.comparison.pipelines import ALPHAS, GIVEN, SPARSE, Pipeline
+from shared_core.comparison.questions import ComparisonData, Question, RankedCase
+from shared_core.comparison.spans import as_spans, neighbours_of
+from shared_core.index.hybrid import HybridIndex
+from shared_core.index.sparse.bm25_index import BM25Index
+from shared_core.neighbour_spans import PassageNeighbours
+from shared_core.scoring.fusion import Alpha
+from shared_core.sensitivity.questions import check_repeats
+from shared_core.wording import counted
+
+DEFAULT_K = 10
+"""Default number of passages, where there are as many."""
+
+Reranker: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]
+"""(question, texts) -> relevance of each text; higher is better."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrievalSetting:
+    """The passages of one pipeline and one k, question by question, best first.
+
+    Strategies are compared within one.
+    """
+
+    pipeline: str
+    k: int
+    cases: tuple[RankedCase, ...]
+
+    @property
+    def name(self) -> str:
+        """Pipeline and k, for a person."""
+        return f"{self.pipeline}, k={self.k}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retrieval:
+    """Ranks the passages of some data for its questions.
+
+    Attributes
+    ----------
+    data
+        Questions and passages.
+    embed
+        For the pipelines with a dense leg.
+    reranker
+        For the pipelines with ``+rerank``.
+    fetch_k
+        Depth of each leg's search before fusion, and of the ranking that is reranked.
+    """
+
+    data: ComparisonData
+    embed: Embed | None
+    reranker: Reranker | None
+    fetch_k: int
+
+    def settings(
+        self, pipelines: Sequence[str] | None, ks: Sequence[int] | None
+    ) -> tuple[RetrievalSetting, ...]:
+        """Retrieve for every pipeline and k.
+
+        Parameters
+        ----------
+        pipelines
+            Names; if None, ``"given"`` where every question has documents, else ``"hybrid"``.
+        ks
+            Numbers of passages; there may be fewer spans, since passages that touch are joined. If
+            None, `DEFAULT_K`, or as many as every pipeline finds for some question.
+
+        Raises
+        ------
+        ValueError
+            If there is no pipeline, or one needs what is not given, or finds the same for two
+            questions with the same answers; if no question has two passages, or as many as the
+            largest k, which would repeat a smaller one under another name.
+        """
+        questions = self.data.questions
+        if pipelines is None:
+            pipelines = (GIVEN,) if all(each.ranking for each in questions) else ("hybrid",)
+        check_distinct("pipelines", pipelines)
+        retrieving = [name for name in pipelines if Pipeline(name).base != GIVEN]
+        if retrieving:
+            _check_retrievable(retrieving[0], questions)
+        # A smaller k is the beginning of the largest one's ranking.
+        most = DEFAULT_K if ks is None else max(ks)
+        ranked = {name: self.rankings(Pipeline(name), most) for name in pipelines}
+        return tuple(
+            RetrievalSetting(pipeline=name, k=k, cases=self._cases(Pipeline(name), rankings, k))
+            for name, rankings in ranked.items()
+            for k in _reached(ranked, ks)
+        )
+
+    def rankings(self, pipeline: Pipeline, k: int) -> list[RankedCase]:
+        """Return the best `k` passages of each question, not expanded, or as many as there are.
+
+        Raises
+        ------
+        ValueError
+            If the pipeline needs what is not given, or the reranker does not return one number
+            per text.
+        """
+        if not pipeline.reranked:
+            return self._found(pipeline.base, k)
+        if self.reranker is None:
+            raise ValueError(
+                f"pipeline {pipeline.name!r} needs a reranker; give one (reranker=, or --reranker)"
+            )
+        pools = self._found(pipeline.base, max(k, self.fetch_k))
+        return [_reranked(self.reranker, pool).top(k) for pool in pools]
+
+    def _cases(
+        self, pipeline: Pipeline, rankings: Sequence[RankedCase], k: int
+    ) -> tuple[RankedCase, ...]:
+        top = [ranking.top(k) for ranking in rankings]
+        return (
+            tuple(as_spans(each, self._neighbours) for each in top) if pipeline.spanned else (*top,)
+        )
+
+    def _found(self, base: str, k: int) -> list[RankedCase]:
+        if base == GIVEN:
+            return [self._given(question, k) for question in self.data.questions]
+        return self._by_words(k) if base == SPARSE else self._searched(ALPHAS[base], k)
+
+    def _given(self, question: Question, k: int) -> RankedCase:
+        if not question.ranking:
+            raise ValueError(
+                f"pipeline 'given' takes each question's own documents, and "
+                f"{question.question!r} has none"
+            )
+        passages = tuple(self.data.by_id[id] for id in question.ranking[:k])
+        return RankedCase(question=question.question, passages=passages)
+
+    def _by_words(self, k: int) -> list[RankedCase]:
+        found = ((text, *self._words.search(text, k)) for text in self._texts)
+        return [
+            RankedCase(
+                question=text,
+                passages=tuple(self.data.passages[row] for row in rows),
+                scores=tuple(scores.tolist()),
+            )
+            for text, rows, scores in found
+        ]
+
+    def _searched(self, alpha: Alpha, k: int) -> list[RankedCase]:
+        found = self._index.search_batch(
+            self._texts, self._vectors, k=k, fetch_k=self.fetch_k, alpha=alpha
+        )
+        return [
+            RankedCase(question=text, passages=tuple(each.passages), scores=tuple(each.scores))
+            for text, each in zip(self._texts, found, strict=True)
+        ]
+
+    @property
+    def _texts(self) -> list[str]:
+        return [question.question for question in self.data.questions]
+
+    @cached_property
+    def _neighbours(self) -> PassageNeighbours:
+        return neighbours_of(self.data.passages)
+
+    @cached_property
+    def _words(self) -> BM25Index:
+        return BM25Index.from_texts(passage.text for passage in self.data.passages)
+
+    @cached_property
+    def _index(self) -> HybridIndex:
+        index = HybridIndex()
+        index.add(self.data.passages, self._embedded([each.text for each in self.data.passages]))
+        return index
+
+    @cached_property
+    def _vectors(self) -> npt.NDArray[np.float32]:
+        return self._embedded(self._texts)
+
+    def _embedded(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        if self.embed is None:
+            raise ValueError(
+                "pipelines with a dense leg need embed=, a function from texts to vectors; "
+                f"{SPARSE!r} does not"
+            )
+        return np.asarray(self.embed(texts), np.float32)
+
+
+def _reranked(reranker: Reranker, pool: RankedCase) -> RankedCase:
+    scores = np.asarray(reranker(pool.question, pool.documents), np.float64)
+    there = len(pool.passages)
+    if scores.shape != (there,) or not np.isfinite(scores).all():
+        raise ValueError(
+            f"the reranker must return one finite number for each of {there} texts, "
+            f"got shape {scores.shape}"
+        )
+    order = np.argsort(-scores, kind="stable")
+    passages = tuple(pool.passages[at] for at in order)
+    return replace(pool, passages=passages, scores=tuple(scores[order].tolist()))
+
+
+def _check_retrievable(pipeline: str, questions: Sequence[Question]) -> None:
+    """Raise ValueError if only their given passages tell two questions apart."""
+    try:
+        check_repeats((each.question, frozenset(each.answers)) for each in questions)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}, or compare over {GIVEN!r} alone: {pipeline!r} finds the same for both"
+        ) from error
+
+
+def _reached(ranked: Mapping[str, Sequence[RankedCase]], ks: Sequence[int] | None) -> Sequence[int]:
+    """Return the numbers of passages; raise ValueError if a pipeline never finds as many."""
+    longest = {name: max(len(each.passages) for each in found) for name, found in ranked.items()}
+    name = min(longest, key=longest.__getitem__)
+    there = longest[name]
+    if there < 2:
+        raise ValueError(
+            f"no question has more than {counted(there, 'passage')} ({name}); an order takes 2"
+        )
+    if ks is None:
+        ks = (min(DEFAULT_K, there),)
+    if there < max(ks):
+        raise ValueError(
+            f"k={max(ks)}, but no question has more than {counted(there, 'passage')} ({name}); "
+            f"give --k {there}, or ks=({there},)"
+        )
+    return ks

@@ -1,1 +1,0 @@
-"""Which passages each question is answered from, and how good the rankings are."""

@@ -1,0 +1,322 @@
+"""Arrangement strategies: the orders in which a model is given the passages of a question."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
+
+from shared_core.attention import Case, OneRound, TwoRound
+from shared_core.checking import check_distinct
+from shared_core.comparison.questions import RankedCase
+from shared_core.comparison.records import BASELINES
+from shared_core.generation.hugging_face import HuggingFaceModel
+from shared_core.generation.models import Generator, ScoringModel
+from shared_core.generation.responses import Request, Response
+from shared_core.generation.templates import PromptTemplate
+from shared_core.placement import PLACEMENTS, Placement, Sequential, Shuffle
+from shared_core.placement.by_utility import distraction_placement
+from shared_core.sensitivity.curve import PositionalCurve
+from shared_core.sensitivity.distraction import abstention_request, effect_of
+from shared_core.sensitivity.profile import PositionProfile
+
+Order: TypeAlias = tuple[int, ...]
+"""Slot -> rank."""
+
+Reading: TypeAlias = Mapping[Request, Response]
+"""What the model answered to the requests of `Strategy.reads`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrategyContext:
+    """What strategies may use.
+
+    Attributes
+    ----------
+    model, template
+        The model that is going to answer, and its prompt.
+    abstain
+        The prompt that allows the model to abstain, for ``"distraction_aware"``.
+    profile
+        The model's position profile, for the placements made from one and for
+        ``"distraction_aware"``.
+    curve
+        What the model attends to by position, for ``"attention"``.
+    shuffles, seed
+        Orders per question for ``"shuffle"``, and their seed.
+    """
+
+    model: Generator
+    template: PromptTemplate
+    abstain: PromptTemplate
+    profile: PositionProfile | None
+    curve: PositionalCurve | None
+    shuffles: int
+    seed: int
+
+    def profile_for(self, strategy: str) -> PositionProfile:
+        """Return the profile, or raise ValueError if a strategy needs it and there is none."""
+        if self.profile is None:
+            raise ValueError(
+                f"strategy {strategy!r} needs the model's position profile (profile=, or "
+                "--profile); `posrag probe` measures one"
+            )
+        return self.profile
+
+    def local_model_for(self, strategy: str) -> HuggingFaceModel:
+        """Return the model, or raise ValueError if its attention cannot be read."""
+        if isinstance(self.model, HuggingFaceModel):
+            return self.model
+        raise ValueError(
+            f"strategy {strategy!r} reads the attention of a local model, and "
+            f"{self.model.name!r} is not one"
+        )
+
+
+class Strategy(Protocol):
+    """Arranges the passages of each question, by whatever it knows about them."""
+
+    @property
+    def name(self) -> str:
+        """Name under which its results are reported."""
+        ...
+
+    def reads(self, case: RankedCase) -> list[Request]:
+        """Return the requests that the model must answer before the case can be ordered."""
+        ...
+
+    def orders(self, case: RankedCase, read: Reading) -> list[Order]:
+        """Return one order or several of the passages, which are ranked best first.
+
+        Raises
+        ------
+        GenerationError
+            If the model does not give an order.
+        """
+        ...
+
+
+@runtime_checkable
+class ReadingStrategy(Strategy, Protocol):
+    """A strategy whose requests are not for the model's own methods: it reads the model itself."""
+
+    def read(self, requests: Sequence[Request]) -> Sequence[Response]:
+        """Return one response a request of `reads`, in order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Placed:
+    """One placement, the same for every question."""
+
+    placement: Placement
+    context: StrategyContext
+
+    def __post_init__(self) -> None:
+        if self.placement.needs_profile:
+            self.context.profile_for(self.name)
+        self.placement(2, self.context.profile)
+
+    @property
+    def name(self) -> str:
+        """Name of the placement."""
+        return self.placement.name
+
+    def reads(self, case: RankedCase) -> list[Request]:
+        """Return nothing."""
+        return []
+
+    def orders(self, case: RankedCase, read: Reading) -> list[Order]:
+        """Return one order."""
+        return [self.placement(len(case.passages), self.context.profile)]
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """Random orders, different for each question, so that the draw favours no slot."""
+
+    name: ClassVar[str] = "shuffle"
+    context: StrategyContext
+
+    def reads(self, case: RankedCase) -> list[Request]:
+        """Return nothing."""
+        return []
+
+    def orders(self, case: RankedCase, read: Reading) -> list[Order]:
+        """Return `context.shuffles` orders, which depend only on the question and k."""
+        seeds = (self._seed(case.question, number) for number in range(self.context.shuffles))
+        return [Shuffle(seed=seed)(len(case.passages)) for seed in seeds]
+
+    def _seed(self, question: str, number: int) -> int:
+        text = json.dumps([self.context.seed, number, question])
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+@dataclass(frozen=True)
+class ByCurve:
+    """One round: U-shaped by the model's known attention to each position (GoodPositions)."""
+
+    name: ClassVar[str] = "attention"
+    context: StrategyContext
+
+    def __post_init__(self) -> None:
+        self.context.local_model_for(self.name)
+        if self.context.curve is None:
+            raise ValueError(
+                f"strategy {self.name!r} needs the model's positional curve (curve=, or --curve); "
+                "`posrag attention MODEL` measures one"
+            )
+
+    def reads(self, case: RankedCase) -> list[Request]:
+        """Return nothing, because the curve is known."""
+        return []
+
+    def orders(self, case: RankedCase, read: Reading) -> list[Order]:
+        """Return one order."""
+        placing = OneRound(
+            placement="attention_u_shape", curve=self.context.curve, template=self.context.template
+        )
+        ranking = range(len(case.passages))
+        return [placing.order(self.context.model, _unplaced(case), ranking)]
+
+
+@dataclass(frozen=True)
+class TwoRounds:
+    """Two rounds: ranked and placed by the attention in the first one (GoodPositions)."""
+
+    name: ClassVar[str] = "two_round"
+    context: StrategyContext
+    _cases: dict[Request, RankedCase] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.context.local_model_for(self.name)
+
+    def reads(self, case: RankedCase) -> list[Request]:
+        """Return one request if there are several passages; its answer is the order found."""
+        if len(case.passages) < 2:
+            return []
+        prompt = self.context.template.render(case.documents, case.question)
+        request = (f"order by attention: {prompt}",)
+        self._cases[request] = case
+        return [request]
+
+    def read(self, requests: Sequence[Request]) -> list[Response]:
+        """Return what the first round places where, as JSON."""
+        cases = [_unplaced(self._cases[request]) for request in requests]
+        method = TwoRound(template=self.context.template)
+        found = method.first(self.context.local_model_for(self.name), cases)
+        return [json.dumps(placed.order) for placed in found]
+
+    def orders(self, case: RankedCase, read: Reading) -> list[Order]:
+        """Return one order."""
+        found = [tuple(json.loads(str(read[request]))) for request in self.reads(case)]
+        return found or [tuple(range(len(case.passages)))]
+
+
+@dataclass(frozen=True)
+class DistractionAware:
+    """Puts the highest utility where the model reads best; utility is relevance less harm.
+
+    Relevance is `RankedCase.relevance`, and harm the distracting effect (lambda = 1): 1 less the
+    probability that the model abstains when it is shown the passage alone. A passage that holds
+    the answer keeps the model from abstaining as well, and it is not known here which ones do.
+    """
+
+    name: ClassVar[str] = "distraction_aware"
+    context: StrategyContext
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.context.model, ScoringModel):
+            raise ValueError(
+                f"strategy {self.name!r} reads the probability of an abstention from a local "
+                f"model, and {self.context.model.name!r} is not one"
+            )
+        self.context.profile_for(self.name).accuracy_at(2)
+
+    def reads(self, case: RankedCase) -> list[Request]:
+        """Return one request for each passage, if there are several."""
+        prompts = (self.context.abstain.render([text], case.question) for text in case.documents)
+        requests = [abstention_request(prompt, exact=True) for prompt in prompts]
+        return requests if len(requests) > 1 else []
+
+    def orders(self, case: RankedCase, read: Reading) -> list[Order]:
+        """Return one order."""
+        effects = [effect_of(read[request]) for request in self.reads(case)]
+        if not effects:
+            return [tuple(range(len(case.passages)))]
+        profile = self.context.profile_for(self.name)
+        return [distraction_placement(case.relevance, effects, profile)]
+
+
+def _unplaced(case: RankedCase) -> Case:
+    return Case(question=case.question, documents=case.documents)
+
+
+DEFAULTS = (*BASELINES, "inverse", "u_shape")
+"""The strategies that need no knowledge of the model."""
+
+STRATEGIES: dict[str, Callable[[StrategyContext], Strategy]] = {
+    **{name: partial(Placed, placement()) for name, placement in PLACEMENTS.items()},
+    "shuffle": Shuffled,
+    "attention": ByCurve,
+    "two_round": TwoRounds,
+    "distraction_aware": DistractionAware,
+}
+"""Name -> factory of the strategy; a placement's name makes a `Placed`, except the shuffle's."""
+
+AnyStrategy: TypeAlias = str | Placement | Strategy
+"""A name in `STRATEGIES`, a placement, or a custom strategy."""
+
+
+def strategy_name(spec: AnyStrategy) -> str:
+    """Return the name of a strategy, or of a placement that is used as one.
+
+    Of several names of one placement it is the placement's own.
+
+    Raises
+    ------
+    ValueError
+        If there is no strategy of that name.
+    """
+    if isinstance(spec, str) and spec not in STRATEGIES:
+        raise ValueError(f"no strategy {spec!r}; there are {', '.join(STRATEGIES)}")
+    if isinstance(spec, str) and spec in PLACEMENTS:
+        return PLACEMENTS[spec].name
+    return spec if isinstance(spec, str) else spec.name
+
+
+def make_strategy(spec: AnyStrategy, context: StrategyContext) -> Strategy:
+    """Return a strategy by its name, or made of a placement; a custom strategy stays as it is.
+
+    Raises
+    ------
+    ValueError
+        If there is no strategy of that name, or it needs what is not given.
+    """
+    if isinstance(spec, str):
+        return STRATEGIES[strategy_name(spec)](context)
+    return Placed(spec, context) if isinstance(spec, Placement) else spec
+
+
+def with_baselines(strategies: Sequence[AnyStrategy]) -> tuple[AnyStrategy, ...]:
+    """Return the baselines by name, followed by the other strategies.
+
+    Raises
+    ------
+    ValueError
+        If there is no strategy, a name is unknown or occurs twice, or something else has the name
+        of a baseline.
+    """
+    check_distinct("strategies", [*map(strategy_name, strategies)])
+    named = [strategy_name(each) if isinstance(each, str) else each for each in strategies]
+    others = [each for each in named if each not in (*BASELINES, Sequential())]
+    for each in others:
+        if (name := strategy_name(each)) in BASELINES:
+            raise ValueError(
+                f"strategy {name!r} takes part in every comparison as it is, shuffles by its "
+                f"seed= and shuffles=; {each!r} cannot replace it: leave it out"
+            )
+    return (*BASELINES, *others)

@@ -1,0 +1,396 @@
+"""Many prompts to one model: no request is sent twice without need, and no answer is lost."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import Self
+
+from shared_core.checking import check_counts_of
+from shared_core.errors import GenerationError, PosragError
+from shared_core.generation import retry
+from shared_core.generation.fingerprint import model_fingerprint
+from shared_core.generation.journal import Journal, NotKeptError
+from shared_core.generation.models import Generator, ScoringModel
+from shared_core.generation.responses import Failed, Request, Response, checked, one_each
+from shared_core.generation.threads import Post, run_in_threads
+
+__all__ = ["ModelClient", "Request", "Response"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelClient:
+    """Asks one model in batches, retries transient failures, and keeps each answer.
+
+    Attributes
+    ----------
+    name
+        What errors call the model.
+    call
+        The model: returns one response a request, in order. With ``concurrency > 1`` it is
+        called in several threads at once.
+    fingerprint
+        What its answers are kept under; its `name` by default.
+    journal
+        Where answers are kept, and looked up before anything is asked.
+    batch_size
+        Requests a call, >= 1.
+    concurrency
+        Calls at once, >= 1. With 1 the model is called in the calling thread.
+    attempts
+        How often a request is sent before its failure counts, >= 1.
+    repetition
+        Which answer to a request this is about, >= 1: a model that samples may be asked several
+        times, and each time its answer is kept.
+
+    Raises
+    ------
+    ValueError
+        If one of the four numbers is not an integer >= 1.
+    """
+
+    name: str
+    call: Callable[[Sequence[Request]], Sequence[Response]]
+    fingerprint: str = ""
+    journal: Journal | None = None
+    batch_size: int = 1
+    concurrency: int = 1
+    attempts: int = 8
+    repetition: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fingerprint", self.fingerprint or self.name)
+        names = ("batch_size", "concurrency", "attempts", "repetition")
+        check_counts_of(self, dict.fromkeys(names, 1))
+
+    @classmethod
+    def of(
+        cls,
+        model: Generator,
+        *,
+        journal: Journal | None = None,
+        batch_size: int | None = None,
+        concurrency: int | None = None,
+        attempts: int = 8,
+    ) -> Self:
+        """Return one that asks `model`, by default in batches and threads that suit it.
+
+        A request with a continuation needs a `ScoringModel`; one call's requests are of one kind.
+        """
+        if batch_size is None:
+            batch_size = getattr(model, "batch_size", 1)
+        if concurrency is None:
+            concurrency = getattr(model, "concurrency", 1)
+        return cls(
+            name=model.name,
+            call=partial(_ask, model),
+            fingerprint=model_fingerprint(model),
+            journal=journal,
+            batch_size=batch_size,
+            concurrency=concurrency,
+            attempts=attempts,
+        )
+
+    def known(self, requests: Sequence[Request]) -> int:
+        """Return how many of the different requests are answered in the journal."""
+        return len(self.kept(requests))
+
+    def kept(self, requests: Sequence[Request]) -> dict[Request, Response]:
+        """Return the answers that are in the journal."""
+        if self.journal is None:
+            return {}
+        get = partial(self.journal.get, self.fingerprint, repetition=self.repetition)
+        found = ((request, get(request)) for request in {*requests})
+        return {request: response for request, response in found if response is not None}
+
+    def forget(self, requests: Sequence[Request]) -> None:
+        """Ask `requests` again, whatever the journal holds; see `Journal.forget`."""
+        if self.journal is not None:
+            self.journal.forget(self.fingerprint, requests)
+
+    def answers(
+        self,
+        requests: Sequence[Request],
+        *,
+        part_of: Callable[[], Sequence[Request]] | None = None,
+        on_answer: Callable[[int], None] | None = None,
+        on_wait: Callable[[str], None] | None = None,
+    ) -> list[Response]:
+        """Return the responses in the order of the requests.
+
+        Equal requests are asked once, those in the journal not at all. Each batch is in the
+        journal as soon as it is answered. Both callbacks are called in the calling thread.
+
+        Parameters
+        ----------
+        requests
+            What is asked: ``(prompt,)`` for a text, ``(prompt, continuation)`` for scores.
+        part_of
+            Returns every request of the job that `requests` is a part of; errors and interrupts
+            report how many of those are kept. `requests` by default.
+        on_answer
+            Called with how many of `requests` have just been answered, by the journal or the model;
+            the counts add up to ``len(requests)``.
+        on_wait
+            Called before each wait with what happened.
+
+        Raises
+        ------
+        GenerationError
+            If a call failed for good, or a response is not what it must be. The calls under way
+            are waited for, and their answers kept.
+        NotKeptError
+            If an answer cannot be kept; the message says how many are.
+        KeyboardInterrupt
+            If interrupted, with a message that says what is kept: that of a model that keeps its
+            answers itself, else of the journal if there is one. The calls under way have seconds
+            to end.
+        """
+        run = _Run(self, requests, part_of, on_answer, on_wait, None)
+        run.ask_all()
+        return [run.answers[request] for request in requests]
+
+    def answers_or_failures(
+        self,
+        requests: Sequence[Request],
+        *,
+        on_failure: Callable[[Request, Failed], None],
+        part_of: Callable[[], Sequence[Request]] | None = None,
+        on_answer: Callable[[int], None] | None = None,
+        on_wait: Callable[[str], None] | None = None,
+    ) -> list[Response | Failed]:
+        """Return the responses, or the failures of requests that the model fails on.
+
+        A request fails for good by an error that is not transient, or by a transient one on every
+        attempt while the model answers others.
+
+        Parameters
+        ----------
+        requests, part_of, on_answer, on_wait
+            As of `answers`; requests that fail are counted by `on_answer`, too.
+        on_failure
+            Called with each request that fails, as soon as that is known; what it raises ends the
+            run. Called in the calling thread.
+
+        Raises
+        ------
+        GenerationError
+            If every call would fail: the key, the model or the address is refused
+            (`retry.is_refusal`), or another request fails for a transient reason as well. If
+            `on_failure` raises one, it is said what is kept; calls under way then have seconds
+            to end.
+        NotKeptError, KeyboardInterrupt
+            As `answers`.
+        """
+        run = _Run(self, requests, part_of, on_answer, on_wait, on_failure)
+        run.ask_all()
+        return [run.failures.get(request) or run.answers[request] for request in requests]
+
+    def what_is_kept(self, requests: Sequence[Request]) -> str:
+        """Say how many of the different requests of a job are answered in the journal, and where.
+
+        It is what errors and interrupts end with.
+        """
+        if self.journal is None:
+            return "no answer is kept, because there is no journal"
+        if self.journal.forgets:
+            return f"no new answer is kept; those from before still are, in {self.journal.path}"
+        kept, all_of_them = self.known(requests), len({*requests})
+        text = f"{kept:,} of {all_of_them:,} answers are kept in {self.journal.path}"
+        return f"{text}: run again to go on from there" if kept else text
+
+
+def _ask(model: Generator, requests: Sequence[Request]) -> Sequence[Response]:
+    if len(requests[0]) == 1:
+        return model.generate([prompt for (prompt,) in requests])
+    if not isinstance(model, ScoringModel):
+        raise GenerationError(
+            f"model {model.name!r} has no log_probabilities, so it cannot score a continuation; "
+            "give a model on this machine, such as a HuggingFaceModel"
+        )
+    prompts, continuations = zip(*requests, strict=True)
+    return [[*scores] for scores in model.log_probabilities(prompts, continuations)]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One call of `ModelClient.answers` or `ModelClient.answers_or_failures`.
+
+    `_batch` runs in several threads, everything else that reports in the calling one.
+    """
+
+    client: ModelClient
+    requests: Sequence[Request]
+    part_of: Callable[[], Sequence[Request]] | None
+    on_answer: Callable[[int], None] | None
+    on_wait: Callable[[str], None] | None
+    on_failure: Callable[[Request, Failed], None] | None
+    wanted: Counter[Request] = field(default_factory=Counter)
+    answers: dict[Request, Response] = field(default_factory=dict)
+    failures: dict[Request, Failed] = field(default_factory=dict)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def ask_all(self) -> None:
+        client = self.client
+        self.wanted.update(self.requests)
+        self._take(client.kept(self.requests))
+        missing = [request for request in self.wanted if request not in self.answers]
+        starts = range(0, len(missing), client.batch_size)
+        batches = [missing[start : start + client.batch_size] for start in starts]
+        try:
+            run_in_threads(
+                [*enumerate(batches)], self._batch, threads=client.concurrency, stop=self.stop
+            )
+        except KeyboardInterrupt as interrupt:
+            if interrupt.args or client.journal is None:
+                raise
+            raise KeyboardInterrupt(client.what_is_kept(self._whole())) from None
+        except NotKeptError as failure:
+            raise NotKeptError(f"{failure}; {client.what_is_kept(self._whole())}") from failure
+        except GenerationError as failure:
+            if failure.bare != str(failure):  # the model keeps its answers itself, and has said so
+                raise
+            text = f"{failure}; {client.what_is_kept(self._whole())}"
+            raise GenerationError(text, bare=failure.bare) from failure.__cause__
+
+    def _whole(self) -> Sequence[Request]:
+        return self.requests if self.part_of is None else self.part_of()
+
+    def _take(self, answers: dict[Request, Response]) -> None:
+        self.answers.update(answers)
+        self._count([*answers])
+
+    def _miss(self, failures: dict[Request, Failed]) -> None:
+        for request, failed in failures.items():
+            self.failures[request] = failed
+            if self.on_failure is not None:
+                self.on_failure(request, failed)
+        self._count([*failures])
+
+    def _count(self, requests: Sequence[Request]) -> None:
+        count = sum(self.wanted[request] for request in requests)
+        if count and self.on_answer is not None:
+            self.on_answer(count)
+
+    def _batch(self, numbered: tuple[int, Sequence[Request]], post: Post, tried: int = 0) -> None:
+        """Ask one batch, and keep the valid answers even if others are not.
+
+        After a call for several requests that failed, each is sent by itself: a model answers them
+        one after another, say, so that some have been paid for; none is paid for a third time.
+        """
+        number = numbered[0]
+        batch = [request for request in numbered[1] if request not in self.answers]
+        if self.stop.is_set() or not batch:
+            return
+        before = len(self.answers)
+        try:
+            answers, failures = self._answered(number, batch, post, tried)
+        except retry.WaitEndedError:
+            return
+        except GenerationError as error:
+            if len(batch) > 1 and self._is_worth_splitting(error):
+                for request in batch:
+                    self._batch((number, [request]), post, tried=1)
+                return
+            failed = batch[0]
+            if self.on_failure is None or retry.is_refusal(error):
+                raise
+            unclear = retry.is_transient(error) and len(self.answers) == before
+            if unclear and self._is_down(number, failed, post):
+                raise
+            answers, failures = {}, {failed: Failed(error)}
+        self._keep(answers, post)
+        if failures and self.on_failure is None:
+            raise next(iter(failures.values())).error
+        post(partial(self._miss, failures))
+
+    def _answered(
+        self, number: int, batch: Sequence[Request], post: Post, tried: int = 0
+    ) -> tuple[dict[Request, Response], dict[Request, Failed]]:
+        """Return the valid answers, and the failures of the others."""
+        returned = one_each(self.client.name, batch, self._call(number, batch, post, tried))
+        answers: dict[Request, Response] = {}
+        failures: dict[Request, Failed] = {}
+        for request, response in zip(batch, returned, strict=True):
+            try:
+                answers[request] = checked(self.client.name, request, response)
+            except GenerationError as error:
+                failures[request] = Failed(error)
+        return answers, failures
+
+    def _is_worth_splitting(self, error: GenerationError) -> bool:
+        if retry.is_transient(error):
+            return self.client.attempts > 1 or self.on_failure is not None
+        return self.on_failure is not None and not retry.is_refusal(error)
+
+    def _keep(self, answers: dict[Request, Response], post: Post) -> None:
+        client = self.client
+        if client.journal is not None:
+            for request, answer in answers.items():
+                client.journal.add(client.fingerprint, request, answer, client.repetition)
+        post(partial(self._take, answers))
+
+    def _is_down(self, number: int, failed: Request, post: Post) -> bool:
+        """Whether a request has failed because none would succeed, whatever is asked.
+
+        Others tell: one that is to be asked anyway; and if that fails as well, or there is none,
+        one that was answered before.
+        """
+        done = {failed, *self.answers, *self.failures}
+        to_ask = [request for request in self.wanted if request not in done]
+        kept = self.client.known
+        known = (each for each in self._whole() if each in self.answers or kept([each]))
+        return not any(
+            self._passes(number, each, post) for each in (*to_ask[-1:], *islice(known, 1))
+        )
+
+    def _passes(self, number: int, request: Request, post: Post) -> bool:
+        """Whether a request does not fail for a passing reason now; a new answer is kept."""
+        try:
+            answers, _ = self._answered(number, [request], post, self.client.attempts - 1)
+        except retry.WaitEndedError:
+            return False
+        except GenerationError as error:
+            return not (retry.is_refusal(error) or retry.is_transient(error))
+        if request not in self.answers and not self.client.known([request]):
+            self._keep(answers, post)
+        return True
+
+    def _call(self, number: int, batch: Sequence[Request], post: Post, tried: int) -> object:
+        client, calls = self.client, tried
+
+        def call() -> object:
+            nonlocal calls
+            calls += 1
+            return client.call(batch)
+
+        def tell(message: str) -> None:
+            if self.on_wait is not None:
+                post(partial(self.on_wait, message))
+
+        waits = retry.Waits(
+            attempts=client.attempts,
+            sleep=partial(retry.pause, stop=self.stop),
+            on_wait=tell,
+            chance=random.Random(number),
+        )
+        try:
+            if len(batch) == 1:
+                return retry.call(call, waits, tried)
+            try:
+                return call()
+            except Exception as error:
+                if retry.is_transient(error) and client.attempts > 1:
+                    waits.wait(error, 2)
+                raise
+        except (retry.WaitEndedError, PosragError):
+            raise
+        except Exception as error:
+            after = f" after {calls} attempts" if calls > 1 else ""
+            text = f"model {client.name!r} failed{after}: {retry.explain(error)}"
+            raise GenerationError(text) from error

@@ -1,0 +1,300 @@
+"""What counts as another model: whatever can be read of the code and values behind it."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import linecache
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from shared_core.generation import CallableModel, as_generator
+from shared_core.generation.fingerprint import model_fingerprint
+
+Load = Callable[[str], ModuleType]
+
+APP = """
+MODEL = "good"
+
+def call(model, prompt):
+    return prompt if model == "good" else "no idea"
+
+def answer(prompts):
+    return [call(MODEL, prompt) for prompt in prompts]
+
+class Model:
+    name = "mine"
+
+    def generate(self, prompts):
+        return answer(prompts)
+"""
+CHANGES = [('"good"\n', '"bad"\n'), ('"no idea"', '"none"'), ("[call(", "[''+call(")]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Iterator[Load]:
+    """Import a module ``app_of_a_user`` with the source that is given."""
+
+    def loaded(source: str) -> ModuleType:
+        path = tmp_path / f"{abs(hash(source))}.py"
+        path.write_text(source)
+        spec = importlib.util.spec_from_file_location("app_of_a_user", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["app_of_a_user"] = module
+        spec.loader.exec_module(module)
+        return module
+
+    yield loaded
+    sys.modules.pop("app_of_a_user", None)
+
+
+CELLS = count()
+
+
+def typed(text: str, name: str) -> Any:
+    """Return what a cell of a notebook leaves behind: no file, but a source that is known."""
+    cell = f"<cell {next(CELLS)}>"
+    linecache.cache[cell] = (len(text), None, text.splitlines(keepends=True), cell)
+    names: dict[str, Any] = {"__name__": "typed"}
+    exec(compile(text, cell, "exec"), names)
+    return names[name]
+
+
+def fingerprint(function: Callable[..., Any]) -> str:
+    return CallableModel(function, name="m").fingerprint
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_anywhere_in_the_module_makes_another_model(
+    load: Load, change: tuple[str, str]
+) -> None:
+    """A constant, a helper, and the function itself; in a notebook, too."""
+    first = fingerprint(load(APP).answer)
+    assert fingerprint(load(APP).answer) == first
+    assert fingerprint(load(APP.replace(*change)).answer) != first
+    first = fingerprint(typed(APP, "answer"))
+    assert fingerprint(typed(APP, "answer")) == first
+    assert fingerprint(typed(APP.replace(*change), "answer")) != first
+
+
+def test_a_class_of_ones_own_is_read_unless_it_says_what_it_is(load: Load) -> None:
+    """Its settings, too, but not how it is asked; under another name it is as it was."""
+    models = [load(APP).Model() for _ in range(4)]
+    models[1].url, models[2].url, models[3].batch_size = "http://a", "http://b", 4
+    found = [*map(model_fingerprint, models)]
+    assert found[0].startswith("mine ")
+    assert found[3] == found[0]
+    assert len({*found}) == 3
+    renamed: Any = as_generator(models[0], name="hers")
+    assert model_fingerprint(renamed) == found[0]
+    other = load(APP.replace("good", "bad")).Model()
+    assert model_fingerprint(other) != found[0]
+    other.fingerprint = "mine, of May"
+    assert model_fingerprint(other) == "mine, of May"
+
+
+def test_an_error_within_the_fingerprint_is_no_lack_of_one() -> None:
+    """Two models of one class and name would share what is left: their kept answers."""
+
+    class Broken:
+        name = "m"
+
+        @property
+        def fingerprint(self) -> str:
+            return str(self.missing)  # type: ignore[attr-defined]
+
+        def generate(self, prompts: Sequence[str]) -> Sequence[str]:
+            return prompts
+
+    with pytest.raises(AttributeError, match="missing"):
+        model_fingerprint(Broken())
+
+
+def make(model: str, settings: object = None) -> Callable[[Sequence[str]], list[str]]:
+    """Return a function that differs from another by what it encloses."""
+
+    def answer(prompts: Sequence[str]) -> list[str]:
+        return [f"{model} {settings}"] * len(prompts)
+
+    return answer
+
+
+def given(prompts: Sequence[str], model: str = "good") -> list[str]:
+    return [model] * len(prompts)
+
+
+@dataclass(frozen=True)
+class Client:
+    model: str
+
+    def __call__(self, prompts: Sequence[str]) -> list[str]:
+        return [self.model] * len(prompts)
+
+    def method(self, prompts: Sequence[str]) -> list[str]:
+        return self(prompts)
+
+
+@pytest.mark.parametrize(
+    "with_value",
+    [
+        make,
+        lambda value: make("m", (0, ("p", value))),
+        lambda value: make("m", make(value)),
+        lambda value: functools.partial(given, model=value),
+        Client,
+        lambda value: Client(value).method,
+        lambda value: functools.cache(make(value)),
+    ],
+)
+def test_what_a_function_was_given_counts(with_value: Callable[[str], Any]) -> None:
+    """What it encloses, its partial's arguments, its object's attributes."""
+    one, same, other = (fingerprint(with_value(value)) for value in ("good", "good", "bad"))
+    assert one == same != other
+
+
+TYPED = """
+import functools
+
+class Base:
+    def prompt(self):
+        return "good base"
+
+class Model(Base):
+    name = "mine"
+    style = "good style"
+
+    @property
+    def kind(self):
+        return "good kind"
+
+    @staticmethod
+    def fixed():
+        return "good static"
+
+    def generate(self, prompts):
+        return ["good answer"] * len(prompts)
+
+model = Model()
+
+def answer(prompts):
+    return Model().generate(prompts)
+"""
+
+
+@pytest.mark.parametrize("part", ["base", "style", "kind", "static", "answer"])
+def test_a_class_of_a_notebook_is_read(part: str) -> None:
+    """With what it inherits, whether it is the model itself or a function uses it."""
+    texts = (TYPED, TYPED, TYPED.replace(f"good {part}", f"bad {part}"))
+    one, same, other = (fingerprint(typed(text, "answer")) for text in texts)
+    assert one == same != other
+    one, same, other = (model_fingerprint(typed(text, "model")) for text in texts)
+    assert one == same != other
+
+
+def test_code_that_cannot_be_read_gets_a_warning() -> None:
+    """Two of them would answer for each other."""
+    names: dict[str, Any] = {"__name__": "typed"}
+    exec("def answer(prompts): return prompts", names)
+    with pytest.warns(UserWarning, match="the source of answer cannot be read: .* ask afresh"):
+        fingerprint(names["answer"])
+
+
+RUN = """
+import functools, time
+from collections import Counter
+from shared_core.comparison import Judge
+from shared_core.generation import CallableModel
+from shared_core.generation.fingerprint import model_fingerprint
+
+COUNT, MEMO, ASKED, STARTED, STOP = 0, {}, Counter(), time.time(), frozenset("abcdefgh")
+
+class Answering:
+    def __getattr__(self, name):
+        return Answering()
+
+    def __call__(self):
+        return Answering()
+
+class Proxy:
+    @property
+    def __class__(self):
+        raise RuntimeError("outside of a request")
+
+def counting(prompts):
+    global COUNT
+    COUNT += 1
+    return prompts
+
+def remembering(prompts):
+    return [MEMO.setdefault(prompt, prompt) for prompt in prompts]
+
+def counted(prompts):
+    ASKED.update(prompts)
+    return [prompt for prompt in prompts if STARTED and not STOP.intersection(prompt)]
+
+def enclosing(*held):
+    calls = 0
+    def answer(prompts, stop=STOP):
+        nonlocal calls
+        calls += 1
+        return prompts if held else None
+    return answer
+
+class Model:
+    name = "mine"
+
+    def __init__(self, model):
+        self.model, self.calls, self.stop = model, 0, STOP
+
+    def generate(self, prompts):
+        self.calls += 1
+        return prompts
+
+def judge(question, answers, answer):
+    ASKED[answer] += 1
+    return counting(1.0)
+
+functions = [counting, remembering, counted, Model("a").generate, functools.partial(counting)]
+functions += [enclosing(each) for each in (Answering(), Proxy(), STOP, {}, [])]
+model = Model("a")
+
+def fingerprints():
+    return [*(CallableModel(each, name="m").fingerprint for each in functions),
+            Judge(judge).fingerprint, model_fingerprint(model)]
+
+before = fingerprints()
+for each in functions:
+    each(("a prompt",))
+judge("q", ["a"], "a")
+model.generate(("a prompt",))
+assert fingerprints() == before
+print(before)
+"""
+
+
+def test_a_model_is_the_same_in_another_process_and_after_a_run(tmp_path: Path) -> None:
+    """Whatever it counts, remembers or holds, and whatever order sets have."""
+    file = tmp_path / "app.py"
+    file.write_text(RUN)
+    found = [
+        subprocess.run(
+            [sys.executable, file],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert found[0] == found[1] != ""

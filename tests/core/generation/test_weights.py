@@ -1,0 +1,140 @@
+"""What tells two local models apart, and what does not."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import torch
+from tokenizers import processors
+
+from shared_core.generation import HuggingFaceModel
+from tests.core.generation.test_hugging_face import TEMPLATE, tiny, trained_tokenizer
+
+
+def fingerprint(model: Any, tokenizer: Any = None, **options: Any) -> str:
+    tokenizer = trained_tokenizer(bos=True) if tokenizer is None else tokenizer
+    return HuggingFaceModel(model, tokenizer, name="m", **options).fingerprint
+
+
+def ends_elsewhere(model: Any, tokenizer: Any) -> None:
+    model.generation_config.eos_token_id = [2, 77]
+
+
+def turns_otherwise(model: Any, tokenizer: Any) -> None:
+    model.config.rope_theta = 5e5
+
+
+def is_trained_in_its_last_row(model: Any, tokenizer: Any) -> None:
+    model.lm_head.weight.data[-1, -1] += 1e-3
+
+
+def is_in_half_precision(model: Any, tokenizer: Any) -> None:
+    model.lm_head.weight.data = torch.zeros(320, 32)
+    model.lm_head.to(torch.bfloat16)
+
+
+def begins_otherwise(model: Any, tokenizer: Any) -> None:
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A", special_tokens=[]
+    )
+
+
+def leaves_other_tokens_out(model: Any, tokenizer: Any) -> None:
+    tokenizer.add_special_tokens({"cls_token": "<|user|>"})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ends_elsewhere,
+        turns_otherwise,
+        is_trained_in_its_last_row,
+        is_in_half_precision,
+        begins_otherwise,
+        leaves_other_tokens_out,
+    ],
+)
+def test_another_model_has_another_fingerprint(change: Callable[[Any, Any], None]) -> None:
+    """Or the answers that are kept of the one would be taken for the other's."""
+    model, tokenizer = tiny("llama"), trained_tokenizer(bos=True)
+    before = fingerprint(model, tokenizer)
+    assert fingerprint(tiny("llama"), trained_tokenizer(bos=True)) == before
+    change(model, tokenizer)
+    assert fingerprint(model, tokenizer) != before
+
+
+def test_a_model_that_is_trained_in_place_becomes_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its weights are read once as long as nothing changes them."""
+    ours = HuggingFaceModel(tiny("llama"), trained_tokenizer(bos=True), name="m")
+    before = ours.fingerprint
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.Tensor, "numpy", lambda *_: pytest.fail("read again"))
+        assert ours.fingerprint == before
+    weight = ours.model.model.layers[1].mlp.down_proj.weight
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    weight.sum().backward()
+    optimizer.step()
+    assert ours.fingerprint != before
+
+
+def test_length_and_template_count() -> None:
+    """They change what is asked and what is answered."""
+    chat = trained_tokenizer(bos=True, chat_template=TEMPLATE)
+    found = [
+        fingerprint(tiny("llama"), chat),
+        fingerprint(tiny("llama"), chat, chat=False),
+        fingerprint(tiny("llama"), chat, chat={"enable_thinking": False}),
+        fingerprint(tiny("llama"), chat, chat={"enable_thinking": True}),
+        fingerprint(tiny("llama"), chat, max_new_tokens=3),
+    ]
+    assert len({*found}) == 5
+
+
+def test_what_changes_no_answer_does_not_count(tmp_path: Path) -> None:
+    """Where the model lies, how it is batched, and what other calls had the tokenizer do."""
+    model, tokenizer = tiny("llama"), trained_tokenizer(bos=True)
+    before = fingerprint(model, tokenizer)
+    for part in (model, tokenizer):
+        part.save_pretrained(tmp_path)
+    loaded = HuggingFaceModel.from_pretrained(tmp_path, device="cpu", batch_size=3)
+    assert fingerprint(loaded.model, loaded.tokenizer, batch_size=1) == before
+    padding = copy.deepcopy(tokenizer)
+    padding.pad_token = "<pad>"
+    padding(["a", "a longer one"], padding=True, truncation=True, max_length=3)
+    assert fingerprint(model, padding) == before
+
+
+@pytest.mark.filterwarnings("ignore:.*quantization.*")
+def test_quantised_weights_count() -> None:
+    """They are no tensors of the usual kind."""
+
+    def quantised(seed: int) -> Any:
+        return torch.ao.quantization.quantize_dynamic(
+            tiny("llama", seed=seed), {torch.nn.Linear}, dtype=torch.qint8
+        )
+
+    models = [quantised(0), quantised(0), quantised(0)]
+    models[2].lm_head = quantised(1).lm_head
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="the values of")
+        one, same, other = map(fingerprint, models)
+    assert one == same != other
+
+
+def test_weights_that_cannot_be_read_count_by_their_shape_with_a_warning() -> None:
+    """As those that wait on disk until they are needed."""
+    model = tiny("llama")
+    model.model.layers[0].to("meta")
+    with pytest.warns(UserWarning, match=r"9 weights of 'm' cannot be read, .*; ask afresh then"):
+        assert fingerprint(model) != fingerprint(tiny("llama"))
