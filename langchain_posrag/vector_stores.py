@@ -160,21 +160,15 @@ class VectorStoreEngine(StoreEngine):
         return known
 
     def _search(self, query: Query, depth: int, where: Any) -> Hits:
-        asked, search = (
-            _Deepening(self, depth, where),
-            self.vector_store.similarity_search_with_score,
-        )
+        asked, store = _Deepening(self, depth, where), self.vector_store
         while asked.arguments is not None:
-            asked.answered(search(query.text, **asked.arguments))
+            asked.answered(store.similarity_search_with_score(query.text, **asked.arguments))
         return asked.hits
 
     async def _asearch(self, query: Query, depth: int, where: Any) -> Hits:
-        asked, search = (
-            _Deepening(self, depth, where),
-            self.vector_store.asimilarity_search_with_score,
-        )
+        asked, store = _Deepening(self, depth, where), self.vector_store
         while asked.arguments is not None:
-            hits = await search(query.text, **asked.arguments)
+            hits = await store.asimilarity_search_with_score(query.text, **asked.arguments)
             await asyncio.to_thread(asked.answered, hits)
         return asked.hits
 

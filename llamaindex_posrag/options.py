@@ -11,7 +11,7 @@ from pydantic_core import CoreSchema, core_schema
 from shared_core import CAUS, NeighbourSpans, Placement
 from shared_core.checking import SHOWN
 from shared_core.neighbour_spans import ChunkKeys, ChunkSource
-from shared_core.options import CAUSArguments, decode_caus, encode_options
+from shared_core.options import CAUSArguments, check_option, encode_options
 from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity import Psi
 from shared_core.types import Evidence, Fusion
@@ -107,8 +107,7 @@ class Checked:
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
         """Return the schema: neither of pydantic's own coercions, such as True to 1, applies."""
         return core_schema.no_info_plain_validator_function(
-            # A gate that is shut for sure: whether it has to open is for all options together.
-            lambda value: getattr(decode_caus({"psi": "never", self.name: value}), self.name),
+            lambda value: check_option(self.name, value),
             serialization=core_schema.plain_serializer_function_ser_schema(
                 lambda value: encode_options({self.name: value})[self.name]
             ),
