@@ -125,17 +125,6 @@ async def test_what_was_deleted_in_the_store_itself_can_be_left_out(
         assert {*ids(found)} == {*ids(documents)} - {"d1"}
 
 
-@pytest.mark.parametrize("where", [{"lang": "en"}, lambda metadata: metadata["lang"] == "en"])
-async def test_a_filter_holds_in_both_legs(
-    store: VectorStore, documents: list[Document], where: Any
-) -> None:
-    retriever = CAUSRetriever.from_vectorstore(store, documents, k=14)
-    found = retriever.invoke("pool layer", filter=where, fetch_k=1000)
-    assert {document.metadata["lang"] for document in found} == {"en"}
-    assert len(found) == 7
-    assert await retriever.ainvoke("pool layer", filter=where, fetch_k=1000) == found
-
-
 def test_a_filter_reaches_documents_beyond_what_faiss_would_look_at(
     embeddings: Embeddings,
 ) -> None:
@@ -184,14 +173,6 @@ def test_what_cannot_be_searched_by_bm25_is_named(documents: list[Document]) -> 
     for sparse in (BM25Okapi([["a"]]), 3, "text", documents[0]):
         with pytest.raises(ValueError, match=r"sparse|documents must be a list"):
             CAUSRetriever.from_vectorstore(store, sparse)
-
-
-def test_no_documents_over_a_filled_store_are_told(
-    documents: list[Document], embeddings: Embeddings
-) -> None:
-    store = InMemoryVectorStore.from_documents(documents, embeddings)
-    with pytest.warns(UserWarning, match="BM25 has no passages"):
-        CAUSRetriever.from_vectorstore(store, []).invoke(QUERY)
 
 
 def test_the_direction_of_an_unknown_store_has_to_be_given(documents: list[Document]) -> None:
