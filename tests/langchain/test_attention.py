@@ -13,7 +13,6 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.runnables import ConfigurableField
@@ -23,6 +22,8 @@ from langchain_posrag import AttentionPlacement, CAUSRetriever, TwoRoundChain
 from shared_core import GenerationError, HuggingFaceModel
 from shared_core.attention import TwoRound
 from shared_core.sensitivity.curve import PositionalCurve
+
+from .test_tracing import Tracer
 
 FOLDER = Path(__file__).parents[2] / "instruments"
 CURVE = PositionalCurve(model="some", scores=(3.0, 1.0, 0.5, 1.0, 2.0), n=7)
@@ -139,46 +140,28 @@ def test_a_batch_is_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert runs == [9]
 
 
-class Runs(BaseCallbackHandler):
-    """What started, ended and failed, by tag."""
-
-    def __init__(self) -> None:
-        self.started: list[list[str]] = []
-        self.ended: list[Any] = []
-        self.failed: list[BaseException] = []
-
-    def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
-        assert kwargs["name"] == "TwoRoundChain"
-        self.started.append(kwargs["tags"])
-
-    def on_chain_end(self, outputs: Any, **kwargs: Any) -> None:
-        self.ended.append(outputs)
-
-    def on_chain_error(self, error: BaseException, **kwargs: Any) -> None:
-        self.failed.append(error)
-
-
 async def test_every_input_is_a_run_with_its_own_config() -> None:
     """One at a time and in batches."""
-    chain, runs = TwoRoundChain(reader()), Runs()
-    configs: Any = [{"callbacks": [runs], "tags": [str(at)]} for at in range(2)]
+    chain, tracer = TwoRoundChain(reader()), Tracer()
+    configs: Any = [{"callbacks": [tracer], "tags": [str(at)]} for at in range(2)]
     first = chain.invoke(given(0), configs[0])
-    assert (runs.started, runs.ended) == ([["0"]], [first])
     await chain.ainvoke(given(0), configs[1])
     chain.batch([given(0), given(1)], configs)
     await chain.abatch([given(0), given(1)], configs)
-    assert runs.started == [["0"], ["1"], ["0"], ["1"], ["0"], ["1"]]
-    assert (len(runs.ended), runs.failed) == (6, [])
+    assert [(run.name, run.tags) for run in tracer.roots] == [
+        ("TwoRoundChain", [at]) for at in "010101"
+    ]
+    assert tracer.roots[0].outputs == first
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 async def test_an_input_at_fault_costs_the_others_nothing(asynchronous: bool) -> None:
     """If the exceptions are asked for; else the first of them is raised."""
-    chain, runs = TwoRoundChain(reader()), Runs()
+    chain, tracer = TwoRoundChain(reader()), Tracer()
     empty = {"question": "x", "documents": [Document("a"), Document("")]}
     inputs: list[Any] = [given(0), {"question": "x"}, given(1), empty, given(2), "x"]
     faults = {1: "must be a dict", 3: "document 1 has no token", 5: "must be a dict"}
-    given_: Any = {"config": {"callbacks": [runs]}, "return_exceptions": True}
+    given_: Any = {"config": {"callbacks": [tracer]}, "return_exceptions": True}
     found: list[Any] = (
         await chain.abatch(inputs, **given_) if asynchronous else chain.batch(inputs, **given_)
     )
@@ -188,7 +171,7 @@ async def test_an_input_at_fault_costs_the_others_nothing(asynchronous: bool) ->
             assert faults[at] in str(found[at])
         else:
             assert found[at] == chain.invoke(asked)
-    assert (len(runs.ended), len(runs.failed)) == (3, 3)
+    assert sorted(bool(run.error) for run in tracer.roots) == [False] * 3 + [True] * 3
     with pytest.raises(ValueError, match="must be a dict"):
         await chain.abatch(inputs) if asynchronous else chain.batch(inputs)
 

@@ -194,10 +194,8 @@ async def test_add_and_delete_reach_both_legs(store: VectorStore, embeddings: Em
     assert await retriever.aadd_documents([Document("gelu", id="b")]) == ["b"]
     found = {document.id: document for document in retriever.invoke("swish gelu")}
     assert found["a"].metadata["posrag"]["sparse"] > 0 < found["b"].metadata["posrag"]["sparse"]
-    assert ids(store.get_by_ids(["a", "b"])) == ids(retriever.get(["a", "b"])) == ["a", "b"]
     assert retriever.delete(["a", "unknown"])["succeeded"] == ["a"]
     assert (await retriever.adelete(["b", "d1"]))["num_deleted"] == 2
-    assert not {"a", "b", "d1"} & {*ids(retriever.invoke("swish gelu"))}
     assert store.get_by_ids(["a", "b", "d1"]) == retriever.get(["a", "b", "d1"]) == []
 
 
