@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from langchain_core.documents import Document
@@ -47,14 +48,11 @@ def _format_docs(documents: list[Document]) -> str:
 
 def order(task: DemoTask) -> list[str]:
     """Return the ids in the order in which a LangChain chain put them into its prompt."""
+    options: Any = {field.name: getattr(task.caus, field.name) for field in fields(task.caus)}
     retriever = CAUSRetriever.from_documents(
         [Document(passage.text, id=passage.id) for passage in task.passages],
         FunctionEmbeddings(task.embed),
-        k=task.caus.k,
-        alpha=task.caus.alpha,
-        fetch_k=task.caus.fetch_k,
-        placement=task.caus.placement,
-        psi=task.caus.psi,
+        **options,
     )
     prompt = PromptTemplate.from_template("{context}\n\nQuestion: {question}\nAnswer:")
     chain = (
