@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 
 from shared_core import HybridIndex, IndexFormatError, Passage
 from shared_core.index import hybrid
-
-from .making import content, data_of, make_index, passages, random_vectors, zipf_texts
+from tests.core.making import content, data_of, make_index, passages, random_vectors, zipf_texts
 
 QUERY = random_vectors(1, seed=99)[0]
 
