@@ -26,9 +26,8 @@ from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity.curve import PositionalCurve
 from shared_core.sensitivity.position_sensitivity import index_interval
 from shared_core.sensitivity.profile import PositionProfile
-from shared_core.sensitivity.provenance import provenance
 from shared_core.sensitivity.questions import ProbeQuestion, check_context, check_questions
-from shared_core.sensitivity.records import Interval
+from shared_core.sensitivity.records import Interval, provenance
 from shared_core.sensitivity.region import TENTHS, over_middle, relative_scores
 
 Order = Literal["unordered", "ordered"]

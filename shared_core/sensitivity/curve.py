@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import ClassVar
 
 import numpy as np
 
 from shared_core.arrays import Scores
-from shared_core.checking import check_count, check_counts_of, check_fractions
-from shared_core.errors import ProfileNotFoundError
-from shared_core.sensitivity.records import (
-    Interval,
-    check_model,
-    checked_interval,
-    find_record,
-    path_of,
-    saved_names,
-    write_record,
-)
+from shared_core.checking import check_count, check_counts_of
+from shared_core.sensitivity.records import Interval, Measurement, checked_interval, path_of
 from shared_core.sensitivity.region import (
     TENTHS,
     finite_scores,
@@ -32,7 +23,7 @@ from shared_core.sensitivity.region import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class PositionalCurve:
+class PositionalCurve(Measurement):
     """How much a model attends to each part of the document region, whatever its content.
 
     The positional scores hardly depend on the documents' order (GoodPositions, section 4), so a
@@ -47,8 +38,8 @@ class PositionalCurve:
 
     Attributes
     ----------
-    model
-        Name of the model.
+    model, confidence, k, template, task, seed, date, versions, identity
+        As of `Measurement`.
     scores
         Attention to each of so many equal parts of the region, first part first, in multiples of
         the region's mean.
@@ -58,34 +49,18 @@ class PositionalCurve:
         Pointwise interval (lower, upper) of each score, if known.
     intervals
         Intervals of ``"start"``, ``"end"`` and ``"edges"``, if known.
-    confidence
-        Nominal coverage of band and intervals.
-    k, template, task
-        Number of documents in a prompt, the prompt, and the kind of questions.
-    seed, date, versions
-        Seed of the documents' order and of the intervals, date (ISO 8601), versions of the
-        software.
-    identity
-        What distinguishes the model from others of the same name, if it was measured here.
     """
 
-    model: str
+    what: ClassVar[str] = "positional curve"
+    command: ClassVar[str] = "posrag attention"
+
     scores: tuple[float, ...]
     n: int
     band: tuple[Interval, ...] | None = None
     intervals: Mapping[str, Interval] = field(default_factory=dict, hash=False)
-    confidence: float = 0.95
-    k: int | None = None
-    template: str | None = None
-    task: str | None = None
-    seed: int | None = None
-    date: str | None = None
-    versions: Mapping[str, str] = field(default_factory=dict, hash=False)
-    identity: str | None = None
 
     def __post_init__(self) -> None:
-        check_model(self.model)
-        check_fractions({"confidence": self.confidence})
+        super().__post_init__()
         check_counts_of(self, {"n": 1})
         check_counts_of(self, {"k": 1}, optional=True)
         scores = finite_scores(self.scores)
@@ -102,6 +77,12 @@ class PositionalCurve:
             for name, each in self.intervals.items()
         }
         object.__setattr__(self, "intervals", intervals)
+
+    @classmethod
+    def file_of(cls, model: str) -> Path:
+        """Return the file of a model's curve: in ``curves``, within the folder of the profiles."""
+        profile = path_of(model)
+        return profile.parent / "curves" / profile.name
 
     @property
     def start(self) -> float:
@@ -138,36 +119,6 @@ class PositionalCurve:
         places = [part + 0.5 for part in range(parts)]
         return interpolated(middles(n_tokens) * parts, places, self.scores, parts)
 
-    def save(self, path: str | Path | None = None) -> Path:
-        """Write the curve as JSON and return the path.
-
-        Parameters
-        ----------
-        path
-            File to write; by default `curve_path`, where `load` finds it by the model's name.
-        """
-        return write_record(self, curve_path(self.model) if path is None else Path(path))
-
-    @classmethod
-    def load(cls, name: str | Path) -> Self:
-        """Read a curve by path, or by the model name it was saved under.
-
-        Raises
-        ------
-        ProfileNotFoundError
-            If there is neither such a file nor a saved curve of that name.
-        ValueError
-            If the file is not a positional curve.
-        """
-        saved = curve_path(str(name))
-        found = find_record(cls, name, saved, what="positional curve")
-        if found is not None:
-            return found
-        raise ProfileNotFoundError(
-            f"no positional curve {str(name)!r}: neither a file, nor a name saved in "
-            f"{saved.parent} ({saved_names(saved.parent)}); `posrag attention MODEL` measures one"
-        )
-
 
 def resolve_curve(curve: PositionalCurve | str | Path) -> PositionalCurve:
     """Return the curve saved under a path or a model's name, or `curve` itself.
@@ -180,9 +131,3 @@ def resolve_curve(curve: PositionalCurve | str | Path) -> PositionalCurve:
         If the file is not a positional curve.
     """
     return curve if isinstance(curve, PositionalCurve) else PositionalCurve.load(curve)
-
-
-def curve_path(model: str) -> Path:
-    """Return the file of a model's curve: in ``curves``, within the folder of the profiles."""
-    profile = path_of(model)
-    return profile.parent / "curves" / profile.name
