@@ -31,13 +31,23 @@ def call(model, prompt):
 def answer(prompts):
     return [call(MODEL, prompt) for prompt in prompts]
 
-class Model:
-    name = "mine"
-
+class Base:
     def generate(self, prompts):
         return answer(prompts)
+
+class Model(Base):
+    name = "mine"
+    style = "plain"
+
+model = Model()
 """
-CHANGES = [('"good"\n', '"bad"\n'), ('"no idea"', '"none"'), ("[call(", "[''+call(")]
+CHANGES = [
+    ('"good"\n', '"bad"\n'),
+    ('"no idea"', '"none"'),
+    ("[call(", "[''+call("),
+    ("return answer", "return 2 * answer"),
+    ('"plain"', '"loud"'),
+]
 
 
 @pytest.fixture
@@ -62,13 +72,14 @@ def load(tmp_path: Path) -> Iterator[Load]:
 CELLS = count()
 
 
-def typed(text: str, name: str) -> Any:
-    """Return what a cell of a notebook leaves behind: no file, but a source that is known."""
-    cell = f"<cell {next(CELLS)}>"
-    linecache.cache[cell] = (len(text), None, text.splitlines(keepends=True), cell)
+def typed(*cells: str) -> dict[str, Any]:
+    """Return what the cells of a notebook leave behind: no file, but a source that is known."""
     names: dict[str, Any] = {"__name__": "typed"}
-    exec(compile(text, cell, "exec"), names)
-    return names[name]
+    for text in cells:
+        cell = f"<cell {next(CELLS)}>"
+        linecache.cache[cell] = (len(text), None, text.splitlines(keepends=True), cell)
+        exec(compile(text, cell, "exec"), names)
+    return names
 
 
 def fingerprint(function: Callable[..., Any]) -> str:
@@ -79,13 +90,15 @@ def fingerprint(function: Callable[..., Any]) -> str:
 def test_a_change_anywhere_in_the_module_makes_another_model(
     load: Load, change: tuple[str, str]
 ) -> None:
-    """A constant, a helper, and the function itself; in a notebook, too."""
-    first = fingerprint(load(APP).answer)
-    assert fingerprint(load(APP).answer) == first
-    assert fingerprint(load(APP.replace(*change)).answer) != first
-    first = fingerprint(typed(APP, "answer"))
-    assert fingerprint(typed(APP, "answer")) == first
-    assert fingerprint(typed(APP.replace(*change), "answer")) != first
+    """A constant, a helper, a base; in a notebook, too, wherever its cells begin and end."""
+
+    def found(source: str) -> list[str]:
+        made = [load(source).model, typed(source)["model"], typed(*source.split("\n\n"))["model"]]
+        return [*map(model_fingerprint, made), fingerprint(load(source).answer)]
+
+    one, same, other = map(found, (APP, APP, APP.replace(*change)))
+    assert one == same
+    assert not {*one} & {*other}
 
 
 def test_a_class_of_ones_own_is_read_unless_it_says_what_it_is(load: Load) -> None:
@@ -160,45 +173,6 @@ class Client:
 def test_what_a_function_was_given_counts(with_value: Callable[[str], Any]) -> None:
     """What it encloses, its partial's arguments, its object's attributes."""
     one, same, other = (fingerprint(with_value(value)) for value in ("good", "good", "bad"))
-    assert one == same != other
-
-
-TYPED = """
-import functools
-
-class Base:
-    def prompt(self):
-        return "good base"
-
-class Model(Base):
-    name = "mine"
-    style = "good style"
-
-    @property
-    def kind(self):
-        return "good kind"
-
-    @staticmethod
-    def fixed():
-        return "good static"
-
-    def generate(self, prompts):
-        return ["good answer"] * len(prompts)
-
-model = Model()
-
-def answer(prompts):
-    return Model().generate(prompts)
-"""
-
-
-@pytest.mark.parametrize("part", ["base", "style", "kind", "static", "answer"])
-def test_a_class_of_a_notebook_is_read(part: str) -> None:
-    """With what it inherits, whether it is the model itself or a function uses it."""
-    texts = (TYPED, TYPED, TYPED.replace(f"good {part}", f"bad {part}"))
-    one, same, other = (fingerprint(typed(text, "answer")) for text in texts)
-    assert one == same != other
-    one, same, other = (model_fingerprint(typed(text, "model")) for text in texts)
     assert one == same != other
 
 
