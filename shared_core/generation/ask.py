@@ -282,7 +282,7 @@ class _Run:
             return
         before = len(self.answers)
         try:
-            found = self._found(batch, post, tried)
+            found = self._ask(batch, post, tried)
         except retry.WaitEndedError:
             return
         except GenerationError as error:
@@ -300,11 +300,6 @@ class _Run:
         for answer in found.values():
             if isinstance(answer, Failed) and self.on_failure is None:
                 raise answer.error
-
-    def _found(
-        self, batch: Sequence[Request], post: Post, tried: int
-    ) -> dict[Request, Response | Failed]:
-        return checked(self.client.name, batch, self._call(batch, post, tried))
 
     def _keep(self, found: Mapping[Request, Response | Failed], post: Post) -> None:
         client = self.client
@@ -329,7 +324,7 @@ class _Run:
     def _passes(self, request: Request, post: Post) -> bool:
         """Whether a request does not fail for a passing reason now; a new answer is kept."""
         try:
-            found = self._found([request], post, self.client.attempts - 1)
+            found = self._ask([request], post, self.client.attempts - 1)
         except retry.WaitEndedError:
             return False
         except GenerationError as error:
@@ -339,10 +334,16 @@ class _Run:
             self._keep(found, post)
         return True
 
-    def _call(self, batch: Sequence[Request], post: Post, tried: int) -> object:
+    def _ask(
+        self, batch: Sequence[Request], post: Post, tried: int
+    ) -> dict[Request, Response | Failed]:
+        """Return the responses to a batch, where they are not valid what is wrong with them.
+
+        A request that is alone is sent as often as it may be, several together once.
+        """
         client, calls = self.client, tried
 
-        def call() -> object:
+        def call() -> Sequence[Response]:
             nonlocal calls
             calls += 1
             return client.call(batch)
@@ -358,17 +359,11 @@ class _Run:
             chance=random.Random(str(batch[0])),
         )
         try:
-            if len(batch) == 1:
-                return retry.call(call, waits, tried)
-            try:
-                return call()
-            except Exception as error:
-                if retry.is_transient(error) and client.attempts > 1:
-                    waits.wait(error, 2)
-                raise
+            returned = retry.call(call, waits, tried, again=len(batch) == 1)
         except (retry.WaitEndedError, PosragError):
             raise
         except Exception as error:
             after = f" after {calls} attempts" if calls > 1 else ""
             text = f"model {client.name!r} failed{after}: {retry.explain(error)}"
             raise GenerationError(text) from error
+        return checked(client.name, batch, returned)

@@ -143,11 +143,12 @@ class Waits:
         self.sleep(seconds)
 
 
-def call(function: Callable[[], T], waits: Waits, tried: int = 0) -> T:
+def call(function: Callable[[], T], waits: Waits, tried: int = 0, *, again: bool = True) -> T:
     """Call `function`, and again if it fails for a transient reason (`is_transient`).
 
     It is called once at least; `tried` is how many attempts have been made before. What it raises
-    for another reason, or at its last attempt, is raised unchanged.
+    for another reason, or at its last attempt, is raised unchanged; without `again`, whatever it
+    raises is, after the wait.
     """
     for attempt in range(tried + 2, waits.attempts + 1):
         try:
@@ -156,6 +157,8 @@ def call(function: Callable[[], T], waits: Waits, tried: int = 0) -> T:
             if not is_transient(error):
                 raise
             waits.wait(error, attempt)
+            if not again:
+                raise
     return function()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -44,13 +43,9 @@ def position_sensitivity_index(accuracy: Sequence[float], *, bands: Bands = "slo
     """
     values = check_shares(accuracy, "accuracy")
     check_choice(bands, "bands", Bands)
-    if bands == "thirds":
-        top, middle, bottom = (float(np.mean(part)) for part in _thirds(values))
-    else:
-        top, middle, bottom = (values[slot] for slot in index_slots(len(values)))
-    if top == middle == bottom == 0:
-        return math.nan
-    return (top + bottom) / (2 * middle + EPS)
+    edges_and_middle = [[values[slot]] for slot in index_slots(len(values))]
+    parts = _thirds(values) if bands == "thirds" else edges_and_middle
+    return float(_index(*(np.array(np.mean(part)) for part in parts)))
 
 
 def index_slots(k: int) -> tuple[int, int, int]:
@@ -92,12 +87,12 @@ def index_statistic(slots: Sequence[int], k: int) -> Callable[[Scores], Scores]:
         for row, unit in enumerate(np.eye(len(slots))):
             weights[row, column] = np.interp(slot, slots, unit)
 
-    def index(accuracy: Scores) -> Scores:
-        top, middle, bottom = (accuracy @ weights).T
-        undefined = (top == 0) & (middle == 0) & (bottom == 0)
-        return np.where(undefined, np.nan, (top + bottom) / (2 * middle + EPS))
+    return lambda accuracy: _index(*(accuracy @ weights).T)
 
-    return index
+
+def _index(top: Scores, middle: Scores, bottom: Scores) -> Scores:
+    undefined = (top == 0) & (middle == 0) & (bottom == 0)
+    return np.where(undefined, np.nan, (top + bottom) / (2 * middle + EPS))
 
 
 def index_interval(

@@ -20,7 +20,8 @@ from shared_core.errors import GenerationError
 from shared_core.generation import HuggingFaceModel
 from shared_core.generation.loading import context_length, is_missing_folder
 from shared_core.generation.templates import PromptTemplate
-from tests.core.generation.test_hugging_face import PROMPTS, tiny, trained_tokenizer
+from tests.core.attention.models import made
+from tests.core.generation.test_hugging_face import PROMPTS, trained_tokenizer
 
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
 
@@ -58,7 +59,7 @@ def test_a_scaled_embedding_reads_what_it_is_scaled_to(config: Any, expected: in
 def folder(tmp_path: Path) -> Path:
     """A saved model and tokenizer."""
     path = tmp_path / "tiny-llama"
-    tiny("llama").to(torch.bfloat16).save_pretrained(path)
+    made("llama").to(torch.bfloat16).save_pretrained(path)
     trained_tokenizer(bos=True).save_pretrained(path)
     return path
 
@@ -69,10 +70,10 @@ def test_a_saved_model_is_loaded_by_its_folder(folder: Path) -> None:
     assert loaded.name == "tiny-llama"
     assert (loaded.batch_size, loaded.max_new_tokens) == (2, 5)
     assert loaded.model.dtype == torch.bfloat16
-    made = HuggingFaceModel(
-        tiny("llama").to(torch.bfloat16), trained_tokenizer(bos=True), max_new_tokens=5
+    same = HuggingFaceModel(
+        made("llama").to(torch.bfloat16), trained_tokenizer(bos=True), max_new_tokens=5
     )
-    assert loaded.generate(PROMPTS) == made.generate(PROMPTS)
+    assert loaded.generate(PROMPTS) == same.generate(PROMPTS)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_a_saved_model_is_loaded_by_its_folder(folder: Path) -> None:
 )
 def test_a_model_goes_by_its_hub_name_or_its_folder(known: str, name: str) -> None:
     """A profile must not be saved under a path of one computer."""
-    model = tiny("llama")
+    model = made("llama")
     model.config._name_or_path = known
     assert HuggingFaceModel(model, trained_tokenizer()).name == name
     assert HuggingFaceModel(model, trained_tokenizer(), name="mine").name == "mine"
@@ -140,7 +141,7 @@ def test_a_wrapped_model_gives_what_it_gives_without(kind: str) -> None:
     tokenizer = trained_tokenizer(bos=True)
     plain, wrapped = (
         HuggingFaceModel(model, tokenizer, max_new_tokens=4)
-        for model in (tiny(kind), Wrapper(torch.compile(tiny(kind), backend="eager")))
+        for model in (made(kind), Wrapper(torch.compile(made(kind), backend="eager")))
     )
     assert wrapped.name == plain.name
     assert wrapped.fingerprint == plain.fingerprint
@@ -159,7 +160,7 @@ def test_a_wrapped_model_gives_what_it_gives_without(kind: str) -> None:
 
 def test_what_holds_no_model_or_more_than_one_is_refused() -> None:
     """Learnt prompts around a model would not be read."""
-    wrapper = Wrapper(tiny("llama"))
+    wrapper = Wrapper(made("llama"))
     wrapper.prompt = torch.nn.Parameter(torch.zeros(4, 32))
     with pytest.raises(ValueError, match="Wrapper has weights of its own around its LlamaForCausa"):
         HuggingFaceModel(wrapper, trained_tokenizer())
