@@ -199,11 +199,8 @@ def attention_profile(
     chosen = ANSWER if template is None else template
     rows = []
     for question in questions:
-        prompts = [
-            render_prompt(model.encoder, chosen, question.passages(slot, k), question.question)
-            for slot in range(k)
-        ]
-        rows.append(_shares(model, prompts))
+        turned = [question.passages(slot, k) for slot in range(k)]
+        rows.append(_shares(model, _prompts(model, chosen, [question] * k, turned)))
         if on_answer is not None:
             on_answer(k)
     values = np.array(rows)
