@@ -23,12 +23,11 @@ from shared_core.checking import check_count, check_fractions
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.sensitivity.curve import PositionalCurve
+from shared_core.sensitivity.curve import TENTHS, PositionalCurve, over_middle, relative_scores
 from shared_core.sensitivity.position_sensitivity import index_interval
 from shared_core.sensitivity.profile import PositionProfile
 from shared_core.sensitivity.questions import ProbeQuestion, check_context, check_questions
 from shared_core.sensitivity.records import Interval, provenance
-from shared_core.sensitivity.region import TENTHS, over_middle, relative_scores
 
 Order = Literal["unordered", "ordered"]
 READ: tuple[Recorded, ...] = (

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from shared_core.arrays import Scores
 from shared_core.checking import check_count
 from shared_core.errors import GenerationError
-from shared_core.sensitivity.region import finite_scores
+from shared_core.sensitivity.curve import finite_scores
 
 LayerSet: TypeAlias = Literal["all", "lower", "upper"]
 """The sets of layers that the methods read."""

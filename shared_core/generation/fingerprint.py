@@ -158,9 +158,8 @@ def _of_module(module: object, value: object) -> object:
     kind = type(value)
     if kind in (*_PLAIN, tuple, functools.partial, MethodType):
         return value
-    if kind is FunctionType or issubclass(kind, type):
-        return value if getattr(value, "__module__", None) == module else None
-    return kind if kind.__module__ == module else None
+    code = value if kind is FunctionType or issubclass(kind, type) else kind
+    return code if getattr(code, "__module__", None) == module else None
 
 
 def _assigned(function: FunctionType) -> set[str]:

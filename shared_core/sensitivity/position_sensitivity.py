@@ -138,3 +138,25 @@ def check_shares(values: Sequence[float], what: str) -> tuple[float, ...]:
         if not 0 <= value <= 1:
             raise ValueError(f"{what} must lie in [0, 1], got {value} in slot {slot}")
     return checked
+
+
+def interpolated(
+    at: Scores, places: Sequence[float], values: Sequence[float], end: float
+) -> Scores:
+    """Interpolate linearly; mirror-symmetric values stay symmetric to the last bit.
+
+    Otherwise rounding would order what is equal by symmetry.
+
+    Parameters
+    ----------
+    at
+        Places to interpolate at, symmetric about ``end / 2``, ascending, shape (n,).
+    places, values
+        Known points, each of shape (m,); places ascend and are multiples of 0.5.
+    end
+        Mirror image of place 0; an integer.
+    """
+    known, mirrored = np.array(places), end - np.array(places)[::-1]
+    forwards, backwards = np.interp(at, known, values), np.interp(at, mirrored, values[::-1])
+    interpolated: Scores = (forwards + backwards[::-1]) / 2
+    return interpolated

@@ -13,9 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shared_core.checking import check_count, check_counts_of
-from shared_core.sensitivity.position_sensitivity import check_shares, position_sensitivity_index
+from shared_core.sensitivity.position_sensitivity import (
+    check_shares,
+    interpolated,
+    position_sensitivity_index,
+)
 from shared_core.sensitivity.records import Interval, Measurement, checked_interval
-from shared_core.sensitivity.region import interpolated
 
 Outcomes = tuple[tuple[float, ...], ...]
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from shared_core import PositionProfile, ProfileNotFoundError
 from shared_core.placement.by_attention import attention_placement
-from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
-from shared_core.sensitivity.region import relative_scores
+from shared_core.sensitivity.curve import PositionalCurve, relative_scores, resolve_curve
 
 MEASURED = PositionalCurve(
     model="org/some model",

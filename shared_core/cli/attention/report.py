@@ -14,8 +14,7 @@ from shared_core.attention.by_slot import AttentionByPosition, DocumentScores
 from shared_core.cli.attention.files import AttentionFiles
 from shared_core.cli.console import empty_table
 from shared_core.placement.by_attention import attention_placement
-from shared_core.sensitivity.curve import PositionalCurve
-from shared_core.sensitivity.region import TENTHS, parts_of_region
+from shared_core.sensitivity.curve import TENTHS, PositionalCurve, parts_of_region
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

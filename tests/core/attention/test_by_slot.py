@@ -31,7 +31,7 @@ from shared_core.attention.reading import answer_with_attention
 from shared_core.attention.relevance import document_scores
 from shared_core.cli.main import main
 from shared_core.sensitivity import ANSWER, ProbeQuestion, PromptTemplate, read_questions
-from shared_core.sensitivity.region import relative_scores
+from shared_core.sensitivity.curve import relative_scores
 from tests.core.attention.readers import READERS, reader
 
 
