@@ -11,7 +11,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from types import CellType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ def source_of(thing: object) -> str:
     """Return what a function or a model object does, as far as that can be read.
 
     Of a function or class counts the text of the file that defines it; in a notebook that of its
-    cell, and what other cells define under a name that stands there. Plain values (text, numbers,
-    truth values, None and tuples of them) count among a function's defaults, what it encloses and
-    what a `functools.partial` was given; functions and classes among these are read in the same
-    way. Of an object that is a model, or whose method is one, count its class and its plain public
-    attributes. What the code itself reassigns, such as counters, does not count.
+    cell, and the functions, classes and plain values of other cells that its code names. Plain
+    values (text, numbers, truth values, None and tuples of them) count among a function's defaults,
+    what it encloses and what a `functools.partial` was given; functions and classes among these are
+    read in the same way. Of an object that is a model, or whose method is one, count its class and
+    its plain public attributes. What the code itself reassigns, such as counters, does not count.
 
     Not noticed is a change of anything else: functions imported from other modules, values that a
     module computes (from the environment, a file, the time), what lists, dicts, sets and other
@@ -139,9 +139,8 @@ def _text_around(function: FunctionType) -> Iterator[object]:
             stacklevel=2,
         )
     if path != names.get("__file__"):
-        counters = " ".join(re.findall(r"^\s*global (.*)", text, re.MULTILINE))
-        words = {*re.findall(r"\w+", text)} - {*re.findall(r"\w+", counters)}
-        for name in sorted(words & names.keys()):
+        used = {*_names(function.__code__)} - _assigned(function)
+        for name in sorted(used & names.keys()):
             yield name, _of_module(names["__name__"], names[name])
 
 
@@ -162,7 +161,14 @@ def _of_module(module: object, value: object) -> object:
     return code if getattr(code, "__module__", None) == module else None
 
 
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for value in code.co_consts:
+        if type(value) is CodeType:
+            yield from _names(value)
+
+
 def _assigned(function: FunctionType) -> set[str]:
     """Return the names outside of itself that a function assigns to: a counter, say."""
-    stores = ("STORE_DEREF", "STORE_ATTR")
+    stores = ("STORE_GLOBAL", "STORE_DEREF", "STORE_ATTR")
     return {step.argval for step in dis.get_instructions(function) if step.opname in stores}

@@ -14,12 +14,9 @@ pytest.importorskip("transformers")
 import torch
 from transformers import GPT2Config, LlamaConfig, MambaConfig, MptConfig
 
-from shared_core.attention.prompt import render_prompt
-from shared_core.attention.reading import answer_with_attention
 from shared_core.errors import GenerationError
 from shared_core.generation import HuggingFaceModel
 from shared_core.generation.loading import context_length, is_missing_folder
-from shared_core.generation.templates import PromptTemplate
 from tests.core.attention.models import made
 from tests.core.generation.test_hugging_face import PROMPTS, trained_tokenizer
 
@@ -137,7 +134,7 @@ class Wrapper(torch.nn.Module):
 
 @pytest.mark.parametrize("kind", ["llama", "gpt2"])
 def test_a_wrapped_model_gives_what_it_gives_without(kind: str) -> None:
-    """Its name, and in a padded batch its answers, log-probabilities and attention."""
+    """Its name, and in a padded batch its answers and log-probabilities."""
     tokenizer = trained_tokenizer(bos=True)
     plain, wrapped = (
         HuggingFaceModel(model, tokenizer, max_new_tokens=4)
@@ -149,13 +146,6 @@ def test_a_wrapped_model_gives_what_it_gives_without(kind: str) -> None:
     tails = [" Paris"] * len(PROMPTS)
     found, expected = (each.log_probabilities(PROMPTS, tails) for each in (wrapped, plain))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
-    alone = PromptTemplate("{context}{question}")
-    prompts = [render_prompt(plain.encoder, alone, [], prompt) for prompt in PROMPTS]
-    wanted = [("answer", "all"), ("edges", "lower")]
-    both = (answer_with_attention(each, prompts, wanted=wanted) for each in (wrapped, plain))
-    for one, other in zip(*both, strict=True):
-        for key, scores in other.scores.items():
-            np.testing.assert_allclose(one.scores[key], scores, rtol=0, atol=1e-5)
 
 
 def test_what_holds_no_model_or_more_than_one_is_refused() -> None:
