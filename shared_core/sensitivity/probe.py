@@ -158,8 +158,7 @@ class Probe:
         ValueError
             If a question cannot be asked, or ``max_calls`` does not suffice for one.
         """
-        rotation = self._rotation(model, questions, journal)
-        asked = questions[: self._affordable(questions)]
+        rotation, asked = self._prepared(model, questions, journal)
         requests = [*dict.fromkeys(rotation.requests(asked))]
         kept = rotation.client.kept(requests)
         new = [request[0] for request in requests if request not in kept]
@@ -181,8 +180,8 @@ class Probe:
 
         What it holds is given up when the first new answer is there.
         """
-        rotation = self._rotation(model, questions, journal)
-        rotation.client.forget(rotation.requests(questions[: self._affordable(questions)]))
+        rotation, asked = self._prepared(model, questions, journal)
+        rotation.client.forget(rotation.requests(asked))
 
     def run(
         self,
@@ -218,8 +217,7 @@ class Probe:
             If the model fails on more than ``max_failed`` of the questions, or would fail whatever
             it is asked.
         """
-        rotation = self._rotation(model, questions, journal)
-        asked = questions[: self._affordable(questions)]
+        rotation, asked = self._prepared(model, questions, journal)
         _check_prompts(rotation, asked)
         # The distracting effect decides no gate, so there is nothing to stop for.
         looks = 1 if self.measure == "distraction" else self.looks
@@ -243,21 +241,10 @@ class Probe:
             stopped = f"max_calls={self.max_calls} suffices for {counts}"
         return self._profile(rotation, answers, analyses.confidence_at, stopped)
 
-    def _affordable(self, questions: Sequence[ProbeQuestion]) -> int:
-        """Return how many of the questions `max_calls` suffices for."""
-        if self.max_calls is None:
-            return len(questions)
-        affordable = self.max_calls // len(self._slots)
-        if not affordable:
-            raise ValueError(
-                f"max_calls={self.max_calls} does not suffice for one question, "
-                f"which takes {len(self._slots)} calls"
-            )
-        return affordable
-
-    def _rotation(
+    def _prepared(
         self, model: object, questions: Sequence[ProbeQuestion], journal: Journal | None
-    ) -> Rotation:
+    ) -> tuple[Rotation, Sequence[ProbeQuestion]]:
+        """Return what asks the model, and the questions that `max_calls` suffices for."""
         grader = resolve_grader(self.grader)
         check_questions(questions, self.k)
         if grader in GRADERS.values():  # any other may be expensive, or a language model
@@ -272,7 +259,15 @@ class Probe:
             concurrency=self.concurrency,
             attempts=self.attempts,
         )
-        return Rotation(generator, measure, client, self._slots, self.k)
+        width = len(self._slots)
+        affordable = len(questions) if self.max_calls is None else self.max_calls // width
+        if not affordable:
+            raise ValueError(
+                f"max_calls={self.max_calls} does not suffice for one question, "
+                f"which takes {width} calls"
+            )
+        rotation = Rotation(generator, measure, client, self._slots, self.k)
+        return rotation, questions[:affordable]
 
     def _profile(
         self, rotation: Rotation, answers: _Answers, level: float, stopped: str | None
