@@ -479,7 +479,9 @@ def test_a_request_that_fails_for_a_passing_reason_for_ever_is_at_fault(
         found, failed = collected(client, PROMPTS)
         assert found == ["ConnectionError: reset", *capitals(PROMPTS[1:])]
         assert failed == [PROMPTS[0]]
-        assert model.asked.count(PROMPTS[0]) == 2
+        sent = Counter(model.asked)
+        assert sent.pop(PROMPTS[0]) == 2
+        assert concurrency > 1 or {*sent.values()} == {1}, "a test of the service is an answer, too"
     assert len(model.asked) == 3  # and one that was answered before, as a test of the service
 
 
