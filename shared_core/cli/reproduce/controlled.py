@@ -22,9 +22,8 @@ from shared_core.generation.ask import Request
 from shared_core.generation.responses import Failed
 from shared_core.generation.templates import PromptTemplate
 from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion
-from shared_core.sensitivity.measures import MeasureName, resolve_measure
+from shared_core.sensitivity.measures import MeasureName, Rotation, resolve_measure
 from shared_core.sensitivity.questions import check_questions
-from shared_core.sensitivity.rotation import Rotation
 
 K = 5
 """Passages in the prompt."""
