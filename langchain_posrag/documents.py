@@ -132,14 +132,15 @@ def document_of(passage: Passage) -> Document:
 
 def documents_of(arrangement: Arrangement, *, include_scores: bool) -> list[Document]:
     """Return the arranged passages as documents by slot, with their explanation if told."""
-    documents = [document_of(passage) for passage in arrangement.passages]
+    documents = [*map(document_of, arrangement.passages)]
     return annotated(documents, arrangement) if include_scores else documents
 
 
 def annotated(documents: list[Document], arrangement: Arrangement) -> list[Document]:
     """Put into documents, slot by slot, their score and their explanation."""
     for document, detail in zip(documents, arrangement.explain(), strict=True):
-        document.metadata.update({"score": detail["score"], DETAIL: detail})
+        metadata = document.metadata
+        metadata["score"], metadata[DETAIL] = detail["score"], detail
     return documents
 
 

@@ -99,10 +99,7 @@ def embed_nodes(
 ) -> list[list[float]]:
     """Return a vector for each node: its embedding if it has one, otherwise the model's.
 
-    Raises
-    ------
-    ValueError
-        If the model returns fewer vectors than it got texts.
+    If the model returns fewer vectors than it got texts, so does this, and who takes them refuses.
     """
     return _in_order(utils.embed_nodes(nodes, model, show_progress), nodes)
 
@@ -115,9 +112,4 @@ async def aembed_nodes(
 
 
 def _in_order(vectors: Mapping[str, list[float]], nodes: Sequence[BaseNode]) -> list[list[float]]:
-    ids = {node.node_id for node in nodes}
-    if len(vectors) < len(ids):
-        raise ValueError(
-            f"the embedding model gave too few: {len(vectors)} vectors for {len(ids)} nodes"
-        )
-    return [vectors[node.node_id] for node in nodes]
+    return [vectors[node.node_id] for node in nodes if node.node_id in vectors]
