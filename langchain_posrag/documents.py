@@ -25,6 +25,8 @@ def _name(of: Document | Passage) -> str:
     return f"document {of.id!r} ({text[:40]!r})"
 
 
+_BLANK = Document("")
+
 copy_metadata = copier(_name)
 """Takes metadata and their document or passage, and returns a copy; see `copier`."""
 
@@ -116,10 +118,10 @@ def passages_of(documents: Iterable[Document]) -> list[Passage]:
 def document_of(passage: Passage) -> Document:
     """Return a fresh document of a passage; the id of a passage without one is ``""``."""
     fields = {
+        **vars(_BLANK),
         "id": passage.id or None,
         "page_content": passage.text,
         "metadata": copy_metadata(passage.metadata, passage),
-        "type": "Document",
     }
     # What pydantic's `model_construct` does, at a third of the time: there is nothing to check.
     document, put = Document.__new__(Document), object.__setattr__
