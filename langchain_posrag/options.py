@@ -92,6 +92,7 @@ class CheckedOptions(BaseModel):
         made = type(self).__new__(type(self))
         BaseModel.__init__(made, **{**own, **options})  # a subclass may have its own constructor
         vars(self).update(vars(made))
+        self.model_fields_set.update(options)
 
 
 class PlacementOptions(CheckedOptions):

@@ -99,7 +99,10 @@ def embed_nodes(
 ) -> list[list[float]]:
     """Return a vector for each node: its embedding if it has one, otherwise the model's.
 
-    If the model returns fewer vectors than it got texts, so does this, and who takes them refuses.
+    Raises
+    ------
+    ValueError
+        If the model returns fewer vectors than it got texts.
     """
     return _in_order(utils.embed_nodes(nodes, model, show_progress), nodes)
 
@@ -112,4 +115,6 @@ async def aembed_nodes(
 
 
 def _in_order(vectors: Mapping[str, list[float]], nodes: Sequence[BaseNode]) -> list[list[float]]:
-    return [vectors[node.node_id] for node in nodes if node.node_id in vectors]
+    if len(vectors) < len({node.node_id for node in nodes}):
+        raise ValueError(f"the embedding model gave {len(vectors)} vectors for {len(nodes)} nodes")
+    return [vectors[node.node_id] for node in nodes]

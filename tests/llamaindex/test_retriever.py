@@ -213,7 +213,7 @@ def test_embeddings_of_nodes_and_bundles_that_do_not_fit(retriever: CAUSRetrieve
         with pytest.raises(ValueError):
             retriever.retrieve(QueryBundle(QUERY, embedding=embedding))
     assert facts(retriever.retrieve(QUERY)) == before
-    with pytest.raises(ValueError, match=r"expected 12 embeddings, got shape \(11, 64\)"):
+    with pytest.raises(ValueError, match="11 vectors for 12 nodes"):
         CAUSRetriever.from_nodes(corpus(), Losing(embed_batch_size=100))
 
 
