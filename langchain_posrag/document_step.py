@@ -29,11 +29,8 @@ class Step(RunnableSerializable[Given, list[Document]], BaseDocumentCompressor):
     ) -> list[Document]:
         """Return new documents by slot."""
         refuse_arguments(self, kwargs)
-
-        def compressed(given: Given) -> list[Document]:
-            return [*self.compress_documents(*self._asked(given))]
-
-        return self._call_with_config(compressed, input, config)
+        compress = self.compress_documents
+        return self._call_with_config(lambda given: [*compress(*self._asked(given))], input, config)
 
     @override
     async def ainvoke(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict
 
@@ -11,7 +12,6 @@ from pydantic import (
     ConfigDict,
     Field,
     InstanceOf,
-    PrivateAttr,
     ValidationInfo,
     WithJsonSchema,
     field_validator,
@@ -74,19 +74,25 @@ class CheckedOptions(BaseModel):
         @override
         def __setattr__(self, name: str, value: Any) -> None:
             if name in type(self).model_fields:
-                value = self._checked({name: value})[name]
-            super().__setattr__(name, value)
+                self._set({name: value})
+            else:
+                super().__setattr__(name, value)
 
     @override
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy, with the options in `update` in place of its own."""
-        return super().model_copy(update=self._checked(update) if update else None, deep=deep)
+        copied = super().model_copy(deep=deep)
+        if update:
+            copied._set(update)
+        return copied
 
-    def _checked(self, changed: Mapping[str, Any]) -> dict[str, Any]:
-        """Return options as they come out of the checks next to the present ones."""
+    def _set(self, options: Mapping[str, Any]) -> None:
+        """Check options next to the others, and take them."""
+        own = {name: getattr(self, name) for name in type(self).model_fields}
         made = type(self).__new__(type(self))
-        BaseModel.__init__(made, **{**dict(self), **changed})  # a subclass may have its own
-        return {name: getattr(made, name) for name in changed}
+        BaseModel.__init__(made, **{**own, **options})  # a subclass may have its own constructor
+        vars(self).update(vars(made))
+        self.model_fields_set.update(options)
 
 
 class PlacementOptions(CheckedOptions):
@@ -113,8 +119,6 @@ class PlacementOptions(CheckedOptions):
     evidence: Evidence = "point"
     include_scores: bool = True
 
-    _built: tuple[dict[str, Any], CAUS] | None = PrivateAttr(default=None)
-
     # Before pydantic, which takes True for 1 and "3" for 3, and reports a value that fits no part
     # of a union once for each part.
     @field_validator("*", mode="before")
@@ -128,14 +132,11 @@ class PlacementOptions(CheckedOptions):
         self.caus  # noqa: B018 - building it is the check
         return self
 
-    @property
+    @cached_property
     def caus(self) -> CAUS:
-        """The core's method with the current options; rebuilt only when one has changed."""
+        """The core's method with the current options."""
         fields = type(self).model_fields
-        options = {name: getattr(self, name) for name in _OPTIONS if name in fields}
-        if self._built is None or self._built[0] != options:
-            self._built = options, CAUS(**options)
-        return self._built[1]
+        return CAUS(**{name: getattr(self, name) for name in _OPTIONS if name in fields})
 
 
 class CAUSOptions(PlacementOptions):

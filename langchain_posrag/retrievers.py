@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, Unpack
@@ -42,7 +42,7 @@ from langchain_posrag.options import (
 from langchain_posrag.vector_stores import VectorStoreEngine
 from shared_core import Arrangement, HybridIndex
 from shared_core.engines import Engine
-from shared_core.index import ChunkKeys, Tokenizer, Variant
+from shared_core.index import ChunkKeys, Tokenizer, Variant, Where
 from shared_core.index.dense import Dense, Metric
 from shared_core.options import CAUS_KEY, decode_options, encode_caus
 from shared_core.types import Query
@@ -390,8 +390,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     ) -> list[Document]:
         found = taken(options.pop("batched", {}), check_query(query))
         if found is None:
-            asked = [await self._aquery(query)]
-            (found,) = await self.caus.asearch(self.index, asked, **_named(options))
+            where, asked = options.pop("filter", None), [await self._aquery(query)]
+            (found,) = await self.caus.asearch(self.index, asked, where=where, **options)
         return self._documents(found)
 
     def _query(self, text: str) -> Query:
@@ -450,8 +450,10 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         several = len(queries) > 1 and all(isinstance(query, str) for query in queries)
         return several and not self.index.embeds
 
-    def _search(self, queries: Sequence[Query], **options: Any) -> list[Arrangement]:
-        return self.caus.search(self.index, queries, **_named(options))
+    def _search(
+        self, queries: Sequence[Query], *, filter: Where = None, **options: Any
+    ) -> list[Arrangement]:
+        return self.caus.search(self.index, queries, where=filter, **options)
 
     @override
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
@@ -463,8 +465,3 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         if embeddings is not None:
             params["ls_embedding_provider"] = type(embeddings).__name__
         return params
-
-
-def _named(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a call as the core names them."""
-    return {"where" if name == "filter" else name: value for name, value in options.items()}

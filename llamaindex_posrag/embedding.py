@@ -115,9 +115,6 @@ async def aembed_nodes(
 
 
 def _in_order(vectors: Mapping[str, list[float]], nodes: Sequence[BaseNode]) -> list[list[float]]:
-    ids = {node.node_id for node in nodes}
-    if len(vectors) < len(ids):
-        raise ValueError(
-            f"the embedding model gave too few: {len(vectors)} vectors for {len(ids)} nodes"
-        )
+    if len(vectors) < len({node.node_id for node in nodes}):
+        raise ValueError(f"the embedding model gave {len(vectors)} vectors for {len(nodes)} nodes")
     return [vectors[node.node_id] for node in nodes]

@@ -29,7 +29,7 @@ from shared_core.arrays import Scores
 from shared_core.checking import check_each
 from shared_core.explanations import warn_of_placed
 from shared_core.index import Variant
-from shared_core.options import decode_caus, encode_options
+from shared_core.options import check_option, encode_options
 from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity import Psi
 from shared_core.types import Evidence, Fusion, Tokenizer
@@ -112,9 +112,7 @@ class CAUSFieldsPostprocessor(FixedOptionsPostprocessor):
     @field_validator(*OPTIONS, mode="plain", check_fields=False)
     @classmethod
     def _check_option(cls, value: Any, field: ValidationInfo) -> Any:
-        name = str(field.field_name)
-        # A gate that is shut for sure: whether it has to open is for all options together.
-        return getattr(decode_caus({"psi": "never", name: value}), name)
+        return check_option(str(field.field_name), value)
 
     @field_serializer(*OPTIONS, check_fields=False)
     def _encode_option(self, value: Any, field: FieldSerializationInfo) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Any, Self, Unpack
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
+from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle, QueryType
 from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_instrumentation import get_dispatcher
 
@@ -48,9 +47,9 @@ class EngineRetriever(CAUSOptions, BaseRetriever):
     _found: list[NodeWithScore] | None = None
     """What was found in a batch for the one query that a copy is asked."""
 
-    @abstractmethod
     def _queries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
         """Return what the engine is asked."""
+        raise NotImplementedError  # not abstract: LlamaIndex would trace it as a span of its own
 
     async def _aqueries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
         return self._queries(bundles)
@@ -148,14 +147,22 @@ class EngineRetriever(CAUSOptions, BaseRetriever):
     def _handle_recursive_retrieval(
         self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
     ) -> list[NodeWithScore]:
+        if not any(map(_leads, nodes)):
+            return nodes
         follow = super()._handle_recursive_retrieval
         return _once([_led(hit, follow(query_bundle, [_sign(hit)])) for hit in nodes])
 
     async def _ahandle_recursive_retrieval(
         self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
     ) -> list[NodeWithScore]:
+        if not any(map(_leads, nodes)):
+            return nodes
         follow = super()._ahandle_recursive_retrieval
         return _once([_led(hit, await follow(query_bundle, [_sign(hit)])) for hit in nodes])
+
+
+def _leads(hit: NodeWithScore) -> bool:
+    return isinstance(hit.node, IndexNode)
 
 
 def _sign(hit: NodeWithScore) -> NodeWithScore:

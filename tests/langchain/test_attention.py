@@ -5,7 +5,6 @@ import json
 import pickle
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,17 +20,9 @@ from instruments.corpus import held_out_questions
 from langchain_posrag import AttentionPlacement, CAUSRetriever, TwoRoundChain
 from shared_core import GenerationError, HuggingFaceModel
 from shared_core.attention import TwoRound
-from shared_core.sensitivity.curve import PositionalCurve
+from tests.adapters.test_attention import CURVE, FOLDER, reader
 
 from .test_tracing import Tracer
-
-FOLDER = Path(__file__).parents[2] / "instruments"
-CURVE = PositionalCurve(model="some", scores=(3.0, 1.0, 0.5, 1.0, 2.0), n=7)
-
-
-@cache
-def reader() -> HuggingFaceModel:
-    return HuggingFaceModel.from_pretrained(FOLDER / "biased", max_new_tokens=4)
 
 
 @cache

@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -14,7 +13,6 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager, CBEventType
 from llama_index.core.instrumentation.events.query import QueryEndEvent, QueryStartEvent
 from llama_index.core.instrumentation.events.synthesis import (
@@ -32,19 +30,11 @@ from shared_core import HuggingFaceModel
 from shared_core.attention import Case, TwoRound
 from shared_core.attention.relevance import ESTIMATORS
 from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
-from shared_core.sensitivity.curve import PositionalCurve
+from tests.adapters.test_attention import CURVE, FOLDER, Given, reader
 
 from .checks import BrokenNode, check_same_nodes, check_scores, facts, ids
 from .contract import PostprocessorContract
 from .doubles import QUERY, CallbackLog, scored, traced
-
-FOLDER = Path(__file__).parents[2] / "instruments"
-CURVE = PositionalCurve(model="some", scores=(3.0, 1.0, 0.5, 1.0, 2.0), n=7)
-
-
-@cache
-def reader(name: str) -> HuggingFaceModel:
-    return HuggingFaceModel.from_pretrained(FOLDER / name, max_new_tokens=4)
 
 
 @cache
@@ -81,23 +71,6 @@ def given(number: int, k: int = 6) -> tuple[QueryBundle, list[NodeWithScore]]:
 
 def details(nodes: Sequence[Any]) -> list[dict[str, Any]]:
     return [node.posrag for node in nodes]
-
-
-class Given(BaseRetriever):
-    """Return the same nodes whatever is asked."""
-
-    def __init__(self, nodes: list[NodeWithScore]) -> None:
-        super().__init__()
-        self.nodes = nodes
-        self.asked: list[str] = []
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        self.asked.append("sync")
-        return self.nodes
-
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        self.asked.append("async")
-        return self.nodes
 
 
 # --- the contract ---

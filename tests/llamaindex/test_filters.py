@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from llama_index.core import VectorStoreIndex
 from llama_index.core.schema import BaseNode, NodeRelationship, RelatedNodeInfo, TextNode
@@ -15,7 +13,6 @@ from llama_index.core.vector_stores import (
 )
 
 from llamaindex_posrag import CAUSRetriever, FusingRetriever
-from llamaindex_posrag.filters import SOURCE, where
 from shared_core import NeighbourSpans
 
 from .checks import ids
@@ -161,17 +158,6 @@ def test_a_value_of_the_wrong_type_is_refused() -> None:
 def test_what_is_no_filter_is_named() -> None:
     with pytest.raises(ValueError, match=r"must be MetadataFilters, got \{'lang': 'en'\}"):
         CAUSRetriever.from_nodes([], WordEmbedding(), filters={"lang": "en"})  # type: ignore[arg-type]
-
-
-def test_equalities_are_looked_up_by_column() -> None:
-    both: Any = MetadataFilters(
-        filters=[Filter(key="lang", value="en"), Filter(key="page", value=[1, 2], operator=Op.IN)]
-    )
-    assert where(both) == {"lang": "en", "page": [1, 2]}
-    for key in NAMES_OF_SOURCE:
-        assert where(FILTERS[f"{key}_EQ"]) == {SOURCE: "d1"}
-    assert where(None) is None
-    assert callable(where(FILTERS["gt"]))
 
 
 def test_the_document_of_a_chunk_is_what_its_metadata_say() -> None:

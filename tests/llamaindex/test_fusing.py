@@ -15,11 +15,8 @@ from llama_index.core.instrumentation.events.retrieval import (
     RetrievalEndEvent,
     RetrievalStartEvent,
 )
-from llama_index.core.node_parser import HierarchicalNodeParser, get_leaf_nodes
-from llama_index.core.retrievers import AutoMergingRetriever
 from llama_index.core.schema import (
     BaseNode,
-    Document,
     IndexNode,
     NodeWithScore,
     QueryBundle,
@@ -153,23 +150,6 @@ def test_an_index_finds_nothing_of_another_in_the_same_docstore() -> None:
     indexed([TextNode(id_="other", text=QUERY)], docstore=docstore)
     docstore.add_documents([TextNode(id_="in no index", text=QUERY)])
     assert everything(mine) == ["mine"]
-
-
-def test_the_parents_of_a_hierarchy_are_not_found() -> None:
-    """They are in the docstore for AutoMergingRetriever, which comes after."""
-    parser = HierarchicalNodeParser.from_defaults(chunk_sizes=[512, 128, 64], chunk_overlap=0)
-    nodes = parser.get_nodes_from_documents([Document(text=" ".join(TEXTS) * 3)])
-    docstore = SimpleDocumentStore()
-    docstore.add_documents(nodes)
-    leaves = get_leaf_nodes(nodes)
-    index = indexed(leaves, docstore=docstore)
-    assert everything(index, "layer") == sorted(node.node_id for node in leaves)
-    fused = CAUSRetriever.from_index(index, higher_is_better=True, k=len(leaves))
-    context = StorageContext.from_defaults(docstore=docstore)
-    merged = AutoMergingRetriever(fused, context).retrieve("layer")
-    parents = [hit.node.parent_node for hit in merged]
-    assert len(merged) < len(leaves)
-    assert not {parent.node_id for parent in parents if parent} & {*ids(merged)}
 
 
 def test_a_node_that_was_inserted_twice_is_one_candidate() -> None:

@@ -13,7 +13,6 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llamaindex_posrag import CAUSPostprocessor, PlacementPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode
 from shared_core import PositionProfile
-from shared_core.placement import Placement, Shuffle, UShape
 
 from .checks import facts
 from .doubles import (
@@ -72,20 +71,6 @@ def test_a_call_is_one_span(kind: type[BaseNodePostprocessor]) -> None:
         kind().postprocess_nodes(scored(), query_str=QUERY)
     (span,) = trace.spans.completed_spans
     assert span.id_.startswith(f"{kind.__name__}._postprocess_nodes-")
-
-
-@pytest.mark.parametrize("spec", ["u_shape", UShape(best_at="end"), Shuffle(seed=7)])
-@pytest.mark.parametrize("psi", ["never", 1.3, "always", PROFILE])
-def test_options_survive_a_dictionary(spec: str | Placement, psi: Any) -> None:
-    processors: list[BaseNodePostprocessor] = [
-        PlacementPostprocessor(spec, psi=psi),
-        CAUSPostprocessor(k=3, alpha="auto", placement=spec, psi=psi, variant="okapi"),
-    ]
-    for processor in processors:
-        again = type(processor).from_dict(processor.to_dict())
-        assert again.to_dict() == processor.to_dict()
-        assert getattr(again, "psi", None) == psi
-        assert getattr(again, "placement", None) == spec
 
 
 # Copies with another option.
