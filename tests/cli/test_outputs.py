@@ -20,7 +20,7 @@ pytest.importorskip("ir_measures")
 from instruments.corpus import held_out_questions
 from shared_core.cli.demo import command
 from shared_core.cli.main import main
-from shared_core.cli.reproduce import caus_command
+from shared_core.cli.reproduce import caus
 from tests.cli.conftest import CountingModel
 
 OUTPUTS = Path(__file__).parent / "outputs"
@@ -106,7 +106,7 @@ def test_what_a_command_prints(
     case: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Apart from where files are, and how long it took; texts are embedded by hashed words."""
-    for module in (command, caus_command):
+    for module in (command, caus):
         monkeypatch.setattr(module, "EmbeddingModel", lambda name: CountingModel())
     monkeypatch.setenv("POSRAG_PROFILES", str(folder / "profiles"))
     monkeypatch.setenv("COLUMNS", "100")
