@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shared_core.checking import check_count
+from shared_core.cli import options
 from shared_core.cli.console import Console
 from shared_core.cli.installed import TORCH
 from shared_core.sensitivity import (
@@ -28,12 +29,21 @@ HELP = (
 )
 
 DEFAULT_K = 10
-K_HELP = "number of passages in the context (default: 10, or all if there are fewer)"
 
 
 def packages(source: str) -> Mapping[str, str]:
     """Return what the questions of `source` need: top-level module -> extra of posrag."""
     return TORCH if source == "torch" else {}
+
+
+def add_questions(parser: argparse.ArgumentParser, data: str = "") -> None:
+    """Add the options that `open_questions` reads but the seed; `data` says more of ``--data``."""
+    add = parser.add_argument
+    add("--data", default="kv", help=f"{HELP}{data} (default: kv)")
+    add("--n", type=int, help="number of questions (default: 100, or all of the file)")
+    add("-k", "--k", type=int, help="number of passages in the context (default: 10, or all if "
+        "there are fewer)")  # fmt: skip
+    add("--template", type=options.path, help=options.TEMPLATE_HELP)
 
 
 @dataclass(frozen=True)
@@ -58,22 +68,23 @@ def open_questions(arguments: argparse.Namespace, console: Console) -> ProbeData
         If there are fewer than ``--n``, or the file does not exist or holds no questions.
     """
     source, n, k = arguments.data, arguments.n, arguments.k
+    template = options.open_template(arguments.template)
     if n is not None:
         check_count(n, "--n")
     if source in ("kv", "torch"):
         k = DEFAULT_K if k is None else k
         if source == "kv":
             generated = key_value_questions(n or GENERATED, k=k, seed=arguments.seed)
-            return ProbeData(generated, k, "key-value retrieval", KEY_VALUE)
+            return ProbeData(generated, k, "key-value retrieval", template or KEY_VALUE)
         generated = torch_questions(n or GENERATED, k=k, seed=arguments.seed)
-        return ProbeData(generated, k, "PyTorch API calls", None)
+        return ProbeData(generated, k, "PyTorch API calls", template)
     if not Path(source).exists():
         raise ValueError(f"--data {source} is neither kv nor torch, and there is no such file")
     questions = read_questions(source)
     if n is not None and n > len(questions):
         raise ValueError(f"--n {n}: {source} holds {counted(len(questions), 'question')}")
     questions = questions[:n]
-    found = ProbeData(questions, default_k(questions) if k is None else k, source, None)
+    found = ProbeData(questions, default_k(questions) if k is None else k, source, template)
     for line in default_k_lines(k, [found.k]):
         console.say(line)
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import signal
@@ -20,23 +19,14 @@ from shared_core import PositionProfile
 from shared_core.cli.main import main
 from shared_core.cli.reranker import CrossEncoder
 from shared_core.comparison import ComparisonResult, to_markdown
+from tests.cli.conftest import said, written
 
 MODULE = "tests.cli.comparing"
-
-
-@pytest.fixture(autouse=True)
-def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the user's own answers and vectors out of the tests."""
-    folder = tmp_path / "profiles"
-    monkeypatch.setenv("POSRAG_PROFILES", str(folder))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return folder
 
 
 @pytest.fixture
 def questions(tmp_path: Path) -> Path:
     """Twelve questions with four documents each, the first of them gold."""
-    path = tmp_path / "questions.jsonl"
     lines = [
         {
             "question": f"What has thing {number}?",
@@ -46,20 +36,13 @@ def questions(tmp_path: Path) -> Path:
         }
         for number in range(12)
     ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    return written(tmp_path / "questions.jsonl", lines)
 
 
 def compare(questions: Path, output: Path, *arguments: str, model: str = "last") -> int:
     """Run the command on a model of the test's own."""
     command = ["compare", "--data", str(questions), "--model", f"{MODULE}:{model}"]
     return main([*command, "--output", str(output), "--k", "4", *arguments])
-
-
-def said(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
-    """Return stdout and stderr with every run of white space as one space."""
-    captured = capsys.readouterr()
-    return " ".join(captured.out.split()), " ".join(captured.err.split())
 
 
 def test_cost_first_then_tables_and_verdict_and_a_report(

@@ -20,23 +20,10 @@ from shared_core.evaluation import GRADERS
 from shared_core.generation import Journal
 from shared_core.sensitivity import KEY_VALUE, key_value_questions
 from tests.cli.answering import edges
+from tests.cli.conftest import said
 from tests.langchain.openai_server import OpenAIServer, Reply, Request
 
 MODULE = "tests.cli.answering"
-
-
-@pytest.fixture(autouse=True)
-def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the user's own profiles out of the tests."""
-    folder = tmp_path / "profiles"
-    monkeypatch.setenv("POSRAG_PROFILES", str(folder))
-    return folder
-
-
-def said(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
-    """Return stdout and stderr with every run of white space as one space."""
-    captured = capsys.readouterr()
-    return " ".join(captured.out.split()), " ".join(captured.err.split())
 
 
 def test_a_biased_model_opens_the_gate(profiles: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -289,7 +276,7 @@ def test_a_figure_is_not_told_of_before_it_is_drawn(
         ([f"{MODULE}:even", "--output", "."], "posrag: . is a folder; give the name of a file"),
         ([f"{MODULE}:even", "--figure", "/dev/null/z.png"], "/dev/null/z.png cannot be written: "),
         ([f"{MODULE}:even", "--plan", "--fresh"], "--plan asks nothing, and --fresh forgets"),
-        ([f"{MODULE}:even", "--measure", "attention", "--plan"], "and --plan out"),
+        ([f"{MODULE}:even", "--measure", "attention", "--plan"], "out, and --plan"),
         ([f"{MODULE}:number"], "int"),
         (["no/such/folder"], "cannot load the language model 'no/such/folder' (no such folder)"),
         (["openai:x", "--max-new-tokens", "0"], "--max-new-tokens must be an integer >= 1, got 0"),

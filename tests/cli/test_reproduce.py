@@ -36,12 +36,6 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield tmp_path_factory.mktemp("cache")
 
 
-@pytest.fixture(autouse=True)
-def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the user's own answers out of the tests."""
-    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "profiles"))
-
-
 def reproduce(cache: Path, output: Path, *arguments: str) -> dict[str, Any]:
     """Run the command and return its JSON."""
     command_line = ["reproduce", "caus", "--cache", str(cache), "--output", str(output)]

@@ -19,7 +19,6 @@ pytest.importorskip("torch")
 pytest.importorskip("rich")
 pytest.importorskip("ir_measures")
 
-from instruments.corpus import held_out_questions
 from shared_core.attention import (
     Case,
     OneRound,
@@ -35,6 +34,8 @@ from shared_core.evaluation import GRADERS, JudgedRanking, grade
 from shared_core.generation import HuggingFaceModel, Journal, ModelClient
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity import ProbeQuestion, distracting_effect
+from tests.cli.conftest import written
+from tests.cli.test_outputs import ranked
 
 READERS = Path(__file__).parents[2] / "instruments"
 BIASED = str(READERS / "biased")
@@ -43,42 +44,17 @@ ASKING = ["--model", BIASED, "--max-new-tokens", "4"]
 ABSTAINING = ["--abstain-template", str(READERS / "prompt.txt")]
 
 
-@pytest.fixture(autouse=True)
-def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the user's own answers out of the tests."""
-    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "profiles"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("COLUMNS", "80")
-    return tmp_path / "profiles"
-
-
-def written(path: Path, lines: Sequence[object]) -> Path:
-    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
-    path.write_text("".join(f"{text}\n" for text in texts))
-    return path
-
-
-def ranked_lines(n: int, *, k: int = 8) -> list[dict[str, Any]]:
-    """Questions with documents, many of which share a word; gold is among the best three."""
-    lines = []
-    for number, each in enumerate(held_out_questions(n, k=k, seed=5, confusable=0.8)):
-        documents = list(each["distractors"])
-        documents.insert(number % 3, str(each["gold"]))
-        asked = {"question": each["question"], "answers": each["answers"]}
-        lines.append({**asked, "documents": documents, "gold": number % 3})
-    return lines
-
-
 def reproduce(experiment: str, output: Path, *arguments: str) -> tuple[dict[str, Any], str]:
     """Run the command; return its JSON and what it printed."""
-    with redirect_stdout(io.StringIO()) as out:
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out:
+        patch.setenv("COLUMNS", "80")
         assert main(["reproduce", experiment, *arguments, "--output", str(output)]) == 0
     return json.loads(output.read_text()), out.getvalue()
 
 
 def test_positional_bias_on_a_reader(tmp_path: Path, profiles: Path) -> None:
     """All four tables; the second run asks nothing and says the same."""
-    data = written(tmp_path / "data.jsonl", ranked_lines(24))
+    data = written(tmp_path / "data.jsonl", ranked(24))
     options = ["--data", str(data), *ASKING, *ABSTAINING]
     found, out = reproduce("positionalbias", tmp_path / "first.json", *options)
     assert found["model"] == "biased"
@@ -114,7 +90,7 @@ def test_positional_bias_on_a_reader(tmp_path: Path, profiles: Path) -> None:
     assert top["Hard@5"]["outcomes"] == hard
     assert len(hard) == 24
     model = HuggingFaceModel.from_pretrained(BIASED, max_new_tokens=4)
-    for line, effect in zip(ranked_lines(24)[:4], top["MaxDE@5"]["outcomes"], strict=False):
+    for line, effect in zip(ranked(24)[:4], top["MaxDE@5"]["outcomes"], strict=False):
         ranking = JudgedRanking(
             question=line["question"],
             passages=tuple(line["documents"][:5]),
@@ -131,7 +107,7 @@ def test_positional_bias_on_a_reader(tmp_path: Path, profiles: Path) -> None:
 
 def test_the_profile_owes_nothing_to_the_questions_that_are_arranged_by_it(tmp_path: Path) -> None:
     """Gold passages known in the second half alone: no Table 1, and no strategy that needs one."""
-    lines = ranked_lines(8)
+    lines = ranked(8)
     for line in lines[:4]:
         del line["gold"]
     data = written(tmp_path / "data.jsonl", lines)
@@ -174,7 +150,7 @@ def test_without_a_model_relevance_is_measured(tmp_path: Path) -> None:
 
 def test_no_figure_is_printed_beyond_the_rankings_of_a_pipeline(tmp_path: Path) -> None:
     """What is given is shorter than what is retrieved: its figures end where it does."""
-    data = written(tmp_path / "data.jsonl", ranked_lines(8, k=6))
+    data = written(tmp_path / "data.jsonl", ranked(8, k=6))
     options = ["--data", str(data), "--pipelines", "given,sparse"]
     found, out = reproduce("positionalbias", tmp_path / "found.json", *options)
     assert {*found["table_4"]["given"]} == {"HITS@5", "Precision@5"}
@@ -237,7 +213,7 @@ def test_a_hard_distractor_stays_where_it_is_while_the_gold_passage_moves() -> N
 
 def test_good_positions_on_a_reader(tmp_path: Path) -> None:
     """Tables 2, 3 and 5; what two tables call by two names is measured once."""
-    lines = ranked_lines(16, k=7)
+    lines = ranked(16, k=7)
     data = written(tmp_path / "data.jsonl", lines)
     options = ["--data", str(data), "--k", "7", *ASKING]
     found, out = reproduce("goodpositions", tmp_path / "found.json", *options)
@@ -309,7 +285,7 @@ def test_interrupted_good_positions_say_where_and_what_is_kept(profiles: Path) -
     assert len(Journal(journal)) >= 12
 
 
-FEW = ranked_lines(4, k=4)
+FEW = ranked(4, k=4)
 
 
 @pytest.mark.parametrize(
@@ -335,7 +311,7 @@ FEW = ranked_lines(4, k=4)
         (["positionalbias"], FEW, "no question has more than 4 documents; the tables take 5"),
         (
             ["positionalbias", *ASKING],  # before anything is asked
-            [*ranked_lines(2), *FEW[2:]],
+            [*ranked(2), *FEW[2:]],
             "no question of the second half has more than 4 documents (given)",
         ),
         (
@@ -378,7 +354,7 @@ def test_good_positions_leaves_a_question_out_of_all_tables(tmp_path: Path) -> N
 
     Here one that fits into the prompt of Vanilla, but not into that of RankGPT.
     """
-    lines = ranked_lines(8, k=5)
+    lines = ranked(8, k=5)
     others = written(tmp_path / "others.jsonl", [*lines[:2], *lines[3:]])
     lines[2]["documents"][3] += " It opened in winter." * 76
     data = written(tmp_path / "data.jsonl", lines)
@@ -424,7 +400,7 @@ def test_positional_bias_leaves_questions_out_of_what_they_fail_in(
     tmp_path: Path, profiles: Path
 ) -> None:
     """Number 4 and 20 by a single passage; number 7, whose passages are long, by five of them."""
-    lines = spoilt(ranked_lines(24), 3, 19)
+    lines = spoilt(ranked(24), 3, 19)
     lines[6]["documents"] = [" ".join([text] * 12) for text in lines[6]["documents"]]
     data = written(tmp_path / "data.jsonl", lines)
     options = ["--data", str(data), *ASKING]
@@ -465,7 +441,7 @@ def test_a_model_that_fails_on_too_many_questions_is_an_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """With the first failure; and nothing is saved."""
-    data = written(tmp_path / "data.jsonl", spoilt(ranked_lines(4, k=5), *numbers))
+    data = written(tmp_path / "data.jsonl", spoilt(ranked(4, k=5), *numbers))
     options = ["--data", str(data), *ASKING, "--output", str(tmp_path / "found.json")]
     assert main(["reproduce", experiment, *options]) == 2
     err = capsys.readouterr().err

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 from shared_core.attention.by_slot import AttentionByPosition, attention_by_position
-from shared_core.checking import check_count
 from shared_core.cli import models, options, questions
 from shared_core.cli.attention import report
 from shared_core.cli.attention.files import AttentionFiles
@@ -28,11 +26,10 @@ def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     )
     add = parser.add_argument
     add("model", metavar="MODEL", help=models.LOCAL_HELP)
-    add("--data", default="kv", help=f"{questions.HELP}; gold counts as the most relevant, "
-        "followed by the distractors in their order (default: kv)")  # fmt: skip
-    add("--n", type=int, help="number of questions (default: 100, or all of the file)")
-    add("-k", "--k", type=int, help=questions.K_HELP)
-    add("--template", type=options.path, help=options.TEMPLATE_HELP)
+    questions.add_questions(
+        parser,
+        "; gold counts as the most relevant, followed by the distractors in their order",
+    )
     add("--seed", type=int, default=0, help="seed of the shuffling and of the intervals "
         "(default: 0)")  # fmt: skip
     add("--batch-size", type=int, help="prompts in one forward pass (default: 8)")
@@ -46,9 +43,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
     check_installed({**TABLES, **FIGURES, **LOCAL_MODEL})
     console = Console()
-    if arguments.batch_size is not None:
-        check_count(arguments.batch_size, "--batch-size")
-    check_count(arguments.seed, "--seed", 0)
     source = questions.open_questions(arguments, console)
     check_context(source.k)
     check_questions(source.questions, source.k)
@@ -57,14 +51,13 @@ def run(arguments: argparse.Namespace) -> int:
             f"--data {arguments.data}: an interval needs at least 2 questions, got "
             f"{len(source.questions)}"
         )
-    template = options.open_template(arguments.template) or source.template
     model = models.open_local_model(
         arguments.model,
         max_new_tokens=arguments.max_new_tokens,
         batch_size=arguments.batch_size,
     )
     files = AttentionFiles.of(model.name, folder=arguments.output)
-    found = _read(console, model, replace(source, template=template), seed=arguments.seed)
+    found = _read(console, model, source, seed=arguments.seed)
     kept = files.save(found)
     if kept is not None:
         console.say(f"A former curve that says something else is kept as {kept}", whole=True)

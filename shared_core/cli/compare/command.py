@@ -40,7 +40,6 @@ def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     )
     _add_questions(parser)
     _add_settings(parser)
-    _add_judging(parser)
     options.add_asking(parser)
     options.add_name(parser)
     options.add_fresh_and_plan(parser)
@@ -76,10 +75,6 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     options.add_abstain_template(parser, "distraction_aware")
     options.add_embedding(parser)
     add("--reranker", help=options.RERANKER_HELP)
-
-
-def _add_judging(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
     add("--graders", type=options.names, default=("em",), help=f"some of {', '.join(GRADERS)}, see "
         "below; the first one decides (default: em)")  # fmt: skip
     add("--seed", type=int, default=0, help="seed of shuffles and intervals (default: 0)")

@@ -35,16 +35,13 @@ def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     )
     add = parser.add_argument
     add("model", metavar="MODEL", help=models.HELP)
-    add("--data", default="kv", help=f"{questions.HELP} (default: kv)")
-    add("--n", type=int, help="number of questions (default: 100, or all of the file)")
-    add("-k", "--k", type=int, help=questions.K_HELP)
+    questions.add_questions(parser)
     add("--slots", type=_slots, help="slots to measure, counted from 1, such as 1,5,10; the first, "
         "the middle and the last must be among them (default: all)")  # fmt: skip
     add("--measure", default="accuracy", help="accuracy; logprob (the probability of the answer) "
         "or attention (the passage's share of it), both for local models; or distraction, which "
         "moves each question's hard_distractor instead (default: accuracy)")  # fmt: skip
     add("--grader", default="em", help=f"one of: {', '.join(GRADERS)}; see below (default: em)")
-    add("--template", type=options.path, help=options.TEMPLATE_HELP)
     add("--looks", type=int, default=5, help="how many times to check whether the answers "
         "so far suffice; 1 asks every question (default: 5)")  # fmt: skip
     add("--seed", type=int, default=0, help="seed of questions and intervals (default: 0)")
@@ -100,7 +97,7 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.measure == "attention" and given != (None, None, None):
         raise ValueError(
             "--measure attention reads every slot of every question of a local model: leave "
-            "--slots, --max-calls and --plan out"
+            "--slots and --max-calls out, and --plan"
         )
 
 
@@ -110,7 +107,7 @@ def _probe(arguments: argparse.Namespace, source: questions.ProbeData) -> Probe:
         k=source.k,
         measure="accuracy" if by_attention else arguments.measure,
         grader=arguments.grader,
-        template=options.open_template(arguments.template) or source.template,
+        template=source.template,
         slots=arguments.slots,
         looks=arguments.looks,
         seed=arguments.seed,

@@ -48,12 +48,12 @@ POWER = 0.8
 
 def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcomes, Parts]:
     """Retrieve for every row and, if there is a model, ask it."""
+    rows = [(each, CAUS(**{"psi": arguments.psi, **each["options"]})) for each in PAPER["rows"]]
     model = None if arguments.model is None else models.open_named(arguments)
     embed = EmbeddingCache(EmbeddingModel(arguments.embedding), arguments.cache, console)
     index, queries = indexed(torch_api_passages(), embed), torch_queries()
     texts, ids = [query.query for query in queries], [query.id for query in queries]
     asked = [*map(Query, texts, embed(texts))]
-    rows = [(each, CAUS(**{"psi": arguments.psi, **each["options"]})) for each in PAPER["rows"]]
     arranged = [caus.search(index, asked) for _, caus in rows]
     kept: Mapping[int, Sequence[Response]] = dict.fromkeys(range(len(queries)), ())
     failures: list[dict[str, str]] = []

@@ -29,6 +29,7 @@ from shared_core.generation import Generator, ModelClient, ScoringModel
 from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
 from shared_core.sensitivity import PositionProfile, read_questions
 from shared_core.sensitivity.distraction import abstention_request, effect_of
+from shared_core.sensitivity.questions import check_questions
 from shared_core.wording import counted
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ def _judged(
             f"{counted(len(questions), 'question')} will not do: one half is for Table 1, the "
             f"other for Tables 2 and 3; give at least {FEWEST}"
         )
-    if not any(question.gold for question in questions):
+    known = [number for number, question in enumerate(questions) if question.gold]
+    if not known:
         raise ValueError("no question says which of its passages are relevant; give gold")
     for name in pipelines:
         if Pipeline(name).spanned:
@@ -141,7 +143,7 @@ def _judged(
         name: [each.passages for each in retrieval.rankings(Pipeline(name), max(DEPTHS))]
         for name in pipelines
     }
-    longest = {name: max(map(len, each)) for name, each in found.items()}
+    longest = {name: max(len(each[number]) for number in known) for name, each in found.items()}
     if max(longest.values()) < K:
         most = counted(max(longest.values()), "document")
         raise ValueError(f"no question has more than {most}; the tables take {K}")
@@ -157,14 +159,13 @@ def _judged(
     rankings = {
         number: {
             name: JudgedRanking(
-                question=question.question,
+                question=questions[number].question,
                 passages=tuple(passage.text for passage in each[number]),
-                relevant=tuple(passage.id in question.gold for passage in each[number]),
+                relevant=tuple(passage.id in questions[number].gold for passage in each[number]),
             )
             for name, each in found.items()
         }
-        for number, question in enumerate(questions)
-        if question.gold
+        for number in known
     }
     return rankings, {name: [k for k in DEPTHS if k <= most] for name, most in longest.items()}
 
@@ -216,6 +217,7 @@ class _Asking:
         questions = {number: each for number, each in chosen.items() if each is not None}
         if not questions:
             return None
+        check_questions([*questions.values()], K)
         cells = {
             number: controlled.requests(each, ANSWER, self.abstain, exact=self._exact)
             for number, each in questions.items()
