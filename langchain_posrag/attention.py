@@ -18,9 +18,9 @@ from pydantic import (
 )
 from typing_extensions import override
 
-from langchain_posrag.checked_options import CheckedOptions
 from langchain_posrag.document_step import QueryStep, QuestionAndDocuments
-from langchain_posrag.documents import bare_copy_of, check_documents, copy_of
+from langchain_posrag.documents import check_documents, copy_of
+from langchain_posrag.options import CheckedOptions
 from shared_core.attention import AttentionPlacer
 from shared_core.generation.local_model import LocalModel, ModelLike
 from shared_core.generation.templates import ANSWER, PromptTemplate
@@ -96,9 +96,7 @@ class AttentionOptions(CheckedOptions):
         slots: Sequence[tuple[int, Mapping[str, Any] | None]],
     ) -> list[Document]:
         """Return copies of the documents by slot."""
-        if not self.include_scores:
-            return [bare_copy_of(documents[at]) for at, _ in slots]
-        return [copy_of(documents[at], why) for at, why in slots]
+        return [copy_of(documents[at], why, told=self.include_scores) for at, why in slots]
 
 
 class PlacementByAttentionArguments(AttentionArguments, total=False):
@@ -174,18 +172,9 @@ class AttentionPlacement(AttentionOptions, QueryStep):
         return self._placed(documents, self.placer.place(texts, query))
 
     @override
-    def _compressed(self, input: QuestionAndDocuments | Sequence[Document]) -> list[Document]:
-        return super()._compressed(self._with_question(input))
-
-    @override
-    async def _acompressed(
+    def _asked(
         self, input: QuestionAndDocuments | Sequence[Document]
-    ) -> list[Document]:
-        return await super()._acompressed(self._with_question(input))
-
-    def _with_question(
-        self, input: QuestionAndDocuments | Sequence[Document]
-    ) -> QuestionAndDocuments | Sequence[Document]:
+    ) -> tuple[Sequence[Document], str]:
         if self.curve is None or isinstance(input, Mapping):
-            return input
-        return {"question": "", "documents": check_documents(input)}  # on a curve it has no say
+            return super()._asked(input)
+        return input, ""  # on a curve the question has no say

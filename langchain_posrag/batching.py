@@ -1,13 +1,9 @@
-"""Many queries at once: embedded side by side, searched together, each a run of its own."""
+"""The queries of a batch: embedded side by side, and searched for together."""
 
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langchain_core.runnables.utils import gather_with_concurrency
@@ -16,42 +12,9 @@ from shared_core import Arrangement
 from shared_core.types import Query
 
 Embedded = Mapping[str, Query | Exception]
-"""Query -> with its vector, or what was raised for it."""
+"""Query -> with its vector, or what was raised for it; one that was not tried is left out."""
 
 Results = Mapping[str, Arrangement | Exception]
-
-
-class _Batch(NamedTuple):
-    retriever: object
-    options: Mapping[str, Any]
-    results: Results
-
-
-_batch: ContextVar[_Batch | None] = ContextVar("batch", default=None)
-
-
-@contextmanager
-def handing_over(retriever: object, options: Mapping[str, Any], results: Results) -> Iterator[None]:
-    """Let the runs of the queries, which begin meanwhile, take their results from the batch."""
-    token = _batch.set(_Batch(retriever, options, results))
-    try:
-        yield
-    finally:
-        _batch.reset(token)
-
-
-def handed_over(retriever: object, options: Mapping[str, Any], query: str) -> Arrangement | None:
-    """Return or raise what a batch has for a query; None for one that is asked outside of it.
-
-    As a callback of a run in the batch may ask another retriever, or with other options.
-    """
-    batch = _batch.get()
-    if batch is None or batch.retriever is not retriever or batch.options != options:
-        return None
-    result = batch.results.get(query)
-    if isinstance(result, Exception):
-        raise result
-    return result
 
 
 def embedded(
@@ -78,10 +41,10 @@ def embedded(
 
     with ContextThreadPoolExecutor(max_workers=threads) as executor:
         try:
-            deque(executor.map(share, range(threads)), maxlen=0)
+            [*executor.map(share, range(threads))]
         finally:
             stopped = True  # Ctrl-C: the executor would wait until every query is embedded
-    return _whole(queries, found)
+    return found
 
 
 async def aembedded(
@@ -104,25 +67,32 @@ async def aembedded(
                 found[query], stopped = error, not go_on
 
     await gather_with_concurrency(limit, *map(one, queries))
-    return _whole(queries, found)
-
-
-def _whole(queries: Sequence[str], found: Embedded) -> Embedded:
-    """Return one for each query; those that were not tried fail as the one that failed."""
-    failed = (each for each in found.values() if isinstance(each, Exception))
-    error = next(failed, None)
-    return found if error is None else {query: found.get(query, error) for query in queries}
+    return found
 
 
 def searched(
-    search: Callable[[Sequence[Query], Mapping[str, Any]], Sequence[Arrangement]],
-    options: Mapping[str, Any],
+    search: Callable[[Sequence[Query]], Sequence[Arrangement]],
+    queries: Sequence[str],
     found: Embedded,
 ) -> Results:
-    """Search for the embedded queries at once; if that fails, each is left to its own run."""
+    """Search for the embedded queries at once; if that fails, each is left to its own run.
+
+    Those that were not tried fail as the one that failed.
+    """
     errors = {query: each for query, each in found.items() if isinstance(each, Exception)}
-    queries = {query: each for query, each in found.items() if isinstance(each, Query)}
+    asked = {query: each for query, each in found.items() if isinstance(each, Query)}
+    results: dict[str, Arrangement | Exception] = {}
+    for error in errors.values():
+        results = dict.fromkeys([query for query in queries if query not in found], error)
     try:
-        return errors | dict(zip(queries, search([*queries.values()], options), strict=True))
+        return results | errors | dict(zip(asked, search([*asked.values()]), strict=True))
     except Exception:  # one bad query must not fail the others
-        return errors
+        return results | errors
+
+
+def taken(results: Results, query: str) -> Arrangement | None:
+    """Return or raise what a batch has for a query; None if it has nothing."""
+    result = results.get(query)
+    if isinstance(result, Exception):
+        raise result
+    return result

@@ -17,8 +17,7 @@ from typing_extensions import override
 
 from langchain_posrag.document_step import QueryStep
 from langchain_posrag.documents import (
-    annotate,
-    bare_copy_of,
+    annotated,
     check_documents,
     check_query,
     copy_of,
@@ -169,13 +168,8 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
         arrangement = self.caus.rescore(
             check_query(query), dense, partial(self._bm25, query, texts)
         )
-        best = [documents[index] for index in arrangement.indices]
-        if not self.include_scores:
-            return [bare_copy_of(document) for document in best]
-        fused = [copy_of(document) for document in best]
-        for document, detail in zip(fused, arrangement.explain(), strict=True):
-            annotate(document.metadata, detail)
-        return fused
+        best = [copy_of(documents[at], told=self.include_scores) for at in arrangement.indices]
+        return annotated(best, arrangement) if self.include_scores else best
 
     def _bm25(self, query: str, texts: Sequence[str]) -> npt.ArrayLike:
         if self.corpus is not None:

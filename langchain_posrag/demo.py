@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import LLM
 from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnablePassthrough
 
@@ -30,36 +30,18 @@ class FunctionEmbeddings(Embeddings):
         return self.embed_documents([text])[0]
 
 
-class _EchoLLM(LLM):
-    """Answers with the prompt it was given."""
-
-    @property
-    def _llm_type(self) -> str:
-        return "echo"
-
-    def _call(self, prompt: str, *_: Any, **__: Any) -> str:
-        return prompt
-
-
 def _format_docs(documents: list[Document]) -> str:
     return "\n\n".join(f"{mark(str(one.id))}\n{one.page_content}" for one in documents)
 
 
 def order(task: DemoTask) -> list[str]:
     """Return the ids in the order in which a LangChain chain put them into its prompt."""
+    options: Any = {field.name: getattr(task.caus, field.name) for field in fields(task.caus)}
     retriever = CAUSRetriever.from_documents(
         [Document(passage.text, id=passage.id) for passage in task.passages],
         FunctionEmbeddings(task.embed),
-        k=task.caus.k,
-        alpha=task.caus.alpha,
-        fetch_k=task.caus.fetch_k,
-        placement=task.caus.placement,
-        psi=task.caus.psi,
+        **options,
     )
     prompt = PromptTemplate.from_template("{context}\n\nQuestion: {question}\nAnswer:")
-    chain = (
-        {"context": retriever | _format_docs, "question": RunnablePassthrough()}
-        | prompt
-        | _EchoLLM()
-    )
-    return ids_in_prompt(chain.invoke(task.query))
+    chain = {"context": retriever | _format_docs, "question": RunnablePassthrough()} | prompt
+    return ids_in_prompt(chain.invoke(task.query).to_string())

@@ -6,9 +6,8 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
-from langchain_core.runnables import RunnableConfig, RunnableSerializable, run_in_executor
+from langchain_core.runnables import RunnableConfig, RunnableSerializable
 from typing_extensions import TypedDict, override
 
 from langchain_posrag.documents import check_documents, detail_of
@@ -21,10 +20,8 @@ class Step(RunnableSerializable[Given, list[Document]], BaseDocumentCompressor):
     """A compressor that is a step of a pipe, too; its options are its fields."""
 
     @abstractmethod
-    def _compressed(self, input: Given) -> list[Document]: ...
-
-    @abstractmethod
-    async def _acompressed(self, input: Given) -> list[Document]: ...
+    def _asked(self, input: Given) -> tuple[Sequence[Document], str]:
+        """Return the documents and the question of an input."""
 
     @override
     def invoke(
@@ -32,7 +29,8 @@ class Step(RunnableSerializable[Given, list[Document]], BaseDocumentCompressor):
     ) -> list[Document]:
         """Return new documents by slot."""
         refuse_arguments(self, kwargs)
-        return self._call_with_config(self._compressed, input, config)
+        compress = self.compress_documents
+        return self._call_with_config(lambda given: [*compress(*self._asked(given))], input, config)
 
     @override
     async def ainvoke(
@@ -40,35 +38,25 @@ class Step(RunnableSerializable[Given, list[Document]], BaseDocumentCompressor):
     ) -> list[Document]:
         """Async version of `invoke`."""
         refuse_arguments(self, kwargs)
-        return await self._acall_with_config(self._acompressed, input, config)
+
+        async def compressed(given: Given) -> list[Document]:
+            return [*await self.acompress_documents(*self._asked(given))]
+
+        return await self._acall_with_config(compressed, input, config)
 
 
 class DocumentStep(Step[Sequence[Document]], BaseDocumentTransformer):
-    """Takes documents and returns documents, slot by slot."""
-
-    @abstractmethod
-    def _processed(self, documents: Sequence[Document]) -> list[Document]: ...
+    """Takes documents and returns documents, slot by slot, whatever the question."""
 
     @override
-    def _compressed(self, input: Sequence[Document]) -> list[Document]:
-        return self._processed(input)
-
-    @override
-    async def _acompressed(self, input: Sequence[Document]) -> list[Document]:
-        return await run_in_executor(None, self._processed, input)
+    def _asked(self, input: Sequence[Document]) -> tuple[Sequence[Document], str]:
+        return input, ""
 
     @override
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> list[Document]:
         """Return new documents by slot."""
         refuse_arguments(self, kwargs)
-        return self._processed(documents)
-
-    @override
-    def compress_documents(
-        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
-    ) -> list[Document]:
-        """Return new documents by slot; the query is ignored."""
-        return self._processed(documents)
+        return [*self.compress_documents(documents, "")]
 
 
 class QuestionAndDocuments(TypedDict):
@@ -87,29 +75,19 @@ class QueryStep(Step[QuestionAndDocuments | Sequence[Document]]):
     """
 
     @override
-    def _compressed(self, input: QuestionAndDocuments | Sequence[Document]) -> list[Document]:
-        question, documents = _asked(self, input)
-        return [*self.compress_documents(documents, question)]
-
-    @override
-    async def _acompressed(
+    def _asked(
         self, input: QuestionAndDocuments | Sequence[Document]
-    ) -> list[Document]:
-        question, documents = _asked(self, input)
-        return [*await self.acompress_documents(documents, question)]
-
-
-def _asked(step: object, given: Any) -> tuple[str, list[Document]]:
-    """Return the question and the documents of an input."""
-    if isinstance(given, Mapping) and {"question", "documents"} <= given.keys():
-        return given["question"], check_documents(given["documents"])
-    documents = check_documents(given)
-    questions = {detail_of(document).get("query") for document in documents}
-    if len(questions) == 1 and isinstance(question := questions.pop(), str):
-        return question, documents
-    if not documents:
-        return "", documents
-    raise ValueError(
-        f"{type(step).__name__} needs the question, which these documents do not tell: pipe "
-        '{"question": RunnablePassthrough(), "documents": retriever} into it'
-    )
+    ) -> tuple[Sequence[Document], str]:
+        given: Any = input
+        if isinstance(given, Mapping) and {"question", "documents"} <= given.keys():
+            return check_documents(given["documents"]), given["question"]
+        documents = check_documents(given)
+        questions = {detail_of(document).get("query") for document in documents}
+        if len(questions) == 1 and isinstance(question := questions.pop(), str):
+            return documents, question
+        if not documents:
+            return documents, ""
+        raise ValueError(
+            f"{type(self).__name__} needs the question, which these documents do not tell: pipe "
+            '{"question": RunnablePassthrough(), "documents": retriever} into it'
+        )

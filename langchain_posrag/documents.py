@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langchain_core.documents import Document
+from langchain_core.indexing.base import DeleteResponse
 
 from shared_core import Arrangement, Passage
-from shared_core.checking import SHOWN, check_each
+from shared_core.checking import SHOWN, check_each, check_several
 from shared_core.copying import copier
 from shared_core.explanations import merge_explanation
 from shared_core.index.passages import check_passages
@@ -23,6 +24,8 @@ def _name(of: Document | Passage) -> str:
     text = of.page_content if isinstance(of, Document) else of.text
     return f"document {of.id!r} ({text[:40]!r})"
 
+
+_BLANK = Document("")
 
 copy_metadata = copier(_name)
 """Takes metadata and their document or passage, and returns a copy; see `copier`."""
@@ -54,6 +57,44 @@ def id_of(document: Document) -> str:
     return str(uuid.uuid4()) if document.id is None else document.id
 
 
+def documents_from_texts(
+    texts: Iterable[str],
+    metadatas: Iterable[dict[str, Any]] | None,
+    ids: Iterable[str] | None,
+) -> list[Document]:
+    """Return texts as documents, each with its metadata and id if given.
+
+    Raises
+    ------
+    ValueError
+        If one of the arguments is a single text, or their numbers differ.
+    """
+    texts = check_each(texts, "texts", str)
+    columns: list[list[Any]] = []
+    for name, values in (("metadatas", metadatas), ("ids", ids)):
+        check_several(values, name)
+        columns.append([None] * len(texts) if values is None else [*values])
+        if len(columns[-1]) != len(texts):
+            raise ValueError(f"got {len(texts)} texts and {len(columns[-1])} {name}")
+    return [
+        Document(page_content=text, metadata=metadata or {}, id=id_)
+        for text, metadata, id_ in zip(texts, *columns, strict=True)
+    ]
+
+
+def id_list(ids: Iterable[str] | None) -> list[str]:
+    """Return ids as a list; ValueError if they are None or a single text."""
+    if ids is None:
+        raise ValueError("this call needs ids=, a list of ids, got None")
+    check_several(ids)
+    return [*ids]
+
+
+def deletion(ids: list[str]) -> DeleteResponse:
+    """Return what LangChain's indexing answers when documents have been deleted."""
+    return DeleteResponse(num_deleted=len(ids), succeeded=ids, num_failed=0, failed=[])
+
+
 def passage_of(document: Document, id_: str) -> Passage:
     """Return a document as a passage."""
     return Passage(id_, document.page_content, copy_metadata(document.metadata, document))
@@ -76,58 +117,70 @@ def passages_of(documents: Iterable[Document]) -> list[Passage]:
 
 def document_of(passage: Passage) -> Document:
     """Return a fresh document of a passage; the id of a passage without one is ``""``."""
-    metadata = copy_metadata(passage.metadata, passage)
-    return Document(id=passage.id or None, page_content=passage.text, metadata=metadata)
+    fields = {
+        **vars(_BLANK),
+        "id": passage.id or None,
+        "page_content": passage.text,
+        "metadata": copy_metadata(passage.metadata, passage),
+    }
+    # What pydantic's `model_construct` does, at a third of the time: there is nothing to check.
+    document, put = Document.__new__(Document), object.__setattr__
+    put(document, "__dict__", fields)
+    put(document, "__pydantic_fields_set__", {"id", "page_content", "metadata"})
+    put(document, "__pydantic_extra__", None)
+    put(document, "__pydantic_private__", None)
+    return document
 
 
 def documents_of(arrangement: Arrangement, *, include_scores: bool) -> list[Document]:
-    """Return the arranged passages as documents, slot by slot, each with its explanation if told.
+    """Return the arranged passages as documents by slot, with their explanation if told."""
+    documents = [*map(document_of, arrangement.passages)]
+    return annotated(documents, arrangement) if include_scores else documents
 
-    See `annotate`.
-    """
-    documents = [document_of(passage) for passage in arrangement.passages]
-    if include_scores:
-        for document, detail in zip(documents, arrangement.explain(), strict=True):
-            annotate(document.metadata, detail)
+
+def annotated(documents: list[Document], arrangement: Arrangement) -> list[Document]:
+    """Put into documents, slot by slot, their score and their explanation."""
+    for document, detail in zip(documents, arrangement.explain(), strict=True):
+        metadata = document.metadata
+        metadata["score"], metadata[DETAIL] = detail["score"], detail
     return documents
 
 
-def copy_with(document: Document, metadata: dict[Any, Any], *, text: str | None = None) -> Document:
-    """Return a copy with other metadata, and another text if given.
+def copy_of(
+    document: Document,
+    detail: Mapping[str, Any] | None = None,
+    *,
+    told: bool = True,
+    text: str | None = None,
+) -> Document:
+    """Return a copy; a document of a custom class keeps its class and its other fields.
 
-    A document of a custom class keeps its class and its other fields as they are.
+    Parameters
+    ----------
+    document
+        The document.
+    detail
+        Explanation of its new slot, which is merged with the earlier one. None: that one stays.
+    told
+        False takes off posrag's explanation, and the score that came with it.
+    text
+        In place of its own.
     """
+    metadata, earlier = copy_metadata(document.metadata, document), detail_of(document)
+    if told and detail is not None:
+        metadata[DETAIL] = merge_explanation(metadata.get(DETAIL), detail)
+    if not told and ("slot" in earlier or "retrieval" in earlier):  # else the key is the user's
+        del metadata[DETAIL]
+        if earlier.get("score", ...) == metadata.get("score"):
+            metadata.pop("score", None)
     text = document.page_content if text is None else text
     return document.model_copy(update={"page_content": text, "metadata": metadata})
-
-
-def copy_of(document: Document, detail: Mapping[str, Any] | None = None) -> Document:
-    """Return a copy, with the explanation `detail` of its slot if given."""
-    metadata = copy_metadata(document.metadata, document)
-    if detail is not None:
-        metadata[DETAIL] = merge_explanation(metadata.get(DETAIL), detail)
-    return copy_with(document, metadata)
-
-
-def bare_copy_of(document: Document, *, text: str | None = None) -> Document:
-    """Return a copy without posrag's explanation and score, and with another text if given."""
-    metadata, detail = copy_metadata(document.metadata, document), detail_of(document)
-    if "slot" in detail or "retrieval" in detail:  # else the key is the user's
-        del metadata[DETAIL]
-        if detail.get("score", ...) == metadata.get("score"):
-            metadata.pop("score", None)
-    return copy_with(document, metadata, text=text)
 
 
 def detail_of(document: Document) -> dict[str, Any]:
     """Return the explanation of a document by earlier steps; {} if there is none."""
     detail = document.metadata.get(DETAIL)
     return detail if isinstance(detail, dict) else {}
-
-
-def annotate(metadata: dict[Any, Any], detail: Mapping[str, Any]) -> None:
-    """Put `detail` under ``"posrag"``, and its score under ``"score"``."""
-    metadata["score"], metadata[DETAIL] = detail["score"], detail
 
 
 def score_of(document: Document, key: str) -> float | None:

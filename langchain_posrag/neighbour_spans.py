@@ -4,29 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Self, TypedDict, Unpack
+from typing import Self, TypedDict, Unpack
 
+from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.stores import BaseStore
 from pydantic import ConfigDict, Field, InstanceOf, SkipValidation
 from typing_extensions import override
 
-from langchain_posrag.checked_options import CheckedOptions
 from langchain_posrag.document_step import DocumentStep
 from langchain_posrag.documents import (
-    DETAIL,
-    annotate,
-    bare_copy_of,
     check_documents,
-    copy_metadata,
-    copy_with,
+    copy_of,
     passage_of,
     score_of,
 )
-from langchain_posrag.options import SpansField
+from langchain_posrag.options import CheckedOptions, SpansField
 from shared_core import Passage
-from shared_core.explanations import merge_explanation
 from shared_core.index import ChunkKeys
 from shared_core.neighbour_spans import (
     ChunkSource,
@@ -174,7 +169,10 @@ class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
         return cls(chunks=NumberedStore(partial(_read, store), key, keys), **options)
 
     @override
-    def _processed(self, documents: Sequence[Document]) -> list[Document]:
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """Return the spans of the documents by slot; the query is ignored."""
         documents = check_documents(documents)
         placed = place_spans(
             [passage_of(document, document.id or "") for document in documents],
@@ -184,14 +182,12 @@ class NeighbourSpanTransformer(CheckedOptions, DocumentStep):
             self.chunks,
             higher_is_better=self.higher_is_better,
         )
-        return [self._document(documents[best], span.text, why) for best, span, why in placed]
-
-    def _document(self, seed: Document, text: str, why: dict[str, Any]) -> Document:
-        if not self.include_scores:
-            return bare_copy_of(seed, text=text)
-        metadata = copy_metadata(seed.metadata, seed)
-        annotate(metadata, merge_explanation(metadata.get(DETAIL), why))
-        return copy_with(seed, metadata, text=text)
+        found = []
+        for best, span, why in placed:
+            found.append(copy_of(documents[best], why, told=self.include_scores, text=span.text))
+            if self.include_scores:
+                found[-1].metadata["score"] = why["score"]
+        return found
 
 
 def _read(store: BaseStore[str, Document], keys: list[str]) -> list[Passage | None]:

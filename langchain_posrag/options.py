@@ -1,40 +1,37 @@
-"""Options that the retriever, the compressor and the transformers share."""
+"""Options that the retriever and the steps share, checked whenever they are set."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
-from functools import cache
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict
 
 from pydantic import (
+    BaseModel,
     ConfigDict,
     Field,
     InstanceOf,
-    PrivateAttr,
     ValidationInfo,
     WithJsonSchema,
     field_validator,
     model_validator,
 )
-from typing_extensions import TypeAliasType
+from typing_extensions import TypeAliasType, override
 
-from langchain_posrag.checked_options import CheckedOptions
-from shared_core import CAUS, Placement, PositionProfile, decide_order
-from shared_core.checking import check_count
+from shared_core import CAUS, Placement, PositionProfile
 from shared_core.index import Tokenizer, Variant
 from shared_core.index.dense import Dense, Metric
 from shared_core.neighbour_spans import NeighbourSpans
-from shared_core.options import CAUSArguments
-from shared_core.placement import resolve_placement
-from shared_core.scoring.fusion import Alpha, check_alpha
+from shared_core.options import CAUSArguments, check_option
 from shared_core.types import Evidence, Fusion
+
+_OPTIONS = CAUSArguments.__annotations__
 
 Psi = float | str | Path | InstanceOf[PositionProfile] | None
 
-# `check_alpha` checks the range, with the same message everywhere; here it is for the schema. It is
-# inside the union because LangChain's configurable fields drop annotations of a whole type.
+# `CAUS` checks the range, with the same message everywhere; here it is for the schema. It is inside
+# the union because LangChain's configurable fields drop annotations of a whole type.
 CountField = Annotated[int, Field(ge=1)]
 AlphaField = Annotated[float, Field(ge=0, le=1)] | Literal["auto"]
 
@@ -60,10 +57,42 @@ def refuse_arguments(step: object, arguments: Mapping[str, Any]) -> None:
         )
 
 
-@cache
-def _options_of(cls: type[CheckedOptions]) -> tuple[str, ...]:
-    """Return the options of `CAUS` that a class has as fields."""
-    return tuple(field.name for field in fields(CAUS) if field.name in cls.model_fields)
+class CheckedOptions(BaseModel):
+    """Fields that refuse by assignment and by ``model_copy`` what the constructor refuses.
+
+    Pydantic's own ``validate_assignment`` keeps a value that only a check of the whole model
+    refuses, and its ``model_copy`` checks nothing.
+
+    Raises
+    ------
+    ValueError
+        If a field is unknown or a value out of range; the options then stay as they were.
+    """
+
+    if not TYPE_CHECKING:  # type checkers would let a class with this set any attribute
+
+        @override
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name in type(self).model_fields:
+                self._set({name: value})
+            else:
+                super().__setattr__(name, value)
+
+    @override
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy, with the options in `update` in place of its own."""
+        copied = super().model_copy(deep=deep)
+        if update:
+            copied._set(update)
+        return copied
+
+    def _set(self, options: Mapping[str, Any]) -> None:
+        """Check options next to the others, and take them."""
+        own = {name: getattr(self, name) for name in type(self).model_fields}
+        made = type(self).__new__(type(self))
+        BaseModel.__init__(made, **{**own, **options})  # a subclass may have its own constructor
+        vars(self).update(vars(made))
+        self.model_fields_set.update(options)
 
 
 class PlacementOptions(CheckedOptions):
@@ -90,35 +119,24 @@ class PlacementOptions(CheckedOptions):
     evidence: Evidence = "point"
     include_scores: bool = True
 
-    _built: tuple[dict[str, Any], CAUS] | None = PrivateAttr(default=None)
-
     # Before pydantic, which takes True for 1 and "3" for 3, and reports a value that fits no part
     # of a union once for each part.
-    @field_validator("placement", mode="before")
+    @field_validator("*", mode="before")
     @classmethod
-    def _check_placement(cls, value: str | Placement) -> str | Placement:
-        resolve_placement(value)
-        return value
-
-    @field_validator("psi", mode="before")
-    @classmethod
-    def _check_psi(cls, value: Psi) -> Psi:
-        if not isinstance(value, str | Path):  # CAUS reads these, once
-            decide_order(value)
-        return value
+    def _check_option(cls, value: Any, field: ValidationInfo) -> Any:
+        name = str(field.field_name)
+        return check_option(name, value) if name in _OPTIONS else value
 
     @model_validator(mode="after")
     def _check_method(self) -> Self:
         self.caus  # noqa: B018 - building it is the check
         return self
 
-    @property
+    @cached_property
     def caus(self) -> CAUS:
-        """The core's method with the current options; rebuilt only when one has changed."""
-        options = {name: getattr(self, name) for name in _options_of(type(self))}
-        if self._built is None or self._built[0] != options:
-            self._built = options, CAUS(**options)
-        return self._built[1]
+        """The core's method with the current options."""
+        fields = type(self).model_fields
+        return CAUS(**{name: getattr(self, name) for name in _OPTIONS if name in fields})
 
 
 class CAUSOptions(PlacementOptions):
@@ -137,16 +155,6 @@ class CAUSOptions(PlacementOptions):
     k: CountField = 10
     alpha: AlphaField = 0.3
     fusion: Fusion = "min_max"
-
-    @field_validator("k", "fetch_k", mode="before", check_fields=False)
-    @classmethod
-    def _check_count(cls, value: int, field: ValidationInfo) -> int:
-        return check_count(value, str(field.field_name))
-
-    @field_validator("alpha", mode="before")
-    @classmethod
-    def _check_alpha(cls, value: Alpha) -> Alpha:
-        return check_alpha(value)
 
 
 class PlacementArguments(TypedDict, total=False):

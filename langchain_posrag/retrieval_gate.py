@@ -15,16 +15,14 @@ from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.utils import ConfigurableFieldSpec
 from pydantic import ConfigDict, Field, InstanceOf
 
-from langchain_posrag.checked_options import CheckedOptions
 from langchain_posrag.documents import (
     DETAIL,
-    bare_copy_of,
     check_documents,
-    copy_metadata,
-    copy_with,
+    copy_of,
     detail_of,
     id_of,
 )
+from langchain_posrag.options import CheckedOptions
 from langchain_posrag.retrievers import CAUSRetriever
 from shared_core import HybridIndex
 from shared_core.gating import ContextGate, GatedPrompts, RetrievalDecision, Transform
@@ -117,8 +115,20 @@ class RetrievalGate(CheckedOptions):
             If `embeddings` is not the model of the index.
         """
         given: dict[str, Any] = {**options}
-        fit = {name: given.pop(name) for name in FitArguments.__annotations__ if name in given}
-        gate, model = fit_for(retriever, embeddings, contexts, **fit)
+        fit: Any = {name: given.pop(name) for name in FitArguments.__annotations__ if name in given}
+        model, own = model_of(retriever, embeddings), _own(retriever)
+        embed = embedder_of(model).queries
+        if contexts is not None:
+            contexts = check_documents(contexts, "contexts")
+            texts = [each.page_content for each in contexts]
+            vectors = model.embed_documents(texts)
+            gate = fit_gate([*map(id_of, contexts)], texts, vectors, embed, **fit)
+        elif own is not None and isinstance(own.index, HybridIndex):
+            verify = None if embeddings is None else lambda text: model.embed_documents([text])[0]
+            gate = fit_index(own.index, embed, verify=verify, **fit)
+        else:
+            name = type(retriever).__name__
+            raise ValueError(f"{name} does not expose its documents: give contexts=")
         return cls(retriever=retriever, gate=gate, embeddings=model, **given)
 
     @classmethod
@@ -210,29 +220,12 @@ class RetrievalGate(CheckedOptions):
         """
         if not decision.retrieve:
             return Gated(decision, [])
+        through = [copy_of(each, told=self.include_scores) for each in documents]
         if self.include_scores:
-            return Gated(decision, [_explained(each, decision) for each in documents])
-        return Gated(decision, [bare_copy_of(each) for each in documents])
-
-
-def fit_for(
-    retriever: RetrieverLike,
-    embeddings: Embeddings | None,
-    contexts: Iterable[Document] | None,
-    **fit: Unpack[FitArguments],
-) -> tuple[ContextGate, Embeddings]:
-    """Fit a gate, and return it with the model; see `RetrievalGate.from_retriever`."""
-    model, own = model_of(retriever, embeddings), _own(retriever)
-    embed = embedder_of(model).queries
-    if contexts is not None:
-        contexts = check_documents(contexts, "contexts")
-        texts = [each.page_content for each in contexts]
-        vectors = model.embed_documents(texts)
-        return fit_gate([*map(id_of, contexts)], texts, vectors, embed, **fit), model
-    if own is not None and isinstance(own.index, HybridIndex):
-        verify = None if embeddings is None else lambda text: model.embed_documents([text])[0]
-        return fit_index(own.index, embed, verify=verify, **fit), model
-    raise ValueError(f"{type(retriever).__name__} does not expose its documents: give contexts=")
+            for each in through:
+                told = {**detail_of(each), "retrieval": decision.explain()}
+                each.metadata[DETAIL] = told
+        return Gated(decision, through)
 
 
 def model_of(retriever: RetrieverLike, embeddings: Embeddings | None) -> Embeddings:
@@ -273,10 +266,3 @@ def _found(query: str, searched: str, documents: Sequence[Document]) -> Found:
         details=[detail_of(each) for each in documents],
         texts=[each.page_content for each in documents],
     )
-
-
-def _explained(document: Document, decision: RetrievalDecision) -> Document:
-    # The explanation is replaced anyway, and it alone would make the copy a deep one.
-    metadata = copy_metadata({**document.metadata, DETAIL: None}, document)
-    metadata[DETAIL] = {**detail_of(document), "retrieval": decision.explain()}
-    return copy_with(document, metadata)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -21,15 +22,16 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import override
 
-from langchain_posrag.batching import (
-    aembedded,
-    embedded,
-    handed_over,
-    handing_over,
-    searched,
+from langchain_posrag.batching import aembedded, embedded, searched, taken
+from langchain_posrag.documents import (
+    check_query,
+    deletion,
+    document_of,
+    documents_from_texts,
+    documents_of,
+    id_list,
+    passages_of,
 )
-from langchain_posrag.documents import check_query, document_of, documents_of, passages_of
-from langchain_posrag.indexing import deletion, documents_from_texts, id_list
 from langchain_posrag.options import (
     CAUSOptions,
     CountField,
@@ -40,7 +42,7 @@ from langchain_posrag.options import (
 from langchain_posrag.vector_stores import VectorStoreEngine
 from shared_core import Arrangement, HybridIndex
 from shared_core.engines import Engine
-from shared_core.index import ChunkKeys, Tokenizer, Variant
+from shared_core.index import ChunkKeys, Tokenizer, Variant, Where
 from shared_core.index.dense import Dense, Metric
 from shared_core.options import CAUS_KEY, decode_options, encode_caus
 from shared_core.types import Query
@@ -377,19 +379,19 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        found = handed_over(self, options, check_query(query))
+        found = taken(options.pop("batched", {}), check_query(query))
         if found is None:
-            (found,) = self._search([self._query(query)], options)
+            (found,) = self._search([self._query(query)], **options)
         return self._documents(found)
 
     @override
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        found = handed_over(self, options, check_query(query))
+        found = taken(options.pop("batched", {}), check_query(query))
         if found is None:
-            asked = [await self._aquery(query)]
-            (found,) = await self.caus.asearch(self.index, asked, **_named(options))
+            where, asked = options.pop("filter", None), [await self._aquery(query)]
+            (found,) = await self.caus.asearch(self.index, asked, where=where, **options)
         return self._documents(found)
 
     def _query(self, text: str) -> Query:
@@ -421,12 +423,11 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         Queries are embedded one by one, up to ``max_concurrency`` at a time, and then searched
         for together. Each is a run that reports its part of the result.
         """
-        if not self._searches_together(inputs):
-            return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
-        limit = get_config_list(config, len(inputs))[0].get("max_concurrency")
-        found = embedded(self._query, inputs, limit, go_on=return_exceptions)
-        with handing_over(self, kwargs, searched(self._search, kwargs, found)):
-            return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
+        if self._searches_together(inputs):
+            limit = get_config_list(config, len(inputs))[0].get("max_concurrency")
+            found = embedded(self._query, inputs, limit, go_on=return_exceptions)
+            kwargs["batched"] = searched(partial(self._search, **kwargs), inputs, found)
+        return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
 
     @override
     async def abatch(
@@ -438,24 +439,21 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         **kwargs: Any,
     ) -> list[list[Document]]:
         """Async version of `batch`; the embeddings are awaited."""
-        if not self._searches_together(inputs):
-            return await super().abatch(
-                inputs, config, return_exceptions=return_exceptions, **kwargs
-            )
-        limit = get_config_list(config, len(inputs))[0].get("max_concurrency")
-        found = await aembedded(self._aquery, inputs, limit, go_on=return_exceptions)
-        results = await run_in_executor(None, searched, self._search, kwargs, found)
-        with handing_over(self, kwargs, results):
-            return await super().abatch(
-                inputs, config, return_exceptions=return_exceptions, **kwargs
-            )
+        if self._searches_together(inputs):
+            limit = get_config_list(config, len(inputs))[0].get("max_concurrency")
+            found = await aembedded(self._aquery, inputs, limit, go_on=return_exceptions)
+            search = partial(self._search, **kwargs)
+            kwargs["batched"] = await run_in_executor(None, searched, search, inputs, found)
+        return await super().abatch(inputs, config, return_exceptions=return_exceptions, **kwargs)
 
     def _searches_together(self, queries: Sequence[object]) -> bool:
         several = len(queries) > 1 and all(isinstance(query, str) for query in queries)
         return several and not self.index.embeds
 
-    def _search(self, queries: Sequence[Query], options: Mapping[str, Any]) -> list[Arrangement]:
-        return self.caus.search(self.index, queries, **_named(options))
+    def _search(
+        self, queries: Sequence[Query], *, filter: Where = None, **options: Any
+    ) -> list[Arrangement]:
+        return self.caus.search(self.index, queries, where=filter, **options)
 
     @override
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
@@ -467,8 +465,3 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         if embeddings is not None:
             params["ls_embedding_provider"] = type(embeddings).__name__
         return params
-
-
-def _named(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a call as the core names them."""
-    return {"where" if name == "filter" else name: value for name, value in options.items()}

@@ -1,22 +1,125 @@
-"""What vector stores can do; an entry in `STORES` adds another one."""
+"""What vector stores can do, and filters as they take them; an entry in `STORES` adds another one.
+
+Each form of a filter was tried on the store itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, TypeAlias
 
+from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from langchain_posrag.store_filters import (
-    StoreFilter,
-    as_function,
-    as_function_of_document,
-    chroma,
-    pgvector,
-    qdrant,
-    single_values,
-)
+from shared_core.index.metadata import Where, predicate, wanted_values
+
+Wanted: TypeAlias = Mapping[str, Sequence[Any]]
+"""Metadata key -> accepted values."""
+
+StoreFilter: TypeAlias = Callable[[Any, Where], Any]
+"""Takes a store and a filter, and returns what the store takes as ``filter=``.
+
+None if the store cannot apply it. What the store lets through too much is filtered here.
+"""
+
+
+def as_function(_: Any, where: Where) -> Callable[[Mapping[str, Any]], bool]:
+    """Return a filter as a function of the metadata."""
+    return predicate(where)
+
+
+def as_function_of_document(_: Any, where: Where) -> Callable[[Document], bool]:
+    """Return a filter as a function of a whole document."""
+    passes = predicate(where)
+    return lambda document: passes(document.metadata)
+
+
+def of_mappings(translate: Callable[[Any, Wanted], Any]) -> StoreFilter:
+    """Turn a translation of accepted values into one of any filter; None for functions."""
+
+    @wraps(translate)
+    def translated(store: Any, where: Where) -> Any:
+        if where is None or callable(where):
+            return None
+        wanted = {key: [*wanted_values(value)] for key, value in where.items()}
+        return translate(store, wanted) or None
+
+    return translated
+
+
+@of_mappings
+def chroma(_: Any, wanted: Wanted) -> dict[str, Any] | None:
+    """Return ``$in`` for each key and type, joined by ``$and``: its lists hold one type each."""
+    clauses: list[dict[str, Any]] = []
+    for key, values in wanted.items():
+        by_type: dict[type, list[Any]] = {}
+        for value in _alike(values):
+            by_type.setdefault(type(value), []).append(value)
+        either = [{key: {"$in": alike}} for alike in by_type.values()]
+        if not either:
+            return None
+        clauses += either if len(either) == 1 else [{"$or": either}]
+    return {"$and": clauses} if len(clauses) > 1 else dict(*clauses)
+
+
+@of_mappings
+def pgvector(_: Any, wanted: Wanted) -> dict[str, Any] | None:
+    """Return the lists themselves: ``==`` in a JSON path compares with each of their values.
+
+    Its ``$in`` compares texts, for which 2 is not 2.0, and refuses bools.
+    """
+    by_key = {key: _alike(values) for key, values in wanted.items()}
+    return by_key if all(by_key.values()) and all(map(str.isidentifier, by_key)) else None
+
+
+@of_mappings
+def qdrant(store: Any, wanted: Wanted) -> Any:
+    """Return a ``models.Filter``: a match of texts and bools, and ranges for numbers.
+
+    Its match of integers does not find 2.0, nor that of texts a number.
+    """
+    from qdrant_client import models
+
+    def condition(key: str, value: Any) -> models.FieldCondition:
+        if isinstance(value, bool | str):
+            return models.FieldCondition(key=key, match=models.MatchValue(value=value))
+        return models.FieldCondition(key=key, range=models.Range(gte=value, lte=value))
+
+    must: list[Any] = []
+    for key, values in wanted.items():
+        alike, path = _alike(values), f"{store.metadata_payload_key}.{key}"
+        if not alike or not key.isidentifier():
+            return None
+        must.append(models.Filter(should=[condition(path, value) for value in alike]))
+    return models.Filter(must=must) if must else None
+
+
+@of_mappings
+def single_values(_: Any, wanted: Wanted) -> dict[str, Any] | None:
+    """Return each key's only value."""
+    if any(len(values) != 1 for values in wanted.values()):
+        return None
+    return {key: value for key, (value,) in wanted.items()}
+
+
+def _alike(values: Sequence[Any]) -> list[Any]:
+    """Return the values, and 1 for True and so on, which stores distinguish.
+
+    Returns [] if one is not a text, bool or finite number: a store may hold it as something else.
+    """
+    alike = []
+    for value in values:
+        if not isinstance(value, str | int) and not (
+            isinstance(value, float) and math.isfinite(value)
+        ):
+            return []
+        alike.append(value)
+        if value in (0, 1):
+            alike.append(int(value) if isinstance(value, bool) else bool(value))
+    return alike
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +129,10 @@ class StoreCapabilities:
     Attributes
     ----------
     higher_is_better
-        Direction of the scores of ``similarity_search_with_score``, or a function that returns
-        that of a store; None: not known.
+        Returns the direction of a store's scores in ``similarity_search_with_score``; None: not
+        known.
     cosines
-        Whether these scores are cosines, or a function of a store, too.
+        Returns whether these scores of a store are cosines.
     filter
         Makes of a filter what the store takes.
     size
@@ -41,8 +144,8 @@ class StoreCapabilities:
         Whether adding a document under an id that is there replaces it.
     """
 
-    higher_is_better: bool | Callable[[Any], bool] | None = None
-    cosines: bool | Callable[[Any], bool] = False
+    higher_is_better: Callable[[Any], bool | None] = lambda _: None
+    cosines: Callable[[Any], bool] = lambda _: False
     filter: StoreFilter = single_values
     size: Callable[[Any], int] | None = None
     added_metadata: tuple[str, ...] = ()
@@ -55,39 +158,28 @@ def capabilities_of(store: VectorStore) -> StoreCapabilities:
     return next((STORES[name] for name in names if name in STORES), StoreCapabilities())
 
 
-def scores_of(store: VectorStore) -> tuple[bool | None, bool]:
-    """Return whether a higher raw score is better, None if that is not known; and a cosine."""
-    can = capabilities_of(store)
-    better, cosines = (
-        fact(store) if callable(fact) else fact for fact in (can.higher_is_better, can.cosines)
-    )
-    return better, bool(cosines)
-
-
-def _faiss_by_inner_product(store: Any) -> bool:
-    return bool(store.index.metric_type == 0)  # faiss.METRIC_INNER_PRODUCT
-
-
 STORES: dict[str, StoreCapabilities] = {
     "langchain_core.vectorstores.in_memory.InMemoryVectorStore": StoreCapabilities(
-        higher_is_better=True, cosines=True, filter=as_function_of_document
+        higher_is_better=lambda _: True, cosines=lambda _: True, filter=as_function_of_document
     ),
     "langchain_community.vectorstores.faiss.FAISS": StoreCapabilities(
-        higher_is_better=_faiss_by_inner_product,
+        higher_is_better=lambda store: bool(store.index.metric_type == 0),  # an inner product
         filter=as_function,
         size=lambda store: store.index.ntotal,
         replaces=False,  # it raises, and only after it has added the vector
     ),
     "langchain_chroma.vectorstores.Chroma": StoreCapabilities(
-        higher_is_better=False, filter=chroma
+        higher_is_better=lambda _: False, filter=chroma
     ),
     "langchain_community.vectorstores.chroma.Chroma": StoreCapabilities(
-        higher_is_better=False, filter=chroma
+        higher_is_better=lambda _: False, filter=chroma
     ),
     "langchain_postgres.vectorstores.PGVector": StoreCapabilities(
-        higher_is_better=False, filter=pgvector
+        higher_is_better=lambda _: False, filter=pgvector
     ),
-    "langchain_community.vectorstores.pgvector.PGVector": StoreCapabilities(higher_is_better=False),
+    "langchain_community.vectorstores.pgvector.PGVector": StoreCapabilities(
+        higher_is_better=lambda _: False
+    ),
     "langchain_qdrant.qdrant.QdrantVectorStore": StoreCapabilities(
         higher_is_better=lambda store: store.distance.value in ("Cosine", "Dot"),
         cosines=lambda store: bool(store.distance.value == "Cosine"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
+from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
 from pydantic import ConfigDict
 from typing_extensions import override
 
 from langchain_posrag.document_step import DocumentStep
-from langchain_posrag.documents import DETAIL, bare_copy_of, check_documents, copy_of
+from langchain_posrag.documents import DETAIL, check_documents, copy_of
 from langchain_posrag.options import PlacementArguments, PlacementOptions, Psi
 from shared_core import Placement
 from shared_core.explanations import warn_of_placed
@@ -71,16 +72,14 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
         super().__init__(placement=placement, **options)
 
     @override
-    def _processed(self, documents: Sequence[Document]) -> list[Document]:
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """Return copies of the documents by slot; the query is ignored."""
         documents = check_documents(documents)
         if self.caus.gate.opened:
             warn_of_placed([document.metadata.get(DETAIL) for document in documents])
-        details = self.caus.explain(len(documents))
-        placed = [documents[why["rank"]] for why in details]
-        if not self.include_scores:
-            return [bare_copy_of(document) for document in placed]
-        return [copy_of(document, why) for document, why in zip(placed, details, strict=True)]
-
-    @override
-    async def _acompressed(self, input: Sequence[Document]) -> list[Document]:
-        return self._processed(input)  # takes microseconds, less than starting a thread
+        return [
+            copy_of(documents[why["rank"]], why, told=self.include_scores)
+            for why in self.caus.explain(len(documents))
+        ]

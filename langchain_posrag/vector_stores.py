@@ -11,7 +11,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 
 from langchain_posrag.documents import check_documents, document_of, id_of, passage_of
-from langchain_posrag.store_capabilities import StoreCapabilities, capabilities_of, scores_of
+from langchain_posrag.store_capabilities import StoreCapabilities, capabilities_of
 from shared_core import Passage
 from shared_core.checking import check_bool
 from shared_core.engines.store import Hits, Store, StoreEngine
@@ -80,8 +80,9 @@ class VectorStoreEngine(StoreEngine):
                 f"{self.name} has no similarity_search_with_score, whose scores are fused: use a "
                 "store that has it, or CAUSRetriever.from_documents"
             )
-        better, cosines = scores_of(vector_store)
-        if higher_is_better is None and better is None:
+        if higher_is_better is None:
+            higher_is_better = self.capabilities.higher_is_better(vector_store)
+        if higher_is_better is None:
             raise ValueError(
                 f"whether a higher score of {self.name} is better is not known: pass "
                 "higher_is_better=True if it returns similarities, False if it returns distances"
@@ -104,8 +105,8 @@ class VectorStoreEngine(StoreEngine):
                 aget=self._aget if gets else None,
             ),
             self._bm25_of(sparse, variant, tokenizer),
-            higher_is_better=bool(better) if higher_is_better is None else higher_is_better,
-            cosines=rescore and cosines,
+            higher_is_better=higher_is_better,
+            cosines=rescore and self.capabilities.cosines(vector_store),
             drop_deleted=drop_deleted,
         )
 
@@ -160,21 +161,15 @@ class VectorStoreEngine(StoreEngine):
         return known
 
     def _search(self, query: Query, depth: int, where: Any) -> Hits:
-        asked, search = (
-            _Deepening(self, depth, where),
-            self.vector_store.similarity_search_with_score,
-        )
+        asked, store = _Deepening(self, depth, where), self.vector_store
         while asked.arguments is not None:
-            asked.answered(search(query.text, **asked.arguments))
+            asked.answered(store.similarity_search_with_score(query.text, **asked.arguments))
         return asked.hits
 
     async def _asearch(self, query: Query, depth: int, where: Any) -> Hits:
-        asked, search = (
-            _Deepening(self, depth, where),
-            self.vector_store.asimilarity_search_with_score,
-        )
+        asked, store = _Deepening(self, depth, where), self.vector_store
         while asked.arguments is not None:
-            hits = await search(query.text, **asked.arguments)
+            hits = await store.asimilarity_search_with_score(query.text, **asked.arguments)
             await asyncio.to_thread(asked.answered, hits)
         return asked.hits
 

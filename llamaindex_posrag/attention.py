@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict, Unpack
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PlainSerializer, PrivateAttr
 from llama_index.core.callbacks import CallbackManager
@@ -33,6 +33,21 @@ CurveField = Annotated[
 ]
 
 
+class AttentionArguments(TypedDict, total=False):
+    """Keyword arguments of what places by attention, besides the model."""
+
+    estimator: str
+    placement: str
+    template: PromptTemplate
+
+
+class AttentionPlacementArguments(AttentionArguments, total=False):
+    """Keyword arguments of `AttentionPlacementPostprocessor` besides the model."""
+
+    curve: PositionalCurve | str | Path | None
+    callback_manager: CallbackManager | None
+
+
 class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
     """Put nodes where a local model attends to them, in one extra round.
 
@@ -48,13 +63,13 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
         the folder or hub name of one, which is loaded at first use and kept. Only a model given
         by name goes into ``to_dict``.
     estimator
-        How relevance is measured: ``"answer"``, ``"producer"``, ``"attention_sorting"`` or
-        ``"icr"``.
+        How relevance is measured: ``"answer"``, the default, ``"producer"``,
+        ``"attention_sorting"`` or ``"icr"``.
     placement
-        ``"attention_u_shape"``, its control ``"attention_u_shape_reversed"``,
+        ``"attention_u_shape"``, the default, its control ``"attention_u_shape_reversed"``,
         ``"best_slot_first"`` or ``"relevant_last"``.
     template
-        The prompt that the model reads.
+        The prompt that the model reads; by default `shared_core.generation.templates.ANSWER`.
     curve
         The model's attention by position: a curve, its file, or the name of the model whose
         curve `posrag attention` has saved. With it there is no round, and only the model's
@@ -65,16 +80,14 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
     Raises
     ------
     ValueError
-        If an option is out of range, or the placement cannot use a curve. When it runs: if there
-        is neither a query nor a curve, a node is empty, or the prompt is longer than the model's
-        context.
-    TypeError
-        If an option is unknown.
+        If an option is unknown or out of range, or the placement cannot use a curve. When it runs:
+        if there is neither a query nor a curve, a node is empty, or the prompt is longer than the
+        model's context.
     GenerationError
         When it runs, if the model cannot be loaded or its attention cannot be read.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+    model_config = ConfigDict(extra="forbid")
 
     model: ModelField = Field(frozen=True)
     estimator: str = Field(default="answer", frozen=True)
@@ -83,34 +96,12 @@ class AttentionPlacementPostprocessor(FixedOptionsPostprocessor):
     curve: CurveField = Field(default=None, frozen=True)
     _placer: AttentionPlacer = PrivateAttr()
 
-    def __init__(
-        self,
-        model: ModelLike,
-        *,
-        estimator: str = "answer",
-        placement: str = "attention_u_shape",
-        template: PromptTemplate = ANSWER,
-        curve: PositionalCurve | str | Path | None = None,
-        callback_manager: CallbackManager | None = None,
-    ) -> None:
-        super().__init__(
-            model=model,
-            estimator=estimator,
-            placement=placement,
-            template=template,
-            curve=curve,
-            callback_manager=callback_manager or CallbackManager(),
-        )
+    def __init__(self, model: ModelLike, **options: Unpack[AttentionPlacementArguments]) -> None:
+        super().__init__(model=model, **options)
 
     def model_post_init(self, context: Any) -> None:
         """Check the options."""
-        self._placer = AttentionPlacer(
-            model=self.model,
-            estimator=self.estimator,
-            placement=self.placement,
-            template=self.template,
-            curve=self.curve,
-        )
+        self._placer = AttentionPlacer(**self._options_of(AttentionPlacer))
 
     def _processed(
         self, nodes: Sequence[NodeWithScore], query: QueryBundle | None

@@ -59,12 +59,8 @@ def order(task: DemoTask) -> list[str]:
     retriever = CAUSRetriever.from_nodes(
         [_node(passage) for passage in task.passages],
         FunctionEmbedding(task.embed),
-        k=task.caus.k,
-        alpha=task.caus.alpha,
-        fetch_k=task.caus.fetch_k,
-        placement=task.caus.placement,
-        psi=task.caus.psi,
     )
+    retriever.caus = task.caus
     # A mock model answers with its prompt; a window this wide keeps it one prompt.
     synthesizer = get_response_synthesizer(
         llm=MockLLM(),

@@ -9,9 +9,8 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.indices import utils
 from llama_index.core.schema import BaseNode, MetadataMode, QueryBundle, QueryType
 
-from shared_core.checking import SHOWN, check_several
+from shared_core.checking import check_several
 from shared_core.gating import unwrapped
-from shared_core.wording import shortened
 
 
 def as_bundle(query: QueryType) -> QueryBundle:
@@ -24,9 +23,7 @@ def as_bundle(query: QueryType) -> QueryBundle:
     """
     bundle = QueryBundle(query) if isinstance(query, str) else query
     if not isinstance(bundle, QueryBundle) or not isinstance(bundle.query_str, str):
-        raise ValueError(
-            f"a query must be a text or a QueryBundle, got {shortened(repr(query), SHOWN)}"
-        )
+        raise ValueError(f"a query must be a text or a QueryBundle, got {query!r:.80}")
     return bundle
 
 
@@ -118,9 +115,6 @@ async def aembed_nodes(
 
 
 def _in_order(vectors: Mapping[str, list[float]], nodes: Sequence[BaseNode]) -> list[list[float]]:
-    ids = {node.node_id for node in nodes}
-    if len(vectors) < len(ids):
-        raise ValueError(
-            f"the embedding model gave too few: {len(vectors)} vectors for {len(ids)} nodes"
-        )
+    if len(vectors) < len({node.node_id for node in nodes}):
+        raise ValueError(f"the embedding model gave {len(vectors)} vectors for {len(nodes)} nodes")
     return [vectors[node.node_id] for node in nodes]

@@ -73,14 +73,10 @@ def _predicate(part: MetadataFilter | MetadataFilters) -> Predicate:
     if isinstance(part, MetadataFilter):
         one = MetadataFilters(filters=[part.model_copy(update={"key": _column(part.key)})])
         # The store looks metadata up by node id; here the metadata itself takes the id's place.
-        return cast(Predicate, build_metadata_filter_fn(_itself, one))
+        return cast(Predicate, build_metadata_filter_fn(lambda metadata: cast(Any, metadata), one))
     parts = [_predicate(each) for each in part.filters]
     if part.condition == FilterCondition.OR and parts:
         return lambda metadata: any(each(metadata) for each in parts)
     if part.condition == FilterCondition.NOT:
         return lambda metadata: not any(each(metadata) for each in parts)
     return lambda metadata: all(each(metadata) for each in parts)
-
-
-def _itself(metadata: Any) -> Any:
-    return metadata

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, Unpack
 
 from llama_index.core import VectorStoreIndex
@@ -17,14 +17,13 @@ from llamaindex_posrag.embedding import plain_text
 from llamaindex_posrag.nodes import isolated, passages_of, to_passage
 from llamaindex_posrag.options import caus_of
 from llamaindex_posrag.retrieval import EngineRetriever, RetrieverArguments
-from shared_core import CAUS, Passage
-from shared_core.checking import SHOWN, check_each
-from shared_core.engines.store import Store, StoreEngine
+from shared_core import CAUS
+from shared_core.checking import check_each
+from shared_core.engines.store import Hits, Store, StoreEngine
 from shared_core.index import PassageIndex, Variant, Where
 from shared_core.index.metadata import predicate
 from shared_core.options import CAUSArguments
 from shared_core.types import Query, Tokenizer
-from shared_core.wording import shortened
 
 DIRECTIONS: dict[str, Callable[[Any], bool]] = {
     "llama_index.core.vector_stores.simple.SimpleVectorStore": lambda store: True,
@@ -43,6 +42,7 @@ DIRECTIONS: dict[str, Callable[[Any], bool]] = {
 class FusingArguments(RetrieverArguments, total=False):
     """Keyword arguments of `FusingRetriever` that have a default."""
 
+    higher_is_better: bool | None
     variant: Variant
     tokenizer: Tokenizer | None
 
@@ -125,10 +125,7 @@ class FusingRetriever(EngineRetriever):
         **options: Unpack[CAUSArguments],
     ) -> None:
         if not isinstance(dense, BaseRetriever | VectorStoreIndex):
-            raise ValueError(
-                "dense must be a retriever or a VectorStoreIndex, got "
-                f"{shortened(repr(dense), SHOWN)}"
-            )
+            raise ValueError(f"dense must be a retriever or a VectorStoreIndex, got {dense!r:.80}")
         passages = passages_of(check_each(nodes, "nodes", BaseNode))
         if not passages:
             raise ValueError(
@@ -155,8 +152,6 @@ class FusingRetriever(EngineRetriever):
         cls,
         index: VectorStoreIndex,
         nodes: Iterable[BaseNode] | None = None,
-        *,
-        higher_is_better: bool | None = None,
         **options: Unpack[FusingArguments],
     ) -> Self:
         """Build a retriever over a vector index of LlamaIndex.
@@ -169,8 +164,8 @@ class FusingRetriever(EngineRetriever):
             The nodes that BM25 searches; by default those of the index, as its docstore has them
             now. Unless the store is LlamaIndex's, these include nodes that ``delete_nodes``
             deleted without ``delete_from_docstore=True``.
-        higher_is_better, **options
-            As in the constructor.
+        **options
+            As in the constructor, `higher_is_better` among them.
 
         Raises
         ------
@@ -178,8 +173,7 @@ class FusingRetriever(EngineRetriever):
             As the constructor; there are no nodes for BM25 by default where a vector store keeps
             the text itself and leaves it out of the docstore.
         """
-        given = held_nodes(index) if nodes is None else nodes
-        return cls(index, given, higher_is_better=higher_is_better, **options)
+        return cls(index, held_nodes(index) if nodes is None else nodes, **options)
 
     @property
     def nodes(self) -> list[BaseNode]:
@@ -187,43 +181,29 @@ class FusingRetriever(EngineRetriever):
         return [isolated(passage.source) for passage in self._sparse.passages]
 
     def _queries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
-        return [self._query(bundle) for bundle in bundles]
+        return [self._query(bundle, plain_text(bundle)) for bundle in bundles]
 
-    async def _aqueries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
-        return self._queries(bundles)
-
-    def _query(self, bundle: QueryBundle) -> Query:
+    def _query(self, bundle: QueryBundle, text: str) -> Query:
         """Copy a query, without the wrapping of a tool; retrievers write its embedding into it."""
-        text = plain_text(bundle)
-        asked = QueryBundle(
-            text, bundle.image_path, bundle.custom_embedding_strs, embedding=bundle.embedding
-        )
-        return _BundleQuery(text, bundle=asked, filters=self.filters)
+        return _BundleQuery(text, bundle=replace(bundle, query_str=text), filters=self.filters)
 
-    def _hits(self, query: Any, depth: int, where: Where) -> list[tuple[Passage, float | None]]:
+    def _hits(self, query: Any, depth: int, where: Where) -> Hits:
         if isinstance(self._dense, VectorStoreIndex):
             leg = self._dense.as_retriever(similarity_top_k=depth, filters=query.filters)
             # `retrieve` would follow index nodes to their objects, which has time until the end.
-            return _hits(leg._retrieve(query.bundle))
-        return _passing(_hits(self._dense.retrieve(query.bundle)), where)
+            return _passing(leg._retrieve(query.bundle))
+        return _passing(self._dense.retrieve(query.bundle), where)
 
-    async def _ahits(
-        self, query: Any, depth: int, where: Where
-    ) -> list[tuple[Passage, float | None]]:
+    async def _ahits(self, query: Any, depth: int, where: Where) -> Hits:
         if isinstance(self._dense, VectorStoreIndex):
             leg = self._dense.as_retriever(similarity_top_k=depth, filters=query.filters)
-            return _hits(await leg._aretrieve(query.bundle))
-        return _passing(_hits(await self._dense.aretrieve(query.bundle)), where)
+            return _passing(await leg._aretrieve(query.bundle))
+        return _passing(await self._dense.aretrieve(query.bundle), where)
 
 
-def _hits(found: Iterable[NodeWithScore]) -> list[tuple[Passage, float | None]]:
-    return [(to_passage(hit.node), hit.score) for hit in found]
-
-
-def _passing(
-    hits: Iterable[tuple[Passage, float | None]], where: Where
-) -> list[tuple[Passage, float | None]]:
+def _passing(found: Iterable[NodeWithScore], where: Where = None) -> Hits:
     passes = predicate(where)
+    hits = [(to_passage(hit.node), hit.score) for hit in found]
     return [hit for hit in hits if passes(hit[0].metadata)]
 
 

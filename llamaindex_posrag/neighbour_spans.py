@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.bridge.pydantic import ConfigDict, Field
+from llama_index.core.bridge.pydantic import ConfigDict, Field, field_validator
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore.types import BaseDocumentStore
@@ -17,21 +17,14 @@ from llama_index.core.storage.docstore.types import BaseDocumentStore
 from llamaindex_posrag.embedding import embed_nodes
 from llamaindex_posrag.node_chunks import NodeChunks, stored_neighbours
 from llamaindex_posrag.nodes import ExplainedNode, explanation, spanned, to_passage
-from llamaindex_posrag.options import ChunkKeysField, ChunksField, ExpandField
-from llamaindex_posrag.postprocessors import FixedOptionsPostprocessor
+from llamaindex_posrag.postprocessors import CAUSFieldsPostprocessor
+from shared_core import ChunkKeys, NeighbourSpans
 from shared_core.checking import check_each
 from shared_core.explanations import merge_explanation
-from shared_core.index import ChunkKeys
-from shared_core.neighbour_spans import (
-    ChunkSource,
-    NeighbourSpans,
-    PassageNeighbours,
-    Span,
-    place_spans,
-)
+from shared_core.neighbour_spans import ChunkSource, PassageNeighbours, Span, place_spans
 
 
-class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
+class NeighbourSpanPostprocessor(CAUSFieldsPostprocessor):
     """Expand retrieved nodes by their neighbours, within a token budget (RetriVex).
 
     Nodes that overlap or touch become one node, which no later step can separate. It has the id,
@@ -73,13 +66,20 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
         If an option is unknown.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+    model_config = ConfigDict(extra="forbid")
 
-    expand: ExpandField = Field(default_factory=NeighbourSpans, frozen=True)
-    chunk_keys: ChunkKeysField = Field(default=ChunkKeys(), frozen=True)
+    expand: NeighbourSpans = Field(default_factory=NeighbourSpans, frozen=True)
+    chunk_keys: ChunkKeys = Field(default=ChunkKeys(), frozen=True)
     higher_is_better: bool = Field(default=True, frozen=True)
     # A field, not a private attribute: BaseComponent pickles fields only.
-    chunks: ChunksField = Field(default=None, frozen=True, exclude=True, repr=False)
+    chunks: ChunkSource | None = Field(default=None, frozen=True, exclude=True, repr=False)
+
+    @field_validator("chunks", mode="plain")
+    @classmethod
+    def _check_chunks(cls, value: Any) -> Any:
+        if value is not None and not hasattr(value, "around"):
+            raise ValueError(f"chunks must be a ChunkSource, got {value!r}")
+        return value
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class NeighbourSpanPostprocessor(FixedOptionsPostprocessor):
             chunk_keys=keys,
             higher_is_better=higher_is_better,
             chunks=chunks,
-            callback_manager=callback_manager or CallbackManager(),
+            callback_manager=callback_manager,
         )
 
     @classmethod

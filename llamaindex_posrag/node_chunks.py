@@ -48,7 +48,7 @@ class NodeChunks:
         node: BaseNode = passage.source
         start = node.start_char_idx if isinstance(node, TextNode) else None
         placed = None
-        if not links_of(node).any:
+        if not self.links(passage).any:
             placed = self.chunk_keys.numbered(passage, otherwise=start is not None)
         parent = _id(node, NodeRelationship.PARENT)
         whole = parent or node.ref_doc_id or node.node_id
@@ -58,8 +58,14 @@ class NodeChunks:
         return Chunk(node.node_id, text, document, number, start, heading, passage)
 
     def links(self, passage: Passage) -> Links:
-        """Return the neighbours that the node of a passage names."""
-        return links_of(passage.source)
+        """Return the previous and the next node that the node of a passage names.
+
+        Where a PARENT ends it is not known whether the document does.
+        """
+        node: BaseNode = passage.source
+        edge: End = "document" if _id(node, NodeRelationship.PARENT) is None else "missing"
+        previous = _id(node, NodeRelationship.PREVIOUS)
+        return Links(previous, _id(node, NodeRelationship.NEXT), edge)
 
 
 def stored_neighbours(docstore: BaseDocumentStore, reader: NodeChunks) -> LinkedStore:
@@ -69,18 +75,6 @@ def stored_neighbours(docstore: BaseDocumentStore, reader: NodeChunks) -> Linked
 
 def _read(docstore: BaseDocumentStore, ids: list[str]) -> list[Passage]:
     return [to_passage(node) for node in docstore.get_nodes(ids, raise_error=False)]
-
-
-def links_of(node: BaseNode) -> Links:
-    """Return the previous and the next node that a node names.
-
-    Where a PARENT ends it is not known whether the document does.
-    """
-    edge: End = "document" if _id(node, NodeRelationship.PARENT) is None else "missing"
-    previous, following = (
-        _id(node, side) for side in (NodeRelationship.PREVIOUS, NodeRelationship.NEXT)
-    )
-    return Links(previous, following, edge)
 
 
 def _id(node: BaseNode, relationship: NodeRelationship) -> str | None:

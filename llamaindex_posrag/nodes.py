@@ -139,12 +139,13 @@ def isolated(node: BaseNode) -> BaseNode:
     copied = copy(node)
     fields = vars(copied)
     fields["metadata"] = metadata
-    fields["embedding"] = copy(node.embedding)
-    fields["excluded_embed_metadata_keys"] = node.excluded_embed_metadata_keys.copy()
-    fields["excluded_llm_metadata_keys"] = node.excluded_llm_metadata_keys.copy()
+    for name in ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys"):
+        fields[name] = fields[name].copy()
+    if node.embedding is not None:
+        fields["embedding"] = node.embedding.copy()
     fields["relationships"] = {
         kind: [*related] if isinstance(related, list) else related
-        for kind, related in node.relationships.items()
+        for kind, related in fields["relationships"].items()
     }
     if isinstance(node, Node):
         fields |= {name: deepcopy(fields[name]) for name in fields if name.endswith("_resource")}

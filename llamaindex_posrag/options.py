@@ -1,21 +1,15 @@
-"""Options of `CAUS`: attributes of a retriever, checked fields of a postprocessor."""
+"""Options of `CAUS` as attributes of a retriever."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Generic, TypeAlias, TypeVar, cast
+from dataclasses import replace
+from typing import Any, Generic, TypeVar, cast
 
-from pydantic import PlainValidator
-from pydantic_core import CoreSchema, core_schema
-
-from shared_core import CAUS, NeighbourSpans, Placement
-from shared_core.checking import SHOWN
-from shared_core.neighbour_spans import ChunkKeys, ChunkSource
-from shared_core.options import CAUSArguments, decode_caus, encode_options
+from shared_core import CAUS, ChunkKeys, NeighbourSpans, Placement
+from shared_core.options import CAUSArguments
 from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity import Psi
 from shared_core.types import Evidence, Fusion
-from shared_core.wording import shortened
 
 T = TypeVar("T")
 
@@ -74,9 +68,7 @@ class CAUSOptions:
     @caus.setter
     def caus(self, caus: CAUS) -> None:
         if not isinstance(caus, CAUS):
-            raise ValueError(
-                f"caus must be a CAUS, as CAUS(k=3), got {shortened(repr(caus), SHOWN)}"
-            )
+            raise ValueError(f"caus must be a CAUS, as CAUS(k=3), got {caus!r:.80}")
         self._caus = caus
 
 
@@ -96,40 +88,3 @@ def caus_of(options: CAUSArguments, caus: CAUS | None = None) -> CAUS:
         named = ", ".join(f"{name}=" for name in options)
         raise ValueError(f"give caus= or {named}, not both: caus= holds every option, as CAUS(k=3)")
     return caus
-
-
-@dataclass(frozen=True)
-class Checked:
-    """Makes a field of pydantic an option of `CAUS`, which checks, encodes and decodes it."""
-
-    name: str
-
-    def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
-        """Return the schema: neither of pydantic's own coercions, such as True to 1, applies."""
-        return core_schema.no_info_plain_validator_function(
-            # A gate that is shut for sure: whether it has to open is for all options together.
-            lambda value: getattr(decode_caus({"psi": "never", self.name: value}), self.name),
-            serialization=core_schema.plain_serializer_function_ser_schema(
-                lambda value: encode_options({self.name: value})[self.name]
-            ),
-        )
-
-
-KField: TypeAlias = Annotated[int, Checked("k")]
-AlphaField: TypeAlias = Annotated[Alpha, Checked("alpha")]
-FusionField: TypeAlias = Annotated[Fusion, Checked("fusion")]
-PlacementField: TypeAlias = Annotated[str | Placement, Checked("placement")]
-PsiField: TypeAlias = Annotated[Psi, Checked("psi")]
-EvidenceField: TypeAlias = Annotated[Evidence, Checked("evidence")]
-ExpandField: TypeAlias = Annotated[NeighbourSpans, Checked("expand")]
-ChunkKeysField: TypeAlias = Annotated[ChunkKeys, Checked("chunk_keys")]
-
-
-def _chunk_source(value: Any) -> ChunkSource | None:
-    if value is not None and not hasattr(value, "around"):
-        raise ValueError(f"chunks must be a ChunkSource, got {value!r}")
-    source: ChunkSource | None = value
-    return source
-
-
-ChunksField: TypeAlias = Annotated[ChunkSource | None, PlainValidator(_chunk_source)]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 from llama_index.core.schema import (
     BaseNode,
@@ -16,8 +16,7 @@ from llama_index.core.schema import (
 from pydantic_core import PydanticSerializationError
 
 from llamaindex_posrag.filters import SOURCE, WITHOUT_SOURCE
-from shared_core import Passage
-from shared_core.errors import IndexFormatError
+from shared_core import IndexFormatError, Passage
 
 
 def encode_node(node: BaseNode) -> dict[str, Any]:
@@ -78,17 +77,12 @@ def node_of(passage: Passage) -> BaseNode:
 
 @lru_cache
 def _class(name: str) -> type[BaseNode]:
-    for cls in _descendants(BaseNode):
+    known: list[type[BaseNode]] = BaseNode.__subclasses__()
+    for cls in known:
         if _name(cls) == name:
-            return cast(type[BaseNode], cls)
+            return cls
+        known.extend(cls.__subclasses__())  # their turn comes in this loop
     raise IndexFormatError(f"the node class {name} is not loaded; import it, then load the index")
-
-
-def _descendants(cls: type) -> Iterator[type]:
-    children: list[type] = cls.__subclasses__()
-    for child in children:
-        yield child
-        yield from _descendants(child)
 
 
 def _name(cls: type) -> str:

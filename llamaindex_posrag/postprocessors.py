@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from typing import Any, Self, TypedDict, Unpack
 
@@ -19,27 +20,23 @@ from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRan
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index_instrumentation import get_dispatcher
+from pydantic import FieldSerializationInfo, ValidationInfo, field_serializer, field_validator
 
 from llamaindex_posrag.embedding import embedded_text, plain_text
 from llamaindex_posrag.nodes import explained, explanation, with_slot
-from llamaindex_posrag.options import (
-    AlphaField,
-    EvidenceField,
-    FusionField,
-    KField,
-    PlacementField,
-    PsiField,
-)
 from shared_core import CAUS, BM25Index, Placement
 from shared_core.arrays import Scores
 from shared_core.checking import check_each
 from shared_core.explanations import warn_of_placed
 from shared_core.index import Variant
+from shared_core.options import check_option, encode_options
 from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity import Psi
 from shared_core.types import Evidence, Fusion, Tokenizer
 
 dispatcher = get_dispatcher(__name__)
+
+OPTIONS = tuple(field.name for field in fields(CAUS))
 
 
 class FixedOptionsPostprocessor(BaseNodePostprocessor):
@@ -53,6 +50,11 @@ class FixedOptionsPostprocessor(BaseNodePostprocessor):
     def class_name(cls) -> str:
         """Name under which LlamaIndex serialises the class."""
         return cls.__name__
+
+    @field_validator("callback_manager", mode="before")
+    @classmethod
+    def _manager(cls, given: CallbackManager | None) -> CallbackManager:
+        return given or CallbackManager()
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
@@ -80,6 +82,11 @@ class FixedOptionsPostprocessor(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         raise NotImplementedError  # not abstract: LlamaIndex would trace it as a span of its own
 
+    def _options_of(self, method: type) -> dict[str, Any]:
+        """Return the fields that are options of a dataclass of the core."""
+        names = (each.name for each in fields(method))
+        return {name: getattr(self, name) for name in names if name in type(self).model_fields}
+
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy, with the options in `update` replaced.
 
@@ -94,21 +101,50 @@ class FixedOptionsPostprocessor(BaseNodePostprocessor):
         return type(self)(**{**dict(copied), **update}) if update else copied
 
 
-class CAUSPostprocessorArguments(TypedDict, total=False):
+class CAUSFieldsPostprocessor(FixedOptionsPostprocessor):
+    """A postprocessor whose fields are options of `CAUS`, which checks, encodes and decodes them.
+
+    None of pydantic's coercions applies, such as True to 1.
+    """
+
+    _caus: CAUS = PrivateAttr()
+
+    @field_validator(*OPTIONS, mode="plain", check_fields=False)
+    @classmethod
+    def _check_option(cls, value: Any, field: ValidationInfo) -> Any:
+        return check_option(str(field.field_name), value)
+
+    @field_serializer(*OPTIONS, check_fields=False)
+    def _encode_option(self, value: Any, field: FieldSerializationInfo) -> Any:
+        name = str(field.field_name)
+        return encode_options({name: value})[name]
+
+    def model_post_init(self, context: Any) -> None:
+        """Check the options together, and settle the gate."""
+        self._caus = CAUS(**self._options_of(CAUS))
+
+
+class PlacementArguments(TypedDict, total=False):
+    """Keyword arguments of `PlacementPostprocessor` besides the placement."""
+
+    psi: Psi
+    evidence: Evidence
+    callback_manager: CallbackManager | None
+
+
+class CAUSPostprocessorArguments(PlacementArguments, total=False):
     """Keyword arguments of `CAUSPostprocessor.from_nodes`."""
 
     k: int
     alpha: Alpha
     placement: str | Placement
-    psi: Psi
-    evidence: Evidence
     fusion: Fusion
     higher_is_better: bool
     variant: Variant
     tokenizer: Tokenizer | None
 
 
-class CAUSPostprocessor(FixedOptionsPostprocessor):
+class CAUSPostprocessor(CAUSFieldsPostprocessor):
     """Fuse the nodes' scores with BM25, keep the best k, and place them if the gate opens.
 
     The scores that come in are the dense leg. A score that is None or NaN is missing and counts
@@ -157,20 +193,19 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
     ('torch.sort sorts a tensor', 0)
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+    model_config = ConfigDict(extra="forbid")
 
-    k: KField = Field(default=10, frozen=True)
-    alpha: AlphaField = Field(default=0.3, frozen=True)
-    placement: PlacementField = Field(default="u_shape", frozen=True)
-    psi: PsiField = Field(default=None, frozen=True)
-    evidence: EvidenceField = Field(default="point", frozen=True)
-    fusion: FusionField = Field(default="min_max", frozen=True)
+    k: int = Field(default=10, frozen=True)
+    alpha: Alpha = Field(default=0.3, frozen=True)
+    placement: str | Placement = Field(default="u_shape", frozen=True)
+    psi: Psi = Field(default=None, frozen=True)
+    evidence: Evidence = Field(default="point", frozen=True)
+    fusion: Fusion = Field(default="min_max", frozen=True)
     higher_is_better: bool = Field(default=True, frozen=True)
     variant: Variant = Field(default="lucene", frozen=True)
     # Fields, not private attributes: BaseComponent pickles fields only.
     tokenizer: Tokenizer | None = Field(default=None, frozen=True, exclude=True, repr=False)
     corpus: BM25Index | None = Field(default=None, frozen=True, exclude=True, repr=False)
-    _caus: CAUS = PrivateAttr()
 
     @classmethod
     def from_nodes(
@@ -196,17 +231,6 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
         corpus = BM25Index.from_texts(texts, variant=made.variant, tokenizer=made.tokenizer)
         return made.model_copy(update={"corpus": corpus})
 
-    def model_post_init(self, context: Any) -> None:
-        """Check the options and settle the gate."""
-        self._caus = CAUS(
-            k=self.k,
-            alpha=self.alpha,
-            fusion=self.fusion,
-            placement=self.placement,
-            psi=self.psi,
-            evidence=self.evidence,
-        )
-
     def _processed(
         self, nodes: Sequence[NodeWithScore], query: QueryBundle | None
     ) -> list[NodeWithScore]:
@@ -224,7 +248,7 @@ class CAUSPostprocessor(FixedOptionsPostprocessor):
         return own.scores(query)
 
 
-class PlacementPostprocessor(FixedOptionsPostprocessor):
+class PlacementPostprocessor(CAUSFieldsPostprocessor):
     """Place nodes; their scores are ignored, and left as they are.
 
     The order in which the nodes come is their ranking, best first, so missing, NaN, negative and
@@ -241,43 +265,26 @@ class PlacementPostprocessor(FixedOptionsPostprocessor):
         ``"never"``. ``"always"`` by default, since naming a placement asks for it. None keeps the
         given order; each node's ``posrag`` says why.
     evidence
-        ``"point"`` or ``"interval"``; see `shared_core.decide_order`.
+        ``"point"``, the default, or ``"interval"``; see `shared_core.decide_order`.
 
     Raises
     ------
     ValueError
-        If an option is out of range.
-    TypeError
-        If an option is unknown.
+        If an option is unknown or out of range.
     ProfileNotFoundError
         If `psi` names a profile that does not exist.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+    model_config = ConfigDict(extra="forbid")
 
-    placement: PlacementField = Field(default="u_shape", frozen=True)
-    psi: PsiField = Field(default="always", frozen=True)
-    evidence: EvidenceField = Field(default="point", frozen=True)
-    _caus: CAUS = PrivateAttr()
+    placement: str | Placement = Field(default="u_shape", frozen=True)
+    psi: Psi = Field(default="always", frozen=True)
+    evidence: Evidence = Field(default="point", frozen=True)
 
     def __init__(
-        self,
-        placement: str | Placement = "u_shape",
-        *,
-        psi: Psi = "always",
-        evidence: Evidence = "point",
-        callback_manager: CallbackManager | None = None,
+        self, placement: str | Placement = "u_shape", **options: Unpack[PlacementArguments]
     ) -> None:
-        super().__init__(
-            placement=placement,
-            psi=psi,
-            evidence=evidence,
-            callback_manager=callback_manager or CallbackManager(),
-        )
-
-    def model_post_init(self, context: Any) -> None:
-        """Check the options and settle the gate."""
-        self._caus = CAUS(placement=self.placement, psi=self.psi, evidence=self.evidence)
+        super().__init__(placement=placement, **options)
 
     def _processed(
         self, nodes: Sequence[NodeWithScore], query: QueryBundle | None

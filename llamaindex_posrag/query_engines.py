@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self, Unpack
+from typing import Any, Self, TypedDict, Unpack
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -15,12 +15,12 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
 from llama_index.core.llms import LLM
+from llama_index.core.prompts import PromptTemplate
 from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import Generation
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.settings import Settings
-from llama_index.core.types import RESPONSE_TEXT_TYPE
 from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
 
 from llamaindex_posrag.embedding import as_bundle
@@ -30,38 +30,11 @@ from shared_core.gating import ContextGate, GatedPrompts, RetrievalDecision, unw
 from shared_core.gating.fit import FitArguments
 
 
-class DirectSynthesizer(Generation):
-    """Asks the model alone; nodes are only listed as sources."""
-
-    def __init__(
-        self,
-        llm: LLM,
-        prompts: GatedPrompts | None,
-        *,
-        streaming: bool,
-        callback_manager: CallbackManager | None,
-    ) -> None:
-        super().__init__(llm, callback_manager=callback_manager, streaming=streaming)
-        self._prompts = prompts or GatedPrompts()
-
-    def get_response(
-        self, query_str: str, text_chunks: Sequence[str], **kwargs: Any
-    ) -> RESPONSE_TEXT_TYPE:
-        """Answer the prompt without context."""
-        return super().get_response(self._prompt(query_str), text_chunks, **kwargs)
-
-    async def aget_response(
-        self, query_str: str, text_chunks: Sequence[str], **kwargs: Any
-    ) -> RESPONSE_TEXT_TYPE:
-        """Async version of `get_response`."""
-        return await super().aget_response(self._prompt(query_str), text_chunks, **kwargs)
-
-    def _prompt(self, query: str) -> str:
-        return self._prompts.render(unwrapped(query), None)
-
-
 class AnnouncedQueryEngine(BaseQueryEngine):
     """Tells the callback manager of each query and its response; a subclass answers."""
+
+    def __init__(self, callback_manager: CallbackManager | None) -> None:
+        super().__init__(callback_manager=callback_manager or Settings.callback_manager)
 
     @abstractmethod
     def _answer(self, query: QueryBundle) -> RESPONSE_TYPE: ...
@@ -83,6 +56,17 @@ class AnnouncedQueryEngine(BaseQueryEngine):
             event.on_end(payload={EventPayload.RESPONSE: response})
         return response
 
+    def _get_prompt_modules(self) -> PromptMixinType:
+        return {}
+
+
+class DirectArguments(TypedDict, total=False):
+    """Keyword arguments of an engine that can ask the model alone."""
+
+    prompts: GatedPrompts | None
+    streaming: bool
+    callback_manager: CallbackManager | None
+
 
 class DirectQueryEngine(AnnouncedQueryEngine):
     """Ask the model alone: the alternative to retrieval.
@@ -94,32 +78,20 @@ class DirectQueryEngine(AnnouncedQueryEngine):
     prompts
         Its ``direct`` is used: chain of thought by default.
     streaming
-        Whether the answer comes as a stream.
+        Whether the answer comes as a stream; False by default.
     callback_manager
-        Notified of each query.
+        Notified of each query; by default that of LlamaIndex's ``Settings``.
     """
 
-    def __init__(
-        self,
-        llm: LLM,
-        *,
-        prompts: GatedPrompts | None = None,
-        streaming: bool = False,
-        callback_manager: CallbackManager | None = None,
-    ) -> None:
-        super().__init__(callback_manager=callback_manager or Settings.callback_manager)
-        self._synthesizer = DirectSynthesizer(
-            llm, prompts, streaming=streaming, callback_manager=callback_manager
-        )
+    def __init__(self, llm: LLM, **options: Unpack[DirectArguments]) -> None:
+        super().__init__(options.get("callback_manager"))
+        self._synthesizer = _direct(llm, **options)
 
     def _answer(self, query: QueryBundle) -> RESPONSE_TYPE:
-        return self._synthesizer.synthesize(query, [])
+        return self._synthesizer.synthesize(_asked(query), [])
 
     async def _aanswer(self, query: QueryBundle) -> RESPONSE_TYPE:
-        return await self._synthesizer.asynthesize(query, [])
-
-    def _get_prompt_modules(self) -> PromptMixinType:
-        return {}
+        return await self._synthesizer.asynthesize(_asked(query), [])
 
 
 class GatedQueryEngine(AnnouncedQueryEngine):
@@ -162,9 +134,7 @@ class GatedQueryEngine(AnnouncedQueryEngine):
         gate: ContextGate,
         *,
         embed_model: BaseEmbedding | None = None,
-        prompts: GatedPrompts | None = None,
-        streaming: bool = False,
-        callback_manager: CallbackManager | None = None,
+        **options: Unpack[DirectArguments],
     ) -> None:
         if not hasattr(query_engine, "retrieve") or not hasattr(query_engine, "synthesize"):
             raise ValueError(
@@ -175,12 +145,10 @@ class GatedQueryEngine(AnnouncedQueryEngine):
             raise ValueError(
                 f"gate must be a ContextGate, as from_retriever fits, got {gate!r:.80}"
             )
-        super().__init__(callback_manager=callback_manager or Settings.callback_manager)
+        super().__init__(options.get("callback_manager"))
         self._engine = query_engine
         self._gate = RetrievalGate(gate, embed_model)
-        self._direct = DirectSynthesizer(
-            llm, prompts, streaming=streaming, callback_manager=callback_manager
-        )
+        self._direct = _direct(llm, **options)
 
     @classmethod
     def from_retriever(
@@ -324,6 +292,19 @@ def add_decision(response: RESPONSE_TYPE, decision: RetrievalDecision) -> RESPON
     """Put a decision into the metadata of a response, and return the response."""
     response.metadata = {**(response.metadata or {}), "retrieval": decision.explain()}
     return response
+
+
+def _direct(
+    llm: LLM,
+    *,
+    prompts: GatedPrompts | None = None,
+    streaming: bool = False,
+    callback_manager: CallbackManager | None = None,
+) -> Generation:
+    """Return what asks a model alone; nodes are only listed as sources."""
+    prompt = (prompts or GatedPrompts()).direct
+    template = PromptTemplate(prompt, template_var_mappings={"query_str": "question"})
+    return Generation(llm, callback_manager, simple_template=template, streaming=streaming)
 
 
 def _asked(query: QueryBundle) -> QueryBundle:

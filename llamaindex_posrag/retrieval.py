@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Any, Self, Unpack
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
+from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle, QueryType
 from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_instrumentation import get_dispatcher
 
@@ -41,24 +40,19 @@ class RetrieverArguments(CallArguments, total=False):
     verbose: bool
 
 
-class _Answered(QueryBundle):
-    """A query of a batch, with what a retriever found for it."""
-
-    by: EngineRetriever
-    found: list[NodeWithScore]
-
-
 class EngineRetriever(CAUSOptions, BaseRetriever):
     """A retriever over an engine; a subclass sets ``_engine`` and says what it is asked."""
 
     _engine: Engine
+    _found: list[NodeWithScore] | None = None
+    """What was found in a batch for the one query that a copy is asked."""
 
-    @abstractmethod
     def _queries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
         """Return what the engine is asked."""
+        raise NotImplementedError  # not abstract: LlamaIndex would trace it as a span of its own
 
-    @abstractmethod
-    async def _aqueries(self, bundles: Sequence[QueryBundle]) -> list[Query]: ...
+    async def _aqueries(self, bundles: Sequence[QueryBundle]) -> list[Query]:
+        return self._queries(bundles)
 
     @property
     def filters(self) -> MetadataFilters | None:
@@ -105,8 +99,8 @@ class EngineRetriever(CAUSOptions, BaseRetriever):
         """
         bundles = as_bundles(queries)
         with self.callback_manager.as_trace("query"):
-            found = self._search(bundles)
-            return [self.retrieve(each) for each in map(self._answered, bundles, found)]
+            found = zip(bundles, self._search(bundles), strict=True)
+            return [self._knowing(hits).retrieve(query) for query, hits in found]
 
     @dispatcher.span
     async def aretrieve_batch(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
@@ -116,36 +110,32 @@ class EngineRetriever(CAUSOptions, BaseRetriever):
         """
         bundles = as_bundles(queries)
         with self.callback_manager.as_trace("query"):
-            found = await self._asearch(bundles)
-            return [await self.aretrieve(each) for each in map(self._answered, bundles, found)]
+            found = zip(bundles, await self._asearch(bundles), strict=True)
+            return [await self._knowing(hits).aretrieve(query) for query, hits in found]
 
-    def _answered(self, query: QueryBundle, found: list[NodeWithScore]) -> QueryBundle:
-        answered = _Answered(**vars(query))
-        answered.by, answered.found = self, found
-        return answered
+    def _knowing(self, found: list[NodeWithScore]) -> Self:
+        other = copy(self)
+        other._found = found
+        return other
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if isinstance(query_bundle, _Answered) and query_bundle.by is self:
-            return query_bundle.found
+        if self._found is not None:
+            return self._found
         return self._search(as_bundles([query_bundle]))[0]
 
     @dispatcher.span
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if isinstance(query_bundle, _Answered) and query_bundle.by is self:
-            return query_bundle.found
+        if self._found is not None:
+            return self._found
         return (await self._asearch(as_bundles([query_bundle])))[0]
 
     def _search(self, bundles: Sequence[QueryBundle]) -> list[list[NodeWithScore]]:
-        if not self._engine.count():
-            return [[] for _ in bundles]
         caus, queries = self.caus, self._queries(bundles)
         reader = NodeChunks(caus.chunk_keys)
         found = caus.search(self._engine, queries, where=self._where, reader=reader)
         return list(map(nodes_of, found, bundles))
 
     async def _asearch(self, bundles: Sequence[QueryBundle]) -> list[list[NodeWithScore]]:
-        if not self._engine.count():
-            return [[] for _ in bundles]
         caus, queries = self.caus, await self._aqueries(bundles)
         reader = NodeChunks(caus.chunk_keys)
         found = await caus.asearch(self._engine, queries, where=self._where, reader=reader)
@@ -157,14 +147,22 @@ class EngineRetriever(CAUSOptions, BaseRetriever):
     def _handle_recursive_retrieval(
         self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
     ) -> list[NodeWithScore]:
+        if not any(map(_leads, nodes)):
+            return nodes
         follow = super()._handle_recursive_retrieval
         return _once([_led(hit, follow(query_bundle, [_sign(hit)])) for hit in nodes])
 
     async def _ahandle_recursive_retrieval(
         self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
     ) -> list[NodeWithScore]:
+        if not any(map(_leads, nodes)):
+            return nodes
         follow = super()._ahandle_recursive_retrieval
         return _once([_led(hit, await follow(query_bundle, [_sign(hit)])) for hit in nodes])
+
+
+def _leads(hit: NodeWithScore) -> bool:
+    return isinstance(hit.node, IndexNode)
 
 
 def _sign(hit: NodeWithScore) -> NodeWithScore:

@@ -27,12 +27,11 @@ from llamaindex_posrag.options import caus_of
 from llamaindex_posrag.persistence import decode_node, encode_node, node_of
 from llamaindex_posrag.retrieval import EngineRetriever, RetrieverArguments
 from shared_core import CAUS, HybridIndex
-from shared_core.checking import SHOWN, check_each
+from shared_core.checking import check_each
 from shared_core.index.dense import Dense, Metric
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.options import CAUS_KEY, CAUSArguments, decode_options, encode_caus
 from shared_core.types import Query, Tokenizer
-from shared_core.wording import shortened
 
 _ADAPTER = "llamaindex_posrag"
 """Key of what LlamaIndex alone keeps in `HybridIndex.extra`."""
@@ -122,8 +121,8 @@ class CAUSRetriever(EngineRetriever):
     ) -> None:
         if not isinstance(index, HybridIndex):
             raise ValueError(
-                f"index must be a HybridIndex, got {shortened(repr(index), SHOWN)}; from_nodes "
-                "makes one of nodes, and from_index takes a VectorStoreIndex"
+                f"index must be a HybridIndex, got {index!r:.80}; from_nodes makes one of nodes, "
+                "and from_index takes a VectorStoreIndex"
             )
         if not isinstance(embed_model, BaseEmbedding):
             raise ValueError(
@@ -183,8 +182,6 @@ class CAUSRetriever(EngineRetriever):
     def from_index(
         index: VectorStoreIndex,
         nodes: Iterable[BaseNode] | None = None,
-        *,
-        higher_is_better: bool | None = None,
         **options: Unpack[FusingArguments],
     ) -> FusingRetriever:
         """Return a `FusingRetriever` over a vector index of LlamaIndex, also from a subclass.
@@ -193,9 +190,7 @@ class CAUSRetriever(EngineRetriever):
         one: nodes stay in their index, so there is nothing to add, delete, save or load here.
         Parameters and errors are those of `FusingRetriever.from_index`.
         """
-        return FusingRetriever.from_index(
-            index, nodes, higher_is_better=higher_is_better, **options
-        )
+        return FusingRetriever.from_index(index, nodes, **options)
 
     def add_nodes(self, nodes: Iterable[BaseNode], *, show_progress: bool = False) -> list[str]:
         """Add nodes, or replace those whose id is there, and return their ids.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
-from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import Response
 from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
@@ -14,23 +13,21 @@ from llama_index.core.instrumentation.events.synthesis import (
     SynthesizeEndEvent,
     SynthesizeStartEvent,
 )
-from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from llama_index.core.settings import Settings
 from llama_index_instrumentation import get_dispatcher
 
-from llamaindex_posrag.attention import text_of
+from llamaindex_posrag.attention import AttentionArguments, text_of
 from llamaindex_posrag.embedding import plain_text
 from llamaindex_posrag.nodes import with_slot
+from llamaindex_posrag.query_engines import AnnouncedQueryEngine
 from shared_core.attention import AttentionPlacer, Case
 from shared_core.attention.rounds import PlacedAnswer
 from shared_core.generation.local_model import LocalModel, ModelLike
-from shared_core.generation.templates import ANSWER, PromptTemplate
 
 dispatcher = get_dispatcher(__name__)
 
 
-class TwoRoundQueryEngine(BaseQueryEngine):
+class TwoRoundQueryEngine(AnnouncedQueryEngine):
     """Answer a query on a local model, place the nodes by its attention, and answer again.
 
     The ``source_nodes`` of the response are in their final order, each with the score it was
@@ -76,16 +73,12 @@ class TwoRoundQueryEngine(BaseQueryEngine):
         retriever: BaseRetriever,
         model: ModelLike,
         *,
-        estimator: str = "answer",
-        placement: str = "attention_u_shape",
-        template: PromptTemplate = ANSWER,
         callback_manager: CallbackManager | None = None,
+        **options: Unpack[AttentionArguments],
     ) -> None:
-        super().__init__(callback_manager=callback_manager or Settings.callback_manager)
+        super().__init__(callback_manager)
         self._retriever = retriever
-        self._placer = AttentionPlacer(
-            model=LocalModel.of(model), estimator=estimator, placement=placement, template=template
-        )
+        self._placer = AttentionPlacer(model=LocalModel.of(model), **options)
 
     @property
     def retriever(self) -> BaseRetriever:
@@ -131,25 +124,14 @@ class TwoRoundQueryEngine(BaseQueryEngine):
             self.synthesize, query_bundle, nodes, additional_source_nodes
         )
 
-    @dispatcher.span
-    def _query(self, query_bundle: QueryBundle) -> Response:
-        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
-        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
-            response = self.synthesize(query_bundle, self.retrieve(query_bundle))
-            event.on_end(payload={EventPayload.RESPONSE: response})
-        return response
+    def _answer(self, query: QueryBundle) -> Response:
+        return self.synthesize(query, self.retrieve(query))
 
-    @dispatcher.span
-    async def _aquery(self, query_bundle: QueryBundle) -> Response:
-        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
-        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
-            nodes = await self.aretrieve(query_bundle)
-            response = await self.asynthesize(query_bundle, nodes)
-            event.on_end(payload={EventPayload.RESPONSE: response})
-        return response
+    async def _aanswer(self, query: QueryBundle) -> Response:
+        return await self.asynthesize(query, await self.aretrieve(query))
 
     def _response(self, nodes: Sequence[NodeWithScore], found: PlacedAnswer) -> Response:
-        metadata: dict[str, Any] = {
+        metadata = {
             "first_answer": found.first_answer,
             "order": list(found.order),
             "scores": list(found.scores),
@@ -161,6 +143,3 @@ class TwoRoundQueryEngine(BaseQueryEngine):
             source_nodes=[with_slot(nodes[at], why) for at, why in self._placer.slots(found)],
             metadata=metadata,
         )
-
-    def _get_prompt_modules(self) -> PromptMixinType:
-        return {}

@@ -12,6 +12,13 @@ from shared_core.errors import (
     PosragError,
     ProfileNotFoundError,
 )
+from shared_core.gating import (
+    GatedPrompts,
+    choose_policy,
+    generate_pseudo_queries,
+    hyde,
+    rewriting,
+)
 from shared_core.generation import HuggingFaceModel, Journal
 from shared_core.index import BM25Index, ChunkKeys, HybridIndex, tokenize
 from shared_core.neighbour_spans import NeighbourSpans
@@ -50,6 +57,7 @@ __all__ = [
     "ChunkKeys",
     "CorruptIndexError",
     "EmbeddingMismatchError",
+    "GatedPrompts",
     "GenerationError",
     "HuggingFaceModel",
     "HybridIndex",
@@ -73,15 +81,19 @@ __all__ = [
     "Shuffle",
     "UShape",
     "auto_alpha",
+    "choose_policy",
     "decide_order",
     "draw_profile",
     "fuse",
+    "generate_pseudo_queries",
+    "hyde",
     "key_value_questions",
     "min_max",
     "position_sensitivity_index",
     "rank",
     "read_questions",
     "resolve_placement",
+    "rewriting",
     "tokenize",
     "u_shape_order",
 ]

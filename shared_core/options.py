@@ -134,3 +134,15 @@ def decode_caus(options: Mapping[str, Any]) -> CAUS:
     if unknown:
         raise ValueError(f"unknown options {sorted(unknown)}")
     return CAUS(**decode_options(options))
+
+
+def check_option(name: str, value: Any) -> Any:
+    """Return one option of `CAUS` as it keeps it, also one that `encode_options` described.
+
+    Raises
+    ------
+    ValueError
+        If the value is out of range.
+    """
+    # A gate that is shut for sure: whether it has to open is for all options together.
+    return getattr(decode_caus({"psi": "never", name: value}), name)

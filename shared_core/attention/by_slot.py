@@ -23,13 +23,11 @@ from shared_core.checking import check_count, check_fractions
 from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.sensitivity.curve import PositionalCurve
+from shared_core.sensitivity.curve import TENTHS, PositionalCurve, over_middle, relative_scores
 from shared_core.sensitivity.position_sensitivity import index_interval
 from shared_core.sensitivity.profile import PositionProfile
-from shared_core.sensitivity.provenance import provenance
 from shared_core.sensitivity.questions import ProbeQuestion, check_context, check_questions
-from shared_core.sensitivity.records import Interval
-from shared_core.sensitivity.region import TENTHS, over_middle, relative_scores
+from shared_core.sensitivity.records import Interval, provenance
 
 Order = Literal["unordered", "ordered"]
 READ: tuple[Recorded, ...] = (
@@ -200,11 +198,8 @@ def attention_profile(
     chosen = ANSWER if template is None else template
     rows = []
     for question in questions:
-        prompts = [
-            render_prompt(model.encoder, chosen, question.passages(slot, k), question.question)
-            for slot in range(k)
-        ]
-        rows.append(_shares(model, prompts))
+        turned = [question.passages(slot, k) for slot in range(k)]
+        rows.append(_shares(model, _prompts(model, chosen, [question] * k, turned)))
         if on_answer is not None:
             on_answer(k)
     values = np.array(rows)

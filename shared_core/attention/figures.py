@@ -8,9 +8,9 @@ from typing import Any
 
 from shared_core._extras import require
 from shared_core.attention.by_slot import AttentionByPosition, DocumentScores, Order
+from shared_core.sensitivity.curve import middles
 from shared_core.sensitivity.figure import finish_axes, thinned, write_figure
 from shared_core.sensitivity.records import Interval
-from shared_core.sensitivity.region import middles
 
 LABELS: dict[Order, str] = {
     "unordered": "unordered (shuffled)",

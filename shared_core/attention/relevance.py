@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Scores
-from shared_core.checking import check_count
 from shared_core.errors import GenerationError
-from shared_core.sensitivity.region import finite_scores
+from shared_core.sensitivity.curve import finite_scores
 
 LayerSet: TypeAlias = Literal["all", "lower", "upper"]
 """The sets of layers that the methods read."""
@@ -59,34 +58,12 @@ chosen; Attention Sorting (Peysakhovich & Lerer 2023), one pass of it, as GoodPo
 (section 5.1); in-context re-ranking (Chen et al. 2024)."""
 
 
-def layer_halves(layers: int) -> tuple[range, range]:
-    """Return the lower and the upper half of a model's layers (L_l and L_h of Algorithm 2).
-
-    With an odd number of layers the middle one is in neither, so that the halves weigh the same.
-
-    Parameters
-    ----------
-    layers
-        Number of layers, >= 1.
-
-    Returns
-    -------
-    lower, upper
-        Layers 0 to ``layers // 2``, and from ``ceil(layers / 2)`` on; both empty for one layer.
-
-    Raises
-    ------
-    ValueError
-        If `layers` is below 1.
-    """
-    check_count(layers, "layers")
-    return range(layers // 2), range((layers + 1) // 2, layers)
-
-
 def layer_sets(config: Any) -> dict[LayerSet, dict[int, float]]:
     """Return the layers of each set, each with the number of tokens that it sees.
 
-    That is infinite for a layer without a window. A single layer is both halves.
+    That is infinite for a layer without a window. The lower and the upper half are L_l and L_h of
+    Algorithm 2: 0 to ``L // 2``, and from ``ceil(L / 2)`` on. Of an odd number of layers the middle
+    one is in neither, so that the halves weigh the same; a single layer is both.
 
     Parameters
     ----------
@@ -111,12 +88,13 @@ def layer_sets(config: Any) -> dict[LayerSet, dict[int, float]]:
     windows = [
         float(size) if size and ("sliding" in kind or "chunked" in kind) else inf for kind in kinds
     ]
-    everything, (lower, upper) = range(number), layer_halves(number)
-    return {
-        "all": {layer: windows[layer] for layer in everything},
-        "lower": {layer: windows[layer] for layer in lower or everything},
-        "upper": {layer: windows[layer] for layer in upper or everything},
+    half = max(1, number // 2)
+    sets: dict[LayerSet, range] = {
+        "all": range(number),
+        "lower": range(half),
+        "upper": range(number - half, number),
     }
+    return {name: {layer: windows[layer] for layer in layers} for name, layers in sets.items()}
 
 
 def document_scores(token_scores: npt.ArrayLike, spans: Sequence[TokenSpan]) -> Scores:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from shared_core._extras import require
@@ -55,13 +57,15 @@ class Console:
         with writing_messages():
             self._err.print(one_line(text), soft_wrap=whole)
 
-    def progress(self) -> Progress:
-        """Return a progress bar that shows on a terminal and is silent elsewhere."""
-        rich_progress = require("rich.progress", extra="eval")
-        bar: Progress = rich_progress.Progress(
+    @contextmanager
+    def counting(self, what: str, total: int, done: int = 0) -> Iterator[Callable[[int], None]]:
+        """Show a bar, on a terminal only; the block gets a function that advances it."""
+        bar: Progress = require("rich.progress", extra="eval").Progress(
             console=self._err, disable=not self._err.is_terminal, transient=True
         )
-        return bar
+        with bar:
+            task = bar.add_task(what, total=total, completed=done)
+            yield lambda count: bar.advance(task, count)
 
 
 def empty_table(*, gap: int = 1) -> Table:

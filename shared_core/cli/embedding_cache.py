@@ -91,14 +91,13 @@ class EmbeddingCache:
         before = f"; {counted(done, 'other')} {is_or_are(done)} kept from before" if done else ""
         self._console.say(f"Embedding {counted(len(missing), 'text')} with {self.label}{before}")
         try:
-            with self._console.progress() as bar:
-                task = bar.add_task("embedding", total=total, completed=done)
+            with self._console.counting("embedding", total, done) as advance:
                 for batch in _batches(missing):
                     vectors = self._model.embed(batch)
                     self._keep(batch, vectors, f"{done:,} of {counted(total, 'text')}")
                     self._known.update(zip(batch, vectors, strict=True))
                     done += len(batch)
-                    bar.advance(task, len(batch))
+                    advance(len(batch))
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
                 f"{done:,} of {counted(total, 'text')} embedded and kept in {self.folder}: the "

@@ -44,31 +44,10 @@ def make_output(folder: Path) -> None:
     ValueError
         If it is a file, or cannot be made or written into.
     """
-    if folder.is_file():
-        raise ValueError(f"--output {folder} is a file; give the name of a folder")
     try:
         make_folder(folder)
     except OSError as error:
         raise ValueError(f"--output {folder} cannot be written into: {error.strerror}") from error
-
-
-def check_readable(file: Path, option: str) -> None:
-    """Check that the file of an option can be read; it is not opened, since it may be a pipe.
-
-    Raises
-    ------
-    ValueError
-        If it does not exist, is a folder or cannot be read.
-    """
-    what = f"{option} {file}".strip()
-    if file.is_dir():
-        raise ValueError(f"{what} is a folder; give the name of a file")
-    try:
-        file.stat()
-    except OSError as error:
-        raise ValueError(f"{what} cannot be read: {error.strerror}") from error
-    if not os.access(file, os.R_OK):
-        raise ValueError(f"{what} cannot be read: {os.strerror(errno.EACCES)}")
 
 
 def check_file(file: Path, *, way_out: str = "") -> None:

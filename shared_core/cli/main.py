@@ -49,7 +49,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
     except ReaderGoneError:
         return 0
-    except (PosragError, ValueError, OSError) as error:
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return EXIT_ERROR
+    except (PosragError, ValueError) as error:
         fail(str(error))
         return EXIT_ERROR
 

@@ -22,6 +22,10 @@ HELP = (
     "OpenAI-compatible endpoint; or module:attribute, which names a LangChain or LlamaIndex model, "
     "or a function from prompts to answers"
 )
+LOCAL_HELP = (
+    "a folder or hub name of a Hugging Face causal language model; or module:attribute, which "
+    "names a shared_core.HuggingFaceModel"
+)
 UNNOTICED = (
     "what the model imports or asks (a helper in another module, the contents of a list, an object "
     "or the environment, a server's new weights)"
@@ -91,29 +95,16 @@ def open_model(
         raise ValueError(f"{spec}: {error}") from error
 
 
-def open_asked(arguments: argparse.Namespace) -> Generator:
-    """Return the model of a command that asks one, with its options; see `open_model`."""
+def open_named(arguments: argparse.Namespace) -> Generator:
+    """Return the model of a command with the options that it has; see `open_model`."""
     return open_model(
         arguments.model,
         base_url=arguments.base_url,
         timeout=arguments.timeout,
         max_new_tokens=arguments.max_new_tokens,
-        batch_size=arguments.batch_size,
+        batch_size=getattr(arguments, "batch_size", None),
         name=arguments.name,
-        asked=not arguments.plan,
-    )
-
-
-def open_if_named(arguments: argparse.Namespace) -> Generator | None:
-    """Return the model of ``--model``, if there is one; see `open_model`."""
-    if arguments.model is None:
-        return None
-    return open_model(
-        arguments.model,
-        base_url=arguments.base_url,
-        timeout=arguments.timeout,
-        max_new_tokens=arguments.max_new_tokens,
-        name=arguments.name,
+        asked=not getattr(arguments, "plan", False),
     )
 
 

@@ -9,7 +9,7 @@ from textwrap import fill
 from typing import Any, TypeAlias
 
 from shared_core.cli.embedding import default_model
-from shared_core.cli.files import check_readable, default_cache
+from shared_core.cli.files import default_cache
 from shared_core.cli.models import UNNOTICED
 from shared_core.evaluation.graders import MEANINGS
 from shared_core.generation.failures import MAX_FAILED
@@ -26,7 +26,9 @@ GRADERS_HELP = "graders, from 0 (wrong) to 1 (right):\n" + "".join(
 
 
 EMBEDDING_HELP = "embedding model: a folder or a hub name (default: all-MiniLM-L6-v2)"
-CACHE_DEFAULT = "default: posrag in $XDG_CACHE_HOME or ~/.cache"
+DOCUMENTS_HELP = "JSON lines with id and text: what to retrieve from"
+RERANKER_HELP = "cross-encoder for +rerank: a folder or a hub name"
+TEMPLATE_HELP = "file with a prompt that contains {context} and {question}"
 
 
 def with_graders(description: str) -> dict[str, Any]:
@@ -61,29 +63,36 @@ def add_endpoint(parser: argparse.ArgumentParser) -> None:
         "take (default: 60)")  # fmt: skip
 
 
-def add_embedding(parser: argparse.ArgumentParser, cached: str) -> None:
-    """Add the embedding model and the cache folder; `cached` says what the folder holds."""
+def add_embedding(parser: argparse.ArgumentParser) -> None:
+    """Add the embedding model, and where its vectors are kept."""
     add = parser.add_argument
     add("--embedding", default=default_model(), help=EMBEDDING_HELP)
-    add("--cache", type=path, default=default_cache(), help=f"folder {cached} ({CACHE_DEFAULT})")
+    add_cache(parser)
+
+
+def add_cache(parser: argparse.ArgumentParser) -> None:
+    """Add the folder of the vectors."""
+    parser.add_argument("--cache", type=path, default=default_cache(), help="folder where vectors "
+        "are kept (default: posrag in $XDG_CACHE_HOME or ~/.cache)")  # fmt: skip
+
+
+def add_name(parser: argparse.ArgumentParser) -> None:
+    """Add what the model is called."""
+    parser.add_argument("--name", type=given, help="name to use for the model (default: its own)")
 
 
 def add_psi(parser: argparse.ArgumentParser) -> None:
     """Add what is known of the model that reads the passages."""
-    parser.add_argument("--psi", type=psi, default="always", help="what is known of the model that "
-        "reads the passages: its position sensitivity index, a saved profile (path or name), or "
-        "always or never to place them (default: always)")  # fmt: skip
+    parser.add_argument("--psi", type=number_or_name, default="always", help="what is known of "
+        "the model that reads the passages: its position sensitivity index, a saved profile (path "
+        "or name), or always or never to place them (default: always)")  # fmt: skip
 
 
-def add_fresh(parser: argparse.ArgumentParser) -> None:
-    """Add the option that asks again."""
+def add_fresh_and_plan(parser: argparse.ArgumentParser) -> None:
+    """Add the option that asks again, and the one that stops before anything is asked."""
     parser.add_argument("--fresh", action="store_true", help="ask again what has been answered "
         f"before, as after a change in {UNNOTICED}; a change in the model's own module or settings "
         "is noticed without it")  # fmt: skip
-
-
-def add_plan(parser: argparse.ArgumentParser) -> None:
-    """Add the option that stops before the model is asked."""
     parser.add_argument("--plan", action="store_true", help="only report what asking the model "
         "would cost")  # fmt: skip
 
@@ -101,24 +110,23 @@ def add_abstain_template(parser: argparse.ArgumentParser, use: str) -> None:
         f"{ABSTENTION}, for {use} (default: posrag's own)")  # fmt: skip
 
 
-def open_template(file: Path | None, option: str = "") -> PromptTemplate | None:
-    """Return the prompt in a file, if one is given; `option` is the option that named it.
+def open_template(file: Path | None) -> PromptTemplate | None:
+    """Return the prompt in a file, if one is given.
 
     Raises
     ------
     ValueError
-        If the file cannot be read, or its text is not a prompt with a place for the passages and
-        one for the question.
+        If its text is not a prompt with a place for the passages and one for the question.
+    OSError
+        If it cannot be read.
     """
     if file is None:
         return None
-    check_readable(file, option)
     try:
         return PromptTemplate(file.read_text(encoding="utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{file}: {not_utf8(error)}") from error
     except ValueError as error:
-        raise ValueError(f"{file}: {error}") from error
+        reason = not_utf8(error) if isinstance(error, UnicodeDecodeError) else error
+        raise ValueError(f"{file}: {reason}") from error
 
 
 def given(text: str) -> str:
@@ -149,8 +157,16 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def psi(text: str) -> float | str:
-    """Read a position sensitivity index, or the name of a profile or setting."""
+def numbers(text: str) -> tuple[int, ...]:
+    """Read comma-separated whole numbers."""
+    try:
+        return tuple(int(number) for number in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"numbers, as in 5,10, got {text!r}") from None
+
+
+def number_or_name(text: str) -> float | str:
+    """Read a number, or a text that names something instead."""
     try:
         return float(text)
     except ValueError:

@@ -23,7 +23,7 @@ from shared_core.evaluation.complete_cases import complete_cases
 from shared_core.evaluation.retrieval import retrieval_measures
 from shared_core.generation.fingerprint import model_fingerprint
 from shared_core.generation.responses import Failed
-from shared_core.sensitivity.provenance import versions
+from shared_core.sensitivity.records import versions
 from shared_core.types import Passage
 
 if TYPE_CHECKING:

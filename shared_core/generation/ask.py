@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -17,7 +17,7 @@ from shared_core.generation import retry
 from shared_core.generation.fingerprint import model_fingerprint
 from shared_core.generation.journal import Journal, NotKeptError
 from shared_core.generation.models import Generator, ScoringModel
-from shared_core.generation.responses import Failed, Request, Response, checked, one_each
+from shared_core.generation.responses import Failed, Request, Response, checked
 from shared_core.generation.threads import Post, run_in_threads
 
 __all__ = ["ModelClient", "Request", "Response"]
@@ -243,9 +243,7 @@ class _Run:
         starts = range(0, len(missing), client.batch_size)
         batches = [missing[start : start + client.batch_size] for start in starts]
         try:
-            run_in_threads(
-                [*enumerate(batches)], self._batch, threads=client.concurrency, stop=self.stop
-            )
+            run_in_threads(batches, self._batch, threads=client.concurrency, stop=self.stop)
         except KeyboardInterrupt as interrupt:
             if interrupt.args or client.journal is None:
                 raise
@@ -261,81 +259,57 @@ class _Run:
     def _whole(self) -> Sequence[Request]:
         return self.requests if self.part_of is None else self.part_of()
 
-    def _take(self, answers: dict[Request, Response]) -> None:
-        self.answers.update(answers)
-        self._count([*answers])
-
-    def _miss(self, failures: dict[Request, Failed]) -> None:
-        for request, failed in failures.items():
-            self.failures[request] = failed
-            if self.on_failure is not None:
-                self.on_failure(request, failed)
-        self._count([*failures])
-
-    def _count(self, requests: Sequence[Request]) -> None:
-        count = sum(self.wanted[request] for request in requests)
+    def _take(self, found: Mapping[Request, Response | Failed]) -> None:
+        """Count what has come in, and report it; in the calling thread."""
+        for request, answer in found.items():
+            if not isinstance(answer, Failed):
+                self.answers[request] = answer
+            elif self.on_failure is not None:
+                self.failures[request] = answer
+                self.on_failure(request, answer)
+        count = sum(self.wanted[request] for request in found)
         if count and self.on_answer is not None:
             self.on_answer(count)
 
-    def _batch(self, numbered: tuple[int, Sequence[Request]], post: Post, tried: int = 0) -> None:
+    def _batch(self, asked: Sequence[Request], post: Post, tried: int = 0) -> None:
         """Ask one batch, and keep the valid answers even if others are not.
 
         After a call for several requests that failed, each is sent by itself: a model answers them
         one after another, say, so that some have been paid for; none is paid for a third time.
         """
-        number = numbered[0]
-        batch = [request for request in numbered[1] if request not in self.answers]
+        batch = [request for request in asked if request not in self.answers]
         if self.stop.is_set() or not batch:
             return
         before = len(self.answers)
         try:
-            answers, failures = self._answered(number, batch, post, tried)
+            found = self._ask(batch, post, tried)
         except retry.WaitEndedError:
             return
         except GenerationError as error:
-            if len(batch) > 1 and self._is_worth_splitting(error):
+            passes = retry.is_transient(error)
+            collecting = self.on_failure is not None and not retry.is_refusal(error)
+            if len(batch) > 1 and (collecting or (passes and self.client.attempts > 1)):
                 for request in batch:
-                    self._batch((number, [request]), post, tried=1)
+                    self._batch([request], post, tried=1)
                 return
-            failed = batch[0]
-            if self.on_failure is None or retry.is_refusal(error):
+            unclear = passes and len(self.answers) == before
+            if not collecting or (unclear and self._is_down(batch[0], post)):
                 raise
-            unclear = retry.is_transient(error) and len(self.answers) == before
-            if unclear and self._is_down(number, failed, post):
-                raise
-            answers, failures = {}, {failed: Failed(error)}
-        self._keep(answers, post)
-        if failures and self.on_failure is None:
-            raise next(iter(failures.values())).error
-        post(partial(self._miss, failures))
+            found = {batch[0]: Failed(error)}
+        self._keep(found, post)
+        for answer in found.values():
+            if isinstance(answer, Failed) and self.on_failure is None:
+                raise answer.error
 
-    def _answered(
-        self, number: int, batch: Sequence[Request], post: Post, tried: int = 0
-    ) -> tuple[dict[Request, Response], dict[Request, Failed]]:
-        """Return the valid answers, and the failures of the others."""
-        returned = one_each(self.client.name, batch, self._call(number, batch, post, tried))
-        answers: dict[Request, Response] = {}
-        failures: dict[Request, Failed] = {}
-        for request, response in zip(batch, returned, strict=True):
-            try:
-                answers[request] = checked(self.client.name, request, response)
-            except GenerationError as error:
-                failures[request] = Failed(error)
-        return answers, failures
-
-    def _is_worth_splitting(self, error: GenerationError) -> bool:
-        if retry.is_transient(error):
-            return self.client.attempts > 1 or self.on_failure is not None
-        return self.on_failure is not None and not retry.is_refusal(error)
-
-    def _keep(self, answers: dict[Request, Response], post: Post) -> None:
+    def _keep(self, found: Mapping[Request, Response | Failed], post: Post) -> None:
         client = self.client
         if client.journal is not None:
-            for request, answer in answers.items():
-                client.journal.add(client.fingerprint, request, answer, client.repetition)
-        post(partial(self._take, answers))
+            for request, answer in found.items():
+                if not isinstance(answer, Failed):
+                    client.journal.add(client.fingerprint, request, answer, client.repetition)
+        post(partial(self._take, found))
 
-    def _is_down(self, number: int, failed: Request, post: Post) -> bool:
+    def _is_down(self, failed: Request, post: Post) -> bool:
         """Whether a request has failed because none would succeed, whatever is asked.
 
         Others tell: one that is to be asked anyway; and if that fails as well, or there is none,
@@ -345,26 +319,31 @@ class _Run:
         to_ask = [request for request in self.wanted if request not in done]
         kept = self.client.known
         known = (each for each in self._whole() if each in self.answers or kept([each]))
-        return not any(
-            self._passes(number, each, post) for each in (*to_ask[-1:], *islice(known, 1))
-        )
+        return not any(self._passes(each, post) for each in (*to_ask[-1:], *islice(known, 1)))
 
-    def _passes(self, number: int, request: Request, post: Post) -> bool:
+    def _passes(self, request: Request, post: Post) -> bool:
         """Whether a request does not fail for a passing reason now; a new answer is kept."""
         try:
-            answers, _ = self._answered(number, [request], post, self.client.attempts - 1)
+            found = self._ask([request], post, self.client.attempts - 1)
         except retry.WaitEndedError:
             return False
         except GenerationError as error:
             return not (retry.is_refusal(error) or retry.is_transient(error))
-        if request not in self.answers and not self.client.known([request]):
-            self._keep(answers, post)
+        answered = request in self.answers or self.client.known([request])
+        if not answered and not isinstance(found[request], Failed):
+            self._keep(found, post)
         return True
 
-    def _call(self, number: int, batch: Sequence[Request], post: Post, tried: int) -> object:
+    def _ask(
+        self, batch: Sequence[Request], post: Post, tried: int
+    ) -> dict[Request, Response | Failed]:
+        """Return the responses to a batch, where they are not valid what is wrong with them.
+
+        A request that is alone is sent as often as it may be, several together once.
+        """
         client, calls = self.client, tried
 
-        def call() -> object:
+        def call() -> Sequence[Response]:
             nonlocal calls
             calls += 1
             return client.call(batch)
@@ -377,20 +356,14 @@ class _Run:
             attempts=client.attempts,
             sleep=partial(retry.pause, stop=self.stop),
             on_wait=tell,
-            chance=random.Random(number),
+            chance=random.Random(str(batch[0])),
         )
         try:
-            if len(batch) == 1:
-                return retry.call(call, waits, tried)
-            try:
-                return call()
-            except Exception as error:
-                if retry.is_transient(error) and client.attempts > 1:
-                    waits.wait(error, 2)
-                raise
+            returned = retry.call(call, waits, tried, again=len(batch) == 1)
         except (retry.WaitEndedError, PosragError):
             raise
         except Exception as error:
             after = f" after {calls} attempts" if calls > 1 else ""
             text = f"model {client.name!r} failed{after}: {retry.explain(error)}"
             raise GenerationError(text) from error
+        return checked(client.name, batch, returned)

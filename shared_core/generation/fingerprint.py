@@ -18,14 +18,8 @@ if TYPE_CHECKING:
     from shared_core.generation.models import Generator
 
 _PLAIN = (str, bytes, int, float, complex, bool, type(None))
-_HOLDERS: dict[type, str] = {
-    staticmethod: "__func__",
-    classmethod: "__func__",
-    property: "fget",
-    functools.cached_property: "func",
-}
-"""What a class has around its functions, and where these are kept."""
-_PACE = ("batch_size", "concurrency")
+_UNBOUND = CellType()
+_PACE = {"batch_size", "concurrency"}
 """Attributes of a model that change no answer."""
 
 
@@ -54,13 +48,12 @@ def without_addresses(text: str) -> str:
 def source_of(thing: object) -> str:
     """Return what a function or a model object does, as far as that can be read.
 
-    Of a function or class counts the source of the whole module that defines it; where there is no
-    file, as in a notebook, its own source, and that of the functions, classes and plain values
-    there that it names. Plain values (text, numbers, truth values, None and tuples of them) count
-    among a function's defaults, what it encloses and what a `functools.partial` was given;
-    functions and classes among these are read in the same way. Of an object that is a model, or
-    whose method is one, count its class and its plain public attributes. What the code itself
-    reassigns, such as counters, does not count.
+    Of a function or class counts the text of the file that defines it; in a notebook that of its
+    cell, and the functions, classes and plain values of other cells that its code names. Plain
+    values (text, numbers, truth values, None and tuples of them) count among a function's defaults,
+    what it encloses and what a `functools.partial` was given; functions and classes among these are
+    read in the same way. Of an object that is a model, or whose method is one, count its class and
+    its plain public attributes. What the code itself reassigns, such as counters, does not count.
 
     Not noticed is a change of anything else: functions imported from other modules, values that a
     module computes (from the environment, a file, the time), what lists, dicts, sets and other
@@ -90,64 +83,70 @@ def _inside(thing: Any) -> Iterator[object]:
     if kind is tuple:
         yield from thing
     elif kind is FunctionType:
-        yield from _of_function(thing)
+        yield from (thing.__code__.co_firstlineno, thing.__defaults__)
+        yield from sorted((thing.__kwdefaults__ or {}).items())
+        assigned = _assigned(thing)
+        for name, cell in zip(thing.__code__.co_freevars, thing.__closure__ or (), strict=True):
+            if name not in assigned and cell != _UNBOUND:
+                yield name, cell.cell_contents
+        yield from _text_around(thing)
     elif issubclass(kind, type):
-        yield from _of_class(thing)
+        yield from (thing.__qualname__, _plain(thing, thing))
+        names = vars(sys.modules.get(thing.__module__, object))
+        if file := names.get("__file__"):
+            yield _text_of(file, names)
+        else:
+            yield from (each for each in vars(thing).values() if type(each) is FunctionType)
+        yield from (base for base in thing.__bases__ if base.__module__ == thing.__module__)
     elif kind is functools.partial:
         yield from (thing.func, thing.args, *sorted(thing.keywords.items()))
     elif kind is MethodType:
         yield from (thing.__func__, *_of_object(thing.__self__))
-    elif kind in _HOLDERS:
-        yield getattr(thing, _HOLDERS[kind])
     else:  # such as functools.cache makes of a function
         yield inspect.getattr_static(thing, "__wrapped__", None)
-
-
-def _of_function(function: FunctionType) -> Iterator[object]:
-    code, names = function.__code__, function.__globals__
-    yield from (function.__qualname__, code.co_firstlineno, function.__defaults__)
-    yield from (*sorted((function.__kwdefaults__ or {}).items()), vars(function).get("__wrapped__"))
-    used = dict(zip(code.co_freevars, map(_content, function.__closure__ or ()), strict=True))
-    if text := _file_of(names, code.co_filename):
-        yield text
-    else:
-        yield _own_source(function)
-        module, called = names.get("__name__"), {*_names(code)} & names.keys()
-        used |= {name: _of_module(module, names[name]) for name in called}
-    yield from ((name, used[name]) for name in sorted(used.keys() - _assigned(code)))
-
-
-def _of_class(kind: type) -> Iterator[object]:
-    names = vars(sys.modules.get(kind.__module__, object))
-    yield kind.__qualname__
-    if text := _file_of(names, names.get("__file__")):
-        yield text
-    else:
-        yield from _plain(vars(kind), kind)
-        yield from (each for each in vars(kind).values() if type(each) in (FunctionType, *_HOLDERS))
-    yield from (base for base in kind.__bases__ if base.__module__ == kind.__module__)
 
 
 def _of_object(thing: object) -> Iterator[object]:
     """Yield the class of an object and its plain attributes; nothing of code."""
     kind = type(thing)
     if kind not in (FunctionType, MethodType, functools.partial) and not issubclass(kind, type):
-        yield kind
-        yield from _plain(getattr(thing, "__dict__", {}), kind)
+        yield from (kind, _plain(thing, kind))
 
 
-def _plain(attributes: Mapping[str, object], kind: type) -> Iterator[object]:
-    """Yield the plain public attributes that no method of the class reassigns."""
+def _plain(thing: object, kind: type) -> tuple[tuple[str, object], ...]:
+    """Return the plain public attributes that no method of the class reassigns."""
+    attributes = getattr(thing, "__dict__", {})
     methods = {name: each for base in kind.__mro__ for name, each in vars(base).items()}
-    running = (
-        each.__code__
-        for name, each in methods.items()
-        if type(each) is FunctionType and name not in ("__new__", "__init__", "__post_init__")
+    making = ("__new__", "__init__", "__post_init__")
+    running = [each for name, each in methods.items() if name not in making]
+    left_out = _PACE.union(*(_assigned(each) for each in running if type(each) is FunctionType))
+    return tuple(
+        (name, attributes[name])
+        for name in sorted(attributes.keys() - left_out)
+        if type(attributes[name]) in (*_PLAIN, tuple) and not name.startswith("_")
     )
-    left_out = {*_PACE}.union(*map(_assigned, running))
-    for name in sorted(attributes.keys() - left_out):
-        if type(attributes[name]) in (*_PLAIN, tuple) and not name.startswith("_"):
-            yield name, attributes[name]
+
+
+def _text_around(function: FunctionType) -> Iterator[object]:
+    """Yield the text of the file or cell of a function; of a cell also what it names elsewhere."""
+    path, names = function.__code__.co_filename, function.__globals__
+    text = _text_of(path, names)
+    yield text
+    if not text and not function.__name__.startswith("__"):  # as a dataclass writes them
+        warnings.warn(
+            f"the source of {function.__qualname__} cannot be read: after a change in it, answers "
+            "that were kept before are taken for its own; put it into a file, or ask afresh",
+            stacklevel=2,
+        )
+    if path != names.get("__file__"):
+        used = {*_names(function.__code__)} - _assigned(function)
+        for name in sorted(used & names.keys()):
+            yield name, _of_module(names["__name__"], names[name])
+
+
+def _text_of(path: str, names: Mapping[str, Any]) -> str:
+    linecache.checkcache(path)
+    return "".join(linecache.getlines(path, dict(names)))
 
 
 def _of_module(module: object, value: object) -> object:
@@ -156,38 +155,10 @@ def _of_module(module: object, value: object) -> object:
     None for what is of another module.
     """
     kind = type(value)
-    if kind is FunctionType or issubclass(kind, type):
-        return value if getattr(value, "__module__", None) == module else None
     if kind in (*_PLAIN, tuple, functools.partial, MethodType):
         return value
-    return kind if kind.__module__ == module else None
-
-
-def _file_of(names: Mapping[str, Any], path: str | None) -> str:
-    """Return the source of a module, or "" if it has none."""
-    if path is None or path != names.get("__file__"):
-        return ""
-    linecache.checkcache(path)
-    return "".join(linecache.getlines(path, dict(names)))
-
-
-def _own_source(function: FunctionType) -> str:
-    try:
-        return inspect.getsource(function)
-    except OSError:
-        warnings.warn(
-            f"the source of {function.__qualname__} cannot be read: after a change in it, answers "
-            "that were kept before are taken for its own; put it into a file, or ask afresh",
-            stacklevel=2,
-        )
-        return ""
-
-
-def _content(cell: CellType) -> object:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None  # not bound yet
+    code = value if kind is FunctionType or issubclass(kind, type) else kind
+    return code if getattr(code, "__module__", None) == module else None
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -197,7 +168,7 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(value)
 
 
-def _assigned(code: CodeType) -> set[str]:
+def _assigned(function: FunctionType) -> set[str]:
     """Return the names outside of itself that a function assigns to: a counter, say."""
     stores = ("STORE_GLOBAL", "STORE_DEREF", "STORE_ATTR")
-    return {step.argval for step in dis.get_instructions(code) if step.opname in stores}
+    return {step.argval for step in dis.get_instructions(function) if step.opname in stores}

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from shared_core.errors import GenerationError
 from shared_core.generation.retry import explain
-from shared_core.wording import shortened
+from shared_core.wording import counted, shortened
 
 Request: TypeAlias = tuple[str, ...]
 """What a model is asked: ``(prompt,)`` for a text, ``(prompt, continuation)`` for scores."""
@@ -80,13 +80,18 @@ def check_ended(
     return text
 
 
-def one_each(name: str, requests: Sequence[Request], returned: object) -> Sequence[object]:
-    """Return `returned` if it is a sequence of one response a request.
+def checked(
+    name: str, requests: Sequence[Request], returned: object
+) -> dict[Request, Response | Failed]:
+    """Return the response to each request as it is kept, or what is wrong with it.
+
+    A text is kept as it is, scores as a list of floats. It has failed if it is neither a text for a
+    prompt, nor log-probabilities for a continuation.
 
     Raises
     ------
     GenerationError
-        If it is not.
+        If `returned` is not a sequence of one response a request.
     """
     sequence = hasattr(returned, "__len__") and hasattr(returned, "__getitem__")
     if not sequence or isinstance(returned, str | bytes | Mapping):
@@ -94,23 +99,16 @@ def one_each(name: str, requests: Sequence[Request], returned: object) -> Sequen
     elif len(returned) != len(requests):  # type: ignore[arg-type]
         what = f"{len(returned)} answers, {_shown(returned)},"  # type: ignore[arg-type]
     else:
-        return returned  # type: ignore[return-value]
-    plural = "s" if len(requests) > 1 else ""
+        pairs = zip(requests, returned, strict=True)  # type: ignore[call-overload]
+        return {request: _checked(name, request, response) for request, response in pairs}
     raise GenerationError(
-        f"model {name!r} returned {what} for {len(requests)} prompt{plural}, "
-        f"of which the first begins {shortened(requests[0][0], 60)!r}: it must return a list of "
-        "one answer a prompt"
+        f"model {name!r} returned {what} for {counted(len(requests), 'prompt')}, of which the "
+        f"first begins {shortened(requests[0][0], 60)!r}: it must return a list of one answer a "
+        "prompt"
     )
 
 
-def checked(name: str, request: Request, response: object) -> Response:
-    """Return `response` as it is kept: a text as it is, scores as a list of floats.
-
-    Raises
-    ------
-    GenerationError
-        If it is neither a text for a prompt, nor log-probabilities for a continuation.
-    """
+def _checked(name: str, request: Request, response: object) -> Response | Failed:
     if len(request) == 1:
         if isinstance(response, str):
             return str(response)
@@ -120,9 +118,11 @@ def checked(name: str, request: Request, response: object) -> Response:
         if scores and all(map(_is_log_probability, scores)):
             return [float(score) for score in scores]
         must = "a list of one finite log-probability, <= 0, for each token"
-    raise GenerationError(
-        f"model {name!r} returned {_shown(response)} instead of {must} for the prompt that "
-        f"begins {shortened(request[0], 60)!r}"
+    return Failed(
+        GenerationError(
+            f"model {name!r} returned {_shown(response)} instead of {must} for the prompt that "
+            f"begins {shortened(request[0], 60)!r}"
+        )
     )
 
 

@@ -83,15 +83,14 @@ def is_refusal(error: BaseException) -> bool:
 def retry_after(error: BaseException) -> float | None:
     """Return how many seconds the server asked to wait, in [0, 120], or None if it did not say.
 
-    Read from the headers ``retry-after-ms`` and ``retry-after`` (seconds or an HTTP date) of
-    the response that `error`, or one of its causes, carries (RFC 9110, section 10.2.3).
+    Read from the header ``retry-after`` (seconds or an HTTP date; RFC 9110, section 10.2.3) of the
+    response that `error`, or one of its causes, carries.
     """
     for link in _chain(error):
-        headers = {str(key).lower(): str(value) for key, value in _headers(link)}
-        for name, parse in _HEADERS.items():
-            seconds = parse(headers[name]) if name in headers else math.nan
-            if not math.isnan(seconds):
-                return min(max(seconds, 0.0), LONGEST_RETRY_AFTER)
+        for name, value in _headers(link):
+            if str(name).lower() == "retry-after":
+                seconds = _seconds(str(value))
+                return None if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_RETRY_AFTER)
     return None
 
 
@@ -144,11 +143,12 @@ class Waits:
         self.sleep(seconds)
 
 
-def call(function: Callable[[], T], waits: Waits, tried: int = 0) -> T:
+def call(function: Callable[[], T], waits: Waits, tried: int = 0, *, again: bool = True) -> T:
     """Call `function`, and again if it fails for a transient reason (`is_transient`).
 
     It is called once at least; `tried` is how many attempts have been made before. What it raises
-    for another reason, or at its last attempt, is raised unchanged.
+    for another reason, or at its last attempt, is raised unchanged; without `again`, whatever it
+    raises is, after the wait.
     """
     for attempt in range(tried + 2, waits.attempts + 1):
         try:
@@ -157,6 +157,8 @@ def call(function: Callable[[], T], waits: Waits, tried: int = 0) -> T:
             if not is_transient(error):
                 raise
             waits.wait(error, attempt)
+            if not again:
+                raise
     return function()
 
 
@@ -266,26 +268,14 @@ def _of_body(error: BaseException) -> Any:
     return body.get("code") if isinstance(body, Mapping) else None
 
 
-def _milliseconds(text: str) -> float:
-    return _seconds(text) / 1000
-
-
 def _seconds(text: str) -> float:
+    """Return the seconds that a header names by number or by date, or NaN."""
     try:
         return float(text)
     except ValueError:
-        return math.nan
-
-
-def _seconds_or_date(text: str) -> float:
-    seconds = _seconds(text)
-    if not math.isnan(seconds):
-        return seconds
+        pass
     try:
         at = parsedate_to_datetime(text)
     except ValueError:
         return math.nan
     return (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
-
-
-_HEADERS = {"retry-after-ms": _milliseconds, "retry-after": _seconds_or_date}

@@ -11,6 +11,23 @@
 #define DEARER 3           /* looking a row up takes as long as scanning this many postings */
 #define LONG_SEARCH 30000  /* postings from which other threads may run meanwhile */
 
+/* The best k rows, and others that are yet to be dropped. */
+typedef struct {
+    Py_ssize_t k, size, room;
+    double cut; /* later rows have to exceed it */
+    double *scores;
+    Py_ssize_t *rows; /* ascending */
+} Best;
+
+/* A search: its terms, the weightiest first, and its result. */
+typedef struct {
+    Words words;
+    double *rest;        /* by term: the most that it and those after it add to a score */
+    Py_ssize_t needed;   /* a row without one of this many terms cannot be among the best k */
+    const char *allowed; /* by row, or NULL */
+    Best best;
+} Search;
+
 static int best_open(Best *best, Py_ssize_t k)
 {
     Py_ssize_t room = 3 * (k < BLOCK ? BLOCK : k);
@@ -283,20 +300,7 @@ static void search_segment(Search *search, List *lists, double *scores)
     }
 }
 
-int search_open(Search *search, PyObject *segments, PyObject *terms, PyObject *weights, Norm norm,
-                Py_ssize_t rows, Py_ssize_t k)
-{
-    if (words_open(&search->words, segments, terms, weights, norm, rows) < 0)
-        return -1;
-    search->needed = search->words.terms;
-    search->rest = calloc((size_t)search->words.terms + 1, sizeof *search->rest);
-    if (best_open(&search->best, k < rows ? k : rows + 1) == 0 && search->rest)
-        return 0;
-    PyErr_NoMemory();
-    return -1;
-}
-
-void search_close(Search *search)
+static void search_close(Search *search)
 {
     best_close(&search->best);
     free(search->rest);
@@ -324,7 +328,8 @@ static void search_words(Search *search)
     best_cut(&search->best);
 }
 
-void search_all(Search *searches, Py_ssize_t m)
+/* Find the best of each search; other threads may run meanwhile if that takes long. */
+static void search_all(Search *searches, Py_ssize_t m)
 {
     Py_ssize_t postings = 0;
     for (Py_ssize_t i = 0; i < m; i++)
@@ -345,9 +350,9 @@ static PyObject *found_by(const Best *best)
     return found;
 }
 
-/* Prepare a search for one of many queries, a tuple of terms and weights. */
-static int query_open(Search *search, PyObject *segments, PyObject *query, Norm norm,
-                      Py_ssize_t rows, Py_ssize_t k)
+/* Prepare a search for a query, a tuple of terms and weights. Close it in any case. */
+static int search_open(Search *search, PyObject *segments, PyObject *query, Norm norm,
+                       Py_ssize_t rows, Py_ssize_t k)
 {
     PyObject *terms, *weights;
     if (!PyTuple_Check(query)) {
@@ -356,7 +361,14 @@ static int query_open(Search *search, PyObject *segments, PyObject *query, Norm 
     }
     if (!PyArg_ParseTuple(query, "O!O!", &PyList_Type, &terms, &PyList_Type, &weights))
         return -1;
-    return search_open(search, segments, terms, weights, norm, rows, k);
+    if (words_open(&search->words, segments, terms, weights, norm, rows) < 0)
+        return -1;
+    search->needed = search->words.terms;
+    search->rest = calloc((size_t)search->words.terms + 1, sizeof *search->rest);
+    if (best_open(&search->best, k < rows ? k : rows + 1) == 0 && search->rest)
+        return 0;
+    PyErr_NoMemory();
+    return -1;
 }
 
 PyObject *best_postings(PyObject *module, PyObject *args)
@@ -376,7 +388,7 @@ PyObject *best_postings(PyObject *module, PyObject *args)
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; i < m && !failed; i++) {
         searches[i].allowed = allowed.buf;
-        failed = query_open(searches + i, segments, PyTuple_GetItem(queries, i), norm, n, k) < 0;
+        failed = search_open(searches + i, segments, PyTuple_GetItem(queries, i), norm, n, k) < 0;
     }
     if (!failed) {
         search_all(searches, m);

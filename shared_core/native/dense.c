@@ -146,6 +146,16 @@ void choose_products(void)
 #endif
 }
 
+/* Vectors, and 8-bit copies of the first `copied` of them; see `Scan` in kernels.py. */
+typedef struct {
+    Py_buffer views[2];
+    const float *vectors;
+    const uint8_t *codes;
+    Py_ssize_t rows, copied, dim;
+    double scale, margin, longest, rounding;
+    const char *allowed; /* by row, or NULL */
+} Dense;
+
 /* Round a vector to bytes, and return the most by which products with the copies of two rows can be
  * off together, in units of the products.
  *
@@ -237,8 +247,10 @@ static int scan_exactly(const Dense *dense, DenseQuery *queries, Py_ssize_t m)
     return 0;
 }
 
-int nearest_vectors(const Dense *dense, const float *vectors, Py_ssize_t m, Py_ssize_t k,
-                    Near *found)
+/* Find the k rows nearest to each of m queries; other threads may run meanwhile if that takes long.
+ * Close each result in any case. */
+static int nearest_vectors(const Dense *dense, const float *vectors, Py_ssize_t m, Py_ssize_t k,
+                           Near *found)
 {
     size_t components = (size_t)(m * dense->dim) + LINE;
     int8_t *bytes = malloc(components);
@@ -273,12 +285,6 @@ int nearest_vectors(const Dense *dense, const float *vectors, Py_ssize_t m, Py_s
     return failed ? -1 : 0;
 }
 
-void nearest_scores(const Near *found, double *scores)
-{
-    for (Py_ssize_t i = 0; i < found->size; i++)
-        scores[i] = float_of(found->keys[i]);
-}
-
 static int borrow_matrix(PyObject *array, Py_buffer *view, const char *name, const char *kind,
                          int size, Py_ssize_t dim)
 {
@@ -290,7 +296,8 @@ static int borrow_matrix(PyObject *array, Py_buffer *view, const char *name, con
     return -1;
 }
 
-int dense_open(Dense *dense, PyObject *scan)
+/* Borrow the arrays of a `Scan`. Close it in any case. */
+static int dense_open(Dense *dense, PyObject *scan)
 {
     PyObject *vectors, *codes;
     *dense = (Dense){0};
@@ -317,7 +324,7 @@ int dense_open(Dense *dense, PyObject *scan)
     return -1;
 }
 
-void dense_close(Dense *dense)
+static void dense_close(Dense *dense)
 {
     give_back(dense->views + 1);
     give_back(dense->views);
@@ -346,8 +353,8 @@ PyObject *best_vectors(PyObject *module, PyObject *args)
     for (Py_ssize_t i = 0; found && i < m; i++) {
         double *scores;
         PyObject *rows = found_rows(nearest[i].rows, nearest[i].size, &scores);
-        if (rows)
-            nearest_scores(nearest + i, scores);
+        for (Py_ssize_t j = 0; rows && j < nearest[i].size; j++)
+            scores[j] = float_of(nearest[i].keys[j]);
         if (!rows || PyList_SetItem(found, i, rows) < 0)
             Py_CLEAR(found);
     }
@@ -361,8 +368,9 @@ done:
     return found;
 }
 
-void vector_scores(const float *vectors, const float *query, Py_ssize_t dim, const Py_ssize_t *rows,
-                   Py_ssize_t n, double *scores)
+/* The products of a query with some rows of vectors. */
+static void vector_scores(const float *vectors, const float *query, Py_ssize_t dim,
+                          const Py_ssize_t *rows, Py_ssize_t n, double *scores)
 {
     float products[BLOCK];
     for (Py_ssize_t at = 0; at < n; at += BLOCK) {

@@ -84,32 +84,6 @@ void near_cut(Near *near);
 
 void choose_products(void); /* once, before any search */
 
-/* Vectors, and 8-bit copies of the first `copied` of them; see `Scan` in kernels.py. */
-typedef struct {
-    Py_buffer views[2];
-    const float *vectors;
-    const uint8_t *codes;
-    Py_ssize_t rows, copied, dim;
-    double scale, margin, longest, rounding;
-    const char *allowed; /* by row, or NULL */
-} Dense;
-
-/* Borrow the arrays of a `Scan`. Close it in any case. */
-int dense_open(Dense *dense, PyObject *scan);
-void dense_close(Dense *dense);
-
-/* Find the k rows nearest to each of m queries; other threads may run meanwhile if that takes long.
- * Close each result in any case. */
-int nearest_vectors(const Dense *dense, const float *queries, Py_ssize_t m, Py_ssize_t k,
-                    Near *found);
-
-/* The products of the rows that were found. */
-void nearest_scores(const Near *found, double *scores);
-
-/* The products of a query with some rows of vectors. */
-void vector_scores(const float *vectors, const float *query, Py_ssize_t dim, const Py_ssize_t *rows,
-                   Py_ssize_t n, double *scores);
-
 /* -------------------------------------------------------------------------------------- bm25.c */
 
 /* The length normalisation, positive. */
@@ -154,36 +128,6 @@ static INLINED double posting_score(const List *list, int wide, Py_ssize_t at, N
     double length = wide ? lengths[at] : narrow_lengths[at];
     return list->weight * (count / (count + (length * norm.slope + norm.base)));
 }
-
-/* The scores of some rows, 0 without a term. */
-void word_scores(const Words *words, const Py_ssize_t *rows, Py_ssize_t n, double *scores);
-
-/* ------------------------------------------------------------------------------- bm25_search.c */
-
-/* The best k rows, and others that are yet to be dropped. */
-typedef struct {
-    Py_ssize_t k, size, room;
-    double cut; /* later rows have to exceed it */
-    double *scores;
-    Py_ssize_t *rows; /* ascending */
-} Best;
-
-/* A search: its terms, the weightiest first, and its result. */
-typedef struct {
-    Words words;
-    double *rest;        /* by term: the most that it and those after it add to a score */
-    Py_ssize_t needed;   /* a row without one of this many terms cannot be among the best k */
-    const char *allowed; /* by row, or NULL */
-    Best best;
-} Search;
-
-/* Prepare a search; arguments as in `words_open`. Close it in any case. */
-int search_open(Search *search, PyObject *segments, PyObject *terms, PyObject *weights, Norm norm,
-                Py_ssize_t rows, Py_ssize_t k);
-
-/* Find the best of each search; other threads may run meanwhile if that takes long. */
-void search_all(Search *searches, Py_ssize_t m);
-void search_close(Search *search);
 
 /* ----------------------------------------------------------------------- what Python can call */
 

@@ -9,7 +9,6 @@ from shared_core.neighbour_spans.chunks import (
     End,
     Neighbourhood,
     Seed,
-    Stop,
     stitch,
 )
 from shared_core.neighbour_spans.expanded import (
@@ -22,7 +21,6 @@ from shared_core.neighbour_spans.method import NeighbourSpans
 from shared_core.neighbour_spans.neighbours import ChunkTables, PassageNeighbours
 from shared_core.neighbour_spans.order import Visible
 from shared_core.neighbour_spans.places import ChunkKeys, ChunkReader, Links
-from shared_core.neighbour_spans.score import SpanScore
 from shared_core.neighbour_spans.stored import LinkedStore, NumberedStore
 
 __all__ = [
@@ -42,8 +40,6 @@ __all__ = [
     "PassageNeighbours",
     "Seed",
     "Span",
-    "SpanScore",
-    "Stop",
     "Visible",
     "expand_passages",
     "expand_ranking",

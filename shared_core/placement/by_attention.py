@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from shared_core.checking import check_count
 from shared_core.placement.placements import fill_by_preference
-from shared_core.sensitivity.region import finite_scores
+from shared_core.sensitivity.curve import finite_scores
 
 
 def attention_placement(

@@ -6,14 +6,16 @@ from shared_core.generation.templates import ABSTAIN, ANSWER, KEY_VALUE, PromptT
 from shared_core.sensitivity.distraction import distracting_effect
 from shared_core.sensitivity.figure import draw_profile
 from shared_core.sensitivity.order_gate import Psi, decide_order, profile_of
-from shared_core.sensitivity.plan import ProbePlan
 from shared_core.sensitivity.position_sensitivity import position_sensitivity_index
-from shared_core.sensitivity.probe import Probe
-from shared_core.sensitivity.profile import PositionProfile
-from shared_core.sensitivity.published import published_names
-from shared_core.sensitivity.questions import ProbeQuestion, key_value_questions, read_questions
+from shared_core.sensitivity.probe import Probe, ProbePlan
+from shared_core.sensitivity.profile import PositionProfile, published_names
+from shared_core.sensitivity.questions import (
+    ProbeQuestion,
+    key_value_questions,
+    read_questions,
+    torch_questions,
+)
 from shared_core.sensitivity.records import profile_folder
-from shared_core.sensitivity.torch_questions import torch_questions
 
 __all__ = [
     "ABSTAIN",

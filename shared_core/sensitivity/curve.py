@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from shared_core.arrays import Scores
-from shared_core.checking import check_count, check_counts_of, check_fractions
-from shared_core.errors import ProfileNotFoundError
-from shared_core.sensitivity.records import (
-    Interval,
-    check_model,
-    checked_interval,
-    find_record,
-    path_of,
-    saved_names,
-    write_record,
-)
-from shared_core.sensitivity.region import (
-    TENTHS,
-    finite_scores,
-    interpolated,
-    middles,
-    over_middle,
-    parts_of_region,
-)
+from shared_core.checking import check_count, check_counts_of
+from shared_core.sensitivity.position_sensitivity import EPS, interpolated
+from shared_core.sensitivity.records import Interval, Measurement, checked_interval, path_of
+
+TENTHS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class PositionalCurve:
+class PositionalCurve(Measurement):
     """How much a model attends to each part of the document region, whatever its content.
 
     The positional scores hardly depend on the documents' order (GoodPositions, section 4), so a
@@ -47,8 +35,8 @@ class PositionalCurve:
 
     Attributes
     ----------
-    model
-        Name of the model.
+    model, confidence, k, template, task, seed, date, versions, identity
+        As of `Measurement`.
     scores
         Attention to each of so many equal parts of the region, first part first, in multiples of
         the region's mean.
@@ -58,34 +46,18 @@ class PositionalCurve:
         Pointwise interval (lower, upper) of each score, if known.
     intervals
         Intervals of ``"start"``, ``"end"`` and ``"edges"``, if known.
-    confidence
-        Nominal coverage of band and intervals.
-    k, template, task
-        Number of documents in a prompt, the prompt, and the kind of questions.
-    seed, date, versions
-        Seed of the documents' order and of the intervals, date (ISO 8601), versions of the
-        software.
-    identity
-        What distinguishes the model from others of the same name, if it was measured here.
     """
 
-    model: str
+    what: ClassVar[str] = "positional curve"
+    command: ClassVar[str] = "posrag attention"
+
     scores: tuple[float, ...]
     n: int
     band: tuple[Interval, ...] | None = None
     intervals: Mapping[str, Interval] = field(default_factory=dict, hash=False)
-    confidence: float = 0.95
-    k: int | None = None
-    template: str | None = None
-    task: str | None = None
-    seed: int | None = None
-    date: str | None = None
-    versions: Mapping[str, str] = field(default_factory=dict, hash=False)
-    identity: str | None = None
 
     def __post_init__(self) -> None:
-        check_model(self.model)
-        check_fractions({"confidence": self.confidence})
+        super().__post_init__()
         check_counts_of(self, {"n": 1})
         check_counts_of(self, {"k": 1}, optional=True)
         scores = finite_scores(self.scores)
@@ -102,6 +74,12 @@ class PositionalCurve:
             for name, each in self.intervals.items()
         }
         object.__setattr__(self, "intervals", intervals)
+
+    @classmethod
+    def file_of(cls, model: str) -> Path:
+        """Return the file of a model's curve: in ``curves``, within the folder of the profiles."""
+        profile = path_of(model)
+        return profile.parent / "curves" / profile.name
 
     @property
     def start(self) -> float:
@@ -138,36 +116,6 @@ class PositionalCurve:
         places = [part + 0.5 for part in range(parts)]
         return interpolated(middles(n_tokens) * parts, places, self.scores, parts)
 
-    def save(self, path: str | Path | None = None) -> Path:
-        """Write the curve as JSON and return the path.
-
-        Parameters
-        ----------
-        path
-            File to write; by default `curve_path`, where `load` finds it by the model's name.
-        """
-        return write_record(self, curve_path(self.model) if path is None else Path(path))
-
-    @classmethod
-    def load(cls, name: str | Path) -> Self:
-        """Read a curve by path, or by the model name it was saved under.
-
-        Raises
-        ------
-        ProfileNotFoundError
-            If there is neither such a file nor a saved curve of that name.
-        ValueError
-            If the file is not a positional curve.
-        """
-        saved = curve_path(str(name))
-        found = find_record(cls, name, saved, what="positional curve")
-        if found is not None:
-            return found
-        raise ProfileNotFoundError(
-            f"no positional curve {str(name)!r}: neither a file, nor a name saved in "
-            f"{saved.parent} ({saved_names(saved.parent)}); `posrag attention MODEL` measures one"
-        )
-
 
 def resolve_curve(curve: PositionalCurve | str | Path) -> PositionalCurve:
     """Return the curve saved under a path or a model's name, or `curve` itself.
@@ -182,7 +130,81 @@ def resolve_curve(curve: PositionalCurve | str | Path) -> PositionalCurve:
     return curve if isinstance(curve, PositionalCurve) else PositionalCurve.load(curve)
 
 
-def curve_path(model: str) -> Path:
-    """Return the file of a model's curve: in ``curves``, within the folder of the profiles."""
-    profile = path_of(model)
-    return profile.parent / "curves" / profile.name
+def finite_scores(scores: npt.ArrayLike) -> Scores:
+    """Return scores as float64 of shape (n,); raise ValueError if they are not, or not finite."""
+    values = np.asarray(scores, np.float64)
+    if values.ndim != 1:
+        raise ValueError(f"scores must have shape (n,), got {values.shape}")
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise ValueError(f"scores must be finite, got {values[bad[0]]} at position {bad[0]}")
+    return values
+
+
+def relative_scores(readings: Sequence[npt.ArrayLike], points: int) -> Scores:
+    """Return the mean of each reading over equal parts of it, in multiples of its overall mean.
+
+    Attention spreads thinner over longer prompts, so without the scaling the shortest would
+    outweigh the others. Placement compares sums within one curve, where the scale cancels out.
+
+    Parameters
+    ----------
+    readings
+        Positional scores of each prompt's document region, shape (n,), of any lengths.
+    points
+        Number of parts, >= 1.
+
+    Returns
+    -------
+    Scores
+        Shape (readings, points).
+
+    Raises
+    ------
+    ValueError
+        If there are no readings, if one is empty, not finite or sums to 0, or if `points` is below
+        1.
+    """
+    check_count(points, "points")
+    if not readings:
+        raise ValueError("no readings to make a curve of; give one at least")
+    rows = []
+    for number, reading in enumerate(readings):
+        scores = finite_scores(reading)
+        total = math.fsum(scores)
+        if total <= 0:
+            raise ValueError(
+                f"reading {number} has no attention: its {len(scores)} scores sum to 0"
+            )
+        rows.append(parts_of_region(scores, points) * (len(scores) / total))
+    return np.array(rows)
+
+
+def parts_of_region(scores: Scores, points: int) -> Scores:
+    """Return the mean of scores, shape (n,), over each of `points` equal parts of them."""
+    below = np.concatenate([[0.0], np.cumsum(scores)])
+    edges = np.linspace(0, len(scores), points + 1)
+    parts: Scores = np.diff(np.interp(edges, np.arange(len(below)), below))
+    return parts * (points / len(scores))
+
+
+def middles(parts: int) -> Scores:
+    """Return the middles of equal parts of [0, 1]."""
+    return (np.arange(parts) + 0.5) / max(1, parts)
+
+
+def over_middle(tenths: Scores) -> dict[str, Scores]:
+    """Return how a curve's ends compare with its middle, as `PositionalCurve` defines it.
+
+    ``start`` and ``end`` are the first and the last tenth over the mean of the middle two, and
+    ``edges`` is their mean. The ``eps = 1e-7`` of CAUS eq. 3 is added to the middle, so that the
+    result is always finite.
+
+    Parameters
+    ----------
+    tenths
+        One curve or several, shape (..., 10), >= 0.
+    """
+    middle = tenths[..., TENTHS // 2 - 1 : TENTHS // 2 + 1].mean(axis=-1) + EPS
+    start, end = tenths[..., 0] / middle, tenths[..., -1] / middle
+    return {"start": start, "end": end, "edges": (start + end) / 2}

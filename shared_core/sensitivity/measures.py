@@ -1,14 +1,17 @@
-"""What a probe measures: how a question with a passage in one slot is asked and scored."""
+"""What a probe measures: how a question with a passage in each slot is asked and scored."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
+import numpy as np
+
+from shared_core.arrays import Scores
 from shared_core.evaluation.graders import Grader, grade
-from shared_core.generation.ask import Request, Response
+from shared_core.generation.ask import ModelClient, Request, Response
 from shared_core.generation.models import Generator, ScoringModel
 from shared_core.generation.templates import ABSTAIN, ABSTENTION, ANSWER, PromptTemplate
 from shared_core.sensitivity.distraction import effect_of
@@ -89,3 +92,31 @@ def _with_hard_distractor(question: ProbeQuestion, slot: int, k: int) -> list[st
             "whose distracting effect is to be measured"
         )
     return question.passages(slot, k, gold=question.hard_distractor)
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """One model, one measure: every question with its passage in every slot.
+
+    Turns questions into requests, and responses into values by question and slot.
+    """
+
+    model: Generator
+    measure: Measure
+    client: ModelClient
+    slots: tuple[int, ...]
+    k: int
+
+    def requests(self, questions: Sequence[ProbeQuestion]) -> list[Request]:
+        """Return the requests, question by question and within it slot by slot."""
+        return [
+            self.measure.request(question, slot, self.k)
+            for question in questions
+            for slot in self.slots
+        ]
+
+    def values(self, questions: Sequence[ProbeQuestion], responses: Sequence[Response]) -> Scores:
+        """Return the values, shape (len(questions), len(slots))."""
+        asked = [question for question in questions for _ in self.slots]
+        values = [*map(self.measure.value, asked, responses)]
+        return np.array(values, np.float64).reshape(-1, len(self.slots))

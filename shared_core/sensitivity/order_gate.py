@@ -84,9 +84,8 @@ def decide_order(psi: Psi, *, evidence: Evidence = "point", k: int | None = None
     """
     check_choice(evidence, "evidence", Evidence)
     if psi is None:
-        return OrderDecision(
-            False, None, "no position profile given, so the ranked order is kept: set psi="
-        )
+        reason = "no position profile given, so the ranked order is kept: set psi="
+        return OrderDecision(False, None, reason)
     if isinstance(psi, str) and psi in ("always", "never"):
         return OrderDecision(psi == "always", None, f"psi={psi!r}")
     profile = profile_of(psi)
@@ -110,32 +109,25 @@ def _by_number(given: object, evidence: Evidence) -> OrderDecision:
         raise ValueError(f"psi must be finite and >= 0, got {psi}")
     what = f"psi {bound_text(psi)}"
     if evidence == "interval":
-        without = "is a bare number without the interval that is asked for"
-        return OrderDecision(False, psi, f"{what} {without}")
+        what = f"{what} is a bare number without the interval that is asked for"
+        return OrderDecision(False, psi, what)
     return _compare(psi, psi, what)
 
 
 def _by_profile(profile: PositionProfile, evidence: Evidence) -> OrderDecision:
-    psi = profile.psi
+    psi, whose = profile.psi, f"the profile of {profile.model}"
     if profile.accuracy is None:
-        return OrderDecision(
-            False, None, f"the profile of {profile.model} holds no accuracy, so it has no psi"
-        )
+        return OrderDecision(False, None, f"{whose} holds no accuracy, so it has no psi")
     if math.isnan(psi):
-        return OrderDecision(
-            False, None, f"the profile of {profile.model} is inconclusive: no slot was read"
-        )
+        return OrderDecision(False, None, f"{whose} is inconclusive: no slot was read")
     measure = "" if profile.measure == "accuracy" else f" by measure {profile.measure!r}"
+    what = f"psi {bound_text(psi)} of {profile.model}{measure}"
     if evidence == "point":
-        return _compare(psi, psi, f"psi {bound_text(psi)} of {profile.model}{measure}")
+        return _compare(psi, psi, what)
     if profile.interval is None:
-        return OrderDecision(
-            False, psi, f"the profile of {profile.model} holds no interval, and one is asked for"
-        )
+        return OrderDecision(False, psi, f"{whose} holds no interval, and one is asked for")
     lower = profile.interval[0]
-    bounds = f"lower bound {bound_text(lower)} of psi {bound_text(psi)}"
-    what = f"{bounds} of {profile.model}{measure}"
-    return _compare(psi, lower, what)
+    return _compare(psi, lower, f"lower bound {bound_text(lower)} of {what}")
 
 
 def _compare(psi: float, evidence: float, what: str) -> OrderDecision:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -44,13 +43,9 @@ def position_sensitivity_index(accuracy: Sequence[float], *, bands: Bands = "slo
     """
     values = check_shares(accuracy, "accuracy")
     check_choice(bands, "bands", Bands)
-    if bands == "thirds":
-        top, middle, bottom = (float(np.mean(part)) for part in _thirds(values))
-    else:
-        top, middle, bottom = (values[slot] for slot in index_slots(len(values)))
-    if top == middle == bottom == 0:
-        return math.nan
-    return (top + bottom) / (2 * middle + EPS)
+    edges_and_middle = [[values[slot]] for slot in index_slots(len(values))]
+    parts = _thirds(values) if bands == "thirds" else edges_and_middle
+    return float(_index(*(np.array(np.mean(part)) for part in parts)))
 
 
 def index_slots(k: int) -> tuple[int, int, int]:
@@ -92,12 +87,12 @@ def index_statistic(slots: Sequence[int], k: int) -> Callable[[Scores], Scores]:
         for row, unit in enumerate(np.eye(len(slots))):
             weights[row, column] = np.interp(slot, slots, unit)
 
-    def index(accuracy: Scores) -> Scores:
-        top, middle, bottom = (accuracy @ weights).T
-        undefined = (top == 0) & (middle == 0) & (bottom == 0)
-        return np.where(undefined, np.nan, (top + bottom) / (2 * middle + EPS))
+    return lambda accuracy: _index(*(accuracy @ weights).T)
 
-    return index
+
+def _index(top: Scores, middle: Scores, bottom: Scores) -> Scores:
+    undefined = (top == 0) & (middle == 0) & (bottom == 0)
+    return np.where(undefined, np.nan, (top + bottom) / (2 * middle + EPS))
 
 
 def index_interval(
@@ -143,3 +138,25 @@ def check_shares(values: Sequence[float], what: str) -> tuple[float, ...]:
         if not 0 <= value <= 1:
             raise ValueError(f"{what} must lie in [0, 1], got {value} in slot {slot}")
     return checked
+
+
+def interpolated(
+    at: Scores, places: Sequence[float], values: Sequence[float], end: float
+) -> Scores:
+    """Interpolate linearly; mirror-symmetric values stay symmetric to the last bit.
+
+    Otherwise rounding would order what is equal by symmetry.
+
+    Parameters
+    ----------
+    at
+        Places to interpolate at, symmetric about ``end / 2``, ascending, shape (n,).
+    places, values
+        Known points, each of shape (m,); places ascend and are multiples of 0.5.
+    end
+        Mirror image of place 0; an integer.
+    """
+    known, mirrored = np.array(places), end - np.array(places)[::-1]
+    forwards, backwards = np.interp(at, known, values), np.interp(at, mirrored, values[::-1])
+    interpolated: Scores = (forwards + backwards[::-1]) / 2
+    return interpolated

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,23 +17,58 @@ from shared_core.arrays import Scores
 from shared_core.checking import check_choice, check_count, check_counts_of, check_fractions
 from shared_core.evaluation.complete_cases import complete_cases
 from shared_core.evaluation.graders import GRADERS, Grader, grade, grader_name, resolve_grader
-from shared_core.evaluation.interim import InterimAnalyses
+from shared_core.evaluation.interim import InterimAnalyses, best_case_interval, interim_decision
+from shared_core.evaluation.intervals import bootstrap_interval
 from shared_core.generation.ask import ModelClient, Request, Response
 from shared_core.generation.failures import MAX_FAILED, check_failed, check_max_failed
-from shared_core.generation.fingerprint import model_fingerprint
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.journal import Journal
 from shared_core.generation.models import as_generator
 from shared_core.generation.responses import Failed
 from shared_core.generation.templates import PromptTemplate
-from shared_core.sensitivity.measures import MeasureName, resolve_measure
-from shared_core.sensitivity.plan import ProbePlan
-from shared_core.sensitivity.position_sensitivity import check_slots, index_interval
+from shared_core.sensitivity.measures import MeasureName, Rotation, resolve_measure
+from shared_core.sensitivity.order_gate import THRESHOLD
+from shared_core.sensitivity.position_sensitivity import (
+    check_slots,
+    index_interval,
+    index_slots,
+    index_statistic,
+)
 from shared_core.sensitivity.profile import PositionProfile
-from shared_core.sensitivity.provenance import provenance
 from shared_core.sensitivity.questions import ProbeQuestion, check_questions
-from shared_core.sensitivity.rotation import Rotation
-from shared_core.sensitivity.stopping import stop_reason
+from shared_core.sensitivity.records import provenance
+from shared_core.tokens import estimate_tokens
+
+
+@dataclass(frozen=True)
+class ProbePlan:
+    """What a probe is going to cost.
+
+    Attributes
+    ----------
+    questions
+        Number of questions at most.
+    slots
+        Number of slots each is asked in.
+    kept
+        Answers that the journal already holds.
+    calls
+        Answers the model still has to give, at most.
+    prompt_tokens
+        Tokens of the prompts of those calls.
+    estimated
+        Whether the tokens are a guess (`estimate_tokens`) and not the model's own count.
+    left_out
+        Questions left out because of ``max_calls``.
+    """
+
+    questions: int
+    slots: int
+    kept: int
+    calls: int
+    prompt_tokens: int
+    estimated: bool
+    left_out: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,8 +158,20 @@ class Probe:
         ValueError
             If a question cannot be asked, or ``max_calls`` does not suffice for one.
         """
-        rotation = self._rotation(model, questions, journal)
-        return ProbePlan.of(rotation, questions, self._affordable(questions))
+        rotation, asked = self._prepared(model, questions, journal)
+        requests = [*dict.fromkeys(rotation.requests(asked))]
+        kept = rotation.client.kept(requests)
+        new = [request[0] for request in requests if request not in kept]
+        counter = getattr(rotation.model, "count_tokens", None)
+        return ProbePlan(
+            questions=len(asked),
+            slots=len(rotation.slots),
+            kept=len(kept),
+            calls=len(new),
+            prompt_tokens=sum(map(counter or estimate_tokens, new)),
+            estimated=counter is None,
+            left_out=len(questions) - len(asked),
+        )
 
     def forget(
         self, model: object, questions: Sequence[ProbeQuestion], *, journal: Journal
@@ -132,8 +180,8 @@ class Probe:
 
         What it holds is given up when the first new answer is there.
         """
-        rotation = self._rotation(model, questions, journal)
-        rotation.client.forget(rotation.requests(questions[: self._affordable(questions)]))
+        rotation, asked = self._prepared(model, questions, journal)
+        rotation.client.forget(rotation.requests(asked))
 
     def run(
         self,
@@ -169,17 +217,18 @@ class Probe:
             If the model fails on more than ``max_failed`` of the questions, or would fail whatever
             it is asked.
         """
-        rotation = self._rotation(model, questions, journal)
-        asked = questions[: self._affordable(questions)]
+        rotation, asked = self._prepared(model, questions, journal)
         _check_prompts(rotation, asked)
-        analyses = self._analyses(len(asked))
+        # The distracting effect decides no gate, so there is nothing to stop for.
+        looks = 1 if self.measure == "distraction" else self.looks
+        analyses = InterimAnalyses(total=len(asked), count=looks, confidence=self.confidence)
         answers = _Answers(rotation, asked, self.max_failed)
         stopped = None
-        for at in analyses.at:
-            answers.ask(at, on_answer=on_answer, on_wait=on_wait)
+        for start, end in pairwise((0, *analyses.at)):
+            answers.ask(start, end, on_answer=on_answer, on_wait=on_wait)
             stopped = stop_reason(
                 answers.values,
-                asked=at,
+                asked=end,
                 slots=rotation.slots,
                 k=self.k,
                 analyses=analyses,
@@ -190,23 +239,12 @@ class Probe:
         if stopped is None and len(asked) < len(questions):
             counts = f"{len(asked)} of {len(questions)} questions"
             stopped = f"max_calls={self.max_calls} suffices for {counts}"
-        return self._profile(rotation, answers, analyses, stopped)
+        return self._profile(rotation, answers, analyses.confidence_at, stopped)
 
-    def _affordable(self, questions: Sequence[ProbeQuestion]) -> int:
-        """Return how many of the questions `max_calls` suffices for."""
-        if self.max_calls is None:
-            return len(questions)
-        affordable = self.max_calls // len(self._slots)
-        if not affordable:
-            raise ValueError(
-                f"max_calls={self.max_calls} does not suffice for one question, "
-                f"which takes {len(self._slots)} calls"
-            )
-        return affordable
-
-    def _rotation(
+    def _prepared(
         self, model: object, questions: Sequence[ProbeQuestion], journal: Journal | None
-    ) -> Rotation:
+    ) -> tuple[Rotation, Sequence[ProbeQuestion]]:
+        """Return what asks the model, and the questions that `max_calls` suffices for."""
         grader = resolve_grader(self.grader)
         check_questions(questions, self.k)
         if grader in GRADERS.values():  # any other may be expensive, or a language model
@@ -221,29 +259,25 @@ class Probe:
             concurrency=self.concurrency,
             attempts=self.attempts,
         )
-        return Rotation(generator, measure, client, self._slots, self.k)
-
-    def _analyses(self, total: int) -> InterimAnalyses:
-        # The distracting effect decides no gate, so there is nothing to stop for.
-        count = 1 if self.measure == "distraction" else self.looks
-        return InterimAnalyses(total=total, count=count, confidence=self.confidence)
+        width = len(self._slots)
+        affordable = len(questions) if self.max_calls is None else self.max_calls // width
+        if not affordable:
+            raise ValueError(
+                f"max_calls={self.max_calls} does not suffice for one question, "
+                f"which takes {width} calls"
+            )
+        rotation = Rotation(generator, measure, client, self._slots, self.k)
+        return rotation, questions[:affordable]
 
     def _profile(
-        self,
-        rotation: Rotation,
-        answers: _Answers,
-        analyses: InterimAnalyses,
-        stopped: str | None,
+        self, rotation: Rotation, answers: _Answers, level: float, stopped: str | None
     ) -> PositionProfile:
-        values = answers.values
+        values, k, seed = answers.values, self.k, self.seed
         means = tuple(values.mean(axis=0).tolist())
         distraction = self.measure == "distraction"
         interval = None
         if not distraction:
-            level = analyses.confidence_at
-            interval = index_interval(
-                values, rotation.slots, self.k, confidence=level, seed=self.seed
-            )
+            interval = index_interval(values, rotation.slots, k, confidence=level, seed=seed)
         return PositionProfile(
             model=rotation.model.name,
             accuracy=None if distraction else means,
@@ -261,18 +295,18 @@ class Probe:
             failures=dict(Counter(answers.reasons.values())),
             empty=answers.empty,
             **provenance(
-                k=self.k,
+                k=k,
                 template=rotation.measure.template,
                 task=self.task,
-                seed=self.seed,
-                identity=model_fingerprint(rotation.model),
+                seed=seed,
+                identity=rotation.client.fingerprint,
             ),
         )
 
 
 @dataclass
 class _Answers:
-    """Asks the questions in order, some at a time, and keeps what came of it.
+    """Asks questions, some at a time, and keeps what came of it.
 
     Attributes
     ----------
@@ -290,19 +324,19 @@ class _Answers:
         self.values: Scores = np.empty((0, len(self.rotation.slots)))
         self.reasons: dict[int, str] = {}
         self.empty = 0
-        self._asked = 0
 
     def ask(
         self,
-        until: int,
+        start: int,
+        end: int,
         *,
         on_answer: Callable[[int], None] | None,
         on_wait: Callable[[str], None] | None,
     ) -> None:
-        """Ask the questions up to the given number that have not been asked yet."""
-        client, new = self.rotation.client, self.questions[self._asked : until]
+        """Ask the questions [start, end)."""
+        client, new = self.rotation.client, self.questions[start:end]
         requests, width = self.rotation.requests(new), len(self.rotation.slots)
-        number_of = {each: self._asked + at // width for at, each in enumerate(requests)}
+        number_of = {each: start + at // width for at, each in enumerate(requests)}
 
         def note(request: Request, failed: Failed) -> None:
             self.reasons.setdefault(number_of[request], failed.reason)
@@ -322,7 +356,6 @@ class _Answers:
         values = self.rotation.values([new[at] for at in kept], responses)
         self.values = np.vstack([self.values, values])
         self.empty += sum(isinstance(each, str) and not each.strip() for each in responses)
-        self._asked = until
 
 
 def _check_prompts(rotation: Rotation, questions: Sequence[ProbeQuestion]) -> None:
@@ -335,3 +368,53 @@ def _check_prompts(rotation: Rotation, questions: Sequence[ProbeQuestion]) -> No
             rotation.model.check_prompts(prompts, *continuations)
         except ValueError as error:
             raise ValueError(f"question {question.question!r}: {error}") from error
+
+
+def stop_reason(
+    values: Scores,
+    *,
+    asked: int,
+    slots: tuple[int, ...],
+    k: int,
+    analyses: InterimAnalyses,
+    seed: int,
+) -> str | None:
+    """Return why the probe may stop, as a sentence; None if it goes on or is complete.
+
+    It stops when no answer at all was right, when the interval of the index lies on one side of
+    1.0, or when it could not come to lie above it if every remaining question were answered at
+    the edges alone. Of fewer than two questions with answers nothing is judged.
+
+    Parameters
+    ----------
+    values
+        Outcomes so far of the questions that were answered, shape (n, len(slots)).
+    asked
+        Number of questions behind them, those that the model failed on included.
+    slots, k
+        What was measured, of how many.
+    analyses
+        When to look, and through how wide an interval.
+    seed
+        Seed of the resampling.
+    """
+    if asked >= analyses.total or len(values) < 2:
+        return None
+    kept = f" ({len(values)} of them answered)" if len(values) < asked else ""
+    so_far = f"after {asked} of {analyses.total} questions{kept}"
+    if not values.any():
+        return f"{so_far} not one answer was right"
+    statistic, level = index_statistic(slots, k), analyses.confidence_at
+    top, middle, bottom = (slots.index(slot) for slot in index_slots(k))
+    best_case = best_case_interval(
+        values,
+        statistic,
+        edges=[top, bottom],
+        middle=[middle],
+        remaining=analyses.total - asked,
+        confidence=level,
+        seed=seed,
+    )
+    interval = bootstrap_interval(values, statistic, confidence=level, seed=seed)
+    reason = interim_decision(interval, best_case=best_case, threshold=THRESHOLD)
+    return None if reason is None else f"{so_far} {reason}"

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
-from typing import Self
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any, ClassVar
 
 import numpy as np
 
-from shared_core.checking import check_count, check_counts_of, check_fractions
-from shared_core.errors import ProfileNotFoundError
-from shared_core.sensitivity.position_sensitivity import check_shares, position_sensitivity_index
-from shared_core.sensitivity.published import published_fields, published_names
-from shared_core.sensitivity.records import (
-    Interval,
-    check_model,
-    checked_interval,
-    find_record,
-    path_of,
-    profile_folder,
-    saved_names,
-    write_record,
+from shared_core.checking import check_count, check_counts_of
+from shared_core.sensitivity.position_sensitivity import (
+    check_shares,
+    interpolated,
+    position_sensitivity_index,
 )
-from shared_core.sensitivity.region import interpolated
+from shared_core.sensitivity.records import Interval, Measurement, checked_interval
 
 Outcomes = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PositionProfile:
+class PositionProfile(Measurement):
     """How well one model reads a passage in each slot of its context.
 
     Every list by slot runs over `slots`. A profile made by hand needs a model and the accuracy
@@ -39,8 +32,8 @@ class PositionProfile:
 
     Attributes
     ----------
-    model
-        Name of the model.
+    model, confidence, template, task, seed, date, versions, identity
+        As of `Measurement`; `confidence` is that of `interval`.
     accuracy
         Mean accuracy in [0, 1] with the gold passage in each slot, slot 0 first; None where only
         the distracting effect was measured. With another `measure`, the mean of that.
@@ -58,16 +51,10 @@ class PositionProfile:
         The slots that were measured, ascending; all `k` unless given.
     outcomes
         Value in [0, 1] of each question in each slot, shape (n, len(slots)), if known.
-    confidence
-        Nominal coverage of `interval`.
     measure
         What was averaged: ``"accuracy"``, ``"logprob"``, ``"attention"`` or ``"distraction"``.
-    grader, template, task
-        How answers were judged, the prompt, and the kind of questions.
-    seed, date, versions
-        Seed of questions and intervals, date (ISO 8601), versions of the software.
-    identity
-        What distinguishes the model from others of the same name, if it was measured here.
+    grader
+        How answers were judged.
     stopped
         Why fewer questions were asked than given; None if all were asked.
     failures
@@ -76,32 +63,26 @@ class PositionProfile:
         How many of the answers to the others are empty: wrong ones, and no abstentions.
     """
 
-    model: str
+    what: ClassVar[str] = "position profile"
+    command: ClassVar[str] = "posrag probe"
+
+    k: int = 0
     accuracy: tuple[float, ...] | None = None
     distraction: tuple[float, ...] | None = None
     interval: Interval | None = None
     n: int | None = None
     distraction_n: int | None = None
     source: str | None = None
-    k: int = 0
     slots: tuple[int, ...] = ()
     outcomes: Outcomes | None = field(default=None, repr=False)
-    confidence: float = 0.95
     measure: str = "accuracy"
     grader: str | None = None
-    template: str | None = None
-    task: str | None = None
-    seed: int | None = None
-    date: str | None = None
-    versions: Mapping[str, str] = field(default_factory=dict, hash=False)
-    identity: str | None = None
     stopped: str | None = None
     failures: Mapping[str, int] = field(default_factory=dict, hash=False)
     empty: int = 0
 
     def __post_init__(self) -> None:
-        check_model(self.model)
-        check_fractions({"confidence": self.confidence})
+        super().__post_init__()
         check_counts_of(self, {"k": 0, "empty": 0})
         check_counts_of(self, {"n": 1, "distraction_n": 1}, optional=True)
         for name in ("accuracy", "distraction"):
@@ -123,6 +104,11 @@ class PositionProfile:
             object.__setattr__(self, "interval", checked_interval(self.interval, "interval"))
         if self.outcomes is not None:
             object.__setattr__(self, "outcomes", _checked_outcomes(self.outcomes, self.slots))
+
+    @classmethod
+    def published(cls) -> Mapping[str, Mapping[str, Any]]:
+        """Return the fields of the published profiles, by name."""
+        return _published()
 
     @cached_property
     def psi(self) -> float:
@@ -159,39 +145,22 @@ class PositionProfile:
         at = np.linspace(0, self.k - 1, k) if k > 1 else np.zeros(k)
         return interpolated(at, self.slots, values, self.k - 1).tolist()  # type: ignore[no-any-return]
 
-    def save(self, path: str | Path | None = None) -> Path:
-        """Write the profile as JSON and return the path.
 
-        Parameters
-        ----------
-        path
-            File to write; by default one named after the model in `profile_folder`, where
-            ``psi=<model name>`` finds it.
-        """
-        return write_record(self, path_of(self.model) if path is None else Path(path))
+def published_names() -> list[str]:
+    """Return the names under which a published profile is found.
 
-    @classmethod
-    def load(cls, name: str | Path) -> Self:
-        """Read a profile by path, by the model name it was saved under, or a published one.
+    A name is the model's; ``#key-value`` follows where the task was key-value retrieval. The
+    sources print the accuracy by slot and the number of questions, not the outcome of each
+    question, so their intervals treat the slots as independent samples (`independent_interval`).
+    """
+    return sorted(_published())
 
-        Raises
-        ------
-        ProfileNotFoundError
-            If there is no such file and neither a saved nor a published profile of that name.
-        ValueError
-            If the file is not a position profile.
-        """
-        found = find_record(cls, name, path_of(str(name)), what="position profile")
-        if found is not None:
-            return found
-        published = published_fields(str(name))
-        if published is not None:
-            return cls(**published)
-        raise ProfileNotFoundError(
-            f"no position profile {str(name)!r}: neither a file, nor a name saved in "
-            f"{profile_folder()} ({saved_names(profile_folder())}), nor a published one "
-            f"({', '.join(published_names())}); `posrag probe MODEL` measures one"
-        )
+
+@cache
+def _published() -> dict[str, dict[str, Any]]:
+    text = files("shared_core.sensitivity").joinpath("published.json").read_text("utf-8")
+    profiles: dict[str, dict[str, Any]] = json.loads(text)
+    return profiles
 
 
 def _checked_slots(slots: Sequence[int], k: int, measured: int) -> tuple[int, ...]:

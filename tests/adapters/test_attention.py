@@ -27,7 +27,7 @@ from instruments.corpus import held_out_questions
 from langchain_posrag import AttentionPlacement, TwoRoundChain
 from llamaindex_posrag import AttentionPlacementPostprocessor, TwoRoundQueryEngine
 from shared_core import GenerationError, HuggingFaceModel, Passage
-from shared_core.attention import Case, OneRound, SelfElicit, TwoRound, ranking_of
+from shared_core.attention import Case, OneRound, TwoRound, ranking_of
 from shared_core.attention.relevance import ESTIMATORS
 from shared_core.generation.local_model import LocalModel
 from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
@@ -96,8 +96,14 @@ class Given(BaseRetriever):
     def __init__(self, nodes: list[NodeWithScore]) -> None:
         super().__init__()
         self.nodes = nodes
+        self.asked: list[str] = []
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        self.asked.append("sync")
+        return self.nodes
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        self.asked.append("async")
         return self.nodes
 
 
@@ -283,13 +289,7 @@ def test_a_folder_is_loaded_once_and_late(side: Side, monkeypatch: pytest.Monkey
 # --- what goes wrong, at every door ---
 
 
-def core(method: TwoRound | SelfElicit) -> Callable[[Any, Case], Any]:
-    return lambda model, case: method.run(LocalModel.of(model).loaded, [case])[0].answer
-
-
 DOORS: dict[str, Callable[[Any, Case], Any]] = {
-    "TwoRound": core(TwoRound()),
-    "SelfElicit": core(SelfElicit()),
     "AttentionPlacement": lambda model, case: place(OfLangChain(), model, case),
     "TwoRoundChain": OfLangChain().answered,
     "AttentionPlacementPostprocessor": lambda model, case: place(OfLlamaIndex(), model, case),

@@ -5,11 +5,12 @@ import copy
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
-from shared_core import CAUS, PLACEMENTS, NeighbourSpans, Passage, PositionProfile
+from shared_core import CAUS, PLACEMENTS, ChunkKeys, NeighbourSpans, Passage, PositionProfile
 from shared_core.placement import UShape
 
 from .drivers import QUERIES, Adapter, core_index, corpus, embed, ids, search
@@ -56,11 +57,35 @@ def test_options_of_the_index_are_handed_through(adapter: Adapter, options: dict
     assert adapter.ask(adapter.build(CORPUS, **options), QUERIES[0]) == expected
 
 
-def test_options_set_later_take_effect(adapter: Adapter) -> None:
-    retriever = adapter.build(CORPUS)
-    retriever.k, retriever.alpha, retriever.psi = 3, 1.0, "always"
-    expected = search(INDEX, QUERIES[0], CAUS(k=3, alpha=1.0, psi="always"))
+OTHERS: dict[str, Any] = {
+    "k": 3,
+    "alpha": 1.0,
+    "fetch_k": 1,
+    "fusion": "rrf",
+    "placement": "inverse",
+    "psi": "never",
+    "evidence": "interval",
+    "expand": NeighbourSpans(window=1),
+    "chunk_keys": ChunkKeys(number="number"),
+}
+"""Another value for each option."""
+
+
+@pytest.mark.parametrize("over", ["index", "store"])
+@pytest.mark.parametrize("name", [field.name for field in fields(CAUS)])
+@pytest.mark.filterwarnings("ignore:no passage says which chunk")
+async def test_an_option_set_later_is_as_one_that_was_given(
+    adapter: Adapter, name: str, over: str
+) -> None:
+    build = adapter.build if over == "index" else adapter.over_store
+    retriever, option = build(CORPUS, psi="always"), {name: OTHERS[name]}
+    given = build(CORPUS, **{"psi": "always", **option})
+    before = retriever.caus
+    setattr(retriever, name, OTHERS[name])
+    assert retriever.caus == replace(before, **option) == given.caus
+    expected = adapter.ask(given, QUERIES[0])
     assert adapter.ask(retriever, QUERIES[0]) == expected
+    assert await adapter.aask(retriever, QUERIES[0]) == expected
 
 
 def test_options_may_be_given_for_one_query(adapter: Adapter) -> None:
@@ -89,7 +114,7 @@ def test_with_neighbours_scores_stay_fused_scores(adapter: Adapter) -> None:
 
 
 async def test_an_empty_index_answers_nothing(adapter: Adapter) -> None:
-    """Also one of which all was deleted; and the model is not asked in vain."""
+    """Also one of which all was deleted."""
     emptied = adapter.build(CORPUS[:3])
     assert adapter.delete(emptied, ["p0", "p1", "p2"]) == ["p0", "p1", "p2"]
     for retriever in (adapter.build(), emptied):
@@ -192,8 +217,10 @@ async def test_nothing_is_half_added(adapter: Adapter, text: str) -> None:
 # Many at once.
 
 
-async def test_many_at_once_get_what_one_gets(adapter: Adapter) -> None:
-    retriever = adapter.build(CORPUS, psi="always")
+@pytest.mark.parametrize("over", ["index", "store"])
+async def test_many_at_once_get_what_one_gets(adapter: Adapter, over: str) -> None:
+    build = adapter.build if over == "index" else adapter.over_store
+    retriever = build(CORPUS, psi="always")
     queries = [passage.text for passage in CORPUS] * 3
     serial = [adapter.ask(retriever, query) for query in queries]
     with ThreadPoolExecutor(16) as threads:

@@ -10,8 +10,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from langchain_core.language_models.fake_chat_models import FakeListChatModel
-
 from shared_core.sensitivity import key_value_questions
 
 
@@ -65,5 +63,4 @@ def picky(prompts: Sequence[str]) -> list[str]:
     return ["" if which.get(value) == 6 else value for _, _, value in found]
 
 
-chat = FakeListChatModel(responses=["no idea"])
 number = 5

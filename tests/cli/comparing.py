@@ -24,22 +24,10 @@ def interrupted(prompts: Sequence[str]) -> list[str]:
     return last(prompts)
 
 
-def wordy(prompts: Sequence[str]) -> list[str]:
-    """Say what `last` says in a sentence."""
-    return [f"The answer is {answer}, I think." for answer in last(prompts)]
-
-
 def picky(prompts: Sequence[str]) -> list[str]:
     """Refuse the question on thing 2."""
     if any(shown(prompt)[0] == 2 for prompt in prompts):
         raise RuntimeError("refused")
-    return last(prompts)
-
-
-def hostile(prompts: Sequence[str]) -> list[str]:
-    """Refuse the question on thing 2 in words that would colour a terminal and end a list."""
-    if any(shown(prompt)[0] == 2 for prompt in prompts):
-        raise RuntimeError("\x1b[31mrefused\n- <script>")
     return last(prompts)
 
 

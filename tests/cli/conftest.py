@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,28 @@ from shared_core.corpora import torch_api_passages
 from shared_core.demo import DemoTask, FrameworkOrder
 from shared_core.index.tokenize import tokenize
 from shared_core.types import Query
+
+
+@pytest.fixture(autouse=True)
+def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the user's own profiles, answers and vectors out of the tests."""
+    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "profiles"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "100")
+    return tmp_path / "profiles"
+
+
+def written(path: Path, lines: Sequence[object]) -> Path:
+    """Write lines, as JSON unless they are texts."""
+    texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
+    path.write_text("".join(f"{text}\n" for text in texts))
+    return path
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    """Return stdout and stderr with every run of white space as one space."""
+    captured = capsys.readouterr()
+    return " ".join(captured.out.split()), " ".join(captured.err.split())
 
 
 @dataclass
@@ -121,5 +144,4 @@ def demo(
     monkeypatch.setattr(frameworks, "entry_points", points)
     monkeypatch.setattr(command, "torch_api_passages", lambda: built.passages)
     monkeypatch.setattr(command, "EmbeddingModel", lambda name: built.model)
-    monkeypatch.setenv("COLUMNS", "100")
     return built

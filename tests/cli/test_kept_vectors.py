@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,17 +22,14 @@ from shared_core.cli.embedding import EmbeddingModel
 from shared_core.cli.embedding_cache import EmbeddingCache
 from shared_core.cli.main import main
 from shared_core.comparison import ComparisonResult
-from tests.cli.conftest import CountingModel
+from tests.cli.conftest import CountingModel, written
 
 N, PLACES = 20, 4
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the user's own answers and vectors out of the tests."""
-    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "profiles"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("COLUMNS", "100")
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    """Where vectors are kept."""
     return tmp_path / "cache" / "posrag"
 
 
@@ -52,24 +48,21 @@ def use(model: CountingModel, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     """Eighty documents."""
-    path = tmp_path / "corpus.jsonl"
     lines = [
         {"id": f"{number}-{place}", "text": f"thing {number} has {number}x{place}"}
         for number in range(N)
         for place in range(PLACES)
     ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    return written(tmp_path / "corpus.jsonl", lines)
 
 
 def compare(corpus: Path, folder: str, *arguments: str) -> int:
     """Run the command on questions over the corpus."""
-    questions = corpus.parent / "questions.jsonl"
-    lines = (
+    lines = [
         {"question": f"What has thing {n}?", "answers": f"{n}x0", "gold": f"{n}-0"}
         for n in range(N)
-    )
-    questions.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ]
+    questions = written(corpus.parent / "questions.jsonl", lines)
     options = ["--data", str(questions), "--documents", str(corpus), "--model"]
     options += ["tests.cli.comparing:last", "--pipelines", "dense,hybrid", "--k", "4"]
     return main(["compare", *options, "--output", str(corpus.parent / folder), *arguments])

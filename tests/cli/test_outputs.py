@@ -6,10 +6,10 @@ writes the files anew: read their difference.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,32 +20,23 @@ pytest.importorskip("ir_measures")
 from instruments.corpus import held_out_questions
 from shared_core.cli.demo import command
 from shared_core.cli.main import main
-from shared_core.cli.reproduce import caus_command
-from tests.cli.conftest import CountingModel
+from shared_core.cli.reproduce import caus
+from tests.cli.conftest import CountingModel, written
 
 OUTPUTS = Path(__file__).parent / "outputs"
 INSTRUMENTS = Path(__file__).parents[2] / "instruments"
 READER = str(INSTRUMENTS / "biased")
 
 
-def ranked(path: Path, n: int) -> str:
-    """Write questions with eight documents, gold among the best three."""
+def ranked(n: int, *, k: int = 8) -> list[dict[str, Any]]:
+    """Return questions with documents, many of which share a word; gold is among the best three."""
     lines = []
-    for number, each in enumerate(held_out_questions(n, k=8, seed=5, confusable=0.8)):
+    for number, each in enumerate(held_out_questions(n, k=k, seed=5, confusable=0.8)):
         documents = list(each["distractors"])
         documents.insert(number % 3, str(each["gold"]))
         asked = {"question": each["question"], "answers": each["answers"]}
         lines.append({**asked, "documents": documents, "gold": number % 3})
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return str(path)
-
-
-def probed(path: Path, n: int) -> str:
-    """Write questions with a passage that answers them and seven that do not."""
-    lines = held_out_questions(n, k=8, seed=7)
-    keys = ("question", "answers", "gold", "distractors")
-    path.write_text("".join(json.dumps({key: each[key] for key in keys}) + "\n" for each in lines))
-    return str(path)
+    return lines
 
 
 def commands(folder: Path) -> dict[str, list[str]]:
@@ -96,8 +87,8 @@ def commands(folder: Path) -> dict[str, list[str]]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder that all cases share, with their questions."""
     folder = tmp_path_factory.mktemp("outputs")
-    ranked(folder / "ranked.jsonl", 12)
-    probed(folder / "questions.jsonl", 16)
+    written(folder / "ranked.jsonl", ranked(12))
+    written(folder / "questions.jsonl", held_out_questions(16, k=8, seed=7))
     return folder
 
 
@@ -106,10 +97,9 @@ def test_what_a_command_prints(
     case: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Apart from where files are, and how long it took; texts are embedded by hashed words."""
-    for module in (command, caus_command):
+    for module in (command, caus):
         monkeypatch.setattr(module, "EmbeddingModel", lambda name: CountingModel())
     monkeypatch.setenv("POSRAG_PROFILES", str(folder / "profiles"))
-    monkeypatch.setenv("COLUMNS", "100")
     assert main(commands(folder)[case]) == 0
     printed = capsys.readouterr().out.replace(str(folder), "FOLDER").replace(READER, "READER")
     printed = re.sub(r"[\d.]+ (ms|s)\b", r"TIME \1", printed)
@@ -125,7 +115,6 @@ def test_fewer_passages_than_the_default_are_all_taken(
 ) -> None:
     """The commands agree on it: the outcome is that of the number of passages that there are."""
     monkeypatch.setenv("POSRAG_PROFILES", str(folder / "profiles"))
-    monkeypatch.setenv("COLUMNS", "100")
     given = commands(folder)[case]
     at = given.index("--k")
     assert main(given[:at] + given[at + 2 :]) == 0

@@ -19,7 +19,6 @@ pytest.importorskip("torch")
 pytest.importorskip("rich")
 pytest.importorskip("ir_measures")
 
-from instruments.corpus import held_out_questions
 from shared_core.attention import (
     Case,
     OneRound,
@@ -27,12 +26,16 @@ from shared_core.attention import (
     TwoRound,
     attention_by_position,
 )
+from shared_core.cli.console import Console
 from shared_core.cli.main import main
-from shared_core.cli.reproduce.controlled import Controls, controlled_question
+from shared_core.cli.reproduce import controlled, tables
+from shared_core.errors import GenerationError
 from shared_core.evaluation import GRADERS, JudgedRanking, grade
-from shared_core.generation import HuggingFaceModel, Journal, as_generator
+from shared_core.generation import HuggingFaceModel, Journal, ModelClient
 from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.sensitivity import ProbeQuestion, distracting_effect
+from tests.cli.conftest import written
+from tests.cli.test_outputs import ranked
 
 READERS = Path(__file__).parents[2] / "instruments"
 BIASED = str(READERS / "biased")
@@ -41,51 +44,23 @@ ASKING = ["--model", BIASED, "--max-new-tokens", "4"]
 ABSTAINING = ["--abstain-template", str(READERS / "prompt.txt")]
 
 
-@pytest.fixture(autouse=True)
-def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the user's own answers out of the tests."""
-    monkeypatch.setenv("POSRAG_PROFILES", str(tmp_path / "profiles"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("COLUMNS", "80")
-    return tmp_path / "profiles"
-
-
-def written(path: Path, lines: Sequence[object]) -> Path:
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
-
-
-def ranked_lines(n: int, *, k: int = 8) -> list[dict[str, Any]]:
-    """Questions with documents, many of which share a word; gold is among the best three."""
-    lines = []
-    for number, each in enumerate(held_out_questions(n, k=k, seed=5, confusable=0.8)):
-        documents = list(each["distractors"])
-        documents.insert(number % 3, str(each["gold"]))
-        asked = {"question": each["question"], "answers": each["answers"]}
-        lines.append({**asked, "documents": documents, "gold": number % 3})
-    return lines
-
-
 def reproduce(experiment: str, output: Path, *arguments: str) -> tuple[dict[str, Any], str]:
     """Run the command; return its JSON and what it printed."""
-    with redirect_stdout(io.StringIO()) as out:
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out:
+        patch.setenv("COLUMNS", "80")
         assert main(["reproduce", experiment, *arguments, "--output", str(output)]) == 0
     return json.loads(output.read_text()), out.getvalue()
 
 
 def test_positional_bias_on_a_reader(tmp_path: Path, profiles: Path) -> None:
     """All four tables; the second run asks nothing and says the same."""
-    data = written(tmp_path / "data.jsonl", ranked_lines(24))
+    data = written(tmp_path / "data.jsonl", ranked(24))
     options = ["--data", str(data), *ASKING, *ABSTAINING]
     found, out = reproduce("positionalbias", tmp_path / "first.json", *options)
     assert found["model"] == "biased"
     assert "biased" in out
-    assert "Tables 1 and 4 treat the passages" in " ".join(out.split())
     assert "…" not in out
     assert max(map(len, out.splitlines())) <= 80
-    assert out.count("paper: ") == 3 + 4 + 4 + 4
-    assert "80.8" in out
-    assert "76.1" not in out  # 8 documents: k = 5 alone
 
     rows, with_hard = found["table_1"]["rows"], found["table_1"]["with_hard"]
     assert [*map(len, rows.values())] == [5, 4, 4]
@@ -115,7 +90,7 @@ def test_positional_bias_on_a_reader(tmp_path: Path, profiles: Path) -> None:
     assert top["Hard@5"]["outcomes"] == hard
     assert len(hard) == 24
     model = HuggingFaceModel.from_pretrained(BIASED, max_new_tokens=4)
-    for line, effect in zip(ranked_lines(24)[:4], top["MaxDE@5"]["outcomes"], strict=False):
+    for line, effect in zip(ranked(24)[:4], top["MaxDE@5"]["outcomes"], strict=False):
         ranking = JudgedRanking(
             question=line["question"],
             passages=tuple(line["documents"][:5]),
@@ -132,7 +107,7 @@ def test_positional_bias_on_a_reader(tmp_path: Path, profiles: Path) -> None:
 
 def test_the_profile_owes_nothing_to_the_questions_that_are_arranged_by_it(tmp_path: Path) -> None:
     """Gold passages known in the second half alone: no Table 1, and no strategy that needs one."""
-    lines = ranked_lines(8)
+    lines = ranked(8)
     for line in lines[:4]:
         del line["gold"]
     data = written(tmp_path / "data.jsonl", lines)
@@ -175,7 +150,7 @@ def test_without_a_model_relevance_is_measured(tmp_path: Path) -> None:
 
 def test_no_figure_is_printed_beyond_the_rankings_of_a_pipeline(tmp_path: Path) -> None:
     """What is given is shorter than what is retrieved: its figures end where it does."""
-    data = written(tmp_path / "data.jsonl", ranked_lines(8, k=6))
+    data = written(tmp_path / "data.jsonl", ranked(8, k=6))
     options = ["--data", str(data), "--pipelines", "given,sparse"]
     found, out = reproduce("positionalbias", tmp_path / "found.json", *options)
     assert {*found["table_4"]["given"]} == {"HITS@5", "Precision@5"}
@@ -194,7 +169,7 @@ def test_a_controlled_question_is_chosen_by_effect_and_rank() -> None:
         relevant=tuple(text in "ce" for text in "abcdefghij"),
     )
     effects = (0.5, 0.1, 0.0, 0.81, 0.0, 0.2, 0.19, 0.9, 0.0, 0.15)
-    assert controlled_question(ranking, effects, ("x",)) == ProbeQuestion(
+    assert controlled.controlled_question(ranking, effects, ("x",)) == ProbeQuestion(
         question="Which?",
         answers=("x",),
         gold="c",
@@ -202,27 +177,14 @@ def test_a_controlled_question_is_chosen_by_effect_and_rank() -> None:
         hard_distractor="d",
     )
     easy = [min(effect, 0.5) for effect in effects]
-    without = controlled_question(ranking, easy, ("x",))
+    without = controlled.controlled_question(ranking, easy, ("x",))
     assert without is not None
     assert without.hard_distractor is None
-    assert controlled_question(ranking, [*effects[:9], 0.3], ("x",)) is None
+    assert controlled.controlled_question(ranking, [*effects[:9], 0.3], ("x",)) is None
 
 
-def test_a_hard_distractor_stays_where_it_is_while_the_gold_passage_moves(tmp_path: Path) -> None:
-    """Read off the prompts: each slot of Table 1 once, and right only where gold stands first."""
-    asked: list[list[str]] = []
-
-    def first(prompts: Sequence[str]) -> list[str]:
-        asked.extend(prompt.split() for prompt in prompts)
-        return [prompt.split()[0] for prompt in prompts]
-
-    template = PromptTemplate("{context} {question}", separator=" ")
-    controls = Controls(
-        model=as_generator(first),
-        journal=Journal(tmp_path / "answers.jsonl"),
-        template=template,
-        abstain=template,
-    )
+def test_a_hard_distractor_stays_where_it_is_while_the_gold_passage_moves() -> None:
+    """Read off the prompts: each slot of Table 1 once; a weak distractor makes room for it."""
     question = ProbeQuestion(
         question="?",
         answers=("gold",),
@@ -230,32 +192,34 @@ def test_a_hard_distractor_stays_where_it_is_while_the_gold_passage_moves(tmp_pa
         distractors=("w", "v", "u", "t"),
         hard_distractor="hard",
     )
-    found = controls.run([question], on_answer=lambda count: None, on_wait=print)
-    both = [words for words in asked if {"gold", "hard"} <= {*words}]
-    places = {(words.index("hard"), words.index("gold")) for words in both}
-    assert places == {(hard, gold) for hard in (2, 4) for gold in range(5) if gold != hard}
-    assert {len(words) for words in asked} == {6}
-    assert len(asked) == controls.calls([question]) == 5 + 4 + 4 + 5
-    nan = float("nan")
-    expected = {"None": [1, 0, 0, 0, 0], "Position 3": [1, 0, nan, 0, 0],
-                "Position 5": [1, 0, 0, 0, nan]}  # fmt: skip
-    for name, row in expected.items():
-        np.testing.assert_array_equal(found.outcomes[name], [row])
-    assert found.profile.distraction == (1.0,) * 5
+    template = PromptTemplate("{context} {question}", separator=" ")
+    cells = controlled.requests(question, template, template, exact=False)
+    words = {cell: prompt.removesuffix(" ?").split() for cell, (prompt,) in cells.items()}
+    assert words["None", 2] == ["w", "v", "gold", "u", "t"]
+    assert words["Position 3", 0] == ["gold", "w", "hard", "v", "u"]
+    assert words["Position 3", 4] == ["w", "v", "hard", "u", "gold"]
+    assert words["effect", 1] == ["w", "hard", "v", "u", "t"]
+    assert len(words) == len({*map(tuple, words.values())}) == 5 + 4 + 4 + 5
+    said = {
+        cell: " ".join(each) if cell[0] == "effect" else each[0] for cell, each in words.items()
+    }
+    found = controlled.table_1([(question, said), (replace(question, hard_distractor=None), said)])
+    means = {name: [cell["mean"] for cell in row.values()] for name, row in found["rows"].items()}
+    assert means == {name: [1, 0, 0, 0, 0][: len(row)] for name, row in means.items()}
+    assert [*found["rows"]["Position 3"]] == ["1", "2", "4", "5"]
+    assert found["with_hard"] == [0]
+    assert found["distraction"] == [1.0] * 5
 
 
 def test_good_positions_on_a_reader(tmp_path: Path) -> None:
     """Tables 2, 3 and 5; what two tables call by two names is measured once."""
-    lines = ranked_lines(16, k=7)
+    lines = ranked(16, k=7)
     data = written(tmp_path / "data.jsonl", lines)
     options = ["--data", str(data), "--k", "7", *ASKING]
     found, out = reproduce("goodpositions", tmp_path / "found.json", *options)
     assert "biased" in out
-    assert "are not kept" in out
     assert "…" not in out
     assert max(map(len, out.splitlines())) <= 80
-    assert out.count("paper: ") == 3 * 12
-    assert "paper: Vicuna-7b, H         39.2    40.1" in out
     names = ["Vanilla", "RankGPT", "AttentionSort", "ICR", "SELFELICIT", "Our"]
     assert [[*rows] for rows in found["table_2"].values()] == [names, names]
     assert [*found["table_5"]["Ordered"]["Vanilla + Default"]] == ["3", "5", "7"]
@@ -312,7 +276,7 @@ def test_interrupted_good_positions_say_where_and_what_is_kept(profiles: Path) -
     )
     assert stopped.returncode == 130, stopped.stderr
     course = [line for line in stopped.stderr.splitlines() if " of 34: " in line]
-    assert course[0] == "1 of 34: Default, original, Unordered, 10 documents: 12 answers"
+    assert course[0] == "1 of 34: Vanilla, Unordered, 10 documents: 12 answers"
     journal = profiles / "uniform.answers.jsonl"
     assert stopped.stderr.splitlines()[-1] == (
         f"posrag: interrupted; in row {len(course)} of 34; the answers so far are kept in "
@@ -321,66 +285,166 @@ def test_interrupted_good_positions_say_where_and_what_is_kept(profiles: Path) -
     assert len(Journal(journal)) >= 12
 
 
+FEW = ranked(4, k=4)
+
+
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "lines", "message"),
     [
-        (["goodpositions", "--model", "openai:gpt"], "shows no attention"),
-        (["goodpositions", "--model", "tests.cli.calling:reader"], "shows no attention"),
+        (["caus", "--output", "no/such.json"], None, "there is no such folder"),
+        (["caus", "--psi", "unheard-of"], None, "no position profile 'unheard-of'"),
+        (["caus", "--model", "tests.cli.calling:nobody"], None, "is not a model"),
+        (["goodpositions", "--model", "openai:gpt"], [], "shows no attention"),
+        (["goodpositions", "--model", "tests.cli.calling:reader"], [], "shows no attention"),
+        (["goodpositions", *ASKING, "--k", "11"], [], "give k=10 (--k 10) or less"),
+        (["goodpositions", *ASKING, "--k", "2"], [], "k must be an integer >= 3, got 2"),
+        (["goodpositions", *ASKING, "--n", "1"], [], "at least 2 questions, got 1"),
+        (["goodpositions", *ASKING, "--n", "201"], [], "holds 200 questions"),
+        (["goodpositions", *ASKING, "--data", "no.jsonl"], None, "no.jsonl: No such file"),
+        (["goodpositions", *ASKING], ["{"], "data.jsonl, line 1:"),
+        (["positionalbias", "--n", "3"], [], "3 questions will not do"),
+        (["positionalbias", "--n", "0"], [], "n must be an integer >= 1, got 0"),
+        (["positionalbias", "--pipelines", "given"], [], "has none"),
+        (["positionalbias", "--pipelines", "sparse+spans"], [], "not of spans"),
+        (["positionalbias", "--abstain-template", "no.txt"], [], "no.txt: No such file"),
+        (["positionalbias", "--reranker", "m", "--pipelines", "sparse"], [], "--reranker m is for"),
+        (["positionalbias"], FEW, "no question has more than 4 documents; the tables take 5"),
         (
-            ["goodpositions", *ASKING, "--k", "11"],
-            "10 documents, and --k 11 takes 11; give --k 10 or less",
+            ["positionalbias", *ASKING],  # before anything is asked
+            [*ranked(2), *FEW[2:]],
+            "no question of the second half has more than 4 documents (given)",
         ),
-        (["goodpositions", *ASKING, "--k", "2"], "k must be an integer >= 3, got 2"),
-        (["goodpositions", *ASKING, "--n", "1"], "at least 2 questions, got 1"),
-        (["goodpositions", *ASKING, "--n", "201"], "holds 200 questions"),
-        (["goodpositions", *ASKING, "--output", "no/such.json"], "there is no such folder"),
-        (["positionalbias", "--n", "3"], "3 questions will not do"),
-        (["positionalbias", "--n", "0"], "--n must be an integer >= 1, got 0"),
-        (["positionalbias", "--pipelines", "given"], "has none"),
-        (["positionalbias", "--pipelines", "sparse+spans"], "not of spans"),
-        (["positionalbias", "--abstain-template", "no.txt"], "no.txt"),
-        (["positionalbias", "--pipelines", "sparse", "--reranker", "m"], "--reranker m is for"),
+        (
+            ["positionalbias"],
+            [{**line, "gold": None} for line in FEW],
+            "no question says which of its passages are relevant",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    lines: list[object] | None,
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Before anything is asked, with status 2."""
-    assert main(["reproduce", *arguments, "--data", str(QUESTIONS)]) == 2
+    """With status 2, before anything is asked; the data are lines, [] those of the readers."""
+    if lines is not None:
+        data = written(tmp_path / "data.jsonl", lines) if lines else QUESTIONS
+        arguments = [*arguments, "--data", str(data)]
+    assert main(["reproduce", *arguments]) == 2
     out, err = capsys.readouterr()
     assert not out
+    (line,) = err.splitlines()
+    assert message in line
+
+
+def spoilt(lines: Sequence[dict[str, Any]], *numbers: int) -> list[dict[str, Any]]:
+    """Make a document of some questions too long for the reader's 512 tokens, not the gold one."""
+    changed = [dict(line) for line in lines]
+    for number in numbers:
+        documents = list(changed[number]["documents"])
+        documents[3] = "It opened in winter. " * 120 + documents[3]
+        changed[number]["documents"] = documents
+    return changed
+
+
+def test_good_positions_leaves_a_question_out_of_all_tables(tmp_path: Path) -> None:
+    """Also of the rows before its failure; it comes to what a run without it comes to.
+
+    Here one that fits into the prompt of Vanilla, but not into that of RankGPT.
+    """
+    lines = ranked(8, k=5)
+    others = written(tmp_path / "others.jsonl", [*lines[:2], *lines[3:]])
+    lines[2]["documents"][3] += " It opened in winter." * 76
+    data = written(tmp_path / "data.jsonl", lines)
+    found, out = reproduce("goodpositions", tmp_path / "found.json", "--data", str(data), *ASKING)
+    said = " ".join(out.split())
+    assert "1 of 8 questions is left out of all tables" in said
+    assert "(first: question 3, RankGPT, Unordered, 5 documents)" in said
+    (failure,) = found["failures"]
+    assert (failure["question"], failure["at"]) == ("3", "RankGPT, Unordered, 5 documents")
+    assert "more than the 512 that biased reads" in failure["reason"]
+    alone, out = reproduce("goodpositions", tmp_path / "alone.json", "--data", str(others), *ASKING)
+    assert "left out" not in out
+    assert alone["failures"] == []
+    for table in ("table_2", "table_3", "table_5"):
+        assert found[table] == alone[table]
+
+
+def test_a_model_that_fails_from_the_start_is_given_up_soon(tmp_path: Path) -> None:
+    """Such as by a wrong key; what it answers later is not asked for. Others cost one question."""
+
+    def answer(requests: Sequence[tuple[str, ...]]) -> list[str]:
+        calls.append(len(requests))
+        if any(prompt in failing for (prompt,) in requests):
+            raise RuntimeError("out of memory")
+        return [prompt.upper() for (prompt,) in requests]
+
+    asked = {number: [(f"a{number}",), ("all",)] for number in range(10, 60)}
+    client = ModelClient(name="m", call=answer, batch_size=16)
+    asking = tables.Asking(Console(), client, [str(number) for number in range(60)])
+    calls: list[int] = []
+    failing = {"all"}
+    with pytest.raises(GenerationError, match=r"failed on 32 of 32 .* RuntimeError: out of memory"):
+        asking.answers("table", asked, at="Table 1")
+    assert sum(calls) < 2 * 50
+    failing = {"a13", "a59"}
+    found, failures = asking.answers("table", asked, at="Table 1")
+    assert [each["question"] for each in failures] == ["13", "59"]
+    assert {each["reason"] for each in failures} == {"RuntimeError: out of memory"}
+    assert found == {n: (f"A{n}", "ALL") for n in range(10, 60) if n not in (13, 59)}
+
+
+def test_positional_bias_leaves_questions_out_of_what_they_fail_in(
+    tmp_path: Path, profiles: Path
+) -> None:
+    """Number 4 and 20 by a single passage; number 7, whose passages are long, by five of them."""
+    lines = spoilt(ranked(24), 3, 19)
+    lines[6]["documents"] = [" ".join([text] * 12) for text in lines[6]["documents"]]
+    data = written(tmp_path / "data.jsonl", lines)
+    options = ["--data", str(data), *ASKING]
+    found, out = reproduce("positionalbias", tmp_path / "found.json", *options)
+    said = " ".join(out.split())
+    assert "2 of 24 questions are left out of Tables 1 and 4 and Figure 1" in said
+    assert "1 of 24 questions is left out of Table 1," in said
+    assert "1 of 12 questions is left out of Tables 2 and 3, given, k=5," in said
+    assert "(first: question 20, sequential)" in said
+    assert [each["question"] for each in found["failures"]] == ["4", "20"]
+    assert {each["at"] for each in found["failures"]} == {"distracting effect"}
+    (failure,) = found["table_1"]["failures"]
+    assert (failure["question"], failure["at"]) == ("7", "Table 1")
+    assert "more than the 512" in failure["reason"]
+    assert len(found["table_4"]["given"]["MaxDE@5"]["outcomes"]) == 22
+    (setting,) = found["tables_2_and_3"]["settings"]
+    assert [each["question"] for each in setting["failures"]] == [7]  # the 20th is the 8th of 12
+    assert len(setting["questions"]) == 11
+
+    journal = (profiles / "biased.answers.jsonl").read_bytes()
+    reproduce("positionalbias", tmp_path / "again.json", *options)
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "found.json").read_bytes()
+    assert (profiles / "biased.answers.jsonl").read_bytes() == journal
+
+
+@pytest.mark.parametrize(
+    ("experiment", "numbers", "message"),
+    [
+        ("goodpositions", (0, 1, 3), "failed on 3 of 4 questions, and the tables take at least 2"),
+        ("positionalbias", range(4), "failed on 4 of 4 questions, and the tables take at least 1"),
+    ],
+)
+def test_a_model_that_fails_on_too_many_questions_is_an_error(
+    experiment: str,
+    numbers: Sequence[int],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With the first failure; and nothing is saved."""
+    data = written(tmp_path / "data.jsonl", spoilt(ranked(4, k=5), *numbers))
+    options = ["--data", str(data), *ASKING, "--output", str(tmp_path / "found.json")]
+    assert main(["reproduce", experiment, *options]) == 2
+    err = capsys.readouterr().err
     assert message in err
-
-
-@pytest.mark.parametrize("experiment", ["positionalbias", "goodpositions"])
-def test_data_that_are_not_there_or_broken_are_named(
-    experiment: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The file, and the line."""
-    start = ["reproduce", experiment, "--model", BIASED, "--data"]
-    assert main([*start, str(tmp_path / "no.jsonl")]) == 2
-    assert "no.jsonl cannot be read: No such file or directory" in capsys.readouterr().err
-    broken = tmp_path / "broken.jsonl"
-    broken.write_text(json.dumps(ranked_lines(1)[0]) + "\n{\n")
-    assert main([*start, str(broken)]) == 2
-    assert "broken.jsonl, line 2:" in capsys.readouterr().err
-
-
-def test_documents_too_few_or_of_unknown_relevance_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Table 1 takes five passages, and nothing is relevant that nobody calls so."""
-    data = written(tmp_path / "few.jsonl", ranked_lines(4, k=4))
-    assert main(["reproduce", "positionalbias", "--data", str(data)]) == 2
-    assert "no question has more than 4 documents; the tables take 5" in capsys.readouterr().err
-    lines = [*ranked_lines(2), *ranked_lines(4, k=4)[2:]]
-    data = written(tmp_path / "few_behind.jsonl", lines)
-    assert main(["reproduce", "positionalbias", *ASKING, "--data", str(data)]) == 2
-    told = capsys.readouterr().err
-    assert "no question of the second half has more than 4 documents (given)" in told
-    assert "distracting effect" not in told  # nothing has been asked
-    assert "--k" not in told  # which the command does not have
-    lines = [{**line, "gold": None} for line in ranked_lines(4)]
-    data = written(tmp_path / "unknown.jsonl", lines)
-    assert main(["reproduce", "positionalbias", "--data", str(data)]) == 2
-    assert "no question says which of its passages are relevant" in capsys.readouterr().err
+    assert "more than the 512" in err
+    assert not (tmp_path / "found.json").exists()

@@ -126,11 +126,11 @@ class OpenAIServer:
                     server._closing.wait()
                     self.close_connection = True
                     return
-                body = _body(reply, payload) if reply.body is None else reply.body
+                body = _body(reply, payload["model"]) if reply.body is None else reply.body
                 self.send_response(reply.status)
                 for name, value in reply.headers.items():
                     self.send_header(name, value)
-                self.send_header("Content-Type", _content_type(payload))
+                self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -141,42 +141,17 @@ class OpenAIServer:
         return Handler
 
 
-def _body(reply: Reply, payload: dict[str, Any]) -> bytes:
+def _body(reply: Reply, model: str) -> bytes:
     if reply.status != 200:
         error = {"message": reply.text, "type": "error", "param": None, "code": None}
         return json.dumps({"error": error}).encode()
-    if payload.get("stream"):
-        return _stream(reply.text or "", payload["model"])
     message = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
     completion = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 0,
-        "model": payload["model"],
+        "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": reply.finish}],
         "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
     }
     return json.dumps(completion, ensure_ascii=False).encode()
-
-
-def _content_type(payload: dict[str, Any]) -> str:
-    return "text/event-stream" if payload.get("stream") else "application/json"
-
-
-def _stream(text: str, model: str) -> bytes:
-    """Return the answer as server-sent events, a word each."""
-    words = [f"{word} " for word in text.split(" ")]
-    words[-1] = words[-1].rstrip(" ")
-    events = []
-    for number, word in enumerate(words):
-        delta = {"role": "assistant", "content": word}
-        finish = "stop" if number == len(words) - 1 else None
-        chunk = {
-            "id": "chatcmpl-1",
-            "object": "chat.completion.chunk",
-            "created": 0,
-            "model": model,
-            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
-        }
-        events.append(f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n")
-    return "".join([*events, "data: [DONE]\n\n"]).encode()

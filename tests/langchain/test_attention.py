@@ -5,7 +5,6 @@ import json
 import pickle
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,26 +12,17 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from langchain_classic.retrievers import ContextualCompressionRetriever
-from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
+from langchain_core.runnables import ConfigurableField
 
 from instruments.corpus import held_out_questions
 from langchain_posrag import AttentionPlacement, CAUSRetriever, TwoRoundChain
 from shared_core import GenerationError, HuggingFaceModel
 from shared_core.attention import TwoRound
-from shared_core.sensitivity.curve import PositionalCurve
+from tests.adapters.test_attention import CURVE, FOLDER, reader
 
-FOLDER = Path(__file__).parents[2] / "instruments"
-CURVE = PositionalCurve(model="some", scores=(3.0, 1.0, 0.5, 1.0, 2.0), n=7)
-
-
-@cache
-def reader() -> HuggingFaceModel:
-    return HuggingFaceModel.from_pretrained(FOLDER / "biased", max_new_tokens=4)
+from .test_tracing import Tracer
 
 
 @cache
@@ -67,38 +57,17 @@ def retriever_of(asked: Any, **options: Any) -> CAUSRetriever:
 # --- the compressor ---
 
 
-@pytest.mark.parametrize("asynchronous", [False, True])
-def test_it_follows_a_retriever_in_a_pipe(asynchronous: bool) -> None:
-    """The documents explain which question found them; where they do not, it is given."""
-    asked = given(6)
-    placer = AttentionPlacement(reader())
-
-    def run(chain: Any, question: Any) -> Any:
-        return asyncio.run(chain.ainvoke(question)) if asynchronous else chain.invoke(question)
-
+def test_it_follows_a_retriever_in_a_pipe() -> None:
+    """The documents explain which question found them; on a curve nobody needs to know."""
+    asked, placer = given(6), AttentionPlacement(reader())
+    question = asked["question"]
     explained, plain = (retriever_of(asked, include_scores=told) for told in (True, False))
-    expected = placer.compress_documents(explained.invoke(asked["question"]), asked["question"])
-    assert run(explained | placer, asked["question"]) == expected
-    both: Any = {"question": RunnablePassthrough(), "documents": plain}
-    found = run(both | placer, asked["question"])
-    assert [each.id for each in found] == [each.id for each in expected]
+    expected = placer.compress_documents(explained.invoke(question), question)
+    assert (explained | placer).invoke(question) == expected
+    assert asyncio.run((explained | placer).ainvoke(question)) == expected
     with pytest.raises(ValueError, match="AttentionPlacement needs the question, which these"):
-        run(plain | placer, asked["question"])
-    on_curve = AttentionPlacement(reader(), curve=CURVE)
-    assert len(run(plain | on_curve, asked["question"])) == 6
-
-
-def test_it_works_in_the_compression_retrievers() -> None:
-    """Alone and in a pipeline, sync and async."""
-    asked = given(6)
-    retriever = retriever_of(asked)
-    placer = AttentionPlacement(reader())
-    expected = placer.compress_documents(retriever.invoke(asked["question"]), asked["question"])
-    pipeline = DocumentCompressorPipeline(transformers=[placer])
-    for compressor in (placer, pipeline):
-        both = ContextualCompressionRetriever(base_compressor=compressor, base_retriever=retriever)
-        assert both.invoke(asked["question"]) == expected
-        assert asyncio.run(both.ainvoke(asked["question"])) == expected
+        (plain | placer).invoke(question)
+    assert len((plain | AttentionPlacement(reader(), curve=CURVE)).invoke(question)) == 6
 
 
 @pytest.mark.parametrize("include_scores", [False, True])
@@ -162,46 +131,28 @@ def test_a_batch_is_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert runs == [9]
 
 
-class Runs(BaseCallbackHandler):
-    """What started, ended and failed, by tag."""
-
-    def __init__(self) -> None:
-        self.started: list[list[str]] = []
-        self.ended: list[Any] = []
-        self.failed: list[BaseException] = []
-
-    def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
-        assert kwargs["name"] == "TwoRoundChain"
-        self.started.append(kwargs["tags"])
-
-    def on_chain_end(self, outputs: Any, **kwargs: Any) -> None:
-        self.ended.append(outputs)
-
-    def on_chain_error(self, error: BaseException, **kwargs: Any) -> None:
-        self.failed.append(error)
-
-
 async def test_every_input_is_a_run_with_its_own_config() -> None:
     """One at a time and in batches."""
-    chain, runs = TwoRoundChain(reader()), Runs()
-    configs: Any = [{"callbacks": [runs], "tags": [str(at)]} for at in range(2)]
+    chain, tracer = TwoRoundChain(reader()), Tracer()
+    configs: Any = [{"callbacks": [tracer], "tags": [str(at)]} for at in range(2)]
     first = chain.invoke(given(0), configs[0])
-    assert (runs.started, runs.ended) == ([["0"]], [first])
     await chain.ainvoke(given(0), configs[1])
     chain.batch([given(0), given(1)], configs)
     await chain.abatch([given(0), given(1)], configs)
-    assert runs.started == [["0"], ["1"], ["0"], ["1"], ["0"], ["1"]]
-    assert (len(runs.ended), runs.failed) == (6, [])
+    assert [(run.name, run.tags) for run in tracer.roots] == [
+        ("TwoRoundChain", [at]) for at in "010101"
+    ]
+    assert tracer.roots[0].outputs == first
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 async def test_an_input_at_fault_costs_the_others_nothing(asynchronous: bool) -> None:
     """If the exceptions are asked for; else the first of them is raised."""
-    chain, runs = TwoRoundChain(reader()), Runs()
+    chain, tracer = TwoRoundChain(reader()), Tracer()
     empty = {"question": "x", "documents": [Document("a"), Document("")]}
     inputs: list[Any] = [given(0), {"question": "x"}, given(1), empty, given(2), "x"]
     faults = {1: "must be a dict", 3: "document 1 has no token", 5: "must be a dict"}
-    given_: Any = {"config": {"callbacks": [runs]}, "return_exceptions": True}
+    given_: Any = {"config": {"callbacks": [tracer]}, "return_exceptions": True}
     found: list[Any] = (
         await chain.abatch(inputs, **given_) if asynchronous else chain.batch(inputs, **given_)
     )
@@ -211,7 +162,7 @@ async def test_an_input_at_fault_costs_the_others_nothing(asynchronous: bool) ->
             assert faults[at] in str(found[at])
         else:
             assert found[at] == chain.invoke(asked)
-    assert (len(runs.ended), len(runs.failed)) == (3, 3)
+    assert sorted(bool(run.error) for run in tracer.roots) == [False] * 3 + [True] * 3
     with pytest.raises(ValueError, match="must be a dict"):
         await chain.abatch(inputs) if asynchronous else chain.batch(inputs)
 
@@ -248,17 +199,3 @@ def test_bad_input_is_named(wrong: Any, message: str) -> None:
     """Before the model is loaded."""
     with pytest.raises(ValueError, match=message):
         TwoRoundChain("no such folder").invoke(wrong)
-
-
-def test_the_chain_follows_a_retriever_in_a_pipe() -> None:
-    """And is followed by what takes its answer, also in batches."""
-    questions = [given(at)["question"] for at in range(2)]
-    retriever, chain = retriever_of(given(0)), TwoRoundChain(reader())
-    inputs: Any = {"question": RunnablePassthrough(), "documents": retriever}
-    piped = inputs | chain | RunnableLambda(lambda found: found["answer"])
-    answers = [
-        chain.invoke({"question": each, "documents": retriever.invoke(each)})["answer"]
-        for each in questions
-    ]
-    assert [piped.invoke(each) for each in questions] == answers
-    assert piped.batch(questions) == answers

@@ -1,6 +1,5 @@
 """The compressor over LangChain's candidates: scores out of metadata, or of an embedding model."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -84,26 +83,3 @@ def test_a_score_that_is_no_number_is_named(candidates: list[Document]) -> None:
         named = rf"metadata\['score'\] must be a number, got {shown}: .*score_key="
         with pytest.raises(ValueError, match=named):
             HybridScoreCompressor().compress_documents(candidates, QUERY)
-
-
-def test_vectors_that_do_not_fit_are_named(candidates: list[Document]) -> None:
-    """By both dimensions or both numbers, not by the operands of a product."""
-
-    class Broken(DeterministicFakeEmbedding):
-        query: Any = None
-        lost: int = 0
-
-        def embed_query(self, text: str) -> list[float]:
-            return self.query or super().embed_query(text)
-
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            return super().embed_documents(texts[self.lost :])
-
-    for options, message in (
-        ({"query": [math.nan] * 16}, r"the query: vector 0 .* not finite"),
-        ({"query": [1.0] * 17}, "dimension 17, got dimension 16"),
-        ({"lost": 1}, r"expected 8.*\(7, 16\)"),
-    ):
-        compressor = HybridScoreCompressor(embeddings=Broken(size=16, **options))
-        with pytest.raises(ValueError, match=message):
-            compressor.compress_documents(candidates, QUERY)

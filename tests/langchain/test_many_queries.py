@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from langchain_classic.retrievers import MultiQueryRetriever
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.language_models import FakeListLLM
@@ -72,21 +71,6 @@ async def test_each_query_of_a_batch_is_a_run_of_its_own(documents: list[Documen
         ]
         assert [(run.error or "").startswith(told) for run in runs] == [False, True, False]
         assert [runs[at].outputs["documents"] for at in (0, 2)] == [found[0], found[2]]
-
-
-def test_a_callback_that_asks_the_retriever_gets_an_answer_of_its_own(
-    retriever: CAUSRetriever,
-) -> None:
-    """Not that of the batch around it, if the options or the retriever are others."""
-
-    class Asking(BaseCallbackHandler):
-        def on_retriever_start(self, *args: Any, **kwargs: Any) -> None:
-            found.append((len(retriever.invoke("relu", k=1)), len(other.invoke("relu"))))
-
-    found: list[tuple[int, int]] = []
-    other = retriever.model_copy(update={"k": 2})
-    retriever.batch(["relu", "pool"], {"callbacks": [Asking()]})
-    assert found == [(1, 2), (1, 2)]
 
 
 class Counting(Embeddings):

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from langchain_classic.retrievers import ContextualCompressionRetriever
-from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.stores import InMemoryByteStore, InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from langchain_posrag import CAUSRetriever, NeighbourSpanTransformer, PlacementTransformer
+from langchain_posrag import CAUSRetriever, NeighbourSpanTransformer
 from shared_core.neighbour_spans import NeighbourSpans
 
 EMBEDDINGS = DeterministicFakeEmbedding(size=16)
@@ -49,36 +47,11 @@ def transformer() -> NeighbourSpanTransformer:
     return NeighbourSpanTransformer.from_documents(chunks(), expand=WINDOW)
 
 
-def test_a_vector_store_takes_neighbours_from_its_sparse_leg() -> None:
-    """Through adding and deleting; ids that only the store knows do no harm."""
-    store = InMemoryVectorStore(EMBEDDINGS)
-    retriever = CAUSRetriever.from_vectorstore(store, [], k=1, alpha=0.0, expand=WINDOW)
-    retriever.add_documents(chunks())
-    (found,) = retriever.invoke("open the drain")
-    assert found.page_content == joined(0, 2)
-    retriever.delete(["manual0"])
-    (found,) = retriever.invoke("open the drain")
-    assert (found.page_content, found.metadata["posrag"]["before"]) == (joined(1, 2), "document")
+def test_a_vector_store_of_documents_without_ids_takes_neighbours() -> None:
     nameless = [document.model_copy(update={"id": None}) for document in chunks()]
     store = InMemoryVectorStore.from_documents(nameless, EMBEDDINGS)
     retriever = CAUSRetriever.from_vectorstore(store, nameless, k=1, alpha=0.0, expand=WINDOW)
     assert texts(retriever.invoke("open the drain")) == [joined(0, 2)]
-
-
-async def test_it_serves_wherever_a_transformer_does(transformer: NeighbourSpanTransformer) -> None:
-    """In a pipe, in a pipeline, in a compression retriever, called by hand, and awaited."""
-    store = InMemoryVectorStore.from_documents(chunks(), EMBEDDINGS)
-    retriever = store.as_retriever(search_kwargs={"k": 2})
-    expected = transformer.invoke(retriever.invoke("pump"))
-    placing = PlacementTransformer("sequential")
-    assert (retriever | transformer).invoke("pump") == expected
-    given = retriever.invoke("pump")
-    assert transformer.transform_documents(given) == expected
-    assert await transformer.ainvoke(given) == expected
-    assert [*await transformer.acompress_documents(given, "pump")] == expected
-    pipeline = DocumentCompressorPipeline(transformers=[transformer, placing])
-    compressing = ContextualCompressionRetriever(base_compressor=pipeline, base_retriever=retriever)
-    assert texts(compressing.invoke("pump")) == texts(expected)
 
 
 def test_the_score_may_be_left_out_or_have_a_name_of_ones_own() -> None:

@@ -14,8 +14,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.bridge.pydantic import PrivateAttr
-from llama_index.core.callbacks import CBEventType
-from llama_index.core.callbacks.base_handler import BaseCallbackHandler
+from llama_index.core.callbacks import CBEventType, LlamaDebugHandler
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
@@ -173,40 +172,20 @@ def traced() -> Iterator[Trace]:
         root.span_handlers.remove(trace.spans)
 
 
-class CallbackLog(BaseCallbackHandler):
-    """Callback handler that counts what started and what ended."""
+class CallbackLog(LlamaDebugHandler):
+    """Notes what started and what ended."""
 
     def __init__(self) -> None:
-        super().__init__([], [])
+        super().__init__(print_trace_on_end=False)
         self.started: list[CBEventType] = []
         self.ended: list[CBEventType] = []
 
-    def on_event_start(
-        self,
-        event_type: CBEventType,
-        payload: dict[str, Any] | None = None,
-        event_id: str = "",
-        parent_id: str = "",
-        **kwargs: Any,
-    ) -> str:
+    def on_event_start(self, event_type: CBEventType, *args: Any, **kwargs: Any) -> str:
         """Note a start."""
         self.started.append(event_type)
-        return event_id
+        return super().on_event_start(event_type, *args, **kwargs)
 
-    def on_event_end(
-        self,
-        event_type: CBEventType,
-        payload: dict[str, Any] | None = None,
-        event_id: str = "",
-        **kwargs: Any,
-    ) -> None:
+    def on_event_end(self, event_type: CBEventType, *args: Any, **kwargs: Any) -> None:
         """Note an end."""
         self.ended.append(event_type)
-
-    def start_trace(self, trace_id: str | None = None) -> None:
-        """Do nothing."""
-
-    def end_trace(
-        self, trace_id: str | None = None, trace_map: dict[str, list[str]] | None = None
-    ) -> None:
-        """Do nothing."""
+        super().on_event_end(event_type, *args, **kwargs)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -14,10 +13,8 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager, CBEventType
 from llama_index.core.instrumentation.events.query import QueryEndEvent, QueryStartEvent
-from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
 from llama_index.core.instrumentation.events.synthesis import (
     SynthesizeEndEvent,
     SynthesizeStartEvent,
@@ -33,19 +30,11 @@ from shared_core import HuggingFaceModel
 from shared_core.attention import Case, TwoRound
 from shared_core.attention.relevance import ESTIMATORS
 from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
-from shared_core.sensitivity.curve import PositionalCurve
+from tests.adapters.test_attention import CURVE, FOLDER, Given, reader
 
 from .checks import BrokenNode, check_same_nodes, check_scores, facts, ids
 from .contract import PostprocessorContract
 from .doubles import QUERY, CallbackLog, scored, traced
-
-FOLDER = Path(__file__).parents[2] / "instruments"
-CURVE = PositionalCurve(model="some", scores=(3.0, 1.0, 0.5, 1.0, 2.0), n=7)
-
-
-@cache
-def reader(name: str) -> HuggingFaceModel:
-    return HuggingFaceModel.from_pretrained(FOLDER / name, max_new_tokens=4)
 
 
 @cache
@@ -82,27 +71,6 @@ def given(number: int, k: int = 6) -> tuple[QueryBundle, list[NodeWithScore]]:
 
 def details(nodes: Sequence[Any]) -> list[dict[str, Any]]:
     return [node.posrag for node in nodes]
-
-
-def in_a_loop(post: BaseNodePostprocessor) -> Callable[..., list[NodeWithScore]]:
-    return lambda nodes, query: asyncio.run(post.apostprocess_nodes(nodes, query))
-
-
-class Given(BaseRetriever):
-    """Return the same nodes whatever is asked."""
-
-    def __init__(self, nodes: list[NodeWithScore]) -> None:
-        super().__init__()
-        self.nodes = nodes
-        self.asked: list[str] = []
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        self.asked.append("sync")
-        return self.nodes
-
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        self.asked.append("async")
-        return self.nodes
 
 
 # --- the contract ---
@@ -159,33 +127,8 @@ def test_a_curve_needs_no_query() -> None:
     out = post.postprocess_nodes(nodes)
     assert out == post.postprocess_nodes(nodes, query)
     assert facts(out) == [facts(nodes)[why["rank"]] for why in details(out)]
-
-
-@pytest.mark.parametrize("fault", ["no query", "broken node"])
-def test_what_goes_wrong_is_raised_between_the_events(fault: str) -> None:
-    """Start and end, whatever happens."""
-    query, nodes = given(0)
-    asked, kind, message = None, ValueError, "give the query, or a curve"
-    if fault == "broken node":
-        nodes.append(NodeWithScore(node=BrokenNode(id_="broken")))
-        asked, kind, message = query, RuntimeError, "unreadable"
-    post = AttentionPlacementPostprocessor(reader("uniform"))
-    for process in (post.postprocess_nodes, in_a_loop(post)):
-        with traced() as trace, pytest.raises(kind, match=message):
-            process(nodes, asked)
-        assert len(trace.of(ReRankStartEvent)) == len(trace.of(ReRankEndEvent)) == 1
-
-
-def test_a_copy_with_another_option_does_what_it_shows() -> None:
-    """With the same model, and options that are checked."""
-    query, nodes = given(1)
-    post = AttentionPlacementPostprocessor(reader("uniform"), curve=CURVE)
-    copied = post.model_copy(update={"placement": "attention_u_shape_reversed"})
-    assert copied.model is post.model
-    out = copied.postprocess_nodes(nodes, query)
-    assert {why["placement"] for why in details(out)} == {"attention_u_shape_reversed"}
-    with pytest.raises(ValueError, match="v_shape"):
-        post.model_copy(update={"placement": "v_shape"})
+    with pytest.raises(ValueError, match="give the query, or a curve"):
+        AttentionPlacementPostprocessor(reader("uniform")).postprocess_nodes(nodes)
 
 
 def test_to_dict_holds_the_folder_and_refuses_a_loaded_model() -> None:

@@ -11,7 +11,7 @@ import pytest
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.callbacks import CallbackManager, CBEventType
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent
-from llama_index.core.schema import IndexNode, TextNode
+from llama_index.core.schema import TextNode
 
 from llamaindex_posrag import CAUSRetriever, FusingRetriever
 from shared_core import tokenize
@@ -91,13 +91,6 @@ def test_the_model_is_awaited_and_the_rest_done_in_threads() -> None:
     assert threading.main_thread() not in threads
 
 
-def test_cancelled_while_it_embeds_nothing_is_added() -> None:
-    retriever = built(model := Awaited())
-    nodes = [TextNode(id_="x", text=QUERY), TextNode(id_="y", text="this one hangs")]
-    asyncio.run(cancelled(retriever.aadd_nodes(nodes), lambda: len(model._started) == 2))
-    assert len(retriever.index) == 12
-
-
 def test_cancelled_while_it_adds_everything_is_added() -> None:
     """A thread cannot be stopped halfway; what it leaves is whole, and can be searched."""
     began, go_on = threading.Event(), threading.Event()
@@ -152,17 +145,6 @@ def test_a_batch_embeds_as_many_queries_at_once_as_the_model_allows(
     retriever = built(model := Awaited(num_workers=workers))
     asyncio.run(retriever.aretrieve_batch([*TEXTS]))
     assert model._most == most
-
-
-def test_retrievers_behind_index_nodes_are_awaited_too() -> None:
-    behind = TextNode(id_="behind", text="What is behind", embedding=[1.0] * 64)
-    inner = CAUSRetriever.from_nodes([behind], Awaited())
-    sign = IndexNode(id_="sign", text="unmistakable signpost", index_id="s", obj=inner)
-    sign.embedding = WordEmbedding().get_text_embedding(sign.text)
-    retriever = built(Awaited())
-    retriever.add_nodes([sign])
-    (found,) = asyncio.run(retriever.aretrieve_batch(["unmistakable signpost"]))
-    assert "behind" in ids(found)
 
 
 def test_a_fusing_retriever_awaits_its_dense_leg_for_each_query() -> None:

@@ -1,4 +1,4 @@
-"""The adapter keeps the contract, and the contract can be broken."""
+"""The adapter keeps the contract."""
 
 from __future__ import annotations
 
@@ -7,16 +7,8 @@ from typing import Any, ClassVar
 import pytest
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.llms import MockLLM
-from llama_index.core.postprocessor import (
-    LongContextReorder,
-    MetadataReplacementPostProcessor,
-    SimilarityPostprocessor,
-)
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.retrievers import QueryFusionRetriever
-from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.schema import BaseNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
 from llamaindex_posrag import (
@@ -111,98 +103,3 @@ class TestFusingRetriever(RetrieverContract):
             return CAUSRetriever.from_nodes(nodes, WordEmbedding())
         index = VectorStoreIndex(nodes, embed_model=WordEmbedding())
         return CAUSRetriever.from_index(index, higher_is_better=True)
-
-
-class Mutating(BaseNodePostprocessor):
-    """Change the caller's nodes and list, as many a reranker does."""
-
-    def _postprocess_nodes(
-        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
-    ) -> list[NodeWithScore]:
-        for node in nodes:
-            node.node.metadata["retrieval_score"] = node.score
-        nodes.reverse()
-        return nodes
-
-
-class Leaking(BaseNodePostprocessor):
-    """Put an explanation into the metadata, where it changes hash and prompt."""
-
-    def _postprocess_nodes(
-        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
-    ) -> list[NodeWithScore]:
-        copies = [node.model_copy(deep=True) for node in nodes]
-        for copied in copies:
-            copied.node.metadata["posrag"] = {"slot": 0}
-        return copies
-
-
-class Literal(BaseNodePostprocessor):
-    """Score by the length of the query, with the words that a tool adds to it."""
-
-    def _postprocess_nodes(
-        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
-    ) -> list[NodeWithScore]:
-        asked = query_bundle.query_str.split() if query_bundle else []
-        return [NodeWithScore(node=node.node, score=float(len(asked))) for node in nodes]
-
-
-class TestTheContractCanBeBroken:
-    kit = PostprocessorContract()
-    retrievers = RetrieverContract()
-
-    @pytest.mark.parametrize(
-        "peer", [Mutating(), MetadataReplacementPostProcessor(target_metadata_key="lang")]
-    )
-    def test_by_mutation(self, peer: BaseNodePostprocessor) -> None:
-        with pytest.raises(AssertionError, match=r"came back|changed|reordered"):
-            self.kit.test_nothing_of_the_caller_is_mutated(peer)
-
-    def test_by_metadata_in_the_prompt(self) -> None:
-        with pytest.raises(AssertionError, match="changed its hash"):
-            self.kit.test_ids_hashes_and_texts_are_kept(Leaking())
-
-    def test_by_silence(self) -> None:
-        with pytest.raises(AssertionError, match="start and end events"):
-            self.kit.test_events_are_balanced(LongContextReorder(), "nodes")
-
-    def test_by_the_first_node_in_the_middle(self) -> None:
-        with pytest.raises(AssertionError, match="in the middle"):
-            self.kit.test_without_a_difference_the_first_node_gets_an_edge(
-                LongContextReorder(), "none"
-            )
-
-    def test_by_scores_that_are_required(self) -> None:
-        with pytest.raises(AssertionError):
-            self.kit.test_any_scores_are_accepted(SimilarityPostprocessor(), "none")
-
-    def test_by_reading_the_words_of_a_tool(self) -> None:
-        with pytest.raises(AssertionError, match="words of the tool"):
-            self.kit.test_the_wrapping_of_a_tool_is_no_part_of_the_query(Literal())
-
-    def test_by_a_name_that_is_not_its_own(self) -> None:
-        with pytest.raises(AssertionError):
-            self.kit.test_the_class_has_its_own_name(Mutating())
-
-    def test_by_merging_nodes_of_equal_text(self) -> None:
-        class Fusion(RetrieverContract):
-            def build(self, nodes: list[BaseNode]) -> BaseRetriever:
-                dense = VectorStoreIndex(nodes, embed_model=WordEmbedding()).as_retriever()
-                return QueryFusionRetriever(
-                    [dense],
-                    llm=MockLLM(),
-                    num_queries=1,
-                    mode=FUSION_MODES.RECIPROCAL_RANK,
-                    use_async=False,
-                )
-
-        with pytest.raises(AssertionError):
-            Fusion().test_equal_texts_are_different_nodes()
-
-    def test_by_writing_into_the_query(self) -> None:
-        class Vector(RetrieverContract):
-            def build(self, nodes: list[BaseNode]) -> BaseRetriever:
-                return VectorStoreIndex(nodes, embed_model=WordEmbedding()).as_retriever()
-
-        with pytest.raises(AssertionError, match="the query was changed"):
-            Vector().test_nothing_of_the_caller_is_mutated()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,11 +15,8 @@ from llama_index.core.instrumentation.events.retrieval import (
     RetrievalEndEvent,
     RetrievalStartEvent,
 )
-from llama_index.core.node_parser import HierarchicalNodeParser, get_leaf_nodes
-from llama_index.core.retrievers import AutoMergingRetriever
 from llama_index.core.schema import (
     BaseNode,
-    Document,
     IndexNode,
     NodeWithScore,
     QueryBundle,
@@ -36,7 +32,6 @@ from llama_index.vector_stores.faiss import FaissVectorStore
 
 from llamaindex_posrag import CAUSRetriever, FusingRetriever
 from llamaindex_posrag.fusion import held_nodes
-from llamaindex_posrag.nodes import ExplainedNode
 
 from .checks import ids
 from .doubles import QUERY, TEXTS, CallbackLog, WordEmbedding, corpus, traced
@@ -105,58 +100,6 @@ def test_the_depth_of_a_retriever_of_others_stays_as_it_was_set() -> None:
     assert inner.similarity_top_k == 3
 
 
-def test_what_only_bm25_found_stands_at_the_floor_of_the_dense_leg() -> None:
-    nodes = corpus()
-    dense = Fixed(
-        [NodeWithScore(node=nodes[at], score=score) for at, score in ((4, 0.9), (5, 0.2))]
-    )
-    found = FusingRetriever(dense, nodes, higher_is_better=True).retrieve(QUERY)
-    by_id = {hit.node.node_id: hit for hit in found}
-    assert {"n0", "n4", "n5"} <= set(by_id)
-    only_sparse = by_id["n0"]
-    assert isinstance(only_sparse, ExplainedNode)
-    assert only_sparse.posrag["dense"] == 0.2
-    assert only_sparse.posrag["dense_norm"] == 0.0
-    assert only_sparse.posrag["sparse"] > 0
-
-
-def test_a_dense_hit_that_bm25_does_not_know_is_scored_by_its_text() -> None:
-    stranger = TextNode(id_="stranger", text=QUERY)
-    dense = Fixed([NodeWithScore(node=stranger, score=0.5)])
-    found = FusingRetriever(dense, corpus(), higher_is_better=True).retrieve(QUERY)
-    assert found[0].node.node_id == "stranger"
-
-
-def test_nodes_of_documents_that_were_split_again_are_found_once() -> None:
-    """A store that was filled before has them under other ids."""
-    nodes = [node for node in corpus() if type(node) is TextNode]
-    renamed = [node.model_copy(update={"id_": f"new {node.node_id}"}) for node in nodes]
-    index = indexed([*nodes])
-    expected = CAUSRetriever.from_index(index, nodes, higher_is_better=True, fetch_k=4)
-    again = CAUSRetriever.from_index(index, renamed, higher_is_better=True, fetch_k=4)
-    found = again.retrieve(QUERY)
-    assert ids(found) == [f"new {id_}" for id_ in ids(expected.retrieve(QUERY))]
-    assert [hit.score for hit in found] == [hit.score for hit in expected.retrieve(QUERY)]
-
-
-def test_nodes_that_are_alike_stay_two_where_their_ids_are_known() -> None:
-    """Each with the score that the dense leg gives it."""
-    alike = [TextNode(id_=id_, text="red conv pooling") for id_ in ("one", "other")]
-    index = VectorStoreIndex([*alike, *corpus()], embed_model=WordEmbedding())
-    found = CAUSRetriever.from_index(index, higher_is_better=True, k=20).retrieve("pooling")
-    dense = {hit.node_id: hit.posrag["dense"] for hit in found if isinstance(hit, ExplainedNode)}
-    assert dense["one"] == dense["other"] > min(dense.values())
-
-
-def test_a_dense_leg_without_scores_or_hits_leaves_it_to_bm25() -> None:
-    nodes = corpus()
-    none = FusingRetriever(Fixed([]), nodes, higher_is_better=True)
-    unscored = FusingRetriever(Fixed([NodeWithScore(node=nodes[9])]), nodes, higher_is_better=True)
-    assert none.retrieve(QUERY)[0].node.node_id == "n0"
-    assert unscored.retrieve(QUERY)[0].node.node_id == "n0"
-    assert none.retrieve("zebra") == []
-
-
 class TextStore(SimpleVectorStore):
     """A store that keeps the text of its nodes, as most do."""
 
@@ -209,23 +152,6 @@ def test_an_index_finds_nothing_of_another_in_the_same_docstore() -> None:
     assert everything(mine) == ["mine"]
 
 
-def test_the_parents_of_a_hierarchy_are_not_found() -> None:
-    """They are in the docstore for AutoMergingRetriever, which comes after."""
-    parser = HierarchicalNodeParser.from_defaults(chunk_sizes=[512, 128, 64], chunk_overlap=0)
-    nodes = parser.get_nodes_from_documents([Document(text=" ".join(TEXTS) * 3)])
-    docstore = SimpleDocumentStore()
-    docstore.add_documents(nodes)
-    leaves = get_leaf_nodes(nodes)
-    index = indexed(leaves, docstore=docstore)
-    assert everything(index, "layer") == sorted(node.node_id for node in leaves)
-    fused = CAUSRetriever.from_index(index, higher_is_better=True, k=len(leaves))
-    context = StorageContext.from_defaults(docstore=docstore)
-    merged = AutoMergingRetriever(fused, context).retrieve("layer")
-    parents = [hit.node.parent_node for hit in merged]
-    assert len(merged) < len(leaves)
-    assert not {parent.node_id for parent in parents if parent} & {*ids(merged)}
-
-
 def test_a_node_that_was_inserted_twice_is_one_candidate() -> None:
     """FAISS keeps both vectors, under rows of their own; the better of the two counts."""
     index = indexed(vector_store=FaissVectorStore(faiss.IndexFlatIP(64)))
@@ -248,30 +174,6 @@ def objects() -> list[IndexNode]:
         IndexNode(id_=f"stub{n}", index_id=f"i{n}", text=TEXTS[n], obj=thing)
         for n, thing in enumerate(things)
     ]
-
-
-@pytest.mark.parametrize("kept", ["by_the_index", "by_the_node"])
-def test_both_legs_lead_to_the_objects(kept: str) -> None:
-    """Neither the same object twice, from the node and for it, nor nodes that only lead on."""
-    if kept == "by_the_index":
-        index = VectorStoreIndex(objects=objects(), embed_model=WordEmbedding())
-    else:
-        index = indexed([*objects()[1:]])
-    theirs = ids(index.as_retriever(similarity_top_k=12).retrieve(QUERY))
-    retriever = CAUSRetriever.from_index(index, higher_is_better=True, k=12)
-    found = ids(retriever.retrieve(QUERY))
-    assert sorted(found) == sorted(theirs)
-    assert ids(asyncio.run(retriever.aretrieve(QUERY))) == found
-    dense = CAUSRetriever.from_index(index, higher_is_better=True, k=12, alpha=1.0)
-    assert ids(dense.retrieve(QUERY)) == theirs
-
-
-def test_a_map_of_objects_may_be_given() -> None:
-    index = VectorStoreIndex(objects=objects(), embed_model=WordEmbedding())
-    other = {"i0": TextNode(id_="other", text="x")}
-    retriever = CAUSRetriever.from_index(index, higher_is_better=True, k=12, object_map=other)
-    stubs = {f"stub{n}" for n in range(1, len(TEXTS))}
-    assert set(ids(retriever.retrieve(QUERY))) == {"other", *stubs}
 
 
 def test_its_nodes_are_read_as_copies() -> None:

@@ -24,7 +24,7 @@ from llama_index.core.query_engine import (
     RouterQueryEngine,
     TransformQueryEngine,
 )
-from llama_index.core.retrievers import QueryFusionRetriever, RouterRetriever, TransformRetriever
+from llama_index.core.retrievers import RouterRetriever, TransformRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import QueryEngineTool, RetrieverTool
 
@@ -205,16 +205,6 @@ async def test_additional_nodes_are_passed_on_in_either_case(
     assert str(outer.query(asked)) == str(engine.query(asked)), "a gated engine can be gated"
 
 
-class Fusion(QueryFusionRetriever):
-    """Asks the question, and others in place of those that a model would write."""
-
-    def _get_queries(self, original_query: str) -> list[QueryBundle]:
-        return [QueryBundle(INSIDE), QueryBundle(PASSAGES[4])]
-
-    async def _aget_queries(self, original_query: str) -> list[QueryBundle]:
-        return self._get_queries(original_query)
-
-
 class HyDE(HyDEQueryTransform):
     """Has a passage embedded in place of the one that a model would write."""
 
@@ -230,7 +220,6 @@ class Vector(HyDEQueryTransform):
 
 
 REWRITING: dict[str, Callable[[BaseRetriever], BaseRetriever]] = {
-    "fusion": lambda retriever: Fusion([retriever], llm=MockLLM(), use_async=False),
     "hyde": lambda retriever: TransformRetriever(retriever, HyDE(llm=MockLLM())),
     "vector": lambda retriever: TransformRetriever(retriever, Vector(llm=MockLLM())),
 }
@@ -249,8 +238,6 @@ def test_the_question_is_judged_not_what_it_was_rewritten_to(
     told = ask(gated, OUTSIDE).metadata["retrieval"]
     assert told["similarity"] == pytest.approx(own, abs=1e-6)
     assert not told["retrieve"]
-    selector = ContextAwarenessSelector(rewriting, gated.gate, embed_model=Words())
-    assert selector.select(["context", "direct"], OUTSIDE).ind == 1
 
 
 @pytest.mark.parametrize("ask", WAYS)

@@ -127,25 +127,6 @@ def test_the_docstore_is_asked_in_batches() -> None:
     assert docstore.batches == 1 + WINDOW.reach
 
 
-@pytest.mark.parametrize("seed", ["n0", "n1", "n2"])
-def test_loops_in_the_relationships_end_a_span(seed: str) -> None:
-    """Each node once, however often the links come back to it; or to itself."""
-    nodes = row("First.", "Second.", "Third.")
-    nodes[2].relationships[NodeRelationship.NEXT] = RelatedNodeInfo(node_id="n0")
-    nodes[0].relationships[NodeRelationship.PREVIOUS] = RelatedNodeInfo(node_id="n2")
-    wide = NeighbourSpans(window=9, token_budget=None)
-    for postprocessor in (
-        NeighbourSpanPostprocessor(wide, docstore=stored(nodes)),
-        NeighbourSpanPostprocessor.from_nodes(nodes, wide),
-    ):
-        (found,) = postprocessor.postprocess_nodes(hits(nodes, **{seed: 0.5}))
-        assert sorted(chunks(found)) == ["n0", "n1", "n2"]
-    narcissus = TextNode(id_="me", text="I.")
-    narcissus.relationships[NodeRelationship.NEXT] = RelatedNodeInfo(node_id="me")
-    (found,) = NeighbourSpanPostprocessor(wide).postprocess_nodes(hits([narcissus], me=1.0))
-    assert chunks(found) == ["me"]
-
-
 def test_an_empty_docstore_says_what_to_do() -> None:
     """As vector stores that keep the text themselves leave it."""
     nodes = split()
@@ -153,16 +134,6 @@ def test_an_empty_docstore_says_what_to_do() -> None:
     with pytest.warns(UserWarning, match=r"leaves the docstore empty: .*from_nodes"):
         (found,) = postprocessor.postprocess_nodes(hits(nodes, manual4=0.5))
     assert found.node.node_id == "manual4"
-
-
-def test_nodes_without_relationships_go_by_offset() -> None:
-    nodes = split()
-    for node in nodes:
-        for relationship in (NodeRelationship.PREVIOUS, NodeRelationship.NEXT):
-            node.relationships.pop(relationship, None)
-    postprocessor = NeighbourSpanPostprocessor.from_nodes(nodes, WINDOW)
-    (found,) = postprocessor.postprocess_nodes(hits(nodes, manual4=0.5))
-    assert chunks(found) == ["manual3", "manual4", "manual5"]
 
 
 def numbered_steps(sections: int) -> str:

@@ -88,14 +88,3 @@ def test_a_node_comes_as_it_was_and_apart(node: BaseNode) -> None:
         assert node == before
     node.set_content("other")
     assert found(retriever).node.get_content(MetadataMode.NONE) == "text"
-
-
-def test_an_explained_node_is_one_of_the_framework() -> None:
-    """Equal to what the constructor makes, and copied, dumped and read alike."""
-    hit = found(CAUSRetriever.from_nodes(NODES[:1], WordEmbedding()))
-    same = ExplainedNode(node=hit.node, score=hit.score, posrag=hit.posrag)
-    assert hit == same
-    assert hit.model_dump() == same.model_dump()
-    assert hit.model_copy() == same
-    assert hit.to_dict() == same.to_dict()
-    assert hit.class_name() == "ExplainedNode"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from llama_index.core.callbacks import CallbackManager
-from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
+from llama_index.core.instrumentation.events.rerank import ReRankStartEvent
 from llama_index.core.postprocessor import MetadataReplacementPostProcessor
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
@@ -14,16 +13,13 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llamaindex_posrag import CAUSPostprocessor, PlacementPostprocessor
 from llamaindex_posrag.nodes import ExplainedNode
 from shared_core import PositionProfile
-from shared_core.placement import Placement, Shuffle, UShape
 
 from .checks import facts
 from .doubles import (
     QUERY,
     TEXTS,
-    CallbackLog,
     corpus,
     scored,
-    synthesize,
     traced,
 )
 
@@ -54,29 +50,6 @@ def test_a_node_that_is_other_than_in_the_corpus_is_scored_by_its_text() -> None
     assert sparse["n0"] > 0
 
 
-def test_a_placement_that_raises_is_announced() -> None:
-    class Broken(Placement):
-        name = "broken"
-
-        def order(self, k: int, profile: PositionProfile | None) -> tuple[int, ...]:
-            if k > 1:
-                raise RuntimeError("no order")
-            return tuple(range(k))
-
-    log = CallbackLog()
-    processors: list[BaseNodePostprocessor] = [
-        PlacementPostprocessor(Broken(), psi="always"),
-        CAUSPostprocessor(placement=Broken(), psi="always"),
-    ]
-    for processor in processors:
-        processor.callback_manager = CallbackManager([log])
-        with traced() as trace, pytest.raises(RuntimeError, match="no order"):
-            processor.postprocess_nodes(scored(), query_str=QUERY)
-        assert len(trace.of(ReRankStartEvent)) == len(trace.of(ReRankEndEvent)) == 1
-        assert not trace.spans.open_spans
-    assert log.started == log.ended
-
-
 def test_a_class_of_ones_own_goes_by_its_own_name() -> None:
     """In what it is saved as, and in events."""
 
@@ -98,28 +71,6 @@ def test_a_call_is_one_span(kind: type[BaseNodePostprocessor]) -> None:
         kind().postprocess_nodes(scored(), query_str=QUERY)
     (span,) = trace.spans.completed_spans
     assert span.id_.startswith(f"{kind.__name__}._postprocess_nodes-")
-
-
-def test_nothing_of_the_explanation_reaches_the_prompt() -> None:
-    out = CAUSPostprocessor(psi="always").postprocess_nodes(scored(), query_str=QUERY)
-    _, prompts = synthesize("compact", out)
-    assert "dense" not in prompts[0]
-    assert "posrag" not in prompts[0]
-    assert "posrag" in out[0].model_dump_json()
-
-
-@pytest.mark.parametrize("spec", ["u_shape", UShape(best_at="end"), Shuffle(seed=7)])
-@pytest.mark.parametrize("psi", ["never", 1.3, "always", PROFILE])
-def test_options_survive_a_dictionary(spec: str | Placement, psi: Any) -> None:
-    processors: list[BaseNodePostprocessor] = [
-        PlacementPostprocessor(spec, psi=psi),
-        CAUSPostprocessor(k=3, alpha="auto", placement=spec, psi=psi, variant="okapi"),
-    ]
-    for processor in processors:
-        again = type(processor).from_dict(processor.to_dict())
-        assert again.to_dict() == processor.to_dict()
-        assert getattr(again, "psi", None) == psi
-        assert getattr(again, "placement", None) == spec
 
 
 # Copies with another option.

@@ -7,7 +7,7 @@ import pytest
 
 from shared_core import PLACEMENTS
 from shared_core.arrays import Scores
-from shared_core.attention.relevance import document_scores, layer_halves
+from shared_core.attention.relevance import document_scores
 from shared_core.placement.by_attention import attention_placement, reversed_attention_placement
 
 LENGTHS = [10] * 10
@@ -71,12 +71,11 @@ def test_one_round_of_algorithm_2_on_arrays() -> None:
 
     Three layers; the one in the middle, which is in neither half, would turn everything over.
     """
-    first, last = layer_halves(3)
     lower = [0.30, 0.20, 0.10, 0.02, 0.05, 0.33]  # left end 0.50, right end 0.38
     middle = [0.0, 0.0, 0.9, 0.0, 0.0, 0.1]
     upper = [0.05, 0.15, 0.10, 0.20, 0.30, 0.20]  # documents 0.10, 0.15, 0.25
     rows = np.array([lower, middle, upper])
-    relevance = document_scores(rows[list(last)].mean(0), [(0, 2), (2, 4), (4, 6)])
+    relevance = document_scores(rows[2], [(0, 2), (2, 4), (4, 6)])
     assert relevance == pytest.approx([0.10, 0.15, 0.25])
-    placed = attention_placement([2, 1, 0], rows[list(first)].mean(0), [2, 2, 2])
+    placed = attention_placement([2, 1, 0], rows[0], [2, 2, 2])
     assert placed == (2, 0, 1)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 from shared_core.attention.by_slot import AttentionByPosition, attention_by_position
-from shared_core.checking import check_count
-from shared_core.cli import models, questions
+from shared_core.cli import models, options, questions
 from shared_core.cli.attention import report
 from shared_core.cli.attention.files import AttentionFiles
 from shared_core.cli.console import Console
 from shared_core.cli.installed import FIGURES, LOCAL_MODEL, TABLES, check_installed
-from shared_core.cli.options import Subparsers, open_template, path
 from shared_core.generation import HuggingFaceModel
 from shared_core.sensitivity.questions import check_context, check_questions
 from shared_core.wording import counted
 
 
-def add_parser(subcommands: Subparsers, purpose: str) -> None:
+def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     """Add ``attention`` and its options."""
     parser = subcommands.add_parser(
         "attention",
@@ -28,18 +25,16 @@ def add_parser(subcommands: Subparsers, purpose: str) -> None:
         "the positional curve: with it documents are placed without an extra round of the model.",
     )
     add = parser.add_argument
-    add("model", metavar="MODEL", help="a folder or hub name of a Hugging Face causal language "
-        "model; or module:attribute, which names a shared_core.HuggingFaceModel")  # fmt: skip
-    add("--data", default="kv", help=f"{questions.HELP}; gold counts as the most relevant, "
-        "followed by the distractors in their order (default: kv)")  # fmt: skip
-    add("--n", type=int, help="number of questions (default: 100, or all of the file)")
-    add("-k", "--k", type=int, help=questions.K_HELP)
-    add("--template", type=path, help="file with a prompt that contains {context} and {question}")
+    add("model", metavar="MODEL", help=models.LOCAL_HELP)
+    questions.add_questions(
+        parser,
+        "; gold counts as the most relevant, followed by the distractors in their order",
+    )
     add("--seed", type=int, default=0, help="seed of the shuffling and of the intervals "
         "(default: 0)")  # fmt: skip
     add("--batch-size", type=int, help="prompts in one forward pass (default: 8)")
     add("--max-new-tokens", type=int, default=64, help="longest answer in tokens (default: 64)")
-    add("--output", type=path, metavar="FOLDER", help="folder of the curve and the figures "
+    add("--output", type=options.path, metavar="FOLDER", help="folder of the curve and the figures "
         "(default: curves in $POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
     parser.set_defaults(run=run)
 
@@ -48,14 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
     check_installed({**TABLES, **FIGURES, **LOCAL_MODEL})
     console = Console()
-    if arguments.batch_size is not None:
-        check_count(arguments.batch_size, "--batch-size")
-    check_count(arguments.seed, "--seed", 0)
-    source = questions.open_questions(
-        arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed
-    )
-    for line in questions.default_k_lines(arguments.k, [source.k]):
-        console.say(line)
+    source = questions.open_questions(arguments, console)
     check_context(source.k)
     check_questions(source.questions, source.k)
     if len(source.questions) < 2:
@@ -63,14 +51,13 @@ def run(arguments: argparse.Namespace) -> int:
             f"--data {arguments.data}: an interval needs at least 2 questions, got "
             f"{len(source.questions)}"
         )
-    template = open_template(arguments.template, "--template") or source.template
     model = models.open_local_model(
         arguments.model,
         max_new_tokens=arguments.max_new_tokens,
         batch_size=arguments.batch_size,
     )
     files = AttentionFiles.of(model.name, folder=arguments.output)
-    found = _read(console, model, replace(source, template=template), seed=arguments.seed)
+    found = _read(console, model, source, seed=arguments.seed)
     kept = files.save(found)
     if kept is not None:
         console.say(f"A former curve that says something else is kept as {kept}", whole=True)
@@ -90,13 +77,12 @@ def _read(
         f"{model.name}: {asked}, {source.k} passages each, shuffled and best last: "
         f"{counted(total, 'answer')}."
     )
-    with console.progress() as bar:
-        task = bar.add_task("answering", total=total)
+    with console.counting("answering", total) as advance:
 
-        def advance(count: int) -> None:
+        def count(answers: int) -> None:
             nonlocal done
-            done += count
-            bar.advance(task, count)
+            done += answers
+            advance(answers)
 
         try:
             return attention_by_position(
@@ -106,7 +92,7 @@ def _read(
                 template=source.template,
                 seed=seed,
                 task=source.task,
-                on_answer=advance,
+                on_answer=count,
             )
         except KeyboardInterrupt:
             raise KeyboardInterrupt(

@@ -8,7 +8,7 @@ from pathlib import Path
 from shared_core.attention.by_slot import AttentionByPosition
 from shared_core.attention.figures import draw_document_scores, draw_positional_curve
 from shared_core.cli.files import WAY_OUT, check_file, load_former, make_output
-from shared_core.sensitivity.curve import PositionalCurve, curve_path
+from shared_core.sensitivity.curve import PositionalCurve
 from shared_core.sensitivity.figure import check_figure
 from shared_core.sensitivity.records import beside
 
@@ -32,7 +32,7 @@ class AttentionFiles:
         ValueError
             If the folder is a file, or cannot be made or written into.
         """
-        saved = curve_path(model)
+        saved = PositionalCurve.file_of(model)
         curve = saved if folder is None else folder / saved.name
         if folder is None:
             check_file(curve, way_out=f"; give --output, or {WAY_OUT}")

@@ -14,8 +14,7 @@ from shared_core.attention.by_slot import AttentionByPosition, DocumentScores
 from shared_core.cli.attention.files import AttentionFiles
 from shared_core.cli.console import empty_table
 from shared_core.placement.by_attention import attention_placement
-from shared_core.sensitivity.curve import PositionalCurve, curve_path
-from shared_core.sensitivity.region import TENTHS, parts_of_region
+from shared_core.sensitivity.curve import TENTHS, PositionalCurve, parts_of_region
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -32,7 +31,7 @@ def parts(found: AttentionByPosition) -> Iterator[RenderableType]:
 def lines(curve: PositionalCurve, files: AttentionFiles, *, spec: str) -> Iterator[str]:
     """Yield what can be copied: how to use the curve of the model `spec`, and the files."""
     model = f'"{spec}"' if ":" not in spec or Path(spec).exists() else "model"
-    known_by = curve.model if files.curve == curve_path(curve.model) else files.curve
+    known_by = curve.model if files.curve == PositionalCurve.file_of(curve.model) else files.curve
     yield ""
     yield "To place passages by this curve, without an extra round of the model:"
     yield "    from langchain_posrag import AttentionPlacement"

@@ -5,37 +5,20 @@ from __future__ import annotations
 import argparse
 from itertools import chain
 
-from shared_core.cli import models
+from shared_core.cli import models, options
 from shared_core.cli.compare import report
 from shared_core.cli.compare.files import ReportFiles
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import EmbeddingModel
 from shared_core.cli.embedding_cache import EmbeddingCache
-from shared_core.cli.files import KEPT, check_readable, kept_answers
+from shared_core.cli.files import KEPT, kept_answers
 from shared_core.cli.installed import MEASURES, REPORT, TABLES, check_installed
-from shared_core.cli.options import (
-    Subparsers,
-    add_abstain_template,
-    add_asking,
-    add_embedding,
-    add_fresh,
-    add_plan,
-    check_plan,
-    given,
-    names,
-    open_template,
-    path,
-    with_graders,
-)
 from shared_core.cli.questions import default_k_lines
 from shared_core.cli.reranker import open_reranker
 from shared_core.comparison import (
     PIPELINES,
     STRATEGIES,
     Comparison,
-    ComparisonJob,
-    ComparisonPlan,
-    ComparisonResult,
     read_comparison,
 )
 from shared_core.comparison.strategies import DEFAULTS
@@ -43,12 +26,12 @@ from shared_core.evaluation import GRADERS
 from shared_core.generation.templates import ABSTAIN, ANSWER
 
 
-def add_parser(subcommands: Subparsers, purpose: str) -> None:
+def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     """Add ``compare`` and its options."""
     parser = subcommands.add_parser(
         "compare",
         help=purpose,
-        **with_graders(
+        **options.with_graders(
             "Ask a model your questions with the retrieved passages in different orders, and "
             "report whether any order is better than the ranked one, or than a random one. An "
             "interrupted comparison continues where it stopped: answers are kept in "
@@ -57,49 +40,42 @@ def add_parser(subcommands: Subparsers, purpose: str) -> None:
     )
     _add_questions(parser)
     _add_settings(parser)
-    _add_judging(parser)
-    add_asking(parser)
-    parser.add_argument("--name", type=given, help="name to use for the model (default: its own)")
-    add_fresh(parser)
-    add_plan(parser)
+    options.add_asking(parser)
+    options.add_name(parser)
+    options.add_fresh_and_plan(parser)
     parser.set_defaults(run=run)
 
 
 def _add_questions(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--data", type=path, required=True, help="JSON lines with question, answers and documents "
-        "(what your retriever returned, best first; gold: the places of those with the answer, if "
-        "known); or with gold and distractors, as for probe; or with the ids of gold "
+    add("--data", type=options.path, required=True, help="JSON lines with question, answers and "
+        "documents (what your retriever returned, best first; gold: the places of those with the "
+        "answer, if known); or with gold and distractors, as for probe; or with the ids of gold "
         "--documents")  # fmt: skip
     add("--model", metavar="MODEL", required=True, help=models.HELP)
-    add("--output", type=path, required=True, help="folder of the report")
-    add("--documents", type=path, help="JSON lines with id and text: what to retrieve from")
+    add("--output", type=options.path, required=True, help="folder of the report")
+    add("--documents", type=options.path, help=options.DOCUMENTS_HELP)
     add("--n", type=int, help="number of questions (default: all)")
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("-k", "--k", type=_numbers, help="numbers of passages, such as 5,10 (default: 10, or all "
-        "if there are fewer)")  # fmt: skip
-    add("--pipelines", type=names, help=f"some of {', '.join(PIPELINES)}, each also with +rerank "
-        "and +spans "
-        "(default: given if the data have documents, else hybrid)")  # fmt: skip
-    add("--strategies", type=names, default=DEFAULTS, help=f"some of {', '.join(STRATEGIES)} "
-        f"(default: {','.join(DEFAULTS)}; the first two always take part; two_round, attention "
-        "and distraction_aware need a local model)")  # fmt: skip
+    add("-k", "--k", type=options.numbers, help="numbers of passages, such as 5,10 (default: "
+        "10, or all if there are fewer)")  # fmt: skip
+    add("--pipelines", type=options.names, help=f"some of {', '.join(PIPELINES)}, each also with "
+        "+rerank and +spans (default: given if the data have documents, else hybrid)")  # fmt: skip
+    add("--strategies", type=options.names, default=DEFAULTS, help=f"some of "
+        f"{', '.join(STRATEGIES)} (default: {','.join(DEFAULTS)}; the first two always take part; "
+        "two_round, attention and distraction_aware need a local model)")  # fmt: skip
     add("--shuffles", type=int, default=3, help="random orders per question (default: 3)")
     add("--profile", help="position profile for max_relevance, min_distraction and "
         "distraction_aware: a file or a model's name")  # fmt: skip
     add("--curve", help="positional curve for attention: a file or a model's name")
-    add("--template", type=path, help="file with a prompt that contains {context} and {question}")
-    add_abstain_template(parser, "distraction_aware")
-    add_embedding(parser, "where vectors are kept")
-    add("--reranker", help="cross-encoder for +rerank: a folder or a hub name")
-
-
-def _add_judging(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--graders", type=names, default=("em",), help=f"some of {', '.join(GRADERS)}, see "
+    add("--template", type=options.path, help=options.TEMPLATE_HELP)
+    options.add_abstain_template(parser, "distraction_aware")
+    options.add_embedding(parser)
+    add("--reranker", help=options.RERANKER_HELP)
+    add("--graders", type=options.names, default=("em",), help=f"some of {', '.join(GRADERS)}, see "
         "below; the first one decides (default: em)")  # fmt: skip
     add("--seed", type=int, default=0, help="seed of shuffles and intervals (default: 0)")
 
@@ -108,13 +84,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
     check_installed({**TABLES, **MEASURES, **REPORT, **models.packages(arguments.model)})
     console = Console()
-    check_plan(arguments)
-    check_readable(arguments.data, "--data")
-    if arguments.documents is not None:
-        check_readable(arguments.documents, "--documents")
+    options.check_plan(arguments)
     data = read_comparison(arguments.data, arguments.documents, n=arguments.n)
     comparison = _comparison(arguments, console)
-    model = models.open_asked(arguments)
+    model = models.open_named(arguments)
     files = None if arguments.plan else ReportFiles.of(arguments.output, model.name)
     journal = kept_answers(model.name) if files is None else files.journal
     job = comparison.job(model, data, journal=journal)
@@ -125,9 +98,14 @@ def run(arguments: argparse.Namespace) -> int:
     for line in chain(costs, default_k_lines(arguments.k, plan.ks)):
         (console.show if arguments.plan else console.say)(line)
     if files is not None:
-        result = _compared(console, job, plan)
+        total = plan.kept + plan.calls + plan.to_come + sum(plan.reads.values())
+        with console.counting("asking", total) as advance:
+            result = job.run(on_answer=advance, on_wait=console.say)
         files.save(result)
-        _show(console, result, files)
+        for part in report.parts(result):
+            console.show(part)
+        for line in report.file_lines(files):
+            console.show(line, whole=True)
     return 0
 
 
@@ -139,8 +117,8 @@ def _comparison(arguments: argparse.Namespace, console: Console) -> Comparison:
         strategies=arguments.strategies,
         shuffles=arguments.shuffles,
         graders=arguments.graders,
-        template=open_template(arguments.template, "--template") or ANSWER,
-        abstain=open_template(arguments.abstain_template, "--abstain-template") or ABSTAIN,
+        template=options.open_template(arguments.template) or ANSWER,
+        abstain=options.open_template(arguments.abstain_template) or ABSTAIN,
         profile=arguments.profile,
         curve=arguments.curve,
         embed=embedding,
@@ -152,27 +130,3 @@ def _comparison(arguments: argparse.Namespace, console: Console) -> Comparison:
         concurrency=arguments.concurrency,
         attempts=arguments.attempts,
     )
-
-
-def _compared(console: Console, job: ComparisonJob, plan: ComparisonPlan) -> ComparisonResult:
-    with console.progress() as bar:
-        total = plan.kept + plan.calls + plan.to_come + sum(plan.reads.values())
-        task = bar.add_task("asking", total=total)
-        return job.run(
-            on_answer=lambda count: bar.advance(task, count),
-            on_wait=console.say,
-        )
-
-
-def _show(console: Console, result: ComparisonResult, files: ReportFiles) -> None:
-    for part in report.parts(result):
-        console.show(part)
-    for line in report.file_lines(files):
-        console.show(line, whole=True)
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(number) for number in text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"numbers, as in 5,10, got {text!r}") from None

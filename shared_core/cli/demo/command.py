@@ -6,14 +6,13 @@ import argparse
 
 from shared_core import CAUS, PLACEMENTS, Arrangement, HybridIndex
 from shared_core._extras import require
+from shared_core.cli import options
 from shared_core.cli.console import Console
 from shared_core.cli.demo import report
 from shared_core.cli.demo.frameworks import framework_orders
 from shared_core.cli.embedding import EmbeddingModel, default_model
 from shared_core.cli.embedding_cache import EmbeddingCache, indexed
-from shared_core.cli.files import default_cache
 from shared_core.cli.installed import EMBEDDING, TABLES, check_installed
-from shared_core.cli.options import CACHE_DEFAULT, EMBEDDING_HELP, Subparsers, add_psi, path
 from shared_core.corpora import torch_api_passages
 from shared_core.demo import DemoTask
 from shared_core.sensitivity import Psi, profile_of
@@ -23,7 +22,7 @@ from shared_core.types import Query
 DEFAULT_QUERY = 'How do I resize an image tensor with mode="bicubic"?'
 
 
-def add_parser(subcommands: Subparsers, purpose: str) -> None:
+def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     """Add ``demo`` and its options."""
     parser = subcommands.add_parser(
         "demo",
@@ -35,15 +34,14 @@ def add_parser(subcommands: Subparsers, purpose: str) -> None:
     add = parser.add_argument
     add("--query", default=DEFAULT_QUERY, help=f"the question (default: {DEFAULT_QUERY})")
     add("-k", "--k", type=int, default=10, help="number of passages (default: 10)")
-    add("--alpha", type=_alpha, default=0.3, help="weight of the dense score, in [0, 1], or auto "
-        "(default: 0.3)")  # fmt: skip
+    add("--alpha", type=options.number_or_name, default=0.3, help="weight of the dense score, in "
+        "[0, 1], or auto (default: 0.3)")  # fmt: skip
     add("--fetch-k", type=int, default=50, help="candidates that each search fetches (default: 50)")
     add("--placement", default="u_shape", help=f"one of: {', '.join(PLACEMENTS)} (default: "
         "u_shape)")  # fmt: skip
-    add_psi(parser)
-    add("--model", default=default_model(), help=EMBEDDING_HELP)
-    add("--cache", type=path, default=default_cache(), help="folder where vectors are kept "
-        f"({CACHE_DEFAULT})")  # fmt: skip
+    options.add_psi(parser)
+    add("--model", default=default_model(), help=options.EMBEDDING_HELP)
+    options.add_cache(parser)
     add("--rebuild", action="store_true", help="embed again, whatever is kept")
     parser.set_defaults(run=run)
 
@@ -105,10 +103,3 @@ def _compare(console: Console, task: DemoTask, arrangement: Arrangement) -> int:
     identical, sentence = report.verdict(arrangement, orders)
     console.show(sentence)
     return 0 if identical else 1
-
-
-def _alpha(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text  # "auto", or CAUS says what it has to be

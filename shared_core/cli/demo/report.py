@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shared_core import Arrangement
 from shared_core.cli.console import empty_table
@@ -33,20 +33,17 @@ def table(arrangement: Arrangement) -> Table:
         built.add_column(column, justify="right", no_wrap=True)
     built.add_column("passage", overflow="fold")
     for why, passage in zip(arrangement.explain(), arrangement.passages, strict=True):
-        built.add_row(*_cells(why), passage.id)
+        cells = [
+            str(why["slot"] + 1),
+            str(why["rank"] + 1),
+            f"{why['score']:.3f}",
+            f"{why['dense']:.3f}",
+            str(why["dense_rank"] + 1),
+            f"{why['sparse']:.2f}",
+            str(why["sparse_rank"] + 1),
+        ]
+        built.add_row(*cells, passage.id)
     return built
-
-
-def _cells(why: Mapping[str, Any]) -> list[str]:
-    return [
-        str(why["slot"] + 1),
-        str(why["rank"] + 1),
-        f"{why['score']:.3f}",
-        f"{why['dense']:.3f}",
-        str(why["dense_rank"] + 1),
-        f"{why['sparse']:.2f}",
-        str(why["sparse_rank"] + 1),
-    ]
 
 
 def gate_line(arrangement: Arrangement) -> str:
@@ -72,45 +69,28 @@ def why_line(arrangement: Arrangement, dense_first: str) -> str:
     where = f"goes into slot {slot + 1} of {len(arrangement)}"
     if slot == 0:
         where = "opens the prompt (slot 1)"
+    words = f"the query's exact words put it at rank {why['sparse_rank'] + 1} of BM25"
+    if why["sparse"] == 0:
+        words = "no word of the query occurs in it"
+    weights = f"{why['alpha']:.2f} dense + {1 - why['alpha']:.2f} BM25"
     sentence = (
-        f"{best} is at rank {why['dense_rank'] + 1} by meaning alone; {_by_words(why)}, and "
-        f"the fused score ({_weights(why)}) puts it at rank 1, so it {where}."
+        f"{best} is at rank {why['dense_rank'] + 1} by meaning alone; {words}, and the fused "
+        f"score ({weights}) puts it at rank 1, so it {where}."
     )
     if dense_first != best:
         sentence += f" Dense search alone would have ranked {dense_first} first."
     return f"Why: {sentence}"
 
 
-def _by_words(why: Mapping[str, Any]) -> str:
-    if why["sparse"] == 0:
-        return "no word of the query occurs in it"
-    return f"the query's exact words put it at rank {why['sparse_rank'] + 1} of BM25"
-
-
-def _weights(why: Mapping[str, Any]) -> str:
-    return f"{why['alpha']:.2f} dense + {1 - why['alpha']:.2f} BM25"
-
-
-_LONGEST = 40
-"""Longest order that is shown in full although the table shows it, too."""
-
-
 def orders_lines(arrangement: Arrangement, orders: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return each framework's order as fused ranks by slot, the core's own first.
-
-    Only the ends are shown of a long order that equals the one in the table.
-    """
+    """Return each framework's order as fused ranks by slot, the core's own first."""
     rank_of = {passage.id: rank for rank, passage in enumerate(arrangement.ranking.passages, 1)}
-    expected = [passage.id for passage in arrangement.passages]
-    every = {"core": expected, **orders}
+    every = {"core": [passage.id for passage in arrangement.passages], **orders}
     width = max(map(len, every))
-    lines = []
-    for title, order in every.items():
-        ranks = [str(rank_of.get(one, "?")) for one in order]
-        if len(ranks) > _LONGEST and [*order] == expected:
-            ranks[_LONGEST // 4 : -_LONGEST // 4] = ["..."]
-        lines.append(f"  {title:<{width}}  {' '.join(ranks)}")
-    return lines
+    return [
+        f"  {title:<{width}}  {' '.join(str(rank_of.get(one, '?')) for one in order)}"
+        for title, order in every.items()
+    ]
 
 
 def verdict(arrangement: Arrangement, orders: Mapping[str, Sequence[str]]) -> tuple[bool, str]:

@@ -7,24 +7,12 @@ from typing import Literal
 
 from shared_core.attention import attention_profile
 from shared_core.checking import check_choice
-from shared_core.cli import models, questions
+from shared_core.cli import models, options, questions
 from shared_core.cli.console import Console
 from shared_core.cli.files import KEPT, kept_answers, writing
 from shared_core.cli.installed import FIGURES, TABLES, check_installed
-from shared_core.cli.options import (
-    Subparsers,
-    add_asking,
-    add_fresh,
-    add_plan,
-    check_plan,
-    given,
-    open_template,
-    path,
-    with_graders,
-)
 from shared_core.cli.probe import report
 from shared_core.cli.probe.files import ProbeFiles
-from shared_core.cli.probe.missing import missing_lines
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, HuggingFaceModel
 from shared_core.sensitivity import PositionProfile, Probe, draw_profile
@@ -33,12 +21,12 @@ from shared_core.sensitivity.position_sensitivity import check_slots
 from shared_core.sensitivity.questions import check_context
 
 
-def add_parser(subcommands: Subparsers, purpose: str) -> None:
+def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     """Add ``probe`` and its options."""
     parser = subcommands.add_parser(
         "probe",
         help=purpose,
-        **with_graders(
+        **options.with_graders(
             "Move the passage that holds the answer through the slots of the context, ask the "
             "model each time, and save its position profile: psi= then takes the model's name. An "
             "interrupted probe continues where it stopped: answers are kept in "
@@ -47,52 +35,39 @@ def add_parser(subcommands: Subparsers, purpose: str) -> None:
     )
     add = parser.add_argument
     add("model", metavar="MODEL", help=models.HELP)
-    add("--data", default="kv", help=f"{questions.HELP} (default: kv)")
-    add("--n", type=int, help="number of questions (default: 100, or all of the file)")
-    add("-k", "--k", type=int, help=questions.K_HELP)
+    questions.add_questions(parser)
     add("--slots", type=_slots, help="slots to measure, counted from 1, such as 1,5,10; the first, "
         "the middle and the last must be among them (default: all)")  # fmt: skip
     add("--measure", default="accuracy", help="accuracy; logprob (the probability of the answer) "
         "or attention (the passage's share of it), both for local models; or distraction, which "
         "moves each question's hard_distractor instead (default: accuracy)")  # fmt: skip
     add("--grader", default="em", help=f"one of: {', '.join(GRADERS)}; see below (default: em)")
-    add("--template", type=path, help="file with a prompt that contains {context} and {question}")
     add("--looks", type=int, default=5, help="how many times to check whether the answers "
         "so far suffice; 1 asks every question (default: 5)")  # fmt: skip
     add("--seed", type=int, default=0, help="seed of questions and intervals (default: 0)")
     add("--max-calls", type=int, help="most calls to the model")
-    add_asking(parser)
-    add("--name", type=given, help="name to save the profile under (default: the model's)")
-    add("--output", type=path, help="file of the profile (default: named after the model, in "
-        "$POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
-    add("--figure", type=path, help="file of the plotted curve (default: next to the profile)")
-    add_fresh(parser)
-    add_plan(parser)
+    options.add_asking(parser)
+    add("--name", type=options.given, help="name to save the profile under (default: the model's)")
+    add("--output", type=options.path, help="file of the profile (default: named after the model, "
+        "in $POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
+    add("--figure", type=options.path, help="file of the plotted curve (default: next to the "
+        "profile)")  # fmt: skip
+    options.add_fresh_and_plan(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0."""
-    check_installed(
-        {
-            **TABLES,
-            **FIGURES,
-            **questions.packages(arguments.data),
-            **models.packages(arguments.model),
-        }
-    )
+    needed = {**questions.packages(arguments.data), **models.packages(arguments.model)}
+    check_installed({**TABLES, **FIGURES, **needed})
     console = Console()
     _check(arguments)
-    source = questions.open_questions(
-        arguments.data, n=arguments.n, k=arguments.k, seed=arguments.seed
-    )
-    for line in questions.default_k_lines(arguments.k, [source.k]):
-        console.say(line)
+    source = questions.open_questions(arguments, console)
     if arguments.slots is not None:
         check_context(source.k)
         check_slots(arguments.slots, source.k, first=1)
     probe = _probe(arguments, source)
-    model = models.open_asked(arguments)
+    model = models.open_named(arguments)
     if arguments.plan:
         plan = probe.plan(model, source.questions, journal=kept_answers(model.name))
         for line in report.cost_lines(model, plan):
@@ -102,9 +77,28 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.measure == "attention":
         profile = _attention(console, probe, model, source)
     else:
-        profile = _measure(console, probe, model, source, files, fresh=arguments.fresh)
+        if arguments.fresh:
+            probe.forget(model, source.questions, journal=files.journal)
+        profile = _measure(console, probe, model, source, files)
     _save_and_show(console, profile, files)
     return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raise ValueError for bad options, as far as they show before anything is opened."""
+    check_choice(arguments.measure, "--measure", Literal[MeasureName, "attention"])
+    options.check_plan(arguments)
+    if arguments.measure in ("logprob", "attention") and models.is_endpoint(arguments.model):
+        raise ValueError(
+            f"--measure {arguments.measure} needs a local model, and {arguments.model} is an "
+            "endpoint; use --measure accuracy"
+        )
+    given = (arguments.slots, arguments.max_calls, arguments.plan or None)
+    if arguments.measure == "attention" and given != (None, None, None):
+        raise ValueError(
+            "--measure attention reads every slot of every question of a local model: leave "
+            "--slots and --max-calls out, and --plan"
+        )
 
 
 def _probe(arguments: argparse.Namespace, source: questions.ProbeData) -> Probe:
@@ -113,7 +107,7 @@ def _probe(arguments: argparse.Namespace, source: questions.ProbeData) -> Probe:
         k=source.k,
         measure="accuracy" if by_attention else arguments.measure,
         grader=arguments.grader,
-        template=open_template(arguments.template, "--template") or source.template,
+        template=source.template,
         slots=arguments.slots,
         looks=arguments.looks,
         seed=arguments.seed,
@@ -126,56 +120,18 @@ def _probe(arguments: argparse.Namespace, source: questions.ProbeData) -> Probe:
     )
 
 
-def _save_and_show(console: Console, profile: PositionProfile, files: ProbeFiles) -> None:
-    saved, kept = files.save(profile)
-    if kept is not None:
-        console.say(f"A former profile that says something else is kept as {kept}", whole=True)
-    try:  # drawn first, since whoever reads the lines may stop before the last
-        with writing(files.figure, files.journal):
-            draw_profile(saved, files.figure)
-    finally:
-        for part in report.parts(saved, width=console.width):
-            console.show(part)
-        for line in missing_lines(profile):
-            console.show(line)
-    for line in report.file_lines(saved, files):
-        console.show(line, whole=True)
-
-
-def _check(arguments: argparse.Namespace) -> None:
-    """Raise ValueError for bad options, as far as they show before anything is opened."""
-    check_choice(arguments.measure, "--measure", Literal[MeasureName, "attention"])
-    check_plan(arguments)
-    if arguments.measure in ("logprob", "attention") and models.is_endpoint(arguments.model):
-        raise ValueError(
-            f"--measure {arguments.measure} needs a local model, and {arguments.model} is an "
-            "endpoint; use --measure accuracy"
-        )
-    if arguments.measure == "attention" and arguments.plan:
-        raise ValueError("--measure attention asks a local model alone: leave --plan out")
-
-
 def _measure(
-    console: Console,
-    probe: Probe,
-    model: Generator,
-    source: questions.ProbeData,
-    files: ProbeFiles,
-    *,
-    fresh: bool,
+    console: Console, probe: Probe, model: Generator, source: questions.ProbeData, files: ProbeFiles
 ) -> PositionProfile:
-    if fresh:
-        probe.forget(model, source.questions, journal=files.journal)
     plan = probe.plan(model, source.questions, journal=files.journal)
     for line in report.cost_lines(model, plan):
         console.say(line)
-    with console.progress() as bar:
-        task = bar.add_task("asking", total=plan.kept + plan.calls)
+    with console.counting("asking", plan.kept + plan.calls) as advance:
         return probe.run(
             model,
             source.questions,
             journal=files.journal,
-            on_answer=lambda count: bar.advance(task, count),
+            on_answer=advance,
             on_wait=console.say,
         )
 
@@ -185,13 +141,7 @@ def _attention(
 ) -> PositionProfile:
     if not isinstance(model, HuggingFaceModel):
         raise ValueError(f"--measure attention needs a local model, and {model.name} is not one")
-    if probe.slots is not None or probe.max_calls is not None:
-        raise ValueError(
-            "--measure attention reads every slot of every question: leave --slots "
-            "and --max-calls out"
-        )
-    with console.progress() as bar:
-        task = bar.add_task("reading", total=probe.k * len(source.questions))
+    with console.counting("reading", probe.k * len(source.questions)) as advance:
         return attention_profile(
             model,
             source.questions,
@@ -199,15 +149,26 @@ def _attention(
             template=probe.template,
             seed=probe.seed,
             task=source.task,
-            on_answer=lambda count: bar.advance(task, count),
+            on_answer=advance,
         )
 
 
+def _save_and_show(console: Console, profile: PositionProfile, files: ProbeFiles) -> None:
+    saved, kept = files.save(profile)
+    if kept is not None:
+        console.say(f"A former profile that says something else is kept as {kept}", whole=True)
+    try:  # drawn first, since whoever reads the lines may stop before the last
+        with writing(files.figure, files.journal):
+            draw_profile(saved, files.figure)
+    finally:
+        for part in (*report.parts(saved, width=console.width), *report.missing_lines(profile)):
+            console.show(part)
+    for line in report.file_lines(saved, files):
+        console.show(line, whole=True)
+
+
 def _slots(text: str) -> tuple[int, ...]:
-    try:
-        slots = tuple(int(slot) for slot in text.split(","))
-    except ValueError:
-        slots = (0,)
+    slots = options.numbers(text)
     if min(slots) < 1:
         raise argparse.ArgumentTypeError(f"numbers from 1, as in 1,5,10, got {text!r}")
     return tuple(slot - 1 for slot in slots)

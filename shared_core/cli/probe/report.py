@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from shared_core.cli.console import empty_table
 from shared_core.cli.models import kept_line
 from shared_core.cli.probe.files import ProbeFiles
+from shared_core.comparison.text_report import left_out
 from shared_core.evaluation import mean_interval
 from shared_core.evaluation.interim import MOST, bound_text
 from shared_core.generation import Generator
+from shared_core.generation.failures import empty_lines
 from shared_core.sensitivity import PositionProfile, ProbePlan, decide_order
 from shared_core.sensitivity.records import path_of
-from shared_core.wording import counted, is_or_are
+from shared_core.wording import counted, is_or_are, one_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -37,8 +39,8 @@ def cost_lines(model: Generator, plan: ProbePlan) -> Iterator[str]:
     if plan.kept:
         yield kept_line(plan.kept, model)
     if plan.left_out:
-        left_out = counted(plan.left_out, "question")
-        yield f"{left_out} {is_or_are(plan.left_out)} left out to stay within --max-calls."
+        unasked = counted(plan.left_out, "question")
+        yield f"{unasked} {is_or_are(plan.left_out)} left out to stay within --max-calls."
 
 
 def parts(profile: PositionProfile, *, width: int) -> Iterator[RenderableType]:
@@ -53,6 +55,23 @@ def parts(profile: PositionProfile, *, width: int) -> Iterator[RenderableType]:
             f"Stopped early: {profile.stopped}. That leaves the curve rough; "
             f"{more} asks everything."
         )
+
+
+def missing_lines(profile: PositionProfile) -> Iterator[str]:
+    """Say how many questions are left out of the profile and why, and how many answers are empty.
+
+    `profile` is as measured, before another curve is joined to it.
+    """
+    kept, failed = profile.n or profile.distraction_n or 0, sum(profile.failures.values())
+    if not failed and not profile.empty:
+        return
+    yield ""
+    if failed:
+        yield f"{left_out(failed, kept + failed, 'the curve')}:"
+        for reason, count in sorted(profile.failures.items(), key=lambda each: -each[1]):
+            yield one_line(f"- {count:,}: {reason}")
+    yield from empty_lines(profile.empty, kept * len(profile.slots))
+    yield ""
 
 
 def file_lines(profile: PositionProfile, files: ProbeFiles) -> Iterator[str]:

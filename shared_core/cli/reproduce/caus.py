@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shared_core import CAUS, Arrangement
-from shared_core.arrays import Scores
-from shared_core.corpora import TorchQuery
+from shared_core import CAUS, Arrangement, __version__
+from shared_core._extras import require
+from shared_core.cli import models
+from shared_core.cli.console import Console
+from shared_core.cli.embedding import EmbeddingModel
+from shared_core.cli.embedding_cache import EmbeddingCache, indexed
+from shared_core.cli.files import open_journal
+from shared_core.cli.reproduce import tables
+from shared_core.cli.reproduce.tables import Outcomes, Parts
+from shared_core.corpora import TorchQuery, torch_api_passages, torch_queries
 from shared_core.corpora.docstrings import whole_words
-from shared_core.evaluation import GRADERS, grade, retrieval_measures
+from shared_core.evaluation import GRADERS, compare_paired, grade, retrieval_measures
+from shared_core.generation import ModelClient
+from shared_core.generation.responses import Request, Response
 from shared_core.generation.templates import PromptTemplate
-from shared_core.sensitivity import Psi
+from shared_core.tokens import estimate_tokens
+from shared_core.types import Query
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 LONGEST_PASSAGE = 1200
 """Characters of a passage in the prompt: the signature, and what the first arguments mean."""
@@ -27,138 +40,170 @@ CALL = PromptTemplate(
     "\n\nDocumentation:\n{context}\n\nQuestion: {question}\nCall:"
 )
 
-MODELS = ("Phi-3", "Mistral", "Qwen-2.5")
-"""The models of the paper's Table I, in its order; Tables II and III are of the last one."""
+PAPER = tables.paper("caus")
+
+POWER = 0.8
+"""Power of the test at the smallest difference that is said to be detectable."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Configuration:
-    """One row of a table.
-
-    Attributes
-    ----------
-    table
-        Number of the table.
-    name
-        Name of the row.
-    caus
-        How passages are scored and placed.
-    published
-        Exact match and keyword match of the paper, in percent, model by model; either may be
-        empty.
-    """
-
-    table: str
-    name: str
-    caus: CAUS
-    published: Mapping[str, tuple[float, ...]]
-
-
-def configurations(psi: Psi) -> Iterator[Configuration]:
-    """Yield the rows of the tables, top down.
-
-    Parameters
-    ----------
-    psi
-        What the gate of CAUS knows of the model. Base RAG never places, Static U-RAG always.
-    """
-    base = CAUS(alpha=1.0, psi="never"), {"em": (11.5, 15.4, 17.3), "kw": (21.2, 44.2, 73.1)}
-    static = CAUS(alpha=1.0, psi="always"), {"em": (13.5, 17.3, 21.2), "kw": (25.0, 53.8, 78.8)}
-    full = CAUS(psi=psi), {"em": (71.2, 78.8, 86.5), "kw": (75.0, 80.8, 90.4)}
-    methods = {"Base RAG": base, "Static U-RAG": static, "CAUS U-RAG": full}
-    for name, (caus, published) in methods.items():
-        yield Configuration(table="I", name=name, caus=caus, published=published)
-    for alpha, em in ((0.9, 82.7), (0.5, 86.5), (0.3, 88.5)):
-        yield Configuration(
-            table="II",
-            name=f"alpha {alpha}",
-            caus=CAUS(alpha=alpha, psi=psi),
-            published={"em": (em,)},
-        )
-    yield Configuration(
-        table="II", name="alpha auto", caus=CAUS(alpha="auto", psi=psi), published={}
-    )
-    for k, em in ((3, 84.6), (5, 84.6), (7, 88.5), (10, 84.6), (12, 90.4), (15, 86.5)):
-        yield Configuration(
-            table="III", name=f"k {k}", caus=CAUS(k=k, psi=psi), published={"em": (em,)}
-        )
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a configuration retrieved and, where a model was asked, what came of it.
-
-    Attributes
-    ----------
-    configuration
-        The row.
-    queries
-        The questions.
-    arrangements
-        The passages in the prompt of each question, in order.
-    answers
-        The model's answer to each; None without a model.
-    """
-
-    configuration: Configuration
-    queries: Sequence[TorchQuery]
-    arrangements: Sequence[Arrangement]
-    answers: Sequence[str] | None = field(default=None)
-
-    @property
-    def prompts(self) -> list[str]:
-        """What a model is asked, question by question."""
-        return [
-            CALL.render(
-                [whole_words(passage.text, LONGEST_PASSAGE) for passage in arrangement.passages],
-                query.query,
-            )
-            for query, arrangement in zip(self.queries, self.arrangements, strict=True)
-        ]
-
-    @cached_property
-    def ranks(self) -> list[int | None]:
-        """Rank of the gold passage from 0, None where it was not retrieved."""
-        return [
-            _position(query.api, [passage.id for passage in arrangement.ranking.passages])
-            for query, arrangement in zip(self.queries, self.arrangements, strict=True)
-        ]
-
-    @cached_property
-    def slots(self) -> list[int | None]:
-        """Slot of the gold passage from 0, None where it was not retrieved."""
-        return [
-            None if rank is None else arrangement.slots.index(rank)
-            for rank, arrangement in zip(self.ranks, self.arrangements, strict=True)
-        ]
-
-    @cached_property
-    def values(self) -> dict[str, Scores]:
-        """Outcome of each question by measure, shape (n,), in [0, 1].
-
-        ``hit`` and ``ndcg`` at the configuration's k; ``edge``: 1 if the gold passage is in
-        the first or the last slot; ``em`` and ``kw`` if a model was asked.
-        """
-        k = self.configuration.caus.k
-        found = retrieval_measures(
-            {
-                query.id: [passage.id for passage in arrangement.ranking.passages]
-                for query, arrangement in zip(self.queries, self.arrangements, strict=True)
-            },
-            {query.id: {query.api: 1} for query in self.queries},
-            [f"hit@{k}", f"nDCG@{k}"],
-        )
-        values = {
-            "hit": found[f"hit@{k}"],
-            "ndcg": found[f"nDCG@{k}"],
-            "edge": np.array([float(slot in (0, k - 1)) for slot in self.slots]),
+def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcomes, Parts]:
+    """Retrieve for every row and, if there is a model, ask it."""
+    rows = [(each, CAUS(**{"psi": arguments.psi, **each["options"]})) for each in PAPER["rows"]]
+    model = None if arguments.model is None else models.open_named(arguments)
+    embed = EmbeddingCache(EmbeddingModel(arguments.embedding), arguments.cache, console)
+    index, queries = indexed(torch_api_passages(), embed), torch_queries()
+    texts, ids = [query.query for query in queries], [query.id for query in queries]
+    asked = [*map(Query, texts, embed(texts))]
+    arranged = [caus.search(index, asked) for _, caus in rows]
+    kept: Mapping[int, Sequence[Response]] = dict.fromkeys(range(len(queries)), ())
+    failures: list[dict[str, str]] = []
+    if model is not None:
+        client = ModelClient.of(model, journal=open_journal(model.name))
+        prompts = {
+            at: [(_prompt(query, row[at]),) for row in arranged] for at, query in enumerate(queries)
         }
-        if self.answers is not None:
-            both = [*zip(self.queries, self.answers, strict=True)]
-            values["em"] = np.array([grade(GRADERS["em"], text, q.answers) for q, text in both])
-            values["kw"] = np.array([grade(GRADERS["kw"], text, q.keywords) for q, text in both])
-        return values
+        what = _cost(model.name, client, [each for row in prompts.values() for each in row])
+        kept, failures = tables.Asking(console, client, ids).answers(what, prompts, at="tables")
+    found: Outcomes = {
+        "model": None if model is None else model.name,
+        "embedding": embed.label,
+        "failures": failures,
+        "versions": {"posrag": __version__, "torch": require("torch", extra="models").__version__},
+        "questions": [
+            {"id": each.id, "level": each.level, "api": each.api}
+            for each in (queries[at] for at in kept)
+        ],
+        "rows": [
+            _row(
+                *row,
+                [queries[at] for at in kept],
+                [arranged[number][at] for at in kept],
+                None if model is None else [str(each[number]) for each in kept.values()],
+            )
+            for number, row in enumerate(rows)
+        ],
+    }
+    return found, [*_parts(found["rows"]), *tables.left_out(failures, ids, "all rows")]
 
 
-def _position(wanted: str, ids: Sequence[str]) -> int | None:
-    return ids.index(wanted) if wanted in ids else None
+def _prompt(query: TorchQuery, arrangement: Arrangement) -> str:
+    texts = [whole_words(passage.text, LONGEST_PASSAGE) for passage in arrangement.passages]
+    return CALL.render(texts, query.query)
+
+
+def _cost(name: str, client: ModelClient, requests: Sequence[Request]) -> str:
+    different = {prompt for (prompt,) in requests}
+    return (
+        f"{name}: {len(different):,} different prompts, about "
+        f"{sum(map(estimate_tokens, different)):,} tokens, of which {client.known(requests):,} are "
+        "answered already"
+    )
+
+
+def _row(
+    each: Mapping[str, Any],
+    caus: CAUS,
+    queries: Sequence[TorchQuery],
+    arrangements: Sequence[Arrangement],
+    answers: Sequence[str] | None,
+) -> Outcomes:
+    """Return what a row retrieved and, where a model was asked, what came of it.
+
+    ``hit`` and ``ndcg`` are at the row's k; ``edge``: the gold passage is in the first or the last
+    slot. Ranks and slots of the gold passage count from 1, None where it was not retrieved.
+    """
+    found = {
+        query.id: [passage.id for passage in arrangement.ranking.passages]
+        for query, arrangement in zip(queries, arrangements, strict=True)
+    }
+    gold = [(query.api, found[query.id]) for query in queries]
+    ranks = [ids.index(api) + 1 if api in ids else None for api, ids in gold]
+    slots = [
+        None if rank is None else arrangement.slots.index(rank - 1) + 1
+        for rank, arrangement in zip(ranks, arrangements, strict=True)
+    ]
+    at_k = retrieval_measures(
+        found,
+        {query.id: {query.api: 1} for query in queries},
+        [f"hit@{caus.k}", f"nDCG@{caus.k}"],
+    )
+    values = {
+        "hit": at_k[f"hit@{caus.k}"],
+        "ndcg": at_k[f"nDCG@{caus.k}"],
+        "edge": np.array([float(slot in (1, caus.k)) for slot in slots]),
+    }
+    if answers is not None:
+        both = [*zip(queries, answers, strict=True)]
+        values["em"] = np.array([grade(GRADERS["em"], text, q.answers) for q, text in both])
+        values["kw"] = np.array([grade(GRADERS["kw"], text, q.keywords) for q, text in both])
+    figures = {name: tables.measured(outcomes) for name, outcomes in values.items()}
+    return {
+        "table": each["table"],
+        "name": each["name"],
+        "alpha": caus.alpha,
+        "k": caus.k,
+        "placement": caus.placement_in_force.name,
+        "gate": caus.gate.reason,
+        "means": {name: figure["mean"] for name, figure in figures.items()},
+        "intervals": {name: figure["interval"] for name, figure in figures.items()},
+        "published_percent": each["published"],
+        "outcomes": {
+            "rank": ranks,
+            "slot": slots,
+            **{name: figure["outcomes"] for name, figure in figures.items()},
+            **({} if answers is None else {"answer": answers}),
+        },
+    }
+
+
+def _parts(rows: Sequence[Outcomes]) -> Parts:
+    for number, title in PAPER["titles"].items():
+        chosen = [row for row in rows if row["table"] == number]
+        yield f"\n{title}"
+        yield _table(chosen, "em", ["hit", "nDCG", "rank", "edge"])
+        if "kw" in chosen[0]["published_percent"]:
+            yield _table(chosen, "kw", [])
+    yield PAPER["footnote"]
+    if "em" in rows[0]["means"]:
+        yield from _gains([row for row in rows if row["table"] == "I"])
+    else:
+        yield "No model was asked (--model), so EM and KW are only the paper's."
+
+
+def _table(rows: Sequence[Outcomes], measure: str, retrieval: Sequence[str]) -> Table:
+    answers = [measure.upper()] if measure in rows[0]["means"] else []
+    of_models = PAPER["models"][-len(rows[0]["published_percent"][measure]) :]
+    lines = []
+    for row in rows:
+        found = [rank for rank in row["outcomes"]["rank"] if rank is not None]
+        cells = {
+            "hit": tables.with_interval(row["means"]["hit"], row["intervals"]["hit"]),
+            "nDCG": tables.percent(row["means"]["ndcg"]),
+            "rank": f"{sum(found) / len(found):.1f}" if found else "-",
+            "edge": tables.percent(row["means"]["edge"]),
+        }
+        if answers:
+            cells[measure.upper()] = tables.with_interval(
+                row["means"][measure], row["intervals"][measure]
+            )
+        paper = tables.paper_cells(row["published_percent"].get(measure, ()))
+        lines.append([row["name"], *(cells[name] for name in (*retrieval, *answers)), *paper])
+    theirs = (f"{measure.upper()}\n{each}" for each in of_models)
+    return tables.grid(["", *retrieval, *answers, *theirs], lines)
+
+
+def _gains(rows: Sequence[Outcomes]) -> Iterator[str]:
+    """Say what each method adds to the first one, and whether that is more than chance."""
+    (base, least), *others = [(row["name"], row["outcomes"]["em"]) for row in rows]
+    compared = compare_paired({name: (ours, least) for name, ours in others}, power=POWER)
+    for name, gain in compared.items():
+        lower, upper = gain.interval
+        shown = "no difference"
+        if gain.detectable <= 1:
+            shown = f"a difference of {100 * gain.detectable:.0f} points"
+        yield (
+            f"EM of {name} less {base}: {100 * gain.difference:+.1f} points "
+            f"[{100 * lower:+.1f}, {100 * upper:+.1f}], p = {gain.adjusted:.3g} ({gain.test}, "
+            f"Holm); this many questions show {shown} with a chance of about {POWER:.0%} after "
+            "that correction."
+        )

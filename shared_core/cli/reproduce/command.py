@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from shared_core.cli.options import Subparsers
-from shared_core.cli.reproduce import caus_command, good_positions_command, positional_bias_command
+import argparse
+import json
+from collections.abc import Mapping
+from functools import partial
+
+from shared_core import __version__
+from shared_core.atomic import write_whole
+from shared_core.cli import models, options
+from shared_core.cli.console import Console
+from shared_core.cli.files import check_file
+from shared_core.cli.installed import EMBEDDING, LOCAL_MODEL, MEASURES, TABLES, check_installed
+from shared_core.cli.reproduce import caus, good_positions, positional_bias, tables
+from shared_core.cli.reproduce.tables import Experiment
+from shared_core.comparison import PIPELINES
 
 
-def add_parser(subcommands: Subparsers, purpose: str) -> None:
+def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     """Add ``reproduce`` and its experiments."""
     parser = subcommands.add_parser(
         "reproduce",
@@ -14,6 +26,75 @@ def add_parser(subcommands: Subparsers, purpose: str) -> None:
         description="Run the experiments of a paper, and show its figures next to yours.",
     )
     experiments = parser.add_subparsers(title="experiments", required=True, metavar="EXPERIMENT")
-    caus_command.add_parser(experiments)
-    positional_bias_command.add_parser(experiments)
-    good_positions_command.add_parser(experiments)
+
+    def added(name: str, run: Experiment, needs: Mapping[str, str]) -> argparse.ArgumentParser:
+        paper = tables.paper(name)
+        parser = experiments.add_parser(name, help=paper["help"], description=paper["description"])
+        parser.set_defaults(run=partial(_run, name, run, needs))
+        return parser
+
+    parser = added("caus", caus.experiment, {**MEASURES, **EMBEDDING})
+    _add_asking(parser)
+    options.add_psi(parser)
+
+    parser = added("positionalbias", positional_bias.experiment, MEASURES)
+    _add_data(parser)
+    _add_asking(parser)
+    add = parser.add_argument
+    add("--documents", type=options.path, help=options.DOCUMENTS_HELP)
+    add("--pipelines", type=options.names, help=f"some of {', '.join(PIPELINES)}, each also with "
+        "+rerank; Tables 1 and 2 are for the first (default: given if the data have documents, "
+        "else dense and sparse; with --reranker also reranked)")  # fmt: skip
+    add("--reranker", help=options.RERANKER_HELP)
+    options.add_abstain_template(parser, "the distracting effect")
+
+    parser = added("goodpositions", good_positions.experiment, LOCAL_MODEL)
+    _add_data(parser)
+    add = parser.add_argument
+    add("--model", metavar="MODEL", required=True, help=models.LOCAL_HELP)
+    add("-k", "--k", type=int, help="documents per question (default: 10, or all if there are "
+        "fewer)")  # fmt: skip
+
+    for parser in experiments.choices.values():
+        add = parser.add_argument
+        add("--max-new-tokens", type=int, default=64, help="longest answer, in tokens (default: "
+            "64)")  # fmt: skip
+        add("--output", type=options.path, help="JSON file with every outcome (default: none)")
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--data", type=options.path, required=True, help="JSON lines with question, answers and "
+        "documents (best first; gold: the places of those with the answer), as for compare; or "
+        "with gold and distractors, as for probe")  # fmt: skip
+    add("--n", type=int, help="number of questions (default: all)")
+
+
+def _add_asking(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--model", metavar="MODEL", help=f"{models.HELP} (default: none; only retrieval is "
+        "measured)")  # fmt: skip
+    options.add_embedding(parser)
+    options.add_endpoint(parser)
+    options.add_name(parser)
+
+
+def _run(
+    name: str, run: Experiment, needs: Mapping[str, str], arguments: argparse.Namespace
+) -> int:
+    """Do the job; return 0."""
+    check_installed({**TABLES, **needs, **models.packages(arguments.model)})
+    console = Console()
+    output = arguments.output
+    if output is not None:
+        if not output.parent.is_dir():
+            raise ValueError(f"--output {output}: there is no such folder")
+        check_file(output)
+    found, parts = run(arguments, console)
+    for part in parts:
+        console.show(part)
+    if output is not None:
+        found = {"experiment": name, "versions": {"posrag": __version__}, **found}
+        write_whole(output, json.dumps(found, indent=1) + "\n")
+        console.say(f"Every outcome is in {output}", whole=True)
+    return 0

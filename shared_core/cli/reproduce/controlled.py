@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 
 from shared_core.arrays import Scores
-from shared_core.cli.reproduce.failing import each_answered, failures_of
-from shared_core.comparison import Failure
+from shared_core.cli.reproduce import tables
+from shared_core.cli.reproduce.tables import Outcomes, Parts
 from shared_core.evaluation import (
+    GRADERS,
     JudgedRanking,
-    complete_cases,
     distractor_kind,
-    resolve_grader,
+    grade,
+    paired_difference_interval,
 )
-from shared_core.generation import Generator, Journal, ModelClient
-from shared_core.generation.ask import Request
-from shared_core.generation.responses import Failed
+from shared_core.generation.responses import Request, Response
 from shared_core.generation.templates import PromptTemplate
-from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion
-from shared_core.sensitivity.measures import MeasureName, resolve_measure
-from shared_core.sensitivity.questions import check_questions
-from shared_core.sensitivity.rotation import Rotation
+from shared_core.sensitivity import PositionProfile, ProbeQuestion
+from shared_core.sensitivity.distraction import abstention_request, effect_of
 
 K = 5
 """Passages in the prompt."""
@@ -32,11 +28,17 @@ K = 5
 HARD_SLOTS = {"Position 3": 2, "Position 5": 4}
 """Slot of the hard distractor, by the name of the row."""
 
+EFFECT = "effect"
+"""In the place of a row: the hard distractor moves instead of the relevant passage."""
+
 GRADER = "subspan"
 """An accepted answer occurs in the model's; the papers do the same, or ask a model."""
 
-Asked: TypeAlias = tuple[Rotation, Sequence[ProbeQuestion]]
-"""What is asked of which questions."""
+Cell: TypeAlias = tuple[str, int]
+"""Row and slot."""
+
+Answered: TypeAlias = tuple[ProbeQuestion, Mapping[Cell, Response]]
+"""A question, and what a model has said to its requests."""
 
 
 def controlled_question(
@@ -50,177 +52,109 @@ def controlled_question(
         "relevant" if relevant else distractor_kind(effect)
         for relevant, effect in zip(ranking.relevant, effects, strict=True)
     ]
-    by_kind = {
-        kind: [text for text, each in zip(ranking.passages, kinds, strict=True) if each == kind]
+    relevant, weak, hard = (
+        [text for text, each in zip(ranking.passages, kinds, strict=True) if each == kind]
         for kind in ("relevant", "weak", "hard")
-    }
-    if not by_kind["relevant"] or len(by_kind["weak"]) < K - 1:
+    )
+    if not relevant or len(weak) < K - 1:
         return None
     return ProbeQuestion(
         question=ranking.question,
         answers=answers,
-        gold=by_kind["relevant"][0],
-        distractors=tuple(by_kind["weak"][: K - 1]),
-        hard_distractor=by_kind["hard"][0] if by_kind["hard"] else None,
+        gold=relevant[0],
+        distractors=tuple(weak[: K - 1]),
+        hard_distractor=hard[0] if hard else None,
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Controlled:
-    """Result of the controlled experiment.
+def requests(
+    question: ProbeQuestion, template: PromptTemplate, abstain: PromptTemplate, *, exact: bool
+) -> dict[Cell, Request]:
+    """Return what a model is asked about a question.
 
-    Attributes
-    ----------
-    profile
-        Accuracy by slot among weak distractors; the distracting effect of a hard one by slot, if
-        there are any.
-    outcomes
-        Row of Table 1 -> how right each question was in each slot, shape (n, 5), in [0, 1]; nan
-        in the slot of the hard distractor. Without hard distractors None is the only row.
-    with_hard
-        The rows of ``outcomes["None"]`` whose questions have a hard distractor.
-    failures
-        Questions that the model failed on, by their place among those asked.
+    `exact` is whether it gives the probability of an abstention, for which `abstain` gives leave.
     """
 
-    profile: PositionProfile
-    outcomes: dict[str, Scores]
-    with_hard: tuple[int, ...]
-    failures: tuple[Failure, ...]
+    def prompt(template: PromptTemplate, placed: Mapping[int, str]) -> str:
+        weak = iter(question.distractors)
+        passages = [placed[slot] if slot in placed else next(weak) for slot in range(K)]
+        return template.render(passages, question.question)
+
+    gold, hard = question.gold, question.hard_distractor
+    cells: dict[Cell, Request] = {
+        ("None", slot): (prompt(template, {slot: gold}),) for slot in range(K)
+    }
+    if hard is not None:
+        for name, at in HARD_SLOTS.items():
+            for slot in {*range(K)} - {at}:
+                cells[name, slot] = (prompt(template, {slot: gold, at: hard}),)
+        for slot in range(K):
+            cells[EFFECT, slot] = abstention_request(prompt(abstain, {slot: hard}), exact=exact)
+    return cells
 
 
-@dataclass(frozen=True, kw_only=True)
-class Controls:
-    """Asks a model, with every answer kept.
+def table_1(asked: Sequence[Answered]) -> Outcomes:
+    """Return figures and outcomes of the questions that a model has answered.
 
-    Attributes
-    ----------
-    model, journal
-        The model that is asked, and where its answers are kept.
-    template, abstain
-        The prompt, and the one that lets the model abstain.
+    ``with_hard`` are the questions with a hard distractor, and ``distraction`` is its effect by
+    slot. In the rows slots count from 1, and that of the hard distractor is left out.
     """
+    hard = [at for at, (question, _) in enumerate(asked) if question.hard_distractor]
+    of_row = {"None": asked} | {name: [asked[at] for at in hard] for name in HARD_SLOTS if hard}
+    effects = [[effect_of(asked[at][1][EFFECT, slot]) for slot in range(K)] for at in hard]
+    return {
+        "with_hard": hard,
+        "distraction": np.mean(effects, axis=0).tolist() if hard else None,
+        "rows": {
+            name: {
+                str(slot + 1): tables.measured(_graded(some, name, slot))
+                for slot in range(K)
+                if slot != HARD_SLOTS.get(name)
+            }
+            for name, some in of_row.items()
+        },
+    }
 
-    model: Generator
-    journal: Journal
-    template: PromptTemplate
-    abstain: PromptTemplate
 
-    def calls(self, questions: Sequence[ProbeQuestion]) -> int:
-        """Return how many answers `run` takes."""
-        return len(self._requests(questions))
+def _graded(asked: Sequence[Answered], row: str, slot: int) -> Scores:
+    grader = GRADERS[GRADER]
+    return np.array([grade(grader, str(said[row, slot]), each.answers) for each, said in asked])
 
-    def run(
-        self,
-        questions: Sequence[ProbeQuestion],
-        *,
-        on_answer: Callable[[int], None],
-        on_wait: Callable[[str], None],
-    ) -> Controlled:
-        """Rotate the relevant passage, and then the hard distractor without it.
 
-        Raises
-        ------
-        ValueError
-            If a question is repeated.
-        GenerationError
-            If the model fails on all questions, or for a passing reason that did not pass.
-        """
-        check_questions(questions, K)
-        found = self._asked(questions, on_answer, on_wait)
-        kept = [questions[at] for at in complete_cases([each] for each in found)]
-        # Everything is in the journal now.
-        profile = Probe(k=K, grader=GRADER, template=self.template, looks=1).run(
-            self.model, kept, journal=self.journal
+def profile_of(model: str, found: Outcomes) -> PositionProfile:
+    """Return accuracy by slot among weak distractors, and the effect of hard ones, if any."""
+    accuracy = tuple(figure["mean"] for figure in found["rows"]["None"].values())
+    effects = found["distraction"]
+    return PositionProfile(
+        model=model, accuracy=accuracy, distraction=None if effects is None else tuple(effects)
+    )
+
+
+def parts(found: Outcomes, paper: Mapping[str, Sequence[float]]) -> Parts:
+    """Yield Table 1, and what a hard distractor costs on the same questions and slots."""
+    rows = []
+    slots = [str(slot + 1) for slot in range(K)]
+    for name, cells in found["rows"].items():
+        n = len(cells["1"]["outcomes"])
+        rows += tables.our_rows(f"{name}, n = {n}", [cells.get(slot) for slot in slots])
+    yield tables.grid(["hard distractor", *slots], [*rows, *tables.paper_rows(paper)])
+    if not found["with_hard"]:
+        yield (
+            "No question has a hard distractor (effect above 0.8), so there is no row with one, "
+            "and MinDist has nothing to go by."
         )
-        outcomes = {"None": np.array(profile.outcomes)}
-        with_hard = [at for at, each in enumerate(kept) if each.hard_distractor is not None]
-        hard = [kept[at] for at in with_hard]
-        if hard:
-            for name, slot in HARD_SLOTS.items():
-                outcomes[name] = self._beside(hard, slot)
-            effect = Probe(k=K, measure="distraction", template=self.abstain).run(
-                self.model, hard, journal=self.journal
-            )
-            profile = replace(
-                profile, distraction=effect.distraction, distraction_n=effect.distraction_n
-            )
-        return Controlled(
-            profile=profile,
-            outcomes=outcomes,
-            with_hard=tuple(with_hard),
-            failures=failures_of(found, range(len(questions)), "Table 1"),
-        )
-
-    def _asked(
-        self,
-        questions: Sequence[ProbeQuestion],
-        on_answer: Callable[[int], None],
-        on_wait: Callable[[str], None],
-    ) -> list[Failed | None]:
-        """Ask everything about each question; return those that the model failed on."""
-
-        def ask(some: Sequence[ProbeQuestion], on_answer: Callable[[int], None]) -> list[None]:
-            for rotation, asked in self._rotations(some):
-                asker.answers(
-                    rotation.requests(asked),
-                    part_of=lambda: self._requests(questions),
-                    on_answer=on_answer,
-                    on_wait=on_wait,
-                )
-            return [None] * len(some)
-
-        asker = self._asker
-        return each_answered(
-            ask,
-            questions,
-            asker,
-            weight=lambda question: self.calls([question]),
-            on_answer=on_answer,
-        )
-
-    def _beside(self, questions: Sequence[ProbeQuestion], hard_at: int) -> Scores:
-        """Return outcomes with the hard distractor in one slot, shape (n, 5), nan in that slot."""
-        outcomes = np.full((len(questions), K), np.nan)
-        for rotation, moved in self._rotations_beside(questions, hard_at):
-            responses = self._asker.answers(rotation.requests(moved))
-            outcomes[:, rotation.slots] = rotation.values(moved, responses)
-        return outcomes
-
-    def _requests(self, questions: Sequence[ProbeQuestion]) -> list[Request]:
-        rotations = self._rotations(questions)
-        return [each for rotation, asked in rotations for each in rotation.requests(asked)]
-
-    def _rotations(self, questions: Sequence[ProbeQuestion]) -> Iterator[Asked]:
-        """Yield every request."""
-        yield self._rotation("accuracy", range(K)), questions
-        hard = [question for question in questions if question.hard_distractor is not None]
-        for slot in HARD_SLOTS.values():
-            yield from self._rotations_beside(hard, slot)
-        yield self._rotation("distraction", range(K)), hard
-
-    def _rotations_beside(
-        self, questions: Sequence[ProbeQuestion], hard_at: int
-    ) -> Iterator[Asked]:
-        # Rotated past it, the relevant passage moves the hard distractor by one slot.
-        sides = {hard_at - 1: range(hard_at), hard_at: range(hard_at + 1, K)}
-        for among, slots in sides.items():
-            if slots:
-                moved = [_with_hard(question, among) for question in questions]
-                yield self._rotation("accuracy", slots), moved
-
-    def _rotation(self, measure: MeasureName, slots: Sequence[int]) -> Rotation:
-        template = self.abstain if measure == "distraction" else self.template
-        resolved = resolve_measure(measure, self.model, template, resolve_grader(GRADER))
-        return Rotation(self.model, resolved, self._asker, tuple(slots), K)
-
-    @property
-    def _asker(self) -> ModelClient:
-        return ModelClient.of(self.model, journal=self.journal)
+    elif len(found["with_hard"]) > 1:
+        yield from (_harm(name, found, paper) for name in HARD_SLOTS)
 
 
-def _with_hard(question: ProbeQuestion, among: int) -> ProbeQuestion:
-    """Put the hard distractor at a place among the others, and drop one of them."""
-    others = list(question.distractors[: K - 2])
-    others.insert(among, str(question.hard_distractor))
-    return replace(question, distractors=tuple(others))
+def _harm(name: str, found: Outcomes, paper: Mapping[str, Sequence[float]]) -> str:
+    cells, without = found["rows"][name], found["rows"]["None"]
+    ours = np.mean([figure["outcomes"] for figure in cells.values()], axis=0)
+    alone = np.mean([without[slot]["outcomes"] for slot in cells], axis=0)[found["with_hard"]]
+    lower, upper = paired_difference_interval(ours, alone)
+    at = [int(slot) - 1 for slot in cells]
+    theirs = np.mean([paper[name][slot] - paper["None"][slot] for slot in at])
+    return (
+        f"{name}: {100 * (ours - alone).mean():+.1f} points [{100 * lower:+.1f}, "
+        f"{100 * upper:+.1f}] against None, same questions and slots; paper {theirs:+.1f}."
+    )

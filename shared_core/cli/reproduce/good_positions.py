@@ -2,171 +2,277 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import argparse
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from shared_core.arrays import Scores
+from shared_core.attention import (
+    Case,
+    OneRound,
+    RankGPT,
+    SelfElicit,
+    TwoRound,
+    attention_by_position,
+)
+from shared_core.attention.rounds import RELEVANT_LAST
+from shared_core.cli import models
 from shared_core.cli.console import Console
-from shared_core.cli.reproduce.data import RankedQuestion
-from shared_core.cli.reproduce.good_positions_rows import FEWEST, Row, Rows
-from shared_core.cli.reproduce.published import METHODS, NUMBERS, PLACED
-from shared_core.comparison import Failure
-from shared_core.evaluation import GRADERS, grade
-from shared_core.generation import HuggingFaceModel, Journal
+from shared_core.cli.files import open_journal
+from shared_core.cli.questions import default_k
+from shared_core.cli.reproduce import tables
+from shared_core.cli.reproduce.tables import Outcomes, Parts
+from shared_core.comparison import read_comparison
+from shared_core.evaluation import GRADERS, compare_paired, grade
+from shared_core.generation import HuggingFaceModel, Journal, ModelClient
+from shared_core.generation.responses import Request
+from shared_core.placement.by_attention import ATTENTION_PLACEMENTS
+from shared_core.sensitivity import ProbeQuestion, read_questions
+from shared_core.sensitivity.curve import PositionalCurve
 from shared_core.sensitivity.questions import check_context, check_questions
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+PAPER = tables.paper("goodpositions")
 
 GRADER = "subspan"
 """An accepted short answer occurs in the model's (section 3.2)."""
 
-ORDERS = ("Unordered", "Ordered")
+FEWEST = 2
+"""Questions, for an interval."""
 
-ALIASES = {
-    "Vanilla": "Default, original",
-    "Vanilla + Default": "Default, original",
-    "Vanilla + U-shaped": "U-shaped, original",
-    "Our Ranking + U-shaped": "Our",
-}
-"""What the other tables call the same."""
+SEED = 42
+"""Of the unordered prompts (appendix B.2 has it of everything)."""
 
 FEWER = (3, 5)
 """Documents in Table 5, before all of them."""
 
+Method: TypeAlias = "str | RankGPT | SelfElicit | TwoRound"
+"""A placement of the ranking that the documents come in, or a method that sees a prompt first."""
 
-@dataclass(frozen=True, kw_only=True)
-class Answers:
-    """Results of one row of a table by question, without those that any row failed on.
+METHODS: Mapping[str, Method] = {
+    "Vanilla": "back_first",
+    "RankGPT": RankGPT(),
+    "AttentionSort": TwoRound(estimator="attention_sorting", placement=RELEVANT_LAST),
+    "ICR": TwoRound(estimator="icr", placement=RELEVANT_LAST),
+    "SELFELICIT": SelfElicit(),
+    "Our": TwoRound(),
+    "Default, original": "back_first",
+    "Default, reverse": "front_first",
+    "U-shaped, original": "attention_u_shape",
+    "U-shaped, reverse": "attention_u_shape_reversed",
+    "Vanilla + Default": "back_first",
+    "Vanilla + U-shaped": "attention_u_shape",
+    "Our Ranking + Default": TwoRound(placement=RELEVANT_LAST),
+    "Our Ranking + U-shaped": TwoRound(),
+}
+"""What the rows of the three tables are; what two of them call by two names is asked once."""
 
-    Attributes
-    ----------
-    answers
-        What the model said last.
-    outcomes
-        How right it was, in [0, 1], shape (n,).
-    """
-
-    answers: tuple[str, ...]
-    outcomes: Scores
+Row: TypeAlias = tuple[Method, str, int]
+"""Method, order and number of documents."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class GoodPositionsExperiment:
-    """A model, and the questions that it is asked for each table.
+def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcomes, Parts]:
+    """Ask a model on this machine for every row."""
+    questions = open_ranked(arguments.data, n=arguments.n)
+    # Check what the curve needs before hours are spent on the methods without it.
+    if len(questions) < FEWEST:
+        raise ValueError(f"the tables take at least {FEWEST} questions, got {len(questions)}")
+    k = default_k(questions) if arguments.k is None else arguments.k
+    check_context(k)
+    check_questions(questions, k)
+    model = models.open_local_model(arguments.model, max_new_tokens=arguments.max_new_tokens)
+    asking = _Asking(console, KeptModel(model, open_journal(model.name)), questions, k)
+    wanted = _wanted(k)
+    said, failures = asking.answers(wanted.values())
+    found: Outcomes = {"model": model.name, "k": k, "failures": failures}
+    for path, (name, order, number) in wanted.items():
+        inner = found
+        for key in path[:-1]:
+            inner = inner.setdefault(key, {})
+        inner[path[-1]] = asking.figure(said[METHODS[name], order, number])
+    for rows in found["table_2"].values():
+        _compare(rows, "Vanilla")
+    _compare(found["table_3"], "Default, original")
+    found["published_percent"] = PAPER["published_percent"]
+    return found, _parts(found, asking.ids)
 
-    Attributes
-    ----------
-    console
-        Where it says what is asked.
-    model, journal
-        The model that is asked, and where the answers that need no attention are kept.
-    questions
-        At least 2, all with the same number of documents, >= 3, best first.
 
-    Raises
-    ------
-    ValueError
-        If there are fewer, or a question is repeated.
+def open_ranked(path: Path, *, n: int | None) -> list[ProbeQuestion]:
+    """Return the first `n` questions, or all; the best of their documents is called gold."""
+    data = read_comparison(path, n=n)
+    if not all(each.ranking for each in data.questions):
+        return read_questions(path)[:n]
+    ranked = [[data.by_id[id].text for id in each.ranking] for each in data.questions]
+    return [
+        ProbeQuestion(
+            question=each.question,
+            answers=each.answers,
+            gold=documents[0],
+            distractors=tuple(documents[1:]),
+        )
+        for each, documents in zip(data.questions, ranked, strict=True)
+    ]
+
+
+def _wanted(k: int) -> dict[tuple[str, ...], tuple[str, str, int]]:
+    """Return table, ..., cell -> name, order and number of documents of a row."""
+    paper, numbers = PAPER["published_percent"], (*(n for n in FEWER if n < k), k)
+    wanted: dict[tuple[str, ...], tuple[str, str, int]] = {}
+    for order, names in paper["table_2"].items():
+        wanted |= {("table_2", order, name): (name, order, k) for name in names}
+    wanted |= {("table_3", name): (name, "Ordered", k) for name in paper["table_3"]}
+    for order, names in paper["table_5"].items():
+        for name in names:
+            wanted |= {("table_5", order, name, str(n)): (name, order, n) for n in numbers}
+    return wanted
+
+
+class KeptModel(HuggingFaceModel):
+    """A model whose answers are kept in a journal; what else is read off it is not."""
+
+    def __init__(self, model: HuggingFaceModel, journal: Journal) -> None:
+        vars(self).update(vars(model))
+        self.journal = journal
+        self._client = ModelClient.of(model, journal=journal)
+
+    def generate(self, prompts: Sequence[str]) -> list[str]:
+        """Return the answers, from the journal or the model."""
+        return [str(answer) for answer in self._client.answers([(prompt,) for prompt in prompts])]
+
+
+@dataclass
+class _Asking:
+    """Asks a model row by row, and no question again that it has failed on in one.
+
+    `left` are the numbers of the others: the tables are of them alone.
     """
 
     console: Console
-    model: HuggingFaceModel
-    journal: Journal
-    questions: Sequence[RankedQuestion]
-
-    _said: dict[Row, dict[int, str]] = field(default_factory=dict, init=False, repr=False)
+    model: KeptModel
+    questions: Sequence[ProbeQuestion]
+    k: int
 
     def __post_init__(self) -> None:
-        # Check what the curve needs before hours are spent on the methods without it.
-        if len(self.questions) < FEWEST:
-            raise ValueError(
-                f"the tables take at least {FEWEST} questions, got {len(self.questions)}"
-            )
-        check_context(self.k)
-        check_questions([each.as_probed for each in self.questions], self.k)
+        self.left = [*range(len(self.questions))]
+        self.ids = [str(number) for number, _ in enumerate(self.questions, start=1)]
 
-    @property
-    def k(self) -> int:
-        """Number of documents of a question."""
-        return len(self.questions[0].documents)
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """Numbers of documents of Table 5."""
-        return (*(k for k in FEWER if k < self.k), self.k)
-
-    def table_2(self) -> dict[str, dict[str, Answers]]:
-        """Return the results of Table 2 by order and method."""
-        return {
-            order: {method: self._row(method, order, self.k) for method in METHODS[order]}
-            for order in ORDERS
-        }
-
-    def table_3(self) -> dict[str, Answers]:
-        """Return the results of Table 3 by placement of the ranked documents."""
-        return {placement: self._row(placement, "Ordered", self.k) for placement in PLACED}
-
-    def table_5(self) -> dict[str, dict[str, dict[int, Answers]]]:
-        """Return the results of Table 5 by order, method and number of documents."""
-        return {
-            order: {
-                method: {k: self._row(method, order, k) for k in self.numbers}
-                for method in NUMBERS[order]
-            }
-            for order in ORDERS
-        }
-
-    @cached_property
-    def failures(self) -> tuple[Failure, ...]:
-        """Questions that the model failed on in some row; later rows do not ask them.
-
-        They are left out of all tables, so that the rows stay paired. Reading this asks the model.
-
-        Raises
-        ------
-        GenerationError
-            If fewer than two questions are left.
-        KeyboardInterrupt
-            If interrupted, with a message that says what is kept.
-        """
-        rows = [(method, order, self.k) for order in ORDERS for method in METHODS[order]]
-        rows += [(placement, "Ordered", self.k) for placement in PLACED]
-        rows += [
-            (method, order, k)
-            for order in ORDERS
-            for method in NUMBERS[order]
-            for k in self.numbers
-        ]
-        different = [*dict.fromkeys((ALIASES.get(row[0], row[0]), *row[1:]) for row in rows)]
-        for number, row in enumerate(different, start=1):
-            place = f"{number} of {len(different)}"
+    def answers(
+        self, wanted: Iterable[tuple[str, str, int]]
+    ) -> tuple[dict[Row, dict[int, str]], list[dict[str, str]]]:
+        """Return the answers by row and question, and the failures."""
+        rows: dict[Row, str] = {}
+        for name, order, k in wanted:
+            rows.setdefault((METHODS[name], order, k), f"{name}, {order}, {k} documents")
+        said, failures = {}, []
+        for number, (row, what) in enumerate(rows.items(), start=1):
+            place = f"{number} of {len(rows)}"
             try:
-                self._said[row] = self._rows.ask(row, place=place)
+                said[row], failed = self._row(row, place, what)
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(
-                    f"in row {place}; the answers so far are kept in {self.journal.path}, but not "
-                    "the rounds whose attention is read: run again to go on"
+                    f"in row {place}; the answers so far are kept in {self.model.journal.path}, "
+                    "but not the rounds whose attention is read: run again to go on"
                 ) from None
-        return tuple(self._rows.failed[number] for number in sorted(self._rows.failed))
+            failures += failed
+            self.left = [*said[row]]
+        return said, failures
+
+    def _row(self, row: Row, place: str, what: str) -> tuple[dict[int, str], list[dict[str, str]]]:
+        named, order, k = row
+        method = self._one_round(named) if isinstance(named, str) else named
+
+        def answer(requests: Sequence[Request]) -> list[str]:
+            cases = [self._case(self.questions[int(number)], order, k) for (number,) in requests]
+            if not isinstance(method, OneRound):
+                # The first prompt has the best document next to the question.
+                cases = [replace(case, documents=case.documents[::-1]) for case in cases]
+            return [each.answer for each in method.run(self.model, cases)]
+
+        # A request is the number of a question: the method makes its own prompts of it.
+        asked = {number: [(str(number),)] for number in self.left}
+        client = ModelClient(name=self.model.name, call=answer, batch_size=self.model.batch_size)
+        asking = tables.Asking(self.console, client, self.ids)
+        said, failures = asking.answers(f"{place}: {what}", asked, at=what, fewest=FEWEST)
+        return {number: str(text) for number, (text,) in said.items()}, failures
+
+    def _case(self, question: ProbeQuestion, order: str, k: int) -> Case:
+        """Return a case with the best documents first, as they are known or as drawn."""
+        documents = [question.gold, *question.distractors[: self.k - 1]]
+        if order == "Unordered":
+            random.Random(f"{SEED} {question.question}").shuffle(documents)
+        return Case(question=question.question, documents=documents[:k])
+
+    def _one_round(self, placement: str) -> OneRound:
+        curve = self._curve if placement in ATTENTION_PLACEMENTS else None
+        return OneRound(placement=placement, curve=curve)
 
     @cached_property
-    def _rows(self) -> Rows:
-        return Rows(
-            console=self.console, model=self.model, journal=self.journal, questions=self.questions
-        )
+    def _curve(self) -> PositionalCurve:
+        """Positional attention of the model, read from the same questions without answers.
 
-    def _row(self, method: str, order: str, k: int) -> Answers:
-        """Return the results of one method; a method may have several names."""
-        failed = {failure.question for failure in self.failures}
-        said = self._said[ALIASES.get(method, method), order, k]
-        kept = [number for number in said if number not in failed]
-        return Answers(
-            answers=tuple(said[number] for number in kept),
-            outcomes=np.array(
-                [
-                    grade(GRADERS[GRADER], said[number], self.questions[number].answers)
-                    for number in kept
-                ]
-            ),
-        )
+        Questions whose attention cannot be read were left out in earlier rows.
+        """
+        asked = [self.questions[number] for number in self.left]
+        with tables.watched(self.console, "positional curve", 2 * len(asked)) as advance:
+            return attention_by_position(self.model, asked, k=self.k, on_answer=advance).curve
+
+    def figure(self, said: Mapping[int, str]) -> Outcomes:
+        """Return a row over the questions that no row failed on."""
+        graded = [
+            grade(GRADERS[GRADER], said[number], self.questions[number].answers)
+            for number in self.left
+        ]
+        answers = [said[number] for number in self.left]
+        return {**tables.measured(np.array(graded)), "answers": answers}
+
+
+def _compare(rows: Mapping[str, Outcomes], baseline: str) -> None:
+    """Add to rows the test of their difference from one of them."""
+    base = rows[baseline]["outcomes"]
+    pairs = {name: (row["outcomes"], base) for name, row in rows.items() if name != baseline}
+    for name, test in compare_paired(pairs).items():
+        rows[name]["against"] = asdict(test)
+
+
+def _parts(found: Outcomes, ids: Sequence[str]) -> Parts:
+    paper, k, label = found["published_percent"], found["k"], found["model"]
+    yield f"\nTable 2: methods, {k} documents ({label})"
+    for order, rows in found["table_2"].items():
+        yield _table(order, rows, paper["table_2"][order])
+    yield f"\nTable 3: placements of the ranked documents, {k} documents ({label})"
+    yield _table("", found["table_3"], paper["table_3"])
+    yield f"\nTable 5: numbers of documents ({label})"
+    for order, rows in found["table_5"].items():
+        yield _by_number(order, rows, paper["table_5"][order])
+    yield from tables.left_out(found["failures"], ids, "all tables")
+    yield PAPER["footnote"]
+
+
+def _table(title: str, rows: Mapping[str, Outcomes], paper: Mapping[str, Sequence[float]]) -> Table:
+    p_values = [row.get("against", {}).get("adjusted") for row in rows.values()]
+    ours = [*tables.our_rows("here", [*rows.values()]), tables.p_row(p_values)]
+    names = [f"{model}, {dataset}" for model in PAPER["models"] for dataset in "HMW"]
+    transposed = dict(zip(names, zip(*paper.values(), strict=True), strict=True))
+    headings = [name.replace(", ", ",\n").replace("nSort", "n\nSort") for name in rows]
+    return tables.grid([title, *headings], [*ours, *tables.paper_rows(transposed)])
+
+
+def _by_number(
+    order: str,
+    rows: Mapping[str, Mapping[str, Outcomes]],
+    paper: Mapping[str, Sequence[float]],
+) -> Table:
+    lines = []
+    for name, by_number in rows.items():
+        means, intervals = tables.our_rows(name, [*by_number.values()])
+        lines += [[*means, *tables.paper_cells(paper[name])], intervals]
+        here = [f"here\n{k} docs" for k in by_number]
+    theirs = [f"{model}\n{k}" for model in ("V-7b", "Q-in") for k in (3, 5, 10)]
+    return tables.grid([order, *here, *theirs], lines)

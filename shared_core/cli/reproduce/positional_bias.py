@@ -2,231 +2,334 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import argparse
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from shared_core.arrays import Scores
+import numpy as np
+
+from shared_core.cli import models
 from shared_core.cli.console import Console
-from shared_core.cli.reproduce.controlled import (
-    GRADER,
-    Controlled,
-    Controls,
-    K,
-    controlled_question,
-)
-from shared_core.cli.reproduce.data import ids_of
-from shared_core.cli.reproduce.failing import each_answered, failures_of
-from shared_core.cli.reproduce.judging import check_second_half, depths_of, judged_rankings
-from shared_core.cli.reproduce.tables import watched
-from shared_core.comparison import Comparison, ComparisonResult, Failure
+from shared_core.cli.embedding import EmbeddingModel
+from shared_core.cli.embedding_cache import EmbeddingCache
+from shared_core.cli.files import open_journal
+from shared_core.cli.options import open_template
+from shared_core.cli.reproduce import controlled, tables
+from shared_core.cli.reproduce.controlled import GRADER, K
+from shared_core.cli.reproduce.tables import Outcomes, Parts
+from shared_core.cli.reranker import open_reranker
+from shared_core.comparison import Comparison, ComparisonData, read_comparison
+from shared_core.comparison.retrieval import RERANKED, Pipeline
 from shared_core.comparison.retrieval import Retrieval
-from shared_core.evaluation import JudgedRanking, complete_cases, distraction_measures
-from shared_core.generation import Generator, Journal, ModelClient
-from shared_core.generation.responses import Failed
-from shared_core.generation.templates import PromptTemplate
-from shared_core.sensitivity import distracting_effect
+from shared_core.evaluation import JudgedRanking, distraction_measures
+from shared_core.generation import Generator, ModelClient, ScoringModel
+from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
+from shared_core.sensitivity import PositionProfile, read_questions
+from shared_core.sensitivity.distraction import abstention_request, effect_of
+from shared_core.sensitivity.questions import check_questions
+from shared_core.wording import counted
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+PAPER = tables.paper("positionalbias")
+
+FETCHED = 50
+"""Depth of each leg's search, and of what is reranked."""
+
+FEWEST = 4
+"""Questions: two for each half."""
+
+DEPTHS = (5, 10, 15, 20, 25)
+"""Of Table 4."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PositionalBiasResult:
-    """Results of the experiments.
+def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcomes, Parts]:
+    """Retrieve and, if there is a model, ask it."""
+    abstain = open_template(arguments.abstain_template) or ABSTAIN
+    data = open_data(arguments.data, arguments.documents, n=arguments.n)
+    model = None if arguments.model is None else models.open_named(arguments)
+    reranked = arguments.reranker is not None
+    pipelines = arguments.pipelines or _pipelines(data, reranked=reranked)
+    retrieval = Retrieval(
+        data=data,
+        embed=EmbeddingCache(EmbeddingModel(arguments.embedding), arguments.cache, console),
+        reranker=open_reranker(arguments.reranker, pipelines),
+        fetch_k=FETCHED,
+    )
+    rankings, depths = _judged(retrieval, pipelines, halved=model is not None)
+    ids = [each.id for each in data.questions]
+    found: Outcomes = {
+        "model": None if model is None else model.name,
+        "pipelines": [*pipelines],
+        "failures": [],
+        "table_1": None,
+        "tables_2_and_3": None,
+    }
+    if model is None:
+        effects = {
+            number: {name: [0.0] * len(each.passages) for name, each in ranked.items()}
+            for number, ranked in rankings.items()
+        }
+    else:
+        client = ModelClient.of(model, journal=open_journal(model.name))
+        asking = _Asking(tables.Asking(console, client, ids), model, retrieval, rankings, abstain)
+        effects, found["failures"] = asking.effects()
+        found["table_1"] = asking.table_1(effects, pipelines[0])
+        found["tables_2_and_3"] = asking.tables_2_and_3(found["table_1"], pipelines)
+    found["table_4"] = {
+        name: {
+            measure: tables.measured(outcomes)
+            for measure, outcomes in distraction_measures(
+                [rankings[number][name] for number in effects],
+                [each[name] for each in effects.values()],
+                depths[name],
+            ).items()
+            if model is not None or measure.startswith(("HITS", "Precision"))
+        }
+        for name in pipelines
+    }
+    found["published_percent"] = PAPER["published_percent"]
+    return found, _parts(found, ids)
 
-    Attributes
-    ----------
-    pipelines
-        Names; Tables 1 and 2 are of the first one.
-    measures
-        Pipeline -> measure, as ``MaxDE@10`` -> outcome of each question, at the depths of Table 4
-        that a ranking of the pipeline reaches. Without a model those of relevance alone.
-    controlled
-        Table 1; None without a model, or if no question of the first half can be asked so.
-    compared
-        Tables 2 and 3, of the second half; None without a model.
-    ids
-        Those of all questions.
-    left_out
-        Questions left out of Tables 1 and 4, as an effect could not be measured.
+
+def open_data(path: Path, documents: Path | None, *, n: int | None) -> ComparisonData:
+    """Return the first `n` questions, or all, over the passages of the file.
+
+    Hard distractors of the probe's form are passages like the others.
     """
-
-    pipelines: tuple[str, ...]
-    measures: Mapping[str, Mapping[str, Scores]]
-    controlled: Controlled | None
-    compared: ComparisonResult | None
-    ids: tuple[str, ...]
-    left_out: tuple[Failure, ...]
+    data = read_comparison(path, documents, n=n)
+    if documents is None and not any(each.ranking for each in data.questions):
+        whole = ComparisonData.from_probe(read_questions(path))
+        return replace(whole, questions=whole.questions[:n])
+    return data
 
 
-def without_model(retrieval: Retrieval, pipelines: tuple[str, ...]) -> PositionalBiasResult:
-    """Measure how relevant the top k is, which needs no model.
+def _pipelines(data: ComparisonData, *, reranked: bool) -> tuple[str, ...]:
+    if all(question.ranking for question in data.questions):
+        return (f"given{RERANKED}", "given") if reranked else ("given",)
+    names = ("dense", "sparse")
+    return (*(f"{name}{RERANKED}" for name in names if reranked), *names)
+
+
+def _judged(
+    retrieval: Retrieval, pipelines: Sequence[str], *, halved: bool
+) -> tuple[dict[int, dict[str, JudgedRanking]], dict[str, list[int]]]:
+    """Return the rankings by question, if its gold is known, and pipeline; and depths by pipeline.
 
     Raises
     ------
     ValueError
-        As `PositionalBiasExperiment.run`.
+        If there are fewer than four questions, none says which passages are relevant, a pipeline
+        lacks what it needs or makes spans, or no question has five passages; if `halved`, none of
+        the second half.
     """
-    rankings = judged_rankings(retrieval, pipelines)
-    depths = depths_of(rankings)
-    measures = {}
-    for name, ranked in rankings.items():
-        unknown = [[0.0] * len(each.passages) for each in ranked]
-        values = distraction_measures(ranked, unknown, depths[name])
-        measures[name] = {key: values[key] for key in values if key.startswith(("HITS", "Prec"))}
-    return PositionalBiasResult(
-        pipelines=pipelines,
-        measures=measures,
-        controlled=None,
-        compared=None,
-        ids=ids_of(retrieval.data),
-        left_out=(),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class PositionalBiasExperiment:
-    """The experiments that need a model.
-
-    Attributes
-    ----------
-    console
-        Where progress is reported.
-    model, journal
-        The model that is asked, and where its answers are kept.
-    template, abstain
-        The prompt, and the one that lets the model abstain.
-    retrieval
-        Ranks the passages of the data.
-    pipelines
-        Names of the pipelines.
-    """
-
-    console: Console
-    model: Generator
-    journal: Journal
-    template: PromptTemplate
-    abstain: PromptTemplate
-    retrieval: Retrieval
-    pipelines: tuple[str, ...]
-
-    def run(self) -> PositionalBiasResult:
-        """Retrieve, and ask the model.
-
-        Raises
-        ------
-        ValueError
-            If there are fewer than four questions, none says which passages are relevant, a
-            pipeline lacks what it needs, or no question of the second half has five passages.
-        GenerationError
-            If the model fails on every question of a part, or for a passing reason that did not
-            pass.
-        """
-        rankings = judged_rankings(self.retrieval, self.pipelines)
-        depths = depths_of(rankings)
-        check_second_half(self.retrieval, self.pipelines)
-        judged = [*zip(*rankings.values(), strict=True)]
-        effects = self._effects(judged)
-        kept = {at: each for at, (each,) in complete_cases([each] for each in effects).items()}
-        controlled = self._controlled({at: (judged[at][0], kept[at][0]) for at in kept})
-        return PositionalBiasResult(
-            pipelines=self.pipelines,
-            measures={
-                name: distraction_measures(
-                    [judged[at][which] for at in kept],
-                    [kept[at][which] for at in kept],
-                    depths[name],
-                )
-                for which, name in enumerate(self.pipelines)
-            },
-            controlled=controlled,
-            compared=self._compared(controlled),
-            ids=ids_of(self.retrieval.data),
-            left_out=failures_of(effects, self._known, "distracting effect"),
+    questions = retrieval.data.questions
+    if len(questions) < FEWEST:
+        raise ValueError(
+            f"{counted(len(questions), 'question')} will not do: one half is for Table 1, the "
+            f"other for Tables 2 and 3; give at least {FEWEST}"
         )
-
-    @property
-    def _known(self) -> list[int]:
-        """Questions whose gold passages are known; the rankings are of these."""
-        asked = self.retrieval.data.questions
-        return [number for number, each in enumerate(asked) if each.gold]
-
-    def _effects(
-        self, judged: Sequence[Sequence[JudgedRanking]]
-    ) -> list[Sequence[Sequence[float]] | Failed]:
-        """Return the effects by question, pipeline and rank."""
-
-        def ask(
-            some: Sequence[Sequence[JudgedRanking]], on_answer: Callable[[int], None]
-        ) -> list[Sequence[Sequence[float]]]:
-            together = [ranking for each in some for ranking in each]
-            effects = iter(
-                distracting_effect(
-                    self.model,
-                    together,
-                    template=self.abstain,
-                    journal=self.journal,
-                    on_answer=on_answer,
-                    on_wait=self.console.say,
-                )
+    known = [number for number, question in enumerate(questions) if question.gold]
+    if not known:
+        raise ValueError("no question says which of its passages are relevant; give gold")
+    for name in pipelines:
+        if Pipeline(name).spanned:
+            raise ValueError(f"--pipelines {name}: the tables are of passages, not of spans")
+    found = {
+        name: [each.passages for each in retrieval.rankings(Pipeline(name), max(DEPTHS))]
+        for name in pipelines
+    }
+    longest = {name: max(len(each[number]) for number in known) for name, each in found.items()}
+    if max(longest.values()) < K:
+        most = counted(max(longest.values()), "document")
+        raise ValueError(f"no question has more than {most}; the tables take {K}")
+    for name, each in found.items():
+        most_behind = max(map(len, each[len(each) // 2 :]))
+        if halved and most_behind < K:
+            raise ValueError(
+                f"no question of the second half has more than "
+                f"{counted(most_behind, 'document')} ({name}); Tables 2 and 3, which are of that "
+                f"half, take {K}: give one of its questions as many, or the questions in another "
+                "order"
             )
-            return [[next(effects) for _ in each] for each in some]
+    rankings = {
+        number: {
+            name: JudgedRanking(
+                question=questions[number].question,
+                passages=tuple(passage.text for passage in each[number]),
+                relevant=tuple(passage.id in questions[number].gold for passage in each[number]),
+            )
+            for name, each in found.items()
+        }
+        for number in known
+    }
+    return rankings, {name: [k for k in DEPTHS if k <= most] for name, most in longest.items()}
 
-        total = sum(map(_irrelevant, judged))
-        asker = ModelClient.of(self.model, journal=self.journal)
-        with watched(self.console, "distracting effect of single passages", total) as advance:
-            return each_answered(ask, judged, asker, weight=_irrelevant, on_answer=advance)
 
-    def _controlled(
-        self, rankings: Mapping[int, tuple[JudgedRanking, Sequence[float]]]
-    ) -> Controlled | None:
-        asked, known = self.retrieval.data.questions, self._known
+@dataclass(frozen=True)
+class _Asking:
+    """The experiments that need a model; `abstain` is the prompt that lets it abstain."""
+
+    asking: tables.Asking
+    model: Generator
+    retrieval: Retrieval
+    rankings: Mapping[int, Mapping[str, JudgedRanking]]
+    abstain: PromptTemplate
+
+    def effects(self) -> tuple[dict[int, dict[str, list[float]]], list[dict[str, str]]]:
+        """Return the effects by question, pipeline and rank, 0 if relevant; and the failures."""
+        asked = {
+            number: [
+                abstention_request(self.abstain.render([text], each.question), exact=self._exact)
+                for each in ranked.values()
+                for text, relevant in zip(each.passages, each.relevant, strict=True)
+                if not relevant
+            ]
+            for number, ranked in self.rankings.items()
+        }
+        what = "distracting effect of single passages"
+        kept, failures = self.asking.answers(what, asked, at="distracting effect")
+        found = {}
+        for number, responses in kept.items():
+            effects = map(effect_of, responses)
+            found[number] = {
+                name: [0.0 if relevant else next(effects) for relevant in each.relevant]
+                for name, each in self.rankings[number].items()
+            }
+        return found, failures
+
+    def table_1(
+        self, effects: Mapping[int, Mapping[str, Sequence[float]]], pipeline: str
+    ) -> Outcomes | None:
+        """Return Table 1, of the first half; None if none of its questions can be asked so."""
+        asked = self.retrieval.data.questions
         chosen = {
-            known[at]: controlled_question(ranking, effects, asked[known[at]].answers)
-            for at, (ranking, effects) in rankings.items()
-            if known[at] < len(asked) // 2
+            number: controlled.controlled_question(
+                self.rankings[number][pipeline], each[pipeline], asked[number].answers
+            )
+            for number, each in effects.items()
+            if number < len(asked) // 2
         }
         questions = {number: each for number, each in chosen.items() if each is not None}
         if not questions:
             return None
-        controls = Controls(
-            model=self.model, journal=self.journal, template=self.template, abstain=self.abstain
-        )
-        what, together = "one relevant passage rotated", [*questions.values()]
-        with watched(self.console, what, controls.calls(together)) as advance:
-            found = controls.run(together, on_answer=advance, on_wait=self.console.say)
-        numbers = [*questions]
-        return replace(
-            found,
-            failures=tuple(
-                replace(each, question=numbers[each.question]) for each in found.failures
-            ),
-        )
+        check_questions([*questions.values()], K)
+        cells = {
+            number: controlled.requests(each, ANSWER, self.abstain, exact=self._exact)
+            for number, each in questions.items()
+        }
+        asked_of = {number: [*each.values()] for number, each in cells.items()}
+        kept, failures = self.asking.answers("one relevant passage rotated", asked_of, at="Table 1")
+        said = [
+            (questions[number], dict(zip(cells[number], each, strict=True)))
+            for number, each in kept.items()
+        ]
+        return {"failures": failures, **controlled.table_1(said)}
 
-    def _compared(self, controlled: Controlled | None) -> ComparisonResult:
+    def tables_2_and_3(self, table_1: Outcomes | None, pipelines: Sequence[str]) -> Outcomes:
+        """Return the comparison of the second half, by what the first half says of the model."""
         whole = self.retrieval.data
         second = replace(whole, questions=whole.questions[len(whole.questions) // 2 :])
-        profile = None if controlled is None else controlled.profile
+        profile: PositionProfile | None = None
         strategies = ["sequential", "inverse", "shuffle"]
-        if profile is not None:
+        if table_1 is not None:
+            profile = controlled.profile_of(self.model.name, table_1)
             strategies += ["max_relevance"]
             strategies += [] if profile.distraction is None else ["min_distraction"]
         comparison = Comparison(
-            pipelines=self.pipelines,
+            pipelines=pipelines,
             ks=(K,),
             strategies=strategies,
             graders=(GRADER,),
-            template=self.template,
+            template=ANSWER,
             profile=profile,
             embed=self.retrieval.embed,
             reranker=self.retrieval.reranker,
             # All but one may fail: what is left is reported next to the failures.
             max_failed=1 - 0.5 / len(second.questions),
         )
-        job = comparison.job(self.model, second, journal=self.journal)
+        job = comparison.job(self.model, second, journal=self.asking.client.journal)
         plan = job.plan()
-        with watched(
-            self.console, "the retrieved passages arranged", plan.kept + plan.calls
-        ) as advance:
-            return job.run(on_answer=advance, on_wait=self.console.say)
+        what, total = "the retrieved passages arranged", plan.kept + plan.calls
+        with tables.watched(self.asking.console, what, total) as advance:
+            result = job.run(on_answer=advance, on_wait=self.asking.console.say)
+        found: Outcomes = json.loads(result.to_json())
+        return found
+
+    @property
+    def _exact(self) -> bool:
+        return isinstance(self.model, ScoringModel)
 
 
-def _irrelevant(judged: Sequence[JudgedRanking]) -> int:
-    return sum(not relevant for ranking in judged for relevant in ranking.relevant)
+def _parts(found: Outcomes, ids: Sequence[str]) -> Parts:
+    paper, compared = found["published_percent"], found["tables_2_and_3"]
+    measures, label = found["table_4"], found["model"]
+    if compared is None:
+        yield PAPER["no_model"]
+    else:
+        first, *_ = settings = compared["settings"]
+        where = f"{label}, {first['pipeline']}"
+        yield f"\nTable 1: accuracy by slot of the relevant passage ({where})"
+        if found["table_1"] is None:
+            yield (
+                "Not measured: no question of the first half has a retrieved relevant passage and "
+                "four weak distractors. MaxRel and MinDist need it."
+            )
+        else:
+            yield from controlled.parts(found["table_1"], paper["table_1"])
+            yield from tables.left_out(found["table_1"]["failures"], ids, "Table 1")
+        yield f"\nTable 2: accuracy by strategy, k = 5 ({where})"
+        yield _strategies({"here": first}, paper["table_2"])
+        yield f"\nTable 3: accuracy by retrieval and strategy, k = 5 ({label})"
+        yield _strategies({each["pipeline"]: each for each in settings}, paper["table_3"])
+        asked = [each["id"] for each in compared["questions"]]
+        for each in settings:
+            failures = [
+                {**one, "question": asked[one["question"]], "at": one["strategy"]}
+                for one in each["failures"]
+            ]
+            where = f"Tables 2 and 3, {each['pipeline']}, k={K}"
+            yield from tables.left_out(failures, asked, where)
+        yield "\nTable 4: questions with a hard distractor in the top k"
+        yield _depths("Hard", measures, paper["table_4"])
+    some = next(figure for each in measures.values() for figure in each.values())
+    judged = counted(len(some["outcomes"]), "question")
+    yield f"\nFigure 1: the top k of {judged} (the paper's figures are drawn)"
+    for measure in ("HITS", "Precision", "MaxDE", "MeanDE"):
+        if any(name.startswith(measure) for each in measures.values() for name in each):
+            yield _depths(measure, measures, {})
+    if len({frozenset(each) for each in measures.values()}) > 1:
+        yield "-: deeper than any ranking of that pipeline."
+    yield from tables.left_out(found["failures"], ids, "Tables 1 and 4 and Figure 1")
+    yield PAPER["footnote" if compared else "relevance_footnote"]
+
+
+def _strategies(settings: Mapping[str, Outcomes], paper: Mapping[str, Sequence[float]]) -> Table:
+    rows, columns = [], PAPER["strategies"]
+    for name, setting in settings.items():
+        known = {each["name"]: each for each in setting["strategies"]}
+        figures: list[tables.Measured | None] = [None] * len(columns)
+        p_values: list[float | None] = [None] * len(columns)
+        for at, strategy in enumerate(columns):
+            if strategy in known:
+                figures[at] = tables.measured(np.array(known[strategy]["outcomes"][GRADER]))
+                p_values[at] = known[strategy]["against"].get("shuffle", {}).get("p_value")
+        rows += [*tables.our_rows(name, figures), tables.p_row(p_values)]
+    return tables.grid(["", *columns.values()], [*rows, *tables.paper_rows(paper)])
+
+
+def _depths(
+    measure: str,
+    measures: Mapping[str, Mapping[str, tables.Measured]],
+    paper: Mapping[str, Sequence[float]],
+) -> Table:
+    depths = [k for k in DEPTHS if any(f"{measure}@{k}" in each for each in measures.values())]
+    rows = []
+    for name, figures in measures.items():
+        rows += tables.our_rows(name, [figures.get(f"{measure}@{k}") for k in depths], decimals=1)
+    shown = {name: values[: len(depths)] for name, values in paper.items()}
+    return tables.grid([measure, *(f"k = {k}" for k in depths)], [*rows, *tables.paper_rows(shown)])

@@ -1,31 +1,181 @@
-"""Common parts of the tables of all papers: layout, and figures with intervals."""
+"""What runs the tables of any paper: answers to their questions, their layout, their JSON."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shared_core.arrays import Scores
-from shared_core.atomic import write_whole
-from shared_core.cli import options
 from shared_core.cli.console import Console, empty_table
-from shared_core.cli.files import check_file
-from shared_core.evaluation import bootstrap_interval
+from shared_core.comparison import Failure
+from shared_core.comparison.text_report import failure_lines
+from shared_core.errors import GenerationError
+from shared_core.evaluation import bootstrap_interval, complete_cases
+from shared_core.generation import ModelClient
+from shared_core.generation.responses import Failed, Request, Response
 from shared_core.wording import counted
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
+FIRST = 32
+"""If a model fails on this many questions at the start, the others are not asked."""
 
-HERE = "here"
-"""Row of what was measured, above the paper's."""
+Measured: TypeAlias = Mapping[str, Any]
+"""A figure: mean, 95% interval (None of a single question) and the outcome of each question."""
+
+Outcomes: TypeAlias = dict[str, Any]
+"""Settings, figures and the outcome of each question: what is written, and what is shown."""
+
+Experiment: TypeAlias = "Callable[[argparse.Namespace, Console], tuple[Outcomes, Parts]]"
+Parts: TypeAlias = "Iterable[RenderableType]"
+
+
+def paper(name: str) -> Any:
+    """Return rows, columns and notes of a paper's tables.
+
+    Its figures are in percent, by table and row, with None where it has a dash.
+    """
+    text = files("shared_core.cli.reproduce").joinpath("papers.json").read_text("utf-8")
+    return json.loads(text)[name]
+
+
+@contextmanager
+def watched(console: Console, what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Say how many answers are needed, and show progress as they come."""
+    console.say(f"{what}: {counted(total, 'answer')}")
+    with console.counting("asking", total) as advance:
+        yield advance
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Asks a model about questions; `ids` are what all of them are called."""
+
+    console: Console
+    client: ModelClient
+    ids: Sequence[str]
+
+    def answers(
+        self, what: str, asked: Mapping[int, Sequence[Request]], *, at: str, fewest: int = 1
+    ) -> tuple[dict[int, tuple[Response, ...]], list[dict[str, str]]]:
+        """Ask everything about each question, and leave out those that the model fails on.
+
+        Parameters
+        ----------
+        what
+            What is said to be asked.
+        asked
+            Number of a question, from 0 -> its requests.
+        at
+            What the questions are left out of, for their failures.
+        fewest
+            Questions that have to remain.
+
+        Returns
+        -------
+        dict, list
+            Number of a question -> the responses in the order of its requests; the failures.
+
+        Raises
+        ------
+        GenerationError
+            If fewer remain, of the first 32 or of all, or the model would fail whatever it is
+            asked.
+        """
+        numbers, rows = [*asked], list[list[Response | Failed]]()
+        requests = [request for each in asked.values() for request in each]
+        with watched(self.console, what, len(requests)) as advance:
+            for some in (numbers[:FIRST], numbers[FIRST:]):
+                found = self.client.answers_or_failures(
+                    [request for number in some for request in asked[number]],
+                    on_failure=lambda *_: None,
+                    part_of=lambda: requests,
+                    on_answer=advance,
+                    on_wait=self.console.say,
+                )
+                one = iter(found)
+                rows += [[next(one) for _ in asked[number]] for number in some]
+                kept: dict[int, tuple[Response, ...]] = complete_cases(rows)
+                failures = [
+                    {"question": self.ids[numbers[row]], "at": at, "reason": _reason(rows[row])}
+                    for row in range(len(rows))
+                    if row not in kept
+                ]
+                if failures and len(kept) < fewest:
+                    raise GenerationError(
+                        f"the model has failed on {len(failures)} of "
+                        f"{counted(len(rows), 'question')}, and the tables take at least {fewest}; "
+                        f"the first failure: {failures[0]['reason']}"
+                    )
+        return {numbers[row]: each for row, each in kept.items()}, failures
+
+
+def _reason(row: Sequence[Response | Failed]) -> str:
+    return next(each.reason for each in row if isinstance(each, Failed))
+
+
+def left_out(failures: Iterable[Mapping[str, str]], ids: Sequence[str], where: str) -> Parts:
+    """Say which questions are left out of `where`, and why; `ids` are those of all."""
+    known = [
+        Failure(question=ids.index(each["question"]), strategy=each["at"], reason=each["reason"])
+        for each in failures
+    ]
+    return filter(None, failure_lines(known, ids, where))
+
+
+def measured(outcomes: Scores) -> Measured:
+    """Return the figure that outcomes in [0, 1] come to, shape (n,)."""
+    interval = None
+    if len(outcomes) > 1:
+        interval = bootstrap_interval(outcomes[:, None], lambda means: means[:, 0])
+    return {"mean": float(outcomes.mean()), "interval": interval, "outcomes": outcomes.tolist()}
+
+
+def percent(mean: float) -> str:
+    """Return a mean in percent."""
+    return f"{100 * mean:.1f}"
+
+
+def with_interval(mean: float, interval: Sequence[float] | None) -> str:
+    """Return a mean in percent, with its interval where there is one."""
+    if interval is None:
+        return percent(mean)
+    lower, upper = interval
+    return f"{percent(mean)} [{100 * lower:.0f}, {100 * upper:.0f}]"
+
+
+def our_rows(
+    name: str, figures: Sequence[Measured | None], *, decimals: int = 0
+) -> list[list[str]]:
+    """Return a row of figures in percent and one of intervals; a dash for a missing figure."""
+    means, intervals = [name], ["  95%"]
+    for figure in figures:
+        means.append("-" if figure is None else percent(figure["mean"]))
+        bounds = () if figure is None else figure["interval"] or ()
+        intervals.append("-".join(f"{100 * bound:.{decimals}f}" for bound in bounds))
+    return [means, intervals]
+
+
+def p_row(values: Sequence[float | None]) -> list[str]:
+    """Return a row of p-values, as far as there are any."""
+    return ["  p", *("" if value is None else f"{value:.2g}" for value in values)]
+
+
+def paper_rows(rows: Mapping[str, Sequence[float | None]]) -> list[list[str]]:
+    """Return the figures of a paper, named as such."""
+    return [[f"paper: {name}", *paper_cells(values)] for name, values in rows.items()]
+
+
+def paper_cells(values: Sequence[float | None]) -> list[str]:
+    """Return figures of a paper, with a dash where it has one."""
+    return ["-" if value is None else f"{value:.1f}" for value in values]
 
 
 def grid(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
@@ -38,85 +188,3 @@ def grid(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     for row in rows:
         built.add_row(*row)
     return built
-
-
-def percent(values: Scores) -> str:
-    """Return the mean of outcomes in [0, 1], in percent."""
-    return f"{100 * values.mean():.1f}"
-
-
-def interval(values: Scores) -> tuple[float, float]:
-    """Return the 95% bootstrap interval of the mean of two outcomes or more."""
-    return bootstrap_interval(values[:, None], lambda means: means[:, 0])
-
-
-def with_interval(values: Scores) -> str:
-    """Return the mean of outcomes in percent, and its 95% interval where there are two or more."""
-    if len(values) < 2:
-        return percent(values)
-    lower, upper = interval(values)
-    return f"{percent(values)} [{100 * lower:.0f}, {100 * upper:.0f}]"
-
-
-def two_rows(name: str, columns: Sequence[Scores | None], *, decimals: int = 0) -> list[list[str]]:
-    """Return a row of means in percent and one of 95% intervals; a dash for a missing column."""
-    means, intervals = [name], ["  95%"]
-    for values in columns:
-        if values is None or np.isnan(values).any():
-            means.append("-")
-            intervals.append("")
-            continue
-        bounds = interval(values) if len(values) > 1 else ()
-        means.append(percent(values))
-        intervals.append("-".join(f"{100 * bound:.{decimals}f}" for bound in bounds))
-    return [means, intervals]
-
-
-def paper_rows(rows: Mapping[str, Sequence[float]]) -> list[list[str]]:
-    """Return the figures of a paper, named as such."""
-    return [[f"paper: {name}", *published(values)] for name, values in rows.items()]
-
-
-def published(values: Sequence[float]) -> list[str]:
-    """Return figures of a paper, with a dash for nan."""
-    return ["-" if math.isnan(value) else f"{value:.1f}" for value in values]
-
-
-def measured(values: Scores) -> dict[str, Any]:
-    """Return mean, 95% interval and every outcome, as JSON has them."""
-    return {
-        "mean": float(values.mean()),
-        "interval": interval(values) if len(values) > 1 else None,
-        "outcomes": values.tolist(),
-    }
-
-
-@contextmanager
-def watched(console: Console, what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Say how many answers are needed, and show progress as they come."""
-    console.say(f"{what}: {counted(total, 'answer')}")
-    with console.progress() as bar:
-        task = bar.add_task("asking", total=total)
-        yield lambda count: bar.advance(task, count)
-
-
-def add_outcomes(parser: argparse.ArgumentParser) -> None:
-    """Add how long an answer may be, and the file of all that came of them."""
-    add = parser.add_argument
-    add("--max-new-tokens", type=int, default=64, help="longest answer, in tokens (default: 64)")
-    add("--output", type=options.path, help="JSON file with every outcome (default: "
-        "none)")  # fmt: skip
-
-
-def check_output(path: Path | None) -> None:
-    """Raise ValueError if an output file is a folder, or its folder does not exist."""
-    if path is not None and not path.parent.is_dir():
-        raise ValueError(f"--output {path}: there is no such folder")
-    if path is not None:
-        check_file(path)
-
-
-def save(found: Mapping[str, Any], path: Path, console: Console) -> None:
-    """Write a result as JSON, and say where."""
-    write_whole(path, json.dumps(found, indent=1) + "\n")
-    console.say(f"Every outcome is in {path}", whole=True)

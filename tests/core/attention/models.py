@@ -94,21 +94,26 @@ def tiny(kind: str, implementation: str = "eager", **options: Any) -> Any:
 
     One that is made without `options` is made once, and not to be changed.
     """
-    if not options and (kind, implementation) in _made:
-        return _made[kind, implementation]
+    if options:
+        return made(kind, implementation, **options)
+    if (kind, implementation) not in _made:
+        _made[kind, implementation] = made(kind, implementation)
+    return _made[kind, implementation]
+
+
+def made(kind: str, implementation: str | None = None, seed: int = 0, **options: Any) -> Any:
+    """Return such a model that the caller may change; by default with the usual attention."""
     config_class, own = CONFIGS[kind]
     config = config_class(**copy.deepcopy(SMALL | own | options))
     with torch.random.fork_rng():
-        torch.manual_seed(0)
+        torch.manual_seed(seed)
         model = AutoModelForCausalLM.from_config(
             config, dtype=torch.float32, attn_implementation=implementation
         ).eval()
         for name, weight in model.named_parameters():
             if name.endswith("sinks"):
                 torch.nn.init.normal_(weight)
-    assert model.config._attn_implementation == implementation
-    if not options:
-        _made[kind, implementation] = model
+    assert model.config._attn_implementation == implementation or implementation is None
     return model
 
 

@@ -31,14 +31,8 @@ from shared_core.attention.reading import answer_with_attention
 from shared_core.attention.relevance import document_scores
 from shared_core.cli.main import main
 from shared_core.sensitivity import ANSWER, ProbeQuestion, PromptTemplate, read_questions
-from shared_core.sensitivity.region import relative_scores
-
-READERS = Path(__file__).parents[3] / "instruments"
-
-
-@cache
-def reader(name: str) -> HuggingFaceModel:
-    return HuggingFaceModel.from_pretrained(READERS / name, max_new_tokens=4, batch_size=16)
+from shared_core.sensitivity.curve import relative_scores
+from tests.core.attention.readers import READERS, reader
 
 
 def questions(n: int) -> list[ProbeQuestion]:

@@ -16,7 +16,6 @@ from shared_core.attention.relevance import (
     ESTIMATORS,
     calibrated_scores,
     document_scores,
-    layer_halves,
     layer_sets,
 )
 from shared_core.errors import GenerationError
@@ -99,7 +98,6 @@ def test_a_ranking_is_stable(scores: list[float]) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: layer_halves(0), "layers must be an integer >= 1, got 0"),
         (lambda: document_scores([1.0], [(0, 1), (1, 1)]), r"span 1 is \[1, 1\), which is empty"),
         (lambda: document_scores([1.0], [(0, 2)]), r"span 0 is \[0, 2\), .* within the 1 tokens"),
         (lambda: document_scores([1.0], [(-1, 1)]), r"span 0 is \[-1, 1\)"),

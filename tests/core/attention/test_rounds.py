@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -247,6 +248,8 @@ def test_a_question_whose_tokens_are_read_must_be_there_and_after_the_documents(
         (RankGPT, {"window": 5, "step": 5}, "below the window of 5, got 5"),
         (RankGPT, {"placement": "vibes"}, "unknown placement 'vibes'"),
         (SelfElicit, {"alpha": 0}, r"alpha must be in \(0, 1\], got 0"),
+        (SelfElicit, {"alpha": 1.5}, r"alpha must be in \(0, 1\], got 1.5"),
+        (SelfElicit, {"alpha": math.nan}, r"alpha must be in \(0, 1\], got nan"),
     ],
 )
 def test_bad_options_are_refused(method: Any, options: dict[str, Any], message: str) -> None:

@@ -24,11 +24,6 @@ SPANS = [(1, 2), (2, 5), (6, 8)]
 NOTE = "<start_important> and <end_important> mark the important evidence in the context.\n\n"
 
 
-def test_it_reads_the_first_generated_token_in_the_upper_layers() -> None:
-    """GoodPositions, section 5.1."""
-    assert (READ, SelfElicit().alpha) == (("first", "upper"), 0.5)
-
-
 def test_evidence_is_every_sentence_of_at_least_half_the_highest_mean() -> None:
     """Means 1, 3, 1 and 1.5: the threshold itself is in; with alpha 1 only the highest is."""
     spans = [*SPANS, (2, 2), (7, 8)]
@@ -97,19 +92,6 @@ def test_where_there_is_no_sentence_there_is_nothing_to_mark() -> None:
     [found] = SelfElicit().run(reader(), [Case(question="Which?", documents=["  ", "\n"])])
     assert (found.evidence, found.rounds) == (((), ()), 1)
     assert found.answer == found.first_answer
-
-
-@pytest.mark.parametrize("alpha", [0, -1, 1.5, float("nan")])
-def test_a_share_that_is_none_is_refused(alpha: float) -> None:
-    """By its value."""
-    with pytest.raises(ValueError, match=rf"alpha must be in \(0, 1\], got {alpha}"):
-        SelfElicit(alpha=alpha)
-
-
-def test_a_sentence_outside_the_prompt_is_refused() -> None:
-    """By its place."""
-    with pytest.raises(ValueError, match=r"\[0, 9\), .* within the 8 tokens"):
-        SelfElicit().evidence(SCORES, [(0, 9)])
 
 
 def test_marks_that_leave_no_room_are_an_error() -> None:

@@ -31,13 +31,23 @@ def call(model, prompt):
 def answer(prompts):
     return [call(MODEL, prompt) for prompt in prompts]
 
-class Model:
-    name = "mine"
-
+class Base:
     def generate(self, prompts):
         return answer(prompts)
+
+class Model(Base):
+    name = "mine"
+    style = "plain"
+
+model = Model()
 """
-CHANGES = [('"good"\n', '"bad"\n'), ('"no idea"', '"none"'), ("[call(", "[''+call(")]
+CHANGES = [
+    ('"good"\n', '"bad"\n'),
+    ('"no idea"', '"none"'),
+    ("[call(", "[''+call("),
+    ("return answer", "return 2 * answer"),
+    ('"plain"', '"loud"'),
+]
 
 
 @pytest.fixture
@@ -62,13 +72,14 @@ def load(tmp_path: Path) -> Iterator[Load]:
 CELLS = count()
 
 
-def typed(text: str, name: str) -> Any:
-    """Return what a cell of a notebook leaves behind: no file, but a source that is known."""
-    cell = f"<cell {next(CELLS)}>"
-    linecache.cache[cell] = (len(text), None, text.splitlines(keepends=True), cell)
+def typed(*cells: str) -> dict[str, Any]:
+    """Return what the cells of a notebook leave behind: no file, but a source that is known."""
     names: dict[str, Any] = {"__name__": "typed"}
-    exec(compile(text, cell, "exec"), names)
-    return names[name]
+    for text in cells:
+        cell = f"<cell {next(CELLS)}>"
+        linecache.cache[cell] = (len(text), None, text.splitlines(keepends=True), cell)
+        exec(compile(text, cell, "exec"), names)
+    return names
 
 
 def fingerprint(function: Callable[..., Any]) -> str:
@@ -79,13 +90,30 @@ def fingerprint(function: Callable[..., Any]) -> str:
 def test_a_change_anywhere_in_the_module_makes_another_model(
     load: Load, change: tuple[str, str]
 ) -> None:
-    """A constant, a helper, and the function itself; in a notebook, too."""
-    first = fingerprint(load(APP).answer)
-    assert fingerprint(load(APP).answer) == first
-    assert fingerprint(load(APP.replace(*change)).answer) != first
-    first = fingerprint(typed(APP, "answer"))
-    assert fingerprint(typed(APP, "answer")) == first
-    assert fingerprint(typed(APP.replace(*change), "answer")) != first
+    """A constant, a helper, a base; in a notebook, too, wherever its cells begin and end."""
+
+    def found(source: str) -> list[str]:
+        made = [load(source).model, typed(source)["model"], typed(*source.split("\n\n"))["model"]]
+        return [*map(model_fingerprint, made), fingerprint(load(source).answer)]
+
+    one, same, other = map(found, (APP, APP, APP.replace(*change)))
+    assert one == same
+    assert not {*one} & {*other}
+
+
+def test_a_variable_of_another_cell_counts_only_where_the_code_reads_it() -> None:
+    """Not where a loop has one of the same name, nor if the function counts in it."""
+    text = """
+def answer(prompts):
+    global asked
+    asked = len(prompts)
+    return [prompt for prompt in prompts if prompt != unread(prompt)]
+"""
+    found = [
+        fingerprint(typed(before, text)["answer"])
+        for before in ("prompt = 'a'; asked = 1", "prompt = 'b'; asked = 2", "unread = 'c'")
+    ]
+    assert found[0] == found[1] != found[2]
 
 
 def test_a_class_of_ones_own_is_read_unless_it_says_what_it_is(load: Load) -> None:
@@ -163,45 +191,6 @@ def test_what_a_function_was_given_counts(with_value: Callable[[str], Any]) -> N
     assert one == same != other
 
 
-TYPED = """
-import functools
-
-class Base:
-    def prompt(self):
-        return "good base"
-
-class Model(Base):
-    name = "mine"
-    style = "good style"
-
-    @property
-    def kind(self):
-        return "good kind"
-
-    @staticmethod
-    def fixed():
-        return "good static"
-
-    def generate(self, prompts):
-        return ["good answer"] * len(prompts)
-
-model = Model()
-
-def answer(prompts):
-    return Model().generate(prompts)
-"""
-
-
-@pytest.mark.parametrize("part", ["base", "style", "kind", "static", "answer"])
-def test_a_class_of_a_notebook_is_read(part: str) -> None:
-    """With what it inherits, whether it is the model itself or a function uses it."""
-    texts = (TYPED, TYPED, TYPED.replace(f"good {part}", f"bad {part}"))
-    one, same, other = (fingerprint(typed(text, "answer")) for text in texts)
-    assert one == same != other
-    one, same, other = (model_fingerprint(typed(text, "model")) for text in texts)
-    assert one == same != other
-
-
 def test_code_that_cannot_be_read_gets_a_warning() -> None:
     """Two of them would answer for each other."""
     names: dict[str, Any] = {"__name__": "typed"}
@@ -217,7 +206,7 @@ from shared_core.comparison import Judge
 from shared_core.generation import CallableModel
 from shared_core.generation.fingerprint import model_fingerprint
 
-COUNT, MEMO, ASKED, STARTED, STOP = 0, {}, Counter(), time.time(), frozenset("abcdefgh")
+COUNT, ASKED, STARTED, STOP = 0, Counter(), time.time(), frozenset("abcdefgh")
 
 class Answering:
     def __getattr__(self, name):
@@ -235,9 +224,6 @@ def counting(prompts):
     global COUNT
     COUNT += 1
     return prompts
-
-def remembering(prompts):
-    return [MEMO.setdefault(prompt, prompt) for prompt in prompts]
 
 def counted(prompts):
     ASKED.update(prompts)
@@ -265,7 +251,7 @@ def judge(question, answers, answer):
     ASKED[answer] += 1
     return counting(1.0)
 
-functions = [counting, remembering, counted, Model("a").generate, functools.partial(counting)]
+functions = [counting, counted, Model("a").generate, functools.partial(counting)]
 functions += [enclosing(each) for each in (Answering(), Proxy(), STOP, {}, [])]
 model = Model("a")
 

@@ -15,22 +15,15 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from transformers import (
     AutoModelForCausalLM,
     DynamicCache,
-    Gemma2Config,
-    GemmaConfig,
     GPT2Config,
-    LlamaConfig,
-    MistralConfig,
     PreTrainedTokenizerFast,
-    Qwen2Config,
     T5Config,
     T5ForConditionalGeneration,
 )
 
-from shared_core.attention.prompt import render_prompt
-from shared_core.attention.reading import answer_with_attention
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.models import as_generator
-from shared_core.generation.templates import PromptTemplate
+from tests.core.attention.models import GPT2, made
 
 TEXTS = [
     "The capital of France is Paris, and the capital of Italy is Rome.",
@@ -48,25 +41,7 @@ TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}<|{{ message.role }}|>{{ message.content }}"
     "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-SMALL: dict[str, Any] = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "intermediate_size": 48,
-    "head_dim": 8,
-    "max_position_embeddings": 128,
-    "initializer_range": 0.3,
-}
-GPT2: dict[str, Any] = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 128}
-CONFIGS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "llama": (LlamaConfig, SMALL),
-    "gpt2": (GPT2Config, {**GPT2, "initializer_range": 0.3}),
-    "qwen2": (Qwen2Config, SMALL),
-    "gemma": (GemmaConfig, SMALL),
-    "gemma2": (Gemma2Config, {**SMALL, "sliding_window": 8, "final_logit_softcapping": 3.0}),
-    "mistral": (MistralConfig, {**SMALL, "sliding_window": 8}),
-}
+KINDS = ("llama", "gpt2", "qwen2", "gemma2", "gemma3", "mistral, window")
 
 
 def trained_tokenizer(*, bos: bool = False, **special: Any) -> PreTrainedTokenizerFast:
@@ -92,34 +67,14 @@ def trained_tokenizer(*, bos: bool = False, **special: Any) -> PreTrainedTokeniz
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **tokens)
 
 
-def tiny(kind: str, *, seed: int = 0) -> Any:
-    """Return a small random model in float32, with the special tokens of `trained_tokenizer`."""
-    config_class, options = CONFIGS[kind]
-    config = config_class(
-        vocab_size=320, bos_token_id=1, eos_token_id=2, pad_token_id=None, **options
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        return AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Models this small only wait for each other's threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(scope="module", params=CONFIGS)
+@pytest.fixture(scope="module", params=KINDS)
 def model(request: pytest.FixtureRequest) -> Any:
-    return tiny(request.param)
+    return made(request.param)
 
 
 @pytest.fixture(scope="module")
 def llama() -> Any:
-    return tiny("llama")
+    return made("llama")
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +162,7 @@ def test_no_prompts_have_no_answers(llama: Any, tokenizer: Any) -> None:
 
 def test_an_answer_ends_where_the_model_ends_it(tokenizer: Any) -> None:
     """At any of its end tokens, while its neighbours in the batch go on."""
-    model = tiny("llama")
+    model = made("llama")
     rows = [greedy(model, tokenizer(prompt).input_ids, 12) for prompt in PROMPTS]
     end = rows[0][4]
     cut = [row[: row.index(end)] if end in row else row for row in rows]
@@ -219,7 +174,7 @@ def test_an_answer_ends_where_the_model_ends_it(tokenizer: Any) -> None:
 
 def test_the_tokenizers_end_token_ends_an_answer_of_a_model_that_has_none(tokenizer: Any) -> None:
     """Some checkpoints leave it out; every answer would run to its limit."""
-    model = tiny("llama")
+    model = made("llama")
     row = greedy(model, tokenizer(PROMPTS[0]).input_ids, 12)
     model.generation_config.eos_token_id = None
     ending = copy.deepcopy(tokenizer)
@@ -230,7 +185,7 @@ def test_the_tokenizers_end_token_ends_an_answer_of_a_model_that_has_none(tokeni
 
 def test_an_answer_without_any_end_token_runs_to_its_limit() -> None:
     """Neither the model nor the tokenizer has one, and nothing pads but a masked token."""
-    model = tiny("llama")
+    model = made("llama")
     model.generation_config.eos_token_id = None
     endless = trained_tokenizer(eos_token=None)
     rows = [endless(prompt).input_ids for prompt in PROMPTS]
@@ -240,7 +195,7 @@ def test_an_answer_without_any_end_token_runs_to_its_limit() -> None:
 
 def test_special_tokens_and_outer_space_are_no_part_of_an_answer(tokenizer: Any) -> None:
     """A grader would have to know of them."""
-    model = tiny("llama")
+    model = made("llama")
     row = greedy(model, tokenizer(PROMPTS[0]).input_ids, 12)
     marking = copy.deepcopy(tokenizer)
     marking.add_special_tokens({"cls_token": marking.convert_ids_to_tokens(row[4])})
@@ -268,8 +223,8 @@ SETTINGS: list[dict[str, Any]] = [
 def test_an_answer_owes_nothing_to_what_a_checkpoint_recommends(
     settings: dict[str, Any], llama: Any, tokenizer: Any, warned: list[str]
 ) -> None:
-    """Nor does one whose attention is read; the settings stay, and no warning is given."""
-    inclined = tiny("llama")
+    """The settings stay, and no warning is given."""
+    inclined = made("llama")
     inclined.generation_config.update(**settings)
     before = copy.deepcopy(inclined.generation_config.to_dict())
     plain = HuggingFaceModel(llama, tokenizer, max_new_tokens=8)
@@ -278,10 +233,6 @@ def test_an_answer_owes_nothing_to_what_a_checkpoint_recommends(
     warned.clear()
     assert ours.generate(PROMPTS) == expected
     assert warned == []
-    alone = PromptTemplate("{context}{question}")
-    prompts = [render_prompt(ours.encoder, alone, [], prompt) for prompt in PROMPTS]
-    read = answer_with_attention(ours, prompts, wanted=[("answer", "all")])
-    assert [each.answer for each in read] == expected
     assert inclined.generation_config.to_dict() == before
 
 
@@ -338,8 +289,6 @@ def test_options_of_a_template_are_passed_on(llama: Any) -> None:
     for chat, ending in (("auto", ""), (True, ""), ({}, ""), (options, "<think></think>")):
         ours = HuggingFaceModel(llama, tokenizer, chat=chat)
         assert ours.encoder.render("Where is Rome?") == rendered + ending
-    with pytest.raises(ValueError, match="chat holds tokenize, which posrag sets itself"):
-        HuggingFaceModel(llama, tokenizer, chat={"tokenize": True})
     with pytest.raises(ValueError, match=r"with effort does not .*\(effort is low or high\); give"):
         HuggingFaceModel(llama, tokenizer, chat={"effort": "much"})
 
@@ -362,26 +311,31 @@ def test_a_template_that_takes_a_list_of_parts_is_given_one(template: str, llama
     assert ours.generate(["Where is Rome?"]) == [answer_of(tokenizer, greedy(llama, ids, 12))]
 
 
-@pytest.mark.parametrize("template", ["<|user|><|assistant|>", "{{ raise_exception('no') }}"])
-def test_a_template_that_does_not_show_the_message_is_refused(template: str, llama: Any) -> None:
-    """At once; without it the model can be asked all the same."""
+MISSED = r"does not show the message of a user.*chat=False"
+
+
+@pytest.mark.parametrize(
+    ("template", "chat", "message"),
+    [
+        ("<|user|><|assistant|>", "auto", MISSED),
+        ("{{ raise_exception('no') }}", True, MISSED),
+        (None, True, "no chat template; give chat=False"),
+        (None, {"effort": "low"}, "chat holds effort, but the tokenizer has no chat temp"),
+        (TEMPLATE, {"tokenize": True}, "chat holds tokenize, which posrag sets itself"),
+        (None, "yes", r"chat must be 'auto', True, False or .* got 'yes'"),
+    ],
+)
+def test_a_chat_that_cannot_be_is_refused_at_once(
+    template: str | None, chat: Any, message: str, llama: Any
+) -> None:
+    """Not at the first question; without it the model can be asked all the same."""
     tokenizer = trained_tokenizer(bos=True, chat_template=template)
-    with pytest.raises(ValueError, match=r"does not show the message of a user.*chat=False"):
-        HuggingFaceModel(llama, tokenizer)
+    with pytest.raises(ValueError, match=message):
+        HuggingFaceModel(llama, tokenizer, chat=chat)
     bare = HuggingFaceModel(llama, tokenizer, chat=False)
     assert bare.count_tokens("Where") == 1 + len(tokenizer.tokenize("Where"))
-
-
-def test_a_template_that_is_not_there_is_missed_at_once(llama: Any, tokenizer: Any) -> None:
-    """Not at the first question."""
-    with pytest.raises(ValueError, match="no chat template; give chat=False"):
-        HuggingFaceModel(llama, tokenizer, chat=True)
-    with pytest.raises(ValueError, match="chat holds effort, but the tokenizer has no chat temp"):
-        HuggingFaceModel(llama, tokenizer, chat={"effort": "low"})
     given = HuggingFaceModel(llama, tokenizer, chat={"chat_template": TEMPLATE})
     assert given.encoder.render("Where?") == "<s><|user|>Where?<|assistant|>"
-    with pytest.raises(ValueError, match=r"chat must be 'auto', True, False or .* got 'yes'"):
-        HuggingFaceModel(llama, tokenizer, chat="yes")  # type: ignore[arg-type]
 
 
 def test_a_continuation_never_changes_the_tokens_of_its_prompt(llama: Any) -> None:
@@ -433,7 +387,7 @@ def test_a_prompt_that_does_not_fit_is_refused_and_not_cut(kind: str, warned: li
     The limit is the model's; what the tokenizer holds to be one is often wrong.
     """
     tokenizer = trained_tokenizer(bos=True, model_max_length=50)
-    ours = HuggingFaceModel(tiny(kind), tokenizer, name="tiny", max_new_tokens=28)
+    ours = HuggingFaceModel(made(kind), tokenizer, name="tiny", max_new_tokens=28)
     fits, too_long = "." * 99, "." * 100
     assert (ours.count_tokens(fits), ours.count_tokens(too_long)) == (100, 101)
     assert len(ours.generate([fits])) == 1

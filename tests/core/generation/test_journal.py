@@ -117,9 +117,11 @@ def test_a_file_of_the_users_own_is_left_alone(tmp_path: Path, content: bytes) -
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("content", [None, b"", b"\n\n", b"\0\0\0\0"])
+@pytest.mark.parametrize(
+    "content", [None, b"", b"\n\n", b"\0\0\0\0", b'{"ke', b'{"key": "ab12", "resp']
+)
 def test_no_file_and_an_empty_one_become_a_journal(tmp_path: Path, content: bytes | None) -> None:
-    """Touched by the user, or zeroed by a crash; nothing touches the disk before an answer."""
+    """Touched by the user, zeroed by a crash, or torn in its first line; nothing is written yet."""
     journal = Journal(tmp_path / "deep" / "answers.jsonl")
     if content is not None:
         journal.path.parent.mkdir()

@@ -17,7 +17,8 @@ import torch
 from tokenizers import processors
 
 from shared_core.generation import HuggingFaceModel
-from tests.core.generation.test_hugging_face import TEMPLATE, tiny, trained_tokenizer
+from tests.core.attention.models import made
+from tests.core.generation.test_hugging_face import TEMPLATE, trained_tokenizer
 
 
 def fingerprint(model: Any, tokenizer: Any = None, **options: Any) -> str:
@@ -65,9 +66,9 @@ def leaves_other_tokens_out(model: Any, tokenizer: Any) -> None:
 )
 def test_another_model_has_another_fingerprint(change: Callable[[Any, Any], None]) -> None:
     """Or the answers that are kept of the one would be taken for the other's."""
-    model, tokenizer = tiny("llama"), trained_tokenizer(bos=True)
+    model, tokenizer = made("llama"), trained_tokenizer(bos=True)
     before = fingerprint(model, tokenizer)
-    assert fingerprint(tiny("llama"), trained_tokenizer(bos=True)) == before
+    assert fingerprint(made("llama"), trained_tokenizer(bos=True)) == before
     change(model, tokenizer)
     assert fingerprint(model, tokenizer) != before
 
@@ -76,7 +77,7 @@ def test_a_model_that_is_trained_in_place_becomes_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its weights are read once as long as nothing changes them."""
-    ours = HuggingFaceModel(tiny("llama"), trained_tokenizer(bos=True), name="m")
+    ours = HuggingFaceModel(made("llama"), trained_tokenizer(bos=True), name="m")
     before = ours.fingerprint
     with monkeypatch.context() as patch:
         patch.setattr(torch.Tensor, "numpy", lambda *_: pytest.fail("read again"))
@@ -92,18 +93,18 @@ def test_length_and_template_count() -> None:
     """They change what is asked and what is answered."""
     chat = trained_tokenizer(bos=True, chat_template=TEMPLATE)
     found = [
-        fingerprint(tiny("llama"), chat),
-        fingerprint(tiny("llama"), chat, chat=False),
-        fingerprint(tiny("llama"), chat, chat={"enable_thinking": False}),
-        fingerprint(tiny("llama"), chat, chat={"enable_thinking": True}),
-        fingerprint(tiny("llama"), chat, max_new_tokens=3),
+        fingerprint(made("llama"), chat),
+        fingerprint(made("llama"), chat, chat=False),
+        fingerprint(made("llama"), chat, chat={"enable_thinking": False}),
+        fingerprint(made("llama"), chat, chat={"enable_thinking": True}),
+        fingerprint(made("llama"), chat, max_new_tokens=3),
     ]
     assert len({*found}) == 5
 
 
 def test_what_changes_no_answer_does_not_count(tmp_path: Path) -> None:
     """Where the model lies, how it is batched, and what other calls had the tokenizer do."""
-    model, tokenizer = tiny("llama"), trained_tokenizer(bos=True)
+    model, tokenizer = made("llama"), trained_tokenizer(bos=True)
     before = fingerprint(model, tokenizer)
     for part in (model, tokenizer):
         part.save_pretrained(tmp_path)
@@ -121,7 +122,7 @@ def test_quantised_weights_count() -> None:
 
     def quantised(seed: int) -> Any:
         return torch.ao.quantization.quantize_dynamic(
-            tiny("llama", seed=seed), {torch.nn.Linear}, dtype=torch.qint8
+            made("llama", seed=seed), {torch.nn.Linear}, dtype=torch.qint8
         )
 
     models = [quantised(0), quantised(0), quantised(0)]
@@ -134,7 +135,7 @@ def test_quantised_weights_count() -> None:
 
 def test_weights_that_cannot_be_read_count_by_their_shape_with_a_warning() -> None:
     """As those that wait on disk until they are needed."""
-    model = tiny("llama")
+    model = made("llama")
     model.model.layers[0].to("meta")
     with pytest.warns(UserWarning, match=r"9 weights of 'm' cannot be read, .*; ask afresh then"):
-        assert fingerprint(model) != fingerprint(tiny("llama"))
+        assert fingerprint(model) != fingerprint(made("llama"))

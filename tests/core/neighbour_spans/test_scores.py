@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core.neighbour_spans import Chunk, NeighbourSpans, PassageNeighbours, SpanScore
-from shared_core.neighbour_spans.score import adjacency
+from shared_core.neighbour_spans import Chunk, NeighbourSpans, PassageNeighbours
+from shared_core.neighbour_spans.score import SpanScore, adjacency
 from tests.core.neighbour_spans.making import GIVEN, neighbours_of, passages_of, prose, seeds, split
 
 A, B = ("A",), ("B",)

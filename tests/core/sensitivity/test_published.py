@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from shared_core import CAUS, PositionProfile
+from shared_core.evaluation import independent_interval
 from shared_core.sensitivity import decide_order, published_names
+from shared_core.sensitivity.position_sensitivity import index_statistic
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +33,7 @@ def test_the_six_are_there() -> None:
 
 @pytest.mark.parametrize("name", published_names())
 def test_each_is_cited_and_has_an_interval_around_its_index(name: str) -> None:
-    """The interval is computed from n, since the outcomes are not published."""
+    """The interval that is stored with it follows from n: outcomes are not published."""
     profile = PositionProfile.load(name)
     assert profile.source is not None
     assert "et al. 20" in profile.source or "lost-in-the-middle" in profile.source
@@ -40,6 +42,10 @@ def test_each_is_cited_and_has_an_interval_around_its_index(name: str) -> None:
     assert profile.outcomes is None
     assert profile.interval is not None
     assert profile.interval[0] < profile.psi < profile.interval[1]
+    assert profile.accuracy is not None
+    statistic = index_statistic(profile.slots, profile.k)
+    computed = independent_interval(profile.accuracy, profile.n, statistic)
+    assert profile.interval == pytest.approx(computed, rel=1e-9)
 
 
 @pytest.mark.parametrize(

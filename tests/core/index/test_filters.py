@@ -12,8 +12,7 @@ import pytest
 from shared_core import HybridIndex, Passage
 from shared_core.index import dense
 from shared_core.index.metadata import predicate
-
-from .making import found_ids, make_index, random_vectors
+from tests.core.making import found_ids, make_index, random_vectors
 
 pytestmark = pytest.mark.usefixtures("either_way")
 

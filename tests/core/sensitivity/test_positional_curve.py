@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from shared_core import PositionProfile, ProfileNotFoundError
 from shared_core.placement.by_attention import attention_placement
-from shared_core.sensitivity.curve import PositionalCurve, curve_path, resolve_curve
-from shared_core.sensitivity.region import relative_scores
+from shared_core.sensitivity.curve import PositionalCurve, relative_scores, resolve_curve
 
 MEASURED = PositionalCurve(
     model="org/some model",
@@ -174,7 +173,11 @@ def test_a_middle_without_attention_still_gives_numbers() -> None:
 def test_a_saved_curve_is_found_by_its_models_name(folder: Path) -> None:
     """And by its path, with everything it knows; beside the profiles, and none of them."""
     saved = MEASURED.save()
-    assert saved == curve_path(MEASURED.model) == folder / "curves" / "org%2Fsome%20model.json"
+    assert (
+        saved
+        == PositionalCurve.file_of(MEASURED.model)
+        == folder / "curves" / "org%2Fsome%20model.json"
+    )
     assert PositionalCurve.load("org/some model") == MEASURED
     assert PositionalCurve.load(saved) == MEASURED
     with pytest.raises(ProfileNotFoundError, match="none is saved yet"):
@@ -213,8 +216,8 @@ def test_a_curve_that_is_not_there_is_named_with_the_way_out() -> None:
     ("text", "message"),
     [
         ("{", "c.json is not a positional curve"),
-        ("[]", "not a positional curve of format 1"),
-        ('{"format": 2}', "not a positional curve of format 1"),
+        ("[]", "not a positional curve: it has no format 1"),
+        ('{"format": 2}', "not a positional curve: it has no format 1"),
         ('{"format": 1, "model": "m"}', "not a positional curve: .*scores"),
         ('{"format": 1, "model": "m", "scores": [1], "n": 1, "band": 3}', "not a positional curve"),
         ('{"format": 1, "model": "m", "scores": [1], "n": 1, "intervals": 3}', "c.json is not a"),

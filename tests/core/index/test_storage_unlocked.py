@@ -12,8 +12,7 @@ import pytest
 from shared_core import CorruptIndexError, HybridIndex
 from shared_core.index import storage
 from shared_core.index.storage import check_file
-
-from .making import data_of, make_index
+from tests.core.making import data_of, make_index
 
 
 def no_locks(*_: object) -> None:

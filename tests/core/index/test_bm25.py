@@ -18,8 +18,7 @@ from rank_bm25 import BM25Okapi, BM25Plus
 from shared_core import BM25Index, HybridIndex, Passage
 from shared_core.index import PassageIndex
 from shared_core.native import kernels
-
-from .making import passages, zipf_texts
+from tests.core.making import passages, zipf_texts
 
 QUERIES = ["w0", "w3 w1", "w1 w1 w1 w7", "w0 w2 w59 w40", "unknown", "unknown w5", ""]
 

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.index.dense import DenseSnapshot
-
-from .making import preselect_from, random_vectors, runs_beside
+from tests.core.making import preselect_from, random_vectors, runs_beside
 
 pytestmark = pytest.mark.usefixtures("either_way")
 

@@ -19,8 +19,7 @@ import pytest
 from shared_core import HybridIndex, Passage
 from shared_core.index.dense import DenseSnapshot
 from shared_core.index.sparse import snapshot
-
-from .making import content, make_index, random_vectors, zipf_texts
+from tests.core.making import content, make_index, random_vectors, zipf_texts
 
 
 @pytest.fixture(autouse=True)

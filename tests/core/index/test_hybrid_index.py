@@ -12,8 +12,7 @@ from rank_bm25 import BM25Okapi
 from shared_core import HybridIndex, Passage
 from shared_core.index import ChunkKeys, PassageIndex
 from shared_core.types import Query
-
-from .making import content, found_ids, make_index, passages, random_vectors, zipf_texts
+from tests.core.making import content, found_ids, make_index, passages, random_vectors, zipf_texts
 
 pytestmark = pytest.mark.usefixtures("either_way")
 

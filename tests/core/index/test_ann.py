@@ -12,8 +12,7 @@ import pytest
 from shared_core import HybridIndex
 from shared_core.index.ann import AnnIndex
 from shared_core.types import Query
-
-from .making import clustered_vectors, content, found_ids, passages, preselect_from
+from tests.core.making import clustered_vectors, content, found_ids, passages, preselect_from
 
 N, DIM, SMALL = 1600, 8, 300
 RECALL = {"ivf": 0.93, "hnsw": 0.95}

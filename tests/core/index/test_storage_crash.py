@@ -17,8 +17,7 @@ import pytest
 
 from shared_core import HybridIndex, IndexFormatError, Passage
 from shared_core.index import storage
-
-from .making import make_index
+from tests.core.making import make_index
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes"),

@@ -18,8 +18,7 @@ from shared_core import HybridIndex, Passage
 from shared_core.index import ChunkKeys
 from shared_core.neighbour_spans import Neighbourhood, PassageNeighbours, stitch
 from shared_core.neighbour_spans.order import MOST_STRIPPED
-
-from .making import lines_run
+from tests.core.making import lines_run
 
 KEYS = ChunkKeys()
 

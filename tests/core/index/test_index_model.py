@@ -26,8 +26,7 @@ from hypothesis.stateful import (
 from shared_core import HybridIndex, Passage, rank, tokenize
 from shared_core.index.sparse import snapshot
 from shared_core.types import Query
-
-from .making import preselect_from, random_vectors, zipf_texts
+from tests.core.making import preselect_from, random_vectors, zipf_texts
 
 Floats = npt.NDArray[np.float64]
 

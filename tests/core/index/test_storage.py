@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 
 from shared_core import HybridIndex, IndexFormatError, Passage
 from shared_core.index import hybrid
-
-from .making import content, data_of, make_index, passages, random_vectors, zipf_texts
+from tests.core.making import content, data_of, make_index, passages, random_vectors, zipf_texts
 
 QUERY = random_vectors(1, seed=99)[0]
 
@@ -282,18 +281,19 @@ def test_of_two_saves_at_once_the_later_counts(
 def test_every_file_is_flushed_to_disk_through_a_writable_handle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Windows refuses to flush what was opened for reading; folders are none of its business."""
+    """Windows refuses to flush what was opened for reading. The folder is flushed last."""
     fcntl, flushed = pytest.importorskip("fcntl"), []
 
     def fsync(descriptor: int) -> None:
-        path = os.readlink(f"/proc/self/fd/{descriptor}")
-        if not os.path.isdir(path):
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        if not path.is_dir():
             assert fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
-            flushed.append(os.path.basename(path))
+        flushed.append(path.name)
 
     monkeypatch.setattr(os, "fsync", fsync)
     make_index(3).save(tmp_path)
-    assert {*flushed} == {path.name for path in data_of(tmp_path).iterdir()} | {"manifest.json"}
+    files = {path.name for path in data_of(tmp_path).iterdir()} | {"manifest.json"}
+    assert ({*flushed[:-1]}, flushed[-1]) == (files, tmp_path.name)
 
 
 REFUSED: dict[str, tuple[str, Callable[[Path], object]]] = {
@@ -326,7 +326,7 @@ def test_saving_into_a_folder_of_other_things_is_refused(
 def test_nothing_in_the_folder_is_pickled(folder: Path) -> None:
     """Every array loads with pickling forbidden; the rest is JSON and FAISS, by the manifest."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    assert (manifest["tokenizer"], manifest["passages"]) == ("default", 201)
+    assert (manifest["format"], manifest["tokenizer"], manifest["passages"]) == (2, "default", 201)
     files = [*data_of(folder).iterdir()]
     assert manifest["files"].keys() == {path.name for path in files}
     assert {path.suffix for path in files} == {".json", ".jsonl", ".npy", ".faiss"}

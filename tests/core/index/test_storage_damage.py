@@ -15,8 +15,7 @@ import pytest
 
 from shared_core import CorruptIndexError, HybridIndex, IndexFormatError, Passage
 from shared_core.index.storage import fsync_and_hash, write_manifest
-
-from .making import data_of
+from tests.core.making import data_of
 
 Array = npt.NDArray[Any]
 ROWS, DIM = 201, 16

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import pkgutil
 import re
 from collections import Counter
 from typing import Any
@@ -109,11 +110,7 @@ def test_the_call_is_what_the_documented_signature_takes(
 @each_query
 def test_the_installed_torch_takes_it_too(query: TorchQuery) -> None:
     """Where Python can say what the function takes; the builtin ones are known by their docs."""
-    import torch
-
-    found: Any = torch
-    for part in query.api.split(".")[1:]:
-        found = getattr(found, part)
+    found = pkgutil.resolve_name(query.api)
     assert callable(found)
     try:
         signature = inspect.signature(found)

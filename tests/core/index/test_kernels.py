@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from shared_core import rank
 from shared_core.index.dense import ByteCopies, DenseSnapshot
 from shared_core.native import kernels
-
-from .making import preselect_from, random_vectors, runs_beside
+from tests.core.making import preselect_from, random_vectors, runs_beside
 
 needs_kernels = pytest.mark.skipif(not kernels.built, reason="the kernels are not built here")
 HEADER = Path(sysconfig.get_path("include")) / "Python.h"
