@@ -22,8 +22,7 @@ from shared_core.cli.reproduce.controlled import GRADER, K
 from shared_core.cli.reproduce.tables import Outcomes, Parts
 from shared_core.cli.reranker import open_reranker
 from shared_core.comparison import Comparison, ComparisonData, read_comparison
-from shared_core.comparison.retrieval import RERANKED, Pipeline
-from shared_core.comparison.retrieval import Retrieval
+from shared_core.comparison.retrieval import RERANKED, Pipeline, Retrieval
 from shared_core.evaluation import JudgedRanking, distraction_measures
 from shared_core.generation import Generator, ModelClient, ScoringModel
 from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
