@@ -117,10 +117,8 @@ def test_the_probability_of_the_answer_tells_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_prompt_is_answered_alike_alone_and_in_a_padded_batch(name: str) -> None:
     """Prompts of different lengths, padded on the left."""
-    prompts = [
-        Probe(k=k)._rotation(reader(name), questions(6, k), None).requests(questions(6, k))[0][0]
-        for k in (3, 5, 8, 10)
-    ]
+    asked = [(questions(6, k)[0], k) for k in (3, 5, 8, 10)]
+    prompts = [ANSWER.render(each.passages(0, k), each.question) for each, k in asked]
     together = reader(name).generate(prompts)
     assert together == [reader(name).generate([prompt])[0] for prompt in prompts]
     assert all(together)

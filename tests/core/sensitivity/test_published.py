@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shared_core import CAUS, PositionProfile
-from shared_core.evaluation import independent_interval
+from shared_core.evaluation.intervals import independent_interval
 from shared_core.sensitivity import decide_order, published_names
 from shared_core.sensitivity.position_sensitivity import index_statistic
 
