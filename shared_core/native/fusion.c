@@ -10,41 +10,40 @@
 #define CONSTANT 1e-6
 #define PRIOR_ODDS 2.718281828459045
 
-/* A score, and what decides between equal ones: the smaller place first. */
-typedef struct {
-    double score;
-    Py_ssize_t place;
-} Entry;
-
 /* A leg over a pool of n passages. */
 typedef struct {
     const double *scores;
-    Entry *order; /* best first, ties by position */
-    Py_ssize_t *rank;
-    double lowest, width;
+    double lowest, highest, width;
 } Leg;
 
+/* A passage of the pool. */
+typedef struct {
+    double score, dense;
+    Py_ssize_t place;
+} Entry;
+
+/* The best first; of equal ones that with the better dense score, then the earlier. */
 static int descending(const void *one, const void *other)
 {
     const Entry *a = one, *b = other;
     if (a->score != b->score)
         return a->score > b->score ? -1 : 1;
+    if (a->dense != b->dense)
+        return a->dense > b->dense ? -1 : 1;
     return (a->place > b->place) - (a->place < b->place);
 }
 
 /* Return whether all scores are finite, and not too far apart to be subtracted. */
-static int rank_leg(Leg *leg, Py_ssize_t n)
+static int measure(Leg *leg, Py_ssize_t n)
 {
+    leg->lowest = leg->highest = n ? leg->scores[0] : 0;
     for (Py_ssize_t i = 0; i < n; i++) {
         if (!isfinite(leg->scores[i]))
             return 0;
-        leg->order[i] = (Entry){leg->scores[i], i};
+        leg->lowest = fmin(leg->lowest, leg->scores[i]);
+        leg->highest = fmax(leg->highest, leg->scores[i]);
     }
-    qsort(leg->order, (size_t)n, sizeof *leg->order, descending);
-    for (Py_ssize_t i = 0; i < n; i++)
-        leg->rank[leg->order[i].place] = i;
-    leg->lowest = n ? leg->order[n - 1].score : 0;
-    leg->width = n ? leg->order[0].score - leg->lowest + EPS : 1;
+    leg->width = leg->highest - leg->lowest + EPS;
     return isfinite(leg->width);
 }
 
@@ -53,16 +52,33 @@ static double scaled(const Leg *leg, Py_ssize_t at)
     return (leg->scores[at] - leg->lowest) / leg->width;
 }
 
+/* The rank of a passage by one leg alone: how many are better, or as good and earlier. */
+static Py_ssize_t rank_of(const Leg *leg, Py_ssize_t at, Py_ssize_t n)
+{
+    Py_ssize_t rank = 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        rank += leg->scores[i] > leg->scores[at] || (leg->scores[i] == leg->scores[at] && i < at);
+    return rank;
+}
+
 /* How far the best score stands out; summed in descending order, as in adaptive.py. */
 static double peakedness(const Leg *leg, Py_ssize_t n)
 {
-    double best = n ? leg->order[0].score : 0, spread = best - leg->lowest, sum = 0;
-    if (!(spread > CONSTANT * fmax(fabs(best), fabs(leg->lowest))))
+    double best[BEST], sum = 0, spread = leg->highest - leg->lowest;
+    Py_ssize_t counted = 0;
+    if (!(spread > CONSTANT * fmax(fabs(leg->highest), fabs(leg->lowest))))
         return 0;
-    Py_ssize_t counted = n < BEST ? n : BEST;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (counted == BEST && leg->scores[i] <= best[BEST - 1])
+            continue;
+        Py_ssize_t at = counted < BEST ? counted++ : BEST - 1;
+        for (; at > 0 && best[at - 1] < leg->scores[i]; at--)
+            best[at] = best[at - 1];
+        best[at] = leg->scores[i];
+    }
     for (Py_ssize_t i = 0; i < counted; i++)
-        sum += leg->order[i].score;
-    return (best - sum / (double)counted) / spread;
+        sum += best[i];
+    return (leg->highest - sum / (double)counted) / spread;
 }
 
 static double adaptive_weight(const Leg legs[2], Py_ssize_t n)
@@ -72,7 +88,7 @@ static double adaptive_weight(const Leg legs[2], Py_ssize_t n)
 }
 
 /* A tuple of 8 lists of the best `size` passages; see `ranked` in kernels.py. */
-static PyObject *as_lists(const Entry *best, const Leg legs[2], Py_ssize_t size)
+static PyObject *as_lists(const Entry *best, const Leg legs[2], Py_ssize_t size, Py_ssize_t n)
 {
     PyObject *lists = PyTuple_New(8);
     for (Py_ssize_t list = 0; lists && list < 8; list++) {
@@ -81,12 +97,12 @@ static PyObject *as_lists(const Entry *best, const Leg legs[2], Py_ssize_t size)
             Py_CLEAR(lists);
         const Leg *leg = &legs[list % 2];
         for (Py_ssize_t i = 0; lists && i < size; i++) {
-            Py_ssize_t at = legs[0].order[best[i].place].place;
+            Py_ssize_t at = best[i].place;
             PyObject *value = list == 0   ? PyLong_FromSsize_t(at)
                               : list == 1 ? PyFloat_FromDouble(best[i].score)
                               : list < 4  ? PyFloat_FromDouble(leg->scores[at])
                               : list < 6  ? PyFloat_FromDouble(scaled(leg, at))
-                                          : PyLong_FromSsize_t(leg->rank[at]);
+                                          : PyLong_FromSsize_t(rank_of(leg, at, n));
             if (!value || PyList_SetItem(values, i, value) < 0)
                 Py_CLEAR(lists);
         }
@@ -112,27 +128,25 @@ PyObject *ranked(PyObject *module, PyObject *args)
         PyErr_Format(PyExc_ValueError, "sparse: expected %zd scores", n);
         goto end;
     }
-    best = malloc((size_t)(n + 1) * (3 * sizeof *best + 2 * sizeof *legs[0].rank));
+    best = malloc((size_t)(n + 1) * sizeof *best);
     if (!best) {
         PyErr_NoMemory();
         goto end;
     }
     for (int i = 0; i < 2; i++)
-        legs[i] = (Leg){views[i].buf, best + (i + 1) * (n + 1),
-                        (Py_ssize_t *)(best + 3 * (n + 1)) + i * (n + 1), 0, 1};
-    if (!rank_leg(&legs[0], n) || !rank_leg(&legs[1], n)) {
+        legs[i].scores = views[i].buf;
+    if (!measure(&legs[0], n) || !measure(&legs[1], n)) {
         result = Py_NewRef(Py_None);
         goto end;
     }
     if (isnan(weight))
         weight = adaptive_weight(legs, n);
     for (Py_ssize_t i = 0; i < n; i++) {
-        Py_ssize_t at = legs[0].order[i].place; /* ties go by the dense rank */
-        double score = weight * scaled(&legs[0], at) + (1 - weight) * scaled(&legs[1], at);
-        best[i] = (Entry){score, i};
+        double score = weight * scaled(&legs[0], i) + (1 - weight) * scaled(&legs[1], i);
+        best[i] = (Entry){score, legs[0].scores[i], i};
     }
     qsort(best, (size_t)n, sizeof *best, descending);
-    result = Py_BuildValue("dN", weight, as_lists(best, legs, k < n ? k : n));
+    result = Py_BuildValue("dN", weight, as_lists(best, legs, k < n ? k : n, n));
 end:
     free(best);
     give_back(&views[0]);

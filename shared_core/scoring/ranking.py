@@ -13,6 +13,9 @@ from shared_core.native import kernels
 from shared_core.scoring.fusion import Alpha, Fused, check_alpha, fuse
 from shared_core.types import Fusion, Pool, Ranking
 
+MOST = 4096
+"""Passages of a pool up to which counting who is better is faster than sorting."""
+
 
 def rank(
     dense: npt.ArrayLike,
@@ -50,7 +53,7 @@ def rank_pool(pool: Pool, *, k: int, alpha: Alpha, fusion: Fusion) -> Ranking:
     k, alpha = check_count(k, "k"), check_alpha(alpha)
     dense, sparse, exact = pool.dense, pool.sparse, (pool.dense_exact, pool.sparse_exact)
     found = None
-    if kernels.built and fusion == "min_max" and dense.shape == sparse.shape:
+    if kernels.built and fusion == "min_max" and dense.shape == sparse.shape and dense.size <= MOST:
         found = kernels.ranked(dense, sparse, math.nan if alpha == "auto" else alpha, k)
     if found is None:  # a score is missing, say
         found = _ranked(fuse(dense, sparse, alpha=alpha, fusion=fusion), k)
