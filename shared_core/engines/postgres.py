@@ -11,7 +11,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from hashlib import sha256
 from typing import Any, Self
 
@@ -188,7 +187,7 @@ class PostgresEngine(InThreads):
                 "options": f"-c statement_timeout={milliseconds} -c jit=off",
             },
         )
-        self._read_options()
+        self._known()
 
     def __repr__(self) -> str:
         return f"PostgresEngine({self._shown!r}, {self.collection!r})"
@@ -205,17 +204,19 @@ class PostgresEngine(InThreads):
                 yield connection
         except (psycopg.OperationalError, psycopg_pool.PoolTimeout) as error:
             raise EngineError(
-                f"{self._shown} does not answer within {self._timeout:g} s ({error}): is the server "
-                "up and reachable? timeout= gives it longer"
+                f"{self._shown} does not answer within {self._timeout:g} s ({error}): is the "
+                "server up and reachable? timeout= gives it longer"
             ) from error
 
-    def _read_options(self) -> None:
-        """Check the options against those of the collection, if it is there."""
+    def _known(self) -> bool:
+        """Return whether the collection is there, and check the options against its own."""
+        if self._checker is not None:
+            return True
         table = self._names["statistics"].as_string()
         with self._connection() as connection:
             (there,) = connection.execute("SELECT to_regclass(%s)", (table,)).fetchone()
             if there is None:
-                return
+                return False
             (saved,) = connection.execute(self._sql("SELECT options FROM {statistics}")).fetchone()
         if saved["format"] != FORMAT:
             raise ValueError(
@@ -230,6 +231,7 @@ class PostgresEngine(InThreads):
                     "another collection"
                 )
         self._checker = _checker(self.metric, saved["dim"])
+        return True
 
     def _options(self, dim: int) -> dict[str, Any]:
         tokens = json.dumps(self.tokenizer(SAMPLE))
@@ -257,7 +259,7 @@ class PostgresEngine(InThreads):
             If the database does not answer.
         """
         check_count(depth, "depth")
-        if self._checker is None:
+        if not self._known():
             return [Pool((), np.zeros(0), np.zeros(0), query=each.text.strip()) for each in queries]
         passing, values = _condition(where)
         order, sign = OPERATORS[self.metric]
@@ -321,6 +323,35 @@ class PostgresEngine(InThreads):
             if leg == "dense" or scores[at] > 0
         ]
 
+    def neighbours(
+        self, reader: ChunkReader | None = None, *, where: Where = None
+    ) -> _StoredNeighbours:
+        """Return the passages as a source of neighbours: it reads the documents of what is found.
+
+        Raises
+        ------
+        ValueError
+            If the filter cannot be applied in the database.
+        """
+        return _StoredNeighbours(self, reader or ChunkKeys(), where)
+
+    def documents(
+        self, key: str, names: Sequence[str], where: Where
+    ) -> tuple[list[Passage], Vectors]:
+        """Return the passages whose metadata have one of `names` under `key`, and their vectors."""
+        passing, values = _condition(where)
+        statement = self._sql(
+            "SELECT id, content, metadata, source, embedding::text FROM {passages} "
+            "WHERE metadata ->> %(key)s = ANY (%(names)s) AND {passing} ORDER BY row",
+            passing=passing,
+        )
+        with self._connection() as connection:
+            rows = connection.execute(
+                statement, values | {"key": key, "names": [*names]}
+            ).fetchall()
+        vectors = np.array([json.loads(row[4]) for row in rows], np.float32)
+        return [self._passage(*row[:4]) for row in rows], vectors
+
     def add(self, passages: Sequence[Passage], vectors: npt.ArrayLike | None = None) -> list[str]:
         """Add passages, or replace those whose id is there; all of them or none.
 
@@ -350,7 +381,7 @@ class PostgresEngine(InThreads):
         return ids
 
     def _create(self, connection: Any, dim: int) -> None:
-        if self._checker is not None:
+        if self._known():
             return
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self.collection,))
@@ -361,7 +392,7 @@ class PostgresEngine(InThreads):
                 connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
                 options = sql.Literal(json.dumps(self._options(dim)))
                 connection.execute(self._sql(TABLES, dim=sql.Literal(dim), options=options))
-        self._read_options()
+        self._known()
 
     def _lock(self, connection: Any) -> None:
         connection.execute(self._sql("SELECT FROM {statistics} FOR UPDATE"))
@@ -421,7 +452,7 @@ class PostgresEngine(InThreads):
             If the database does not answer.
         """
         ids = [*ids]
-        if self._checker is None or not ids:
+        if not ids or not self._known():
             return []
         with self._connection() as connection, connection.transaction():
             self._lock(connection)
@@ -442,7 +473,7 @@ class PostgresEngine(InThreads):
     def get(self, ids: Iterable[str]) -> list[Passage]:
         """Return the passages of `ids` that are there, in that order."""
         ids = [*ids]
-        if self._checker is None or not ids:
+        if not ids or not self._known():
             return []
         statement = self._sql(
             "SELECT id, content, metadata, source FROM {passages} WHERE id = ANY (%s)"
@@ -454,7 +485,7 @@ class PostgresEngine(InThreads):
 
     def count(self) -> int:
         """Return the number of passages."""
-        if self._checker is None:
+        if not self._known():
             return 0
         with self._connection() as connection:
             (n,) = connection.execute(self._sql("SELECT n FROM {statistics}")).fetchone()
@@ -469,6 +500,26 @@ class PostgresEngine(InThreads):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _StoredNeighbours:
+    """The chunks of the documents that a query found, read when they are asked for."""
+
+    def __init__(self, engine: PostgresEngine, reader: ChunkReader, where: Where) -> None:
+        self._engine, self._reader, self._where = engine, reader, where
+        self._read = PassageNeighbours.of([], reader)
+
+    def around(self, seeds: Sequence[Chunk], window: int) -> Sequence[Neighbourhood]:
+        """See `shared_core.neighbour_spans.ChunkSource`."""
+        names = sorted({seed.document.partition("#")[0] for seed in seeds})
+        key = getattr(self._reader, "document", ChunkKeys.document)
+        passages, vectors = self._engine.documents(key, names, self._where)
+        self._read = PassageNeighbours.of(passages, self._reader, vectors)
+        return self._read.around(seeds, window)
+
+    def continuity(self, pairs: Sequence[tuple[Chunk, Chunk]]) -> list[float | None] | None:
+        """See `PassageNeighbours.continuity`."""
+        return self._read.continuity(pairs)
 
 
 def _checker(metric: Metric, dim: int) -> DenseSnapshot:
@@ -491,7 +542,7 @@ def _condition(where: Where) -> tuple[Any, dict[str, Any]]:
             f"{where!r} cannot be applied in the database: give a mapping, such as "
             '{"lang": "en"}, or a condition made by psycopg.sql'
         )
-    conditions, values = [], {}
+    conditions, values = [], dict[str, Any]()
     for at, (key, value) in enumerate(where.items()):
         values |= {f"key{at}": key, f"in{at}": [json.dumps(each) for each in wanted_values(value)]}
         conditions.append(sql.SQL(f"metadata -> %(key{at})s = ANY (%(in{at})s::jsonb[])"))
