@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -44,8 +44,17 @@ FORMAT = 1
 SAMPLE = "The torch.nn.Linear layer's 2-D weights: naïve, 東京 and x_1!"
 """A tokenizer is known by what it makes of this."""
 
+BATCH = 500
+"""Passages that one statement writes, so that none takes too long."""
+
 OPERATORS = {"cosine": ("<=>", "1 - "), "inner_product": ("<#>", "-")}
 """Of pgvector: how rows are ordered, and what makes a score of it."""
+
+Dense = Literal["flat", "hnsw"]
+
+HNSW = """
+CREATE INDEX ON {passages} USING hnsw (embedding {operators});
+"""
 
 TABLES = """
 CREATE TABLE {passages} (
@@ -105,6 +114,18 @@ WHERE row = ANY (ARRAY (SELECT row FROM pool)) ORDER BY row"""
 )
 
 
+class _Impatient(psycopg.Connection):  # type: ignore[misc, name-defined]
+    """A connection on which nothing takes longer than `patience` seconds to be answered.
+
+    The server gives a statement up by itself; what vanishes on the way is given up here.
+    """
+
+    patience = 10.0
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        return super().wait(gen, interval, self.patience if timeout is None else timeout)
+
+
 class PostgresEngine(InThreads):
     """Passages in a PostgreSQL database, which searches and scores both legs itself.
 
@@ -121,6 +142,12 @@ class PostgresEngine(InThreads):
         Where the tables are.
     metric, k1, b, tokenizer
         As in `HybridIndex`, of a collection that is new; of another they must be its own.
+    dense
+        ``"flat"``: every vector is compared. ``"hnsw"``: pgvector's graph proposes passages, and
+        may miss some, so that pools are not complete; scores are exact all the same.
+    ef
+        Candidates that the graph keeps in view (``hnsw.ef_search``), 1 to 1,000: at least the depth
+        of a search, and the more, the fewer it misses.
     pool_size
         Most connections.
     timeout
@@ -145,6 +172,8 @@ class PostgresEngine(InThreads):
         *,
         schema: str = "public",
         metric: Metric = "cosine",
+        dense: Dense = "flat",
+        ef: int = 100,
         k1: float | None = None,
         b: float = 0.75,
         tokenizer: Tokenizer | None = None,
@@ -154,7 +183,8 @@ class PostgresEngine(InThreads):
         decode_source: Callable[[Any], Any] | None = None,
     ) -> None:
         check_choice(metric, "metric", Metric)
-        self.collection, self.metric = collection, metric
+        check_choice(dense, "dense", Dense)
+        self.collection, self.metric, self.dense = collection, metric, dense
         self.bm25 = BM25Options(k1=k1, b=b)
         self.tokenizer = tokenize if tokenizer is None else tokenizer
         self._encode, self._decode = encode_source, decode_source
@@ -177,6 +207,7 @@ class PostgresEngine(InThreads):
             reconnect_timeout=timeout,
             open=True,
             check=psycopg_pool.ConnectionPool.check_connection,
+            connection_class=type("Connection", (_Impatient,), {"patience": timeout + 1}),
             kwargs={
                 "autocommit": True,
                 "connect_timeout": max(2, int(timeout)),
@@ -184,7 +215,9 @@ class PostgresEngine(InThreads):
                 "keepalives_idle": max(1, int(timeout / 3)),
                 "keepalives_interval": max(1, int(timeout / 3)),
                 "keepalives_count": 2,
-                "options": f"-c statement_timeout={milliseconds} -c jit=off",
+                "options": f"-c statement_timeout={milliseconds} -c jit=off "
+                f"-c hnsw.ef_search={check_count(ef, 'ef')} "
+                "-c hnsw.iterative_scan=strict_order",
             },
         )
         self._known()
@@ -239,6 +272,7 @@ class PostgresEngine(InThreads):
             "format": FORMAT,
             "dim": dim,
             "metric": self.metric,
+            "dense": self.dense,
             "k1": self.bm25.k1,
             "b": self.bm25.b,
             "tokenizer": sha256(tokens.encode()).hexdigest()[:16],
@@ -295,6 +329,7 @@ class PostgresEngine(InThreads):
             [self._passage(*row[:4]) for row in rows],
             dense,
             np.array([row[5] for row in rows], np.float64),
+            complete=self.dense == "flat",
             nearest=float(dense.max()) if cosines else None,
             query=query.text.strip(),
         )
@@ -389,10 +424,25 @@ class PostgresEngine(InThreads):
                 "SELECT to_regclass(%s)", (self._names["statistics"].as_string(),)
             ).fetchone()
             if there is None:
-                connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+                self._create_extension(connection)
                 options = sql.Literal(json.dumps(self._options(dim)))
                 connection.execute(self._sql(TABLES, dim=sql.Literal(dim), options=options))
+                if self.dense == "hnsw":
+                    operators = {"cosine": "vector_cosine_ops", "inner_product": "vector_ip_ops"}
+                    kind = sql.SQL(operators[self.metric])
+                    connection.execute(self._sql(HNSW, operators=kind))
         self._known()
+
+    def _create_extension(self, connection: Any) -> None:
+        there = connection.execute("SELECT FROM pg_extension WHERE extname = 'vector'").fetchone()
+        if there is None:
+            try:
+                connection.execute("CREATE EXTENSION vector")
+            except psycopg.Error as error:
+                raise EngineError(
+                    f"{self._shown} lacks pgvector, and this user cannot add it ({error}): have an "
+                    "administrator of the database run CREATE EXTENSION vector;"
+                ) from error
 
     def _lock(self, connection: Any) -> None:
         connection.execute(self._sql("SELECT FROM {statistics} FOR UPDATE"))
@@ -426,16 +476,22 @@ class PostgresEngine(InThreads):
         ]
         lengths = [counts.total() for counts in counted]
         cursor = connection.cursor()
-        with cursor.copy(self._sql("COPY {passages} FROM STDIN")) as copy:
-            for row, passage, vector, length in zip(rows, passages, vectors, lengths, strict=True):
-                source = self._encode(passage.source) if self._encode else None
-                record = (json.dumps(dict(passage.metadata)), source and json.dumps(source))
-                copy.write_row((row, passage.id, passage.text, *record, length, _literal(vector)))
-        with cursor.copy(self._sql("COPY {postings} FROM STDIN")) as copy:
-            for row, counts, length in zip(rows, counted, lengths, strict=True):
-                for word, count in counts.items():
-                    copy.write_row((terms[word], row, count, length))
+        for first in range(0, len(passages), BATCH):
+            batch = range(first, min(first + BATCH, len(passages)))
+            with cursor.copy(self._sql("COPY {passages} FROM STDIN")) as copy:
+                for at in batch:
+                    copy.write_row(self._record(passages[at], rows[at], lengths[at], vectors[at]))
+            with cursor.copy(self._sql("COPY {postings} FROM STDIN")) as copy:
+                for at in batch:
+                    for word, count in counted[at].items():
+                        copy.write_row((terms[word], rows[at], count, lengths[at]))
         self._count(connection, len(passages), sum(lengths))
+
+    def _record(self, passage: Passage, row: int, length: int, vector: Vectors) -> tuple[Any, ...]:
+        source = self._encode(passage.source) if self._encode else None
+        metadata = json.dumps(dict(passage.metadata))
+        kept = None if source is None else json.dumps(source)
+        return row, passage.id, passage.text, metadata, kept, length, _literal(vector)
 
     def _count(self, connection: Any, passages: int, tokens: int) -> None:
         connection.execute(
