@@ -41,7 +41,7 @@ from langchain_posrag.options import (
 )
 from langchain_posrag.vector_stores import VectorStoreEngine
 from shared_core import Arrangement, HybridIndex
-from shared_core.engines import Engine
+from shared_core.engines import Engine, connect
 from shared_core.index import ChunkKeys, Tokenizer, Variant, Where
 from shared_core.index.dense import Dense, Metric
 from shared_core.options import CAUS_KEY, decode_options, encode_caus
@@ -246,13 +246,57 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         )
         return cls(index=engine, **options)
 
+    @classmethod
+    def from_url(
+        cls,
+        url: str,
+        embeddings: Embeddings,
+        *,
+        collection: str = "posrag",
+        **options: Unpack[RetrieverArguments],
+    ) -> Self:
+        """Search a collection in a database, which holds and scores both legs itself.
+
+        Parameters
+        ----------
+        url
+            Its address: ``postgresql://user:password@host:port/database``.
+        embeddings
+            Embeds documents and queries.
+        collection
+            Made when documents are first added.
+        **options
+            Attributes of the class. Those of the connection: `from_engine`.
+
+        Raises
+        ------
+        ValueError
+            If no engine has such an address, or an option is unknown or out of range.
+        EngineError
+            If the database does not answer.
+        """
+        return cls.from_engine(connect(url, collection), embeddings, **options)
+
+    @classmethod
+    def from_engine(
+        cls, engine: Engine, embeddings: Embeddings, **options: Unpack[RetrieverArguments]
+    ) -> Self:
+        """Search an engine: what `connect` returns, with options of the connection, or your own.
+
+        Raises
+        ------
+        ValueError
+            If an option is unknown or out of range.
+        """
+        return cls(index=engine, embeddings=embeddings, **options)
+
     def save(self, path: str | Path) -> None:
         """Write passages, vectors and options to a folder, at once or not at all; no pickle.
 
         Raises
         ------
         ValueError
-            If the retriever searches a vector store, which keeps its own documents, or a
+            If the retriever searches a store or database, which keeps its own documents, or a
             document's metadata is not JSON. A tokenizer in `expand` is not saved, and `load`
             asks for `expand` again.
         IndexFormatError
@@ -261,8 +305,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         if not isinstance(self.index, HybridIndex):
             held = getattr(self.index, "name", type(self.index).__name__)
             raise ValueError(
-                f"{held} keeps its own documents: persist the store, and call from_vectorstore "
-                "again"
+                f"{held} keeps its own documents: open it anew by from_vectorstore or from_url"
             )
         own = {"include_scores": self.include_scores}
         self.index.save(path, extra={CAUS_KEY: encode_caus(self.caus), _ADAPTER: own})

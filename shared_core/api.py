@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from shared_core.caus import CAUS
+from shared_core.engines import connect
 from shared_core.errors import (
     CorruptIndexError,
     EmbeddingMismatchError,
+    EngineError,
     GenerationError,
     IndexFormatError,
     MissingExtraError,
@@ -57,6 +59,7 @@ __all__ = [
     "ChunkKeys",
     "CorruptIndexError",
     "EmbeddingMismatchError",
+    "EngineError",
     "GatedPrompts",
     "GenerationError",
     "HuggingFaceModel",
@@ -82,6 +85,7 @@ __all__ = [
     "UShape",
     "auto_alpha",
     "choose_policy",
+    "connect",
     "decide_order",
     "draw_profile",
     "fuse",

