@@ -12,6 +12,9 @@ from hypothesis import settings
 # Many small calls, often in several processes: more threads get into each other's way.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# No test needs a network; a hub that is out of reach would be tried again and again.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
 # A shell has what it starts in the background ignore interrupts, and so would all that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
