@@ -466,11 +466,23 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         Queries are embedded one by one, up to ``max_concurrency`` at a time, and then searched
         for together. Each is a run that reports its part of the result.
         """
-        if self._searches_together(inputs):
-            limit = get_config_list(config, len(inputs))[0].get("max_concurrency")
-            found = embedded(self._query, inputs, limit, go_on=return_exceptions)
-            kwargs["batched"] = searched(partial(self._search, **kwargs), inputs, found)
-        return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
+        if not self._searches_together(inputs):
+            return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
+        configs = get_config_list(config, len(inputs))
+        limit = configs[0].get("max_concurrency")
+        found = embedded(self._query, inputs, limit, go_on=return_exceptions)
+        kwargs["batched"] = searched(partial(self._search, **kwargs), inputs, found)
+
+        def handed_over(query: str, config: RunnableConfig) -> Any:
+            try:
+                return self.invoke(query, config, **kwargs)
+            except Exception as error:
+                if not return_exceptions:
+                    raise
+                return error
+
+        # In this thread: a task for each would take longer than the search.
+        return [*map(handed_over, inputs, configs)]
 
     @override
     async def abatch(
