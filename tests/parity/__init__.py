@@ -1,1 +1,0 @@
-"""Both adapters against the core: the same input gives the same order."""
