@@ -8,6 +8,8 @@ what a reader sees has the statistics that belong to it, and two writers wait fo
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,11 +46,17 @@ FORMAT = 1
 SAMPLE = "The torch.nn.Linear layer's 2-D weights: naïve, 東京 and x_1!"
 """A tokenizer is known by what it makes of this."""
 
+IDLE = 1.0
+"""Seconds without an answer after which a connection is checked before it is used."""
+
 BATCH = 500
 """Passages that one statement writes, so that none takes too long."""
 
-OPERATORS = {"cosine": ("<=>", "1 - "), "inner_product": ("<#>", "-")}
-"""Of pgvector: how rows are ordered, and what makes a score of it."""
+OPERATORS = {
+    "cosine": ("<=>", "1 - ", "vector_cosine_ops"),
+    "inner_product": ("<#>", "-", "vector_ip_ops"),
+}
+"""Of pgvector: how rows are ordered, what makes a score of it, and the operators of a graph."""
 
 Dense = Literal["flat", "hnsw"]
 
@@ -74,7 +82,7 @@ CREATE TABLE {statistics} (n bigint NOT NULL, tokens bigint NOT NULL, options js
 INSERT INTO {statistics} VALUES (0, 0, {options});
 """
 
-SPARSE = """
+POOL = """
 WITH asked AS (
     SELECT array_agg(term) AS terms, array_agg(count) AS counts
     FROM unnest(%(words)s::text[], %(counts)s::float8[]) AS given (word, count)
@@ -94,24 +102,17 @@ WITH asked AS (
 ), best AS (
     SELECT row FROM scored JOIN {passages} USING (row) WHERE {passing}
     ORDER BY score DESC, row LIMIT %(depth)s
-)"""
-
-DENSE = """
+), nearest AS (
     SELECT row FROM {passages} WHERE {passing}
-    ORDER BY embedding {order} %(vector)s::vector LIMIT %(depth)s"""
-
-POOL = (
-    SPARSE
-    + ", nearest AS ("
-    + DENSE
-    + """), pool AS MATERIALIZED (
+    ORDER BY embedding {order} %(vector)s::vector LIMIT %(depth)s
+), pool AS MATERIALIZED (
     SELECT row FROM best UNION SELECT row FROM nearest
 ), known AS MATERIALIZED (SELECT row, score FROM scored WHERE row IN (SELECT row FROM pool))
 SELECT id, content, metadata, source,
     {sign} (embedding {order} %(vector)s::vector), coalesce(score, 0)
 FROM {passages} LEFT JOIN known USING (row)
-WHERE row = ANY (ARRAY (SELECT row FROM pool)) ORDER BY row"""
-)
+WHERE row = ANY (ARRAY (SELECT row FROM pool)) ORDER BY row
+"""
 
 
 class _Impatient(psycopg.Connection):  # type: ignore[misc, name-defined]
@@ -121,9 +122,22 @@ class _Impatient(psycopg.Connection):  # type: ignore[misc, name-defined]
     """
 
     patience = 10.0
+    answered = -math.inf
+    """When the server did last, by `time.monotonic`."""
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        return super().wait(gen, interval, self.patience if timeout is None else timeout)
+        answer = super().wait(gen, interval, self.patience if timeout is None else timeout)
+        self.answered = time.monotonic()
+        return answer
+
+
+def _check_idle(connection: Any) -> None:
+    """Have a pool replace a connection that broke while nobody used it.
+
+    One that has just been used is not asked: that would be a round trip more for every query.
+    """
+    if time.monotonic() - connection.answered > IDLE:
+        psycopg_pool.ConnectionPool.check_connection(connection)
 
 
 class PostgresEngine(InThreads):
@@ -206,7 +220,7 @@ class PostgresEngine(InThreads):
             timeout=timeout,
             reconnect_timeout=timeout,
             open=True,
-            check=psycopg_pool.ConnectionPool.check_connection,
+            check=_check_idle,
             connection_class=type("Connection", (_Impatient,), {"patience": timeout + 1}),
             kwargs={
                 "autocommit": True,
@@ -245,10 +259,8 @@ class PostgresEngine(InThreads):
         """Return whether the collection is there, and check the options against its own."""
         if self._checker is not None:
             return True
-        table = self._names["statistics"].as_string()
         with self._connection() as connection:
-            (there,) = connection.execute("SELECT to_regclass(%s)", (table,)).fetchone()
-            if there is None:
+            if not self._is_there(connection):
                 return False
             (saved,) = connection.execute(self._sql("SELECT options FROM {statistics}")).fetchone()
         if saved["format"] != FORMAT:
@@ -265,6 +277,11 @@ class PostgresEngine(InThreads):
                 )
         self._checker = _checker(self.metric, saved["dim"])
         return True
+
+    def _is_there(self, connection: Any) -> bool:
+        table = self._names["statistics"].as_string()
+        (there,) = connection.execute("SELECT to_regclass(%s)", (table,)).fetchone()
+        return there is not None
 
     def _options(self, dim: int) -> dict[str, Any]:
         tokens = json.dumps(self.tokenizer(SAMPLE))
@@ -296,7 +313,7 @@ class PostgresEngine(InThreads):
         if not self._known():
             return [Pool((), np.zeros(0), np.zeros(0), query=each.text.strip()) for each in queries]
         passing, values = _condition(where)
-        order, sign = OPERATORS[self.metric]
+        order, sign, _ = OPERATORS[self.metric]
         statement = self._sql(POOL, passing=passing, order=sql.SQL(order), sign=sql.SQL(sign))
         asked = [values | self._asked(query, depth) for query in queries]
         with self._connection() as connection:
@@ -420,17 +437,13 @@ class PostgresEngine(InThreads):
             return
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self.collection,))
-            (there,) = connection.execute(
-                "SELECT to_regclass(%s)", (self._names["statistics"].as_string(),)
-            ).fetchone()
-            if there is None:
+            if not self._is_there(connection):
                 self._create_extension(connection)
                 options = sql.Literal(json.dumps(self._options(dim)))
                 connection.execute(self._sql(TABLES, dim=sql.Literal(dim), options=options))
                 if self.dense == "hnsw":
-                    operators = {"cosine": "vector_cosine_ops", "inner_product": "vector_ip_ops"}
-                    kind = sql.SQL(operators[self.metric])
-                    connection.execute(self._sql(HNSW, operators=kind))
+                    operators = sql.SQL(OPERATORS[self.metric][2])
+                    connection.execute(self._sql(HNSW, operators=operators))
         self._known()
 
     def _create_extension(self, connection: Any) -> None:

@@ -50,7 +50,7 @@ def test_a_query_is_one_statement(postgres: str) -> None:
 
         with patch.object(psycopg.Connection, "execute", counting):
             engine.pool([QUERY], 5, where={"n": [1, 2]})
-        assert len([query for query in sent if str(query)]) == 1
+        assert len(sent) == 1
 
 
 def test_a_graph_misses_little_and_says_so(postgres: str) -> None:
