@@ -11,40 +11,23 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from hashlib import sha256
-from typing import Any, Literal, Self
+from typing import Any, Literal, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from shared_core._extras import require
 from shared_core.arrays import Vectors
 from shared_core.checking import check_choice, check_count
+from shared_core.engines.collection import CollectionArguments, CollectionEngine, Found
 from shared_core.errors import EngineError
-from shared_core.index.dense import Buffer, DenseSnapshot, Metric
-from shared_core.index.engine import InThreads, Leg
 from shared_core.index.metadata import Where, wanted_values
-from shared_core.index.passages import check_passages
-from shared_core.index.sparse.bm25 import BM25Options
-from shared_core.index.tokenize import tokenize
-from shared_core.neighbour_spans import (
-    Chunk,
-    ChunkKeys,
-    ChunkReader,
-    Neighbourhood,
-    PassageNeighbours,
-)
-from shared_core.types import Passage, Pool, Query, Tokenizer
+from shared_core.types import Passage
 
 psycopg = require("psycopg", extra="postgres")
 psycopg_pool = require("psycopg_pool", extra="postgres")
 sql = psycopg.sql
-
-FORMAT = 1
-SAMPLE = "The torch.nn.Linear layer's 2-D weights: naïve, 東京 and x_1!"
-"""A tokenizer is known by what it makes of this."""
 
 IDLE = 1.0
 """Seconds without an answer after which a connection is checked before it is used."""
@@ -140,7 +123,7 @@ def _check_idle(connection: Any) -> None:
         psycopg_pool.ConnectionPool.check_connection(connection)
 
 
-class PostgresEngine(InThreads):
+class PostgresEngine(CollectionEngine):
     """Passages in a PostgreSQL database, which searches and scores both legs itself.
 
     Every passage of a pool is scored exactly by both legs, from one snapshot, with the statistics
@@ -154,8 +137,6 @@ class PostgresEngine(InThreads):
         First part of the names of its tables, which are made when passages are first added.
     schema
         Where the tables are.
-    metric, k1, b, tokenizer
-        As in `HybridIndex`, of a collection that is new; of another they must be its own.
     dense
         ``"flat"``: every vector is compared. ``"hnsw"``: pgvector's graph proposes passages, and
         may miss some, so that pools are not complete; scores are exact all the same.
@@ -166,8 +147,9 @@ class PostgresEngine(InThreads):
         Most connections.
     timeout
         Seconds after which connecting, or a statement, is given up.
-    encode_source, decode_source
-        Make a passage's `source` JSON-able, and back. Without them, sources are not kept.
+    **options
+        As in `CollectionEngine`: `metric`, `k1`, `b`, `tokenizer`, `encode_source`,
+        `decode_source`.
 
     Raises
     ------
@@ -185,30 +167,20 @@ class PostgresEngine(InThreads):
         collection: str = "posrag",
         *,
         schema: str = "public",
-        metric: Metric = "cosine",
         dense: Dense = "flat",
         ef: int = 100,
-        k1: float | None = None,
-        b: float = 0.75,
-        tokenizer: Tokenizer | None = None,
         pool_size: int = 4,
         timeout: float = 10.0,
-        encode_source: Callable[[Any], Any] | None = None,
-        decode_source: Callable[[Any], Any] | None = None,
+        **options: Unpack[CollectionArguments],
     ) -> None:
-        check_choice(metric, "metric", Metric)
-        check_choice(dense, "dense", Dense)
-        self.collection, self.metric, self.dense = collection, metric, dense
-        self.bm25 = BM25Options(k1=k1, b=b)
-        self.tokenizer = tokenize if tokenizer is None else tokenizer
-        self._encode, self._decode = encode_source, decode_source
+        super().__init__(collection, **options)
+        self.dense = check_choice(dense, "dense", Dense)
         self._names = {
             each: sql.Identifier(schema, f"{collection}_{each}")
             for each in ("passages", "words", "postings", "statistics")
         }
-        self._checker: DenseSnapshot | None = None
         shown = psycopg.conninfo.conninfo_to_dict(address)
-        self._shown = "postgresql://{}:{}/{}".format(
+        self.shown = "postgresql://{}:{}/{}".format(
             shown.get("host", "localhost"), shown.get("port", 5432), shown.get("dbname", "")
         )
         self._timeout = timeout
@@ -236,14 +208,6 @@ class PostgresEngine(InThreads):
         )
         self._known()
 
-    def __repr__(self) -> str:
-        return f"PostgresEngine({self._shown!r}, {self.collection!r})"
-
-    @property
-    def embeds(self) -> bool:
-        """False: `add` and `pool` take vectors."""
-        return False
-
     @contextmanager
     def _connection(self) -> Iterator[Any]:
         try:
@@ -251,32 +215,16 @@ class PostgresEngine(InThreads):
                 yield connection
         except (psycopg.OperationalError, psycopg_pool.PoolTimeout) as error:
             raise EngineError(
-                f"{self._shown} does not answer within {self._timeout:g} s ({error}): is the "
+                f"{self.shown} does not answer within {self._timeout:g} s ({error}): is the "
                 "server up and reachable? timeout= gives it longer"
             ) from error
 
-    def _known(self) -> bool:
-        """Return whether the collection is there, and check the options against its own."""
-        if self._checker is not None:
-            return True
+    def _saved_options(self) -> dict[str, Any] | None:
         with self._connection() as connection:
             if not self._is_there(connection):
-                return False
+                return None
             (saved,) = connection.execute(self._sql("SELECT options FROM {statistics}")).fetchone()
-        if saved["format"] != FORMAT:
-            raise ValueError(
-                f"{self!r} has format {saved['format']}, this version reads format {FORMAT}: "
-                "index its documents anew, under another name"
-            )
-        own = self._options(saved["dim"])
-        for name, value in own.items():
-            if saved[name] != value:
-                raise ValueError(
-                    f"{self!r} was made with {name}={saved[name]!r}, not {value!r}: give that, or "
-                    "another collection"
-                )
-        self._checker = _checker(self.metric, saved["dim"])
-        return True
+        return dict(saved)
 
     def _is_there(self, connection: Any) -> bool:
         table = self._names["statistics"].as_string()
@@ -284,38 +232,25 @@ class PostgresEngine(InThreads):
         return there is not None
 
     def _options(self, dim: int) -> dict[str, Any]:
-        tokens = json.dumps(self.tokenizer(SAMPLE))
-        return {
-            "format": FORMAT,
-            "dim": dim,
-            "metric": self.metric,
-            "dense": self.dense,
-            "k1": self.bm25.k1,
-            "b": self.bm25.b,
-            "tokenizer": sha256(tokens.encode()).hexdigest()[:16],
-        }
+        return super()._options(dim) | {"dense": self.dense}
 
     def _sql(self, text: str, **parts: Any) -> Any:
         return sql.SQL(text).format(**self._names, **parts)
 
-    def pool(self, queries: Sequence[Query], depth: int, *, where: Where = None) -> list[Pool]:
-        """Return, for each query, the best `depth` passages of either leg, scored by both.
-
-        Raises
-        ------
-        ValueError
-            If `depth` is below 1, the filter cannot be applied here, or a vector is missing or does
-            not fit.
-        EngineError
-            If the database does not answer.
-        """
-        check_count(depth, "depth")
-        if not self._known():
-            return [Pool((), np.zeros(0), np.zeros(0), query=each.text.strip()) for each in queries]
+    def _pools(
+        self, words: Sequence[Counter[str]], vectors: Sequence[Vectors], depth: int, where: Where
+    ) -> list[Found]:
         passing, values = _condition(where)
         order, sign, _ = OPERATORS[self.metric]
         statement = self._sql(POOL, passing=passing, order=sql.SQL(order), sign=sql.SQL(sign))
-        asked = [values | self._asked(query, depth) for query in queries]
+        slope, base = self.bm25.length_norm(1.0)
+        values |= {"slope": slope, "base": base, "depth": depth}
+        asked = [
+            values
+            | {"words": [*counts], "counts": [*map(float, counts.values())]}
+            | {"vector": _literal(vector)}
+            for counts, vector in zip(words, vectors, strict=True)
+        ]
         with self._connection() as connection:
             if len(asked) == 1:
                 found = [connection.execute(statement, asked[0]).fetchall()]
@@ -324,68 +259,12 @@ class PostgresEngine(InThreads):
                     connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                     cursors = [connection.execute(statement, each) for each in asked]
                 found = [cursor.fetchall() for cursor in cursors]
-        return [*map(self._pool_of, queries, found)]
+        return [self._found(rows) for rows in found]
 
-    def _asked(self, query: Query, depth: int) -> dict[str, Any]:
-        assert self._checker is not None
-        words = Counter(self.tokenizer(query.text))
-        slope, base = self.bm25.length_norm(1.0)
-        return {
-            "words": [*words],
-            "counts": [*map(float, words.values())],
-            "slope": slope,
-            "base": base,
-            "depth": depth,
-            "vector": _literal(self._checker.unit(query.vector)),
-        }
-
-    def _pool_of(self, query: Query, rows: Sequence[Sequence[Any]]) -> Pool:
-        dense = np.array([row[4] for row in rows], np.float64)
-        cosines = self.metric == "cosine" and len(rows)
-        return Pool(
-            [self._passage(*row[:4]) for row in rows],
-            dense,
-            np.array([row[5] for row in rows], np.float64),
-            complete=self.dense == "flat",
-            nearest=float(dense.max()) if cosines else None,
-            query=query.text.strip(),
-        )
-
-    def _passage(self, id: str, text: str, metadata: dict[str, Any], source: Any) -> Passage:
-        decoded = self._decode(source) if self._decode and source is not None else None
-        return Passage(id, text, metadata, decoded)
-
-    def search_leg(
-        self, leg: Leg, query: Query, k: int, *, where: Where = None
-    ) -> list[tuple[Passage, float]]:
-        """Return the best `k` passages of one leg with its scores, best first.
-
-        Raises
-        ------
-        ValueError, EngineError
-            As `pool`, and if there is no such leg.
-        """
-        check_choice(leg, "leg", Leg)
-        (pool,) = self.pool([query], k, where=where)
-        scores = pool.dense if leg == "dense" else pool.sparse
-        best = np.argsort(-scores, kind="stable")[:k]
-        return [
-            (pool.passages[at], float(scores[at]))
-            for at in best
-            if leg == "dense" or scores[at] > 0
-        ]
-
-    def neighbours(
-        self, reader: ChunkReader | None = None, *, where: Where = None
-    ) -> _StoredNeighbours:
-        """Return the passages as a source of neighbours: it reads the documents of what is found.
-
-        Raises
-        ------
-        ValueError
-            If the filter cannot be applied in the database.
-        """
-        return _StoredNeighbours(self, reader or ChunkKeys(), where)
+    def _found(self, rows: Sequence[Sequence[Any]]) -> Found:
+        passages = [self._decoded(*row[:4]) for row in rows]
+        dense, sparse = [row[4] for row in rows], [row[5] for row in rows]
+        return passages, dense, sparse, self.dense == "flat"
 
     def documents(
         self, key: str, names: Sequence[str], where: Where
@@ -402,40 +281,10 @@ class PostgresEngine(InThreads):
                 statement, values | {"key": key, "names": [*names]}
             ).fetchall()
         vectors = np.array([json.loads(row[4]) for row in rows], np.float32)
-        return [self._passage(*row[:4]) for row in rows], vectors
+        return [self._decoded(*row[:4]) for row in rows], vectors
 
-    def add(self, passages: Sequence[Passage], vectors: npt.ArrayLike | None = None) -> list[str]:
-        """Add passages, or replace those whose id is there; all of them or none.
-
-        Raises
-        ------
-        ValueError
-            As `HybridIndex.add`, and if metadata are not JSON.
-        EngineError
-            If the database does not answer; nothing was written then.
-        """
-        passages = [*passages]
-        check_passages(passages)
-        if not passages:
-            return []
-        if vectors is None:
-            raise ValueError("the database does not embed texts: give the vectors of the passages")
-        checker = self._checker or DenseSnapshot(self.metric, "flat")
-        matrix = checker.checked(vectors, [f"passage {each.id!r}" for each in passages])
-        counted = [Counter(self.tokenizer(each.text)) for each in passages]
-        ids = [passage.id for passage in passages]
-        with self._connection() as connection:
-            self._create(connection, matrix.shape[1])
-            with connection.transaction():
-                self._lock(connection)
-                self._delete(connection, ids)
-                self._insert(connection, passages, matrix, counted)
-        return ids
-
-    def _create(self, connection: Any, dim: int) -> None:
-        if self._known():
-            return
-        with connection.transaction():
+    def _create(self, dim: int) -> None:
+        with self._connection() as connection, connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self.collection,))
             if not self._is_there(connection):
                 self._create_extension(connection)
@@ -444,7 +293,6 @@ class PostgresEngine(InThreads):
                 if self.dense == "hnsw":
                     operators = sql.SQL(OPERATORS[self.metric][2])
                     connection.execute(self._sql(HNSW, operators=operators))
-        self._known()
 
     def _create_extension(self, connection: Any) -> None:
         there = connection.execute("SELECT FROM pg_extension WHERE extname = 'vector'").fetchone()
@@ -453,12 +301,20 @@ class PostgresEngine(InThreads):
                 connection.execute("CREATE EXTENSION vector")
             except psycopg.Error as error:
                 raise EngineError(
-                    f"{self._shown} lacks pgvector, and this user cannot add it ({error}): have an "
+                    f"{self.shown} lacks pgvector, and this user cannot add it ({error}): have an "
                     "administrator of the database run CREATE EXTENSION vector;"
                 ) from error
 
     def _lock(self, connection: Any) -> None:
         connection.execute(self._sql("SELECT FROM {statistics} FOR UPDATE"))
+
+    def _write(
+        self, passages: Sequence[Passage], vectors: Vectors, counted: Sequence[Counter[str]]
+    ) -> None:
+        with self._connection() as connection, connection.transaction():
+            self._lock(connection)
+            self._delete(connection, [passage.id for passage in passages])
+            self._insert(connection, passages, vectors, counted)
 
     def _insert(
         self,
@@ -501,7 +357,7 @@ class PostgresEngine(InThreads):
         self._count(connection, len(passages), sum(lengths))
 
     def _record(self, passage: Passage, row: int, length: int, vector: Vectors) -> tuple[Any, ...]:
-        source = self._encode(passage.source) if self._encode else None
+        source = self._encoded(passage)
         metadata = json.dumps(dict(passage.metadata))
         kept = None if source is None else json.dumps(source)
         return row, passage.id, passage.text, metadata, kept, length, _literal(vector)
@@ -512,21 +368,10 @@ class PostgresEngine(InThreads):
             (passages, tokens),
         )
 
-    def delete(self, ids: Iterable[str]) -> list[str]:
-        """Delete passages; return the ids that were there.
-
-        Raises
-        ------
-        EngineError
-            If the database does not answer.
-        """
-        ids = [*ids]
-        if not ids or not self._known():
-            return []
+    def _remove(self, ids: Sequence[str]) -> set[str]:
         with self._connection() as connection, connection.transaction():
             self._lock(connection)
-            there = self._delete(connection, ids)
-        return [id for id in dict.fromkeys(ids) if id in there]
+            return self._delete(connection, ids)
 
     def _delete(self, connection: Any, ids: Sequence[str]) -> set[str]:
         gone = connection.execute(
@@ -539,23 +384,15 @@ class PostgresEngine(InThreads):
             self._count(connection, -len(gone), -sum(length for _, _, length in gone))
         return {id for id, _, _ in gone}
 
-    def get(self, ids: Iterable[str]) -> list[Passage]:
-        """Return the passages of `ids` that are there, in that order."""
-        ids = [*ids]
-        if not ids or not self._known():
-            return []
+    def _read(self, ids: Sequence[str]) -> list[Passage]:
         statement = self._sql(
             "SELECT id, content, metadata, source FROM {passages} WHERE id = ANY (%s)"
         )
         with self._connection() as connection:
-            rows = connection.execute(statement, (ids,)).fetchall()
-        there = {row[0]: self._passage(*row) for row in rows}
-        return [there[id] for id in ids if id in there]
+            rows = connection.execute(statement, ([*ids],)).fetchall()
+        return [self._decoded(*row) for row in rows]
 
-    def count(self) -> int:
-        """Return the number of passages."""
-        if not self._known():
-            return 0
+    def _size(self) -> int:
         with self._connection() as connection:
             (n,) = connection.execute(self._sql("SELECT n FROM {statistics}")).fetchone()
         return int(n)
@@ -563,37 +400,6 @@ class PostgresEngine(InThreads):
     def close(self) -> None:
         """Close the connections; a second call does nothing."""
         self._pool.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class _StoredNeighbours:
-    """The chunks of the documents that a query found, read when they are asked for."""
-
-    def __init__(self, engine: PostgresEngine, reader: ChunkReader, where: Where) -> None:
-        self._engine, self._reader, self._where = engine, reader, where
-        self._read = PassageNeighbours.of([], reader)
-
-    def around(self, seeds: Sequence[Chunk], window: int) -> Sequence[Neighbourhood]:
-        """See `shared_core.neighbour_spans.ChunkSource`."""
-        names = sorted({seed.document.partition("#")[0] for seed in seeds})
-        key = getattr(self._reader, "document", ChunkKeys.document)
-        passages, vectors = self._engine.documents(key, names, self._where)
-        self._read = PassageNeighbours.of(passages, self._reader, vectors)
-        return self._read.around(seeds, window)
-
-    def continuity(self, pairs: Sequence[tuple[Chunk, Chunk]]) -> list[float | None] | None:
-        """See `PassageNeighbours.continuity`."""
-        return self._read.continuity(pairs)
-
-
-def _checker(metric: Metric, dim: int) -> DenseSnapshot:
-    """Return what checks vectors of a dimension as an index in memory does."""
-    return DenseSnapshot(metric, "flat", Buffer(np.zeros((0, dim), np.float32)))
 
 
 def _literal(vector: Vectors) -> str:

@@ -1,0 +1,334 @@
+"""What the engines of databases share: a collection's own options, checks, and words counted."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
+from typing import Any, Self, TypeAlias, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.arrays import Vectors
+from shared_core.checking import check_choice, check_count
+from shared_core.index.dense import Buffer, DenseSnapshot, Metric
+from shared_core.index.engine import InThreads, Leg
+from shared_core.index.metadata import Where
+from shared_core.index.passages import check_passages
+from shared_core.index.sparse.bm25 import BM25Options
+from shared_core.index.tokenize import tokenize
+from shared_core.neighbour_spans import (
+    Chunk,
+    ChunkKeys,
+    ChunkReader,
+    Neighbourhood,
+    PassageNeighbours,
+)
+from shared_core.types import Passage, Pool, Query, Tokenizer
+
+FORMAT = 1
+SAMPLE = "The torch.nn.Linear layer's 2-D weights: naïve, 東京 and x_1!"
+"""A tokenizer is known by what it makes of this."""
+
+
+Encode: TypeAlias = Callable[[Any], Any]
+
+Found: TypeAlias = tuple[Sequence[Passage], npt.ArrayLike, npt.ArrayLike, bool]
+"""The passages of a pool, their dense and sparse scores, and whether the pool is complete."""
+
+
+class CollectionArguments(TypedDict, total=False):
+    """Keyword arguments of every `CollectionEngine`."""
+
+    metric: Metric
+    k1: float | None
+    b: float
+    tokenizer: Tokenizer | None
+    encode_source: Encode | None
+    decode_source: Encode | None
+
+
+class CollectionEngine(InThreads):
+    """Passages in a collection of a database, which searches and scores both legs itself.
+
+    Vectors are checked and words counted here; a subclass reads and writes. The collection is made
+    when passages are first added, and keeps the options that its scores depend on.
+
+    Parameters
+    ----------
+    collection
+        Its name.
+    metric, k1, b, tokenizer
+        As in `HybridIndex`, of a collection that is new; of another they must be its own.
+    encode_source, decode_source
+        Make a passage's `source` JSON-able, and back. Without them, sources are not kept.
+
+    Attributes
+    ----------
+    shown
+        The address as errors name it, without secrets.
+    """
+
+    shown: str
+
+    def __init__(
+        self,
+        collection: str,
+        *,
+        metric: Metric = "cosine",
+        k1: float | None = None,
+        b: float = 0.75,
+        tokenizer: Tokenizer | None = None,
+        encode_source: Encode | None = None,
+        decode_source: Encode | None = None,
+    ) -> None:
+        check_choice(metric, "metric", Metric)
+        self.collection, self.metric = collection, metric
+        self.bm25 = BM25Options(k1=k1, b=b)
+        self.tokenizer = tokenize if tokenizer is None else tokenizer
+        self._encode, self._decode = encode_source, decode_source
+        self._checker: DenseSnapshot | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.shown!r}, {self.collection!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def embeds(self) -> bool:
+        """False: `add` and `pool` take vectors."""
+        return False
+
+    @abstractmethod
+    def _saved_options(self) -> dict[str, Any] | None:
+        """Return the options the collection was made with; None if it is not there."""
+
+    @abstractmethod
+    def _create(self, dim: int) -> None:
+        """Make the collection, unless somebody else just did, and keep `_options` with it."""
+
+    @abstractmethod
+    def _pools(
+        self, words: Sequence[Counter[str]], vectors: Sequence[Vectors], depth: int, where: Where
+    ) -> list[Found]:
+        """Return what both legs find for each query: how often it has each word, and its vector."""
+
+    @abstractmethod
+    def _write(
+        self, passages: Sequence[Passage], vectors: Vectors, counted: Sequence[Counter[str]]
+    ) -> None:
+        """Add passages of distinct ids, in place of those whose id is there."""
+
+    @abstractmethod
+    def _remove(self, ids: Sequence[str]) -> set[str]:
+        """Delete passages, and return the ids that were there."""
+
+    @abstractmethod
+    def _read(self, ids: Sequence[str]) -> list[Passage]:
+        """Return the passages of `ids` that are there, in any order."""
+
+    @abstractmethod
+    def _size(self) -> int:
+        """Return the number of passages."""
+
+    @abstractmethod
+    def documents(
+        self, key: str, names: Sequence[str], where: Where
+    ) -> tuple[list[Passage], Vectors]:
+        """Return the passages whose metadata have one of `names` under `key`, and their vectors."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connections; a second call does nothing."""
+
+    def _options(self, dim: int) -> dict[str, Any]:
+        """Return what the scores of a collection of this dimension depend on."""
+        tokens = json.dumps(self.tokenizer(SAMPLE))
+        return {
+            "format": FORMAT,
+            "dim": dim,
+            "metric": self.metric,
+            "k1": self.bm25.k1,
+            "b": self.bm25.b,
+            "tokenizer": sha256(tokens.encode()).hexdigest()[:16],
+        }
+
+    def _known(self) -> bool:
+        """Return whether the collection is there, and check the options against its own."""
+        if self._checker is not None:
+            return True
+        saved = self._saved_options()
+        if saved is None:
+            return False
+        if saved["format"] != FORMAT:
+            raise ValueError(
+                f"{self!r} has format {saved['format']}, this version reads format {FORMAT}: "
+                "index its documents anew, under another name"
+            )
+        for name, value in self._options(saved["dim"]).items():
+            if saved[name] != value:
+                raise ValueError(
+                    f"{self!r} was made with {name}={saved[name]!r}, not {value!r}: give that, or "
+                    "another collection"
+                )
+        empty = Buffer(np.zeros((0, saved["dim"]), np.float32))
+        self._checker = DenseSnapshot(self.metric, "flat", empty)
+        return True
+
+    def pool(self, queries: Sequence[Query], depth: int, *, where: Where = None) -> list[Pool]:
+        """Return, for each query, the best `depth` passages of either leg, scored by both.
+
+        Raises
+        ------
+        ValueError
+            If `depth` is below 1, the filter cannot be applied here, or a vector is missing or does
+            not fit.
+        EngineError
+            If the database does not answer.
+        """
+        check_count(depth, "depth")
+        if not self._known():
+            return [Pool((), np.zeros(0), np.zeros(0), query=each.text.strip()) for each in queries]
+        assert self._checker is not None
+        words = [Counter(self.tokenizer(query.text)) for query in queries]
+        vectors = [self._checker.unit(query.vector) for query in queries]
+        found = self._pools(words, vectors, depth, where)
+        return [self._pool_of(query, *each) for query, each in zip(queries, found, strict=True)]
+
+    def _pool_of(
+        self,
+        query: Query,
+        passages: Sequence[Passage],
+        dense: npt.ArrayLike,
+        sparse: npt.ArrayLike,
+        complete: bool,
+    ) -> Pool:
+        cosines = np.asarray(dense, np.float64)
+        nearest = float(cosines.max()) if self.metric == "cosine" and len(cosines) else None
+        return Pool(
+            passages,
+            cosines,
+            np.asarray(sparse, np.float64),
+            complete=complete,
+            nearest=nearest,
+            query=query.text.strip(),
+        )
+
+    def search_leg(
+        self, leg: Leg, query: Query, k: int, *, where: Where = None
+    ) -> list[tuple[Passage, float]]:
+        """Return the best `k` passages of one leg with its scores, best first.
+
+        Raises
+        ------
+        ValueError, EngineError
+            As `pool`, and if there is no such leg.
+        """
+        check_choice(leg, "leg", Leg)
+        (pool,) = self.pool([query], k, where=where)
+        scores = pool.dense if leg == "dense" else pool.sparse
+        best = np.argsort(-scores, kind="stable")[:k]
+        return [
+            (pool.passages[at], float(scores[at]))
+            for at in best
+            if leg == "dense" or scores[at] > 0
+        ]
+
+    def neighbours(
+        self, reader: ChunkReader | None = None, *, where: Where = None
+    ) -> StoredNeighbours:
+        """Return the passages as a source of neighbours: it reads the documents of what is found.
+
+        Raises
+        ------
+        ValueError
+            If the filter cannot be applied in the database.
+        """
+        return StoredNeighbours(self, reader or ChunkKeys(), where)
+
+    def add(self, passages: Sequence[Passage], vectors: npt.ArrayLike | None = None) -> list[str]:
+        """Add passages, or replace those whose id is there.
+
+        Raises
+        ------
+        ValueError
+            As `HybridIndex.add`, and if metadata are not JSON.
+        EngineError
+            If the database does not answer; the engine's class says what was written then.
+        """
+        passages = [*passages]
+        check_passages(passages)
+        if not passages:
+            return []
+        if vectors is None:
+            raise ValueError("the database does not embed texts: give the vectors of the passages")
+        checker = self._checker or DenseSnapshot(self.metric, "flat")
+        matrix = checker.checked(vectors, [f"passage {each.id!r}" for each in passages])
+        counted = [Counter(self.tokenizer(each.text)) for each in passages]
+        if not self._known():
+            self._create(matrix.shape[1])
+            self._known()
+        self._write(passages, matrix, counted)
+        return [passage.id for passage in passages]
+
+    def delete(self, ids: Iterable[str]) -> list[str]:
+        """Delete passages; return the ids that were there.
+
+        Raises
+        ------
+        EngineError
+            If the database does not answer.
+        """
+        ids = [*ids]
+        there = self._remove(ids) if ids and self._known() else ()
+        return [id for id in dict.fromkeys(ids) if id in there]
+
+    def get(self, ids: Iterable[str]) -> list[Passage]:
+        """Return the passages of `ids` that are there, in that order."""
+        ids = [*ids]
+        found = self._read(ids) if ids and self._known() else ()
+        there = {passage.id: passage for passage in found}
+        return [there[id] for id in ids if id in there]
+
+    def count(self) -> int:
+        """Return the number of passages."""
+        return self._size() if self._known() else 0
+
+    def _encoded(self, passage: Passage) -> Any:
+        """Return a passage's source as JSON-able data; None if it is not kept."""
+        return self._encode(passage.source) if self._encode else None
+
+    def _decoded(self, id: str, text: str, metadata: dict[str, Any], source: Any) -> Passage:
+        return Passage(
+            id,
+            text,
+            metadata,
+            self._decode(source) if self._decode and source is not None else None,
+        )
+
+
+class StoredNeighbours:
+    """The chunks of the documents that a query found, read when they are asked for."""
+
+    def __init__(self, engine: CollectionEngine, reader: ChunkReader, where: Where) -> None:
+        self._engine, self._reader, self._where = engine, reader, where
+        self._read = PassageNeighbours.of([], reader)
+
+    def around(self, seeds: Sequence[Chunk], window: int) -> Sequence[Neighbourhood]:
+        """See `shared_core.neighbour_spans.ChunkSource`."""
+        names = sorted({seed.document.partition("#")[0] for seed in seeds})
+        key = getattr(self._reader, "document", ChunkKeys.document)
+        passages, vectors = self._engine.documents(key, names, self._where)
+        self._read = PassageNeighbours.of(passages, self._reader, vectors)
+        return self._read.around(seeds, window)
+
+    def continuity(self, pairs: Sequence[tuple[Chunk, Chunk]]) -> list[float | None] | None:
+        """See `PassageNeighbours.continuity`."""
+        return self._read.continuity(pairs)
