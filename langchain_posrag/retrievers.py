@@ -89,7 +89,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     chunk_keys
         Metadata keys from which the document and number of a chunk are read: a
         `ChunkKeys`. A passage without them has no neighbours.
-    k, alpha, fusion, placement, psi, evidence
+    k, alpha, fusion, placement, psi, rule, hit_rates
         As in `CAUS`.
     include_scores
         Whether the documents carry their score and explanation.

@@ -97,7 +97,7 @@ class FusingRetriever(EngineRetriever):
     ----------
     caus
         As given.
-    k, alpha, fetch_k, fusion, placement, psi, evidence, expand, chunk_keys
+    k, alpha, fetch_k, fusion, placement, psi, rule, hit_rates, expand, chunk_keys
         Those of `caus`; one that is set, as by ``r.k = 3``, counts from the next query.
 
     Raises

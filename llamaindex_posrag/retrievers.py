@@ -83,7 +83,7 @@ class CAUSRetriever(EngineRetriever):
     caus
         As given. A retriever with other options shares the index:
         ``retriever.using(alpha=0.5)``.
-    k, alpha, fetch_k, fusion, placement, psi, evidence, expand, chunk_keys
+    k, alpha, fetch_k, fusion, placement, psi, rule, hit_rates, expand, chunk_keys
         Those of `caus`; one that is set, as by ``r.k = 3``, counts from the next query.
 
     Raises
@@ -165,8 +165,8 @@ class CAUSRetriever(EngineRetriever):
             As in the constructor.
         **options
             As in the constructor (`filters`, `callback_manager`, `object_map`, `verbose`) and in
-            `CAUS` (`k`, `alpha`, `fetch_k`, `fusion`, `placement`, `psi`, `evidence`, `expand` and
-            `chunk_keys`).
+            `CAUS` (`k`, `alpha`, `fetch_k`, `fusion`, `placement`, `psi`, `rule`, `hit_rates`,
+            `expand` and `chunk_keys`).
 
         Raises
         ------

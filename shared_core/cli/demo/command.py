@@ -15,7 +15,7 @@ from shared_core.cli.embedding_cache import EmbeddingCache, indexed
 from shared_core.cli.installed import EMBEDDING, TABLES, check_installed
 from shared_core.corpora import torch_api_passages
 from shared_core.demo import DemoTask
-from shared_core.sensitivity import Psi, profile_of
+from shared_core.placement.order_gate import Psi, profile_of
 from shared_core.types import Query
 
 # Dense search alone ranks the right API, torch.nn.functional.interpolate, sixth.
@@ -37,8 +37,8 @@ def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     add("--alpha", type=options.number_or_name, default=0.3, help="weight of the dense score, in "
         "[0, 1], or auto (default: 0.3)")  # fmt: skip
     add("--fetch-k", type=int, default=50, help="candidates that each search fetches (default: 50)")
-    add("--placement", default="u_shape", help=f"one of: {', '.join(PLACEMENTS)} (default: "
-        "u_shape)")  # fmt: skip
+    add("--placement", default="auto", help=f"auto or one of: {', '.join(PLACEMENTS)} (default: "
+        "auto)")  # fmt: skip
     options.add_psi(parser)
     add("--model", default=default_model(), help=options.EMBEDDING_HELP)
     options.add_cache(parser)
