@@ -165,9 +165,8 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
         self, documents: Sequence[Document], query: str, dense: Sequence[float]
     ) -> list[Document]:
         texts = [document.page_content for document in documents]
-        arrangement = self.caus.rescore(
-            check_query(query), dense, partial(self._bm25, query, texts)
-        )
+        bm25, cosines = partial(self._bm25, query, texts), self.embeddings is not None
+        arrangement = self.caus.rescore(check_query(query), dense, bm25, cosines=cosines)
         best = [copy_of(documents[at], told=self.include_scores) for at in arrangement.indices]
         return annotated(best, arrangement) if self.include_scores else best
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypedDict
 
 from pydantic import (
     BaseModel,
@@ -33,7 +33,7 @@ Psi = float | str | Path | InstanceOf[PositionProfile] | None
 # `CAUS` checks the range, with the same message everywhere; here it is for the schema. It is inside
 # the union because LangChain's configurable fields drop annotations of a whole type.
 CountField = Annotated[int, Field(ge=1)]
-AlphaField = Annotated[float, Field(ge=0, le=1)] | Literal["auto"]
+AlphaField = Annotated[float, Field(ge=0, le=1)] | None
 
 # Pydantic has no schema for its function `count_tokens`.
 SpansField = TypeAliasType(
@@ -148,14 +148,15 @@ class CAUSOptions(PlacementOptions):
     k
         Number of documents to return, >= 1; fewer are returned where there are no more.
     alpha
-        Weight of the dense leg in [0, 1] (the sparse leg weighs ``1 - alpha``), or ``"auto"``.
+        Weight of the dense leg in [0, 1] (the sparse leg weighs ``1 - alpha``). None: that of the
+        fusion, see `shared_core.fuse`.
     fusion
-        ``"min_max"`` (CAUS eq. 2) or ``"rrf"``.
+        ``"theoretical_min"``, ``"min_max"`` (CAUS eq. 2) or ``"rrf"``.
     """
 
     k: CountField = 10
-    alpha: AlphaField = 0.3
-    fusion: Fusion = "min_max"
+    alpha: AlphaField = None
+    fusion: Fusion = "theoretical_min"
 
 
 class PlacementArguments(TypedDict, total=False):

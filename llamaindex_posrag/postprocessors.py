@@ -161,11 +161,11 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
     k
         Number of nodes to keep, >= 1.
     alpha
-        Weight of the dense leg in [0, 1], or ``"auto"``.
+        Weight of the dense leg in [0, 1]. None: that of the fusion, see `shared_core.fuse`.
     placement, psi, rule, hit_rates
         As in `PlacementPostprocessor`.
     fusion
-        ``"min_max"`` (CAUS eq. 2) or ``"rrf"``.
+        ``"theoretical_min"``, ``"min_max"`` (CAUS eq. 2) or ``"rrf"``.
     higher_is_better
         False if the incoming scores are distances, as those of FaissVectorStore with an L2
         index; they are then negated first.
@@ -197,12 +197,12 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
     model_config = ConfigDict(extra="forbid")
 
     k: int = Field(default=10, frozen=True)
-    alpha: Alpha = Field(default=0.3, frozen=True)
+    alpha: Alpha = Field(default=None, frozen=True)
     placement: str | Placement = Field(default="auto", frozen=True)
     psi: Psi = Field(default=None, frozen=True)
     rule: OrderRule = Field(default="gain", frozen=True)
     hit_rates: Sequence[float] | None = Field(default=None, frozen=True)
-    fusion: Fusion = Field(default="min_max", frozen=True)
+    fusion: Fusion = Field(default="theoretical_min", frozen=True)
     higher_is_better: bool = Field(default=True, frozen=True)
     variant: Variant = Field(default="lucene", frozen=True)
     # Fields, not private attributes: BaseComponent pickles fields only.

@@ -37,7 +37,7 @@ from shared_core.placement import (
     u_shape_order,
 )
 from shared_core.placement.order_gate import decide_order
-from shared_core.scoring import auto_alpha, fuse, min_max, rank
+from shared_core.scoring import fuse, min_max, rank
 from shared_core.sensitivity import (
     KEY_VALUE,
     PositionProfile,
@@ -83,7 +83,6 @@ __all__ = [
     "Sequential",
     "Shuffle",
     "UShape",
-    "auto_alpha",
     "choose_policy",
     "connect",
     "decide_order",

@@ -47,11 +47,12 @@ class CAUS:
     k
         Number of passages to keep, >= 1.
     alpha
-        Weight of the dense leg in [0, 1] (the sparse leg weighs ``1 - alpha``), or ``"auto"``.
+        Weight of the dense leg in [0, 1] (the sparse leg weighs ``1 - alpha``). None: that of the
+        fusion, see `shared_core.fuse`.
     fetch_k
         Depth of each leg's search before fusion, >= 1; at least `k` is always fetched.
     fusion
-        ``"min_max"`` (eq. 2) or ``"rrf"``.
+        ``"theoretical_min"``, ``"min_max"`` (eq. 2) or ``"rrf"``.
     placement
         ``"auto"``, a name in `PLACEMENTS`, or a placement; see `decide_order`.
     psi
@@ -79,9 +80,9 @@ class CAUS:
     """
 
     k: int = 10
-    alpha: Alpha = 0.3
+    alpha: Alpha = None
     fetch_k: int = 50
-    fusion: Fusion = "min_max"
+    fusion: Fusion = "theoretical_min"
     placement: str | Placement = "auto"
     psi: Psi = None
     rule: OrderRule = "gain"
@@ -125,15 +126,21 @@ class CAUS:
         sparse: npt.ArrayLike,
         *,
         k: int | None = None,
-        alpha: Alpha | None = None,
+        alpha: Alpha = None,
+        cosines: bool = False,
     ) -> Ranking:
         """Rank candidates by the fused score of two legs; see `shared_core.scoring.rank`."""
         k = self.k if k is None else k
         alpha = self.alpha if alpha is None else alpha
-        return rank(dense, sparse, k=k, alpha=alpha, fusion=self.fusion)
+        return rank(dense, sparse, k=k, alpha=alpha, fusion=self.fusion, cosines=cosines)
 
     def rescore(
-        self, query: str, dense: npt.ArrayLike, sparse: Callable[[], npt.ArrayLike]
+        self,
+        query: str,
+        dense: npt.ArrayLike,
+        sparse: Callable[[], npt.ArrayLike],
+        *,
+        cosines: bool = False,
     ) -> Arrangement:
         """Rank candidates that others found by two legs, and put the best k into slots.
 
@@ -148,11 +155,14 @@ class CAUS:
             Score of each candidate, higher is better; NaN: it has none.
         sparse
             Returns the BM25 score of each; called unless the query is blank.
+        cosines
+            Whether the dense scores are cosines.
         """
         given = np.asarray(dense, np.float64)
         if not query.strip():
-            return self.place(self.rank(given, np.zeros(len(given)), alpha=1.0))
-        return self.place(self.rank(given, sparse(), alpha=0.0 if np.isnan(given).all() else None))
+            return self.place(self.rank(given, np.zeros(len(given)), alpha=1.0, cosines=cosines))
+        alpha = 0.0 if np.isnan(given).all() else None
+        return self.place(self.rank(given, sparse(), alpha=alpha, cosines=cosines))
 
     def place(self, ranking: Ranking) -> Arrangement:
         """Put a ranking into slots: by the placement if the gate is open, else as ranked."""
@@ -218,7 +228,7 @@ class CAUS:
         *,
         k: int | None = None,
         fetch_k: int | None = None,
-        alpha: Alpha | None = None,
+        alpha: Alpha = None,
         where: Where = None,
         reader: ChunkReader | None = None,
     ) -> list[Arrangement]:
@@ -258,7 +268,7 @@ class CAUS:
         *,
         k: int | None = None,
         fetch_k: int | None = None,
-        alpha: Alpha | None = None,
+        alpha: Alpha = None,
         where: Where = None,
         reader: ChunkReader | None = None,
     ) -> list[Arrangement]:

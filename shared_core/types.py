@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Scores
 
-Fusion: TypeAlias = Literal["min_max", "rrf"]
+Fusion: TypeAlias = Literal["theoretical_min", "min_max", "rrf"]
 OrderRule: TypeAlias = Literal["gain", "psi", "psi_interval"]
 
 Tokenizer: TypeAlias = Callable[[str], list[str]]

@@ -23,10 +23,10 @@ from shared_core.wording import counted
 
 GIVEN = "given"
 SPARSE = "sparse"
-ALPHAS: Mapping[str, Alpha] = {"dense": 1.0, "hybrid": 0.3, "auto": "auto"}
-"""Weight of the dense leg by pipeline (CAUS, section IV-A, for the hybrid one)."""
+ALPHAS: Mapping[str, Alpha] = {"dense": 1.0, "hybrid": None}
+"""Weight of the dense leg by pipeline."""
 
-PIPELINES = (GIVEN, "dense", SPARSE, "hybrid", "auto")
+PIPELINES = (GIVEN, "dense", SPARSE, "hybrid")
 """Each may be followed by ``+rerank``, ``+spans``, or both in this order."""
 
 RERANKED = "+rerank"

@@ -153,8 +153,8 @@ class HybridIndex(InThreads, PassageIndex):
         *,
         k: int = 10,
         fetch_k: int = 50,
-        alpha: Alpha = 0.3,
-        fusion: Fusion = "min_max",
+        alpha: Alpha = None,
+        fusion: Fusion = "theoretical_min",
         where: Where = None,
     ) -> Ranking:
         """Return the best `k` passages by the fused score of both legs.
@@ -170,10 +170,8 @@ class HybridIndex(InThreads, PassageIndex):
             Number of passages, >= 1; an index that holds fewer gives all it has.
         fetch_k
             Depth of each leg's search, >= 1; at least `k` is always fetched.
-        alpha
-            Weight of the dense leg in [0, 1], or ``"auto"``.
-        fusion
-            ``"min_max"`` or ``"rrf"``.
+        alpha, fusion
+            Weight of the dense leg, and how the legs are fused, as in `fuse`.
         where
             Filter on the metadata, see `Where`; it holds in both legs.
 
@@ -199,8 +197,8 @@ class HybridIndex(InThreads, PassageIndex):
         *,
         k: int = 10,
         fetch_k: int = 50,
-        alpha: Alpha = 0.3,
-        fusion: Fusion = "min_max",
+        alpha: Alpha = None,
+        fusion: Fusion = "theoretical_min",
         where: Where = None,
     ) -> list[Ranking]:
         """Search for many queries at once; the same results as `search` one by one, but faster.

@@ -5,10 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define EPS 1e-7      /* as in normalization.py */
-#define BEST 20       /* these three as in adaptive.py */
-#define CONSTANT 1e-6
-#define PRIOR_ODDS 2.718281828459045
+#define EPS 1e-7 /* as in normalization.py */
 
 /* A leg over a pool of n passages. */
 typedef struct {
@@ -33,10 +30,12 @@ static int descending(const void *one, const void *other)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-/* Return whether all scores are finite, and not too far apart to be subtracted. */
+/* Find the extremes, with `lowest` as given if it is lower; return whether all scores are finite,
+ * and not too far apart to be subtracted. */
 static int measure(Leg *leg, Py_ssize_t n)
 {
-    leg->lowest = leg->highest = n ? leg->scores[0] : 0;
+    leg->highest = n ? leg->scores[0] : 0;
+    leg->lowest = fmin(leg->lowest, leg->highest);
     for (Py_ssize_t i = 0; i < n; i++) {
         if (!isfinite(leg->scores[i]))
             return 0;
@@ -59,32 +58,6 @@ static Py_ssize_t rank_of(const Leg *leg, Py_ssize_t at, Py_ssize_t n)
     for (Py_ssize_t i = 0; i < n; i++)
         rank += leg->scores[i] > leg->scores[at] || (leg->scores[i] == leg->scores[at] && i < at);
     return rank;
-}
-
-/* How far the best score stands out; summed in descending order, as in adaptive.py. */
-static double peakedness(const Leg *leg, Py_ssize_t n)
-{
-    double best[BEST], sum = 0, spread = leg->highest - leg->lowest;
-    Py_ssize_t counted = 0;
-    if (!(spread > CONSTANT * fmax(fabs(leg->highest), fabs(leg->lowest))))
-        return 0;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        if (counted == BEST && leg->scores[i] <= best[BEST - 1])
-            continue;
-        Py_ssize_t at = counted < BEST ? counted++ : BEST - 1;
-        for (; at > 0 && best[at - 1] < leg->scores[i]; at--)
-            best[at] = best[at - 1];
-        best[at] = leg->scores[i];
-    }
-    for (Py_ssize_t i = 0; i < counted; i++)
-        sum += best[i];
-    return (leg->highest - sum / (double)counted) / spread;
-}
-
-static double adaptive_weight(const Leg legs[2], Py_ssize_t n)
-{
-    double odds = PRIOR_ODDS * peakedness(&legs[0], n), total = odds + peakedness(&legs[1], n);
-    return total > 0 ? odds / total : PRIOR_ODDS / (1 + PRIOR_ODDS);
 }
 
 /* A tuple of 8 lists of the best `size` passages; see `ranked` in kernels.py. */
@@ -113,12 +86,14 @@ static PyObject *as_lists(const Entry *best, const Leg legs[2], Py_ssize_t size,
 PyObject *ranked(PyObject *module, PyObject *args)
 {
     PyObject *given[2], *result = NULL;
-    double weight;
-    Py_ssize_t k;
-    if (!PyArg_ParseTuple(args, "OOdn", &given[0], &given[1], &weight, &k) || check_k(k) < 0)
-        return NULL;
     Py_buffer views[2] = {{0}, {0}};
     Leg legs[2] = {{0}, {0}};
+    double weight;
+    Py_ssize_t k;
+    if (!PyArg_ParseTuple(args, "OOdn(dd)", &given[0], &given[1], &weight, &k, &legs[0].lowest,
+                          &legs[1].lowest) ||
+        check_k(k) < 0)
+        return NULL;
     Entry *best = NULL;
     if (borrow(given[0], &views[0], "dense", "d", 8) < 0 ||
         borrow(given[1], &views[1], "sparse", "d", 8) < 0)
@@ -139,14 +114,12 @@ PyObject *ranked(PyObject *module, PyObject *args)
         result = Py_NewRef(Py_None);
         goto end;
     }
-    if (isnan(weight))
-        weight = adaptive_weight(legs, n);
     for (Py_ssize_t i = 0; i < n; i++) {
         double score = weight * scaled(&legs[0], i) + (1 - weight) * scaled(&legs[1], i);
         best[i] = (Entry){score, legs[0].scores[i], i};
     }
     qsort(best, (size_t)n, sizeof *best, descending);
-    result = Py_BuildValue("dN", weight, as_lists(best, legs, k < n ? k : n, n));
+    result = as_lists(best, legs, k < n ? k : n, n);
 end:
     free(best);
     give_back(&views[0]);

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shared_core.arrays import Bools, Found, Ints, Rows, Scores, Vectors
 
-INTERFACE = 11
+INTERFACE = 12
 """Goes up when a signature or a result changes: a module of an older build is not used."""
 
 try:
@@ -156,23 +156,27 @@ Lists: TypeAlias = tuple[
 ]
 
 
-def ranked(dense: Scores, sparse: Scores, weight: float, k: int) -> tuple[float, Lists] | None:
-    """Return the best `k` of a pool by the min-max fused score of two legs, as `fuse` has it.
+def ranked(
+    dense: Scores, sparse: Scores, weight: float, k: int, lows: tuple[float, float]
+) -> Lists | None:
+    """Return the best `k` of a pool by the fused score of two legs, as `fuse` has it.
 
     Parameters
     ----------
     dense, sparse
         Scores of the legs, shape (n,).
     weight
-        Of the dense leg; NaN: `adaptive_weight`.
+        Of the dense leg.
     k
         At least 1.
+    lows
+        The least that either leg's scores can be; infinite: the lowest of them.
 
     Returns
     -------
     tuple or None
-        The weight, and 8 lists: positions, fused scores, scores of the dense and of the sparse
+        8 lists: positions, fused scores, scores of the dense and of the sparse
         leg, their normalised scores, and their ranks. None where a score is missing or infinite,
         or too far from others.
     """
-    return _kernels.ranked(dense, sparse, weight, k)
+    return _kernels.ranked(dense, sparse, weight, k, lows)

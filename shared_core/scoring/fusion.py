@@ -1,20 +1,25 @@
-"""Fusion of a dense and a sparse leg into one confidence score (CAUS eq. 2), and weighted RRF."""
+"""Fusion of a dense and a sparse leg into one confidence score, and weighted RRF."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Rows, Scores
 from shared_core.checking import check_choice
-from shared_core.scoring.adaptive import adaptive_weight
 from shared_core.scoring.normalization import check_legs, scale
 from shared_core.types import Fusion
 
-Alpha = float | Literal["auto"]
+Alpha = float | None
+
+WEIGHTS: dict[Fusion, float] = {"theoretical_min": 0.8, "min_max": 0.3, "rrf": 0.5}
+"""Weight of the dense leg by default. That of ``"min_max"`` is CAUS's own (section IV-A)."""
+
+NO_COSINES = 0.5
+"""The same of ``"theoretical_min"`` where the least that a dense score can be is not known."""
 
 RRF_K = 60
 """Rank constant of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
@@ -58,15 +63,23 @@ def fuse(
     dense: npt.ArrayLike,
     sparse: npt.ArrayLike,
     *,
-    alpha: Alpha = 0.3,
-    fusion: Fusion = "min_max",
+    alpha: Alpha = None,
+    fusion: Fusion = "theoretical_min",
+    cosines: bool = False,
 ) -> Fused:
     """Fuse the scores that two legs give to the same passages.
 
-    ``"min_max"`` is CAUS eq. 2: ``alpha * min_max(dense) + (1 - alpha) * min_max(sparse)``.
-    ``"rrf"`` is weighted reciprocal rank fusion: each leg contributes ``1 / (60 + rank)`` with
-    the rank counted from 1, scaled so that the first rank of both legs gives 1. The sparse leg
-    ranks only passages it scores above its minimum.
+    A leg's scores are scaled to [0, 1] by ``(score - low) / (high - low + 1e-7)``, and added as
+    ``alpha * dense + (1 - alpha) * sparse``. High is the highest of them.
+
+    - ``"theoretical_min"``: low is the least that a score can be, -1 for a cosine and 0 for BM25
+      (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS 2023). It
+      does not depend on the worst passage that happens to be in the pool, so that one weight serves
+      many collections. Of dense scores that are no cosines it is the lowest of them.
+    - ``"min_max"``: low is the lowest of them (CAUS eq. 2).
+    - ``"rrf"`` is weighted reciprocal rank fusion: each leg contributes ``1 / (60 + rank)`` with
+      the rank counted from 1, scaled so that the first rank of both legs gives 1. The sparse leg
+      ranks only passages it scores above its minimum.
 
     Parameters
     ----------
@@ -74,9 +87,12 @@ def fuse(
         Scores in the same passage order, shape (n,), higher is better. NaN marks a score the
         leg cannot give; it counts as the leg's lowest.
     alpha
-        Weight of the dense leg in [0, 1], or ``"auto"`` to weigh the legs by query (`auto_alpha`).
+        Weight of the dense leg in [0, 1]. None: 0.8, or 0.5 if its scores are not known to be
+        cosines; 0.3 for ``"min_max"`` and 0.5 for ``"rrf"``.
     fusion
-        ``"min_max"`` or ``"rrf"``.
+        ``"theoretical_min"``, ``"min_max"`` or ``"rrf"``.
+    cosines
+        Whether the dense scores are cosines.
 
     Raises
     ------
@@ -88,19 +104,18 @@ def fuse(
     >>> fuse([0.9, 0.8, 0.1], [1.0, 9.0, 3.0]).order.tolist()
     [1, 0, 2]
     """
-    check_choice(fusion, "fusion", Fusion)
-    alpha = check_alpha(alpha)
+    weight, lows = weight_and_lows(alpha, fusion, cosines=cosines)
     dense, sparse = check_legs(dense, sparse, gaps=True)
-    weight = adaptive_weight(dense, sparse) if alpha == "auto" else alpha
     dense_order = (-dense).argsort(kind="stable")
     sparse_order = (-sparse).argsort(kind="stable")
     dense_rank, sparse_rank = _inverse(dense_order), _inverse(sparse_order)
-    if fusion == "min_max":
-        dense_norm, sparse_norm = _scaled(dense, dense_order), _scaled(sparse, sparse_order)
-    else:
+    if fusion == "rrf":
         dense_norm = (RRF_K + 1) / (RRF_K + 1 + dense_rank)
         ranked = sparse > sparse.min(initial=np.inf)
         sparse_norm = np.where(ranked, (RRF_K + 1) / (RRF_K + 1 + sparse_rank), 0.0)
+    else:
+        dense_norm = _scaled(dense, dense_order, lows[0])
+        sparse_norm = _scaled(sparse, sparse_order, lows[1])
     scores = weight * dense_norm + (1 - weight) * sparse_norm
     return Fused(
         scores=scores,
@@ -116,18 +131,36 @@ def fuse(
     )
 
 
+def weight_and_lows(
+    alpha: Alpha, fusion: Fusion, *, cosines: bool
+) -> tuple[float, tuple[float, float]]:
+    """Return the weight of the dense leg, and the least that either leg's scores can be.
+
+    Infinite: that is not known, or does not count. Raises ValueError as `fuse`.
+    """
+    check_choice(fusion, "fusion", Fusion)
+    alpha = check_alpha(alpha)
+    theoretical = fusion == "theoretical_min"
+    if alpha is None:
+        alpha = WEIGHTS[fusion] if cosines or not theoretical else NO_COSINES
+    dense = -1.0 if theoretical and cosines else math.inf
+    return alpha, (dense, 0.0 if theoretical else math.inf)
+
+
 def check_alpha(alpha: Alpha) -> Alpha:
-    """Return ``"auto"``, or a number in [0, 1] as a float; raise ValueError otherwise."""
-    if isinstance(alpha, str) and alpha == "auto":
-        return alpha
+    """Return a number in [0, 1] as a float, or None; raise ValueError otherwise."""
+    if alpha is None:
+        return None
     number = isinstance(alpha, (int, float, np.integer, np.floating))
     if not number or isinstance(alpha, bool) or not 0 <= alpha <= 1:
-        raise ValueError(f"alpha must be a number in [0, 1] or 'auto', got {alpha!r}")
+        raise ValueError(f"alpha must be a number in [0, 1], or None, got {alpha!r}")
     return float(alpha)
 
 
-def _scaled(scores: Scores, order: Rows) -> Scores:
-    return scale(scores, scores[order[-1]], scores[order[0]]) if order.size else scores
+def _scaled(scores: Scores, order: Rows, low: float) -> Scores:
+    if not order.size:
+        return scores
+    return scale(scores, min(low, scores[order[-1]]), scores[order[0]])
 
 
 def _inverse(order: Rows) -> Rows:

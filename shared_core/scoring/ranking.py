@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Bools, Scores
 from shared_core.checking import check_count
 from shared_core.native import kernels
-from shared_core.scoring.fusion import Alpha, Fused, check_alpha, fuse
+from shared_core.scoring.fusion import Alpha, Fused, fuse, weight_and_lows
 from shared_core.types import Fusion, Pool, Ranking
 
 MOST = 4096
@@ -22,14 +20,15 @@ def rank(
     sparse: npt.ArrayLike,
     *,
     k: int = 10,
-    alpha: Alpha = 0.3,
-    fusion: Fusion = "min_max",
+    alpha: Alpha = None,
+    fusion: Fusion = "theoretical_min",
+    cosines: bool = False,
 ) -> Ranking:
     """Rank candidates by the fused score of two legs and keep the best `k`.
 
     Parameters
     ----------
-    dense, sparse, alpha, fusion
+    dense, sparse, alpha, fusion, cosines
         As in `fuse`.
     k
         Number of passages to keep, >= 1; more than there are keeps all.
@@ -45,26 +44,29 @@ def rank(
         If `k` is below 1, and wherever `fuse` does.
     """
     scores = np.array(dense, np.float64), np.array(sparse, np.float64)
-    return rank_pool(Pool((), *scores), k=k, alpha=alpha, fusion=fusion)
+    return _ranking(Pool((), *scores), k, alpha, fusion, cosines)
 
 
 def rank_pool(pool: Pool, *, k: int, alpha: Alpha, fusion: Fusion) -> Ranking:
     """Rank a pool by the fused score of its two legs and keep the best `k`; see `rank`."""
-    k, alpha = check_count(k, "k"), check_alpha(alpha)
+    return _ranking(pool, k, alpha, fusion, pool.nearest is not None)
+
+
+def _ranking(pool: Pool, k: int, alpha: Alpha, fusion: Fusion, cosines: bool) -> Ranking:
+    k, (weight, lows) = check_count(k, "k"), weight_and_lows(alpha, fusion, cosines=cosines)
     dense, sparse, exact = pool.dense, pool.sparse, (pool.dense_exact, pool.sparse_exact)
     found = None
-    if kernels.built and fusion == "min_max" and dense.shape == sparse.shape and dense.size <= MOST:
-        found = kernels.ranked(dense, sparse, math.nan if alpha == "auto" else alpha, k)
+    if kernels.built and fusion != "rrf" and dense.shape == sparse.shape and dense.size <= MOST:
+        found = kernels.ranked(dense, sparse, weight, k, lows)
     if found is None:  # a score is missing, say
-        found = _ranked(fuse(dense, sparse, alpha=alpha, fusion=fusion), k)
+        found = _ranked(fuse(dense, sparse, alpha=alpha, fusion=fusion, cosines=cosines), k)
         exact = _known(dense, exact[0]), _known(sparse, exact[1])
-    weight, lists = found
-    indices, passages = lists[0], pool.passages
+    indices, passages = found[0], pool.passages
     dense_exact, sparse_exact = (
         [True] * len(indices) if each is None else each[indices].tolist() for each in exact
     )
     return Ranking(
-        *lists,
+        *found,
         alpha=weight,
         fusion=fusion,
         passages=[passages[at] for at in indices] if passages else (),
@@ -76,10 +78,10 @@ def rank_pool(pool: Pool, *, k: int, alpha: Alpha, fusion: Fusion) -> Ranking:
     )
 
 
-def _ranked(fused: Fused, k: int) -> tuple[float, kernels.Lists]:
+def _ranked(fused: Fused, k: int) -> kernels.Lists:
     """Return what `kernels.ranked` does."""
     best = fused.order[:k]
-    return fused.alpha, (
+    return (
         best.tolist(),
         fused.scores[best].tolist(),
         fused.dense[best].tolist(),

@@ -35,7 +35,7 @@ def facts(hits: Sequence[Hit]) -> list[tuple[Any, ...]]:
         ([], {}),
         (SCORES[:1], {}),
         (SCORES, {}),
-        (SCORES, {"psi": "always", "k": 5, "alpha": "auto", "fusion": "rrf"}),
+        (SCORES, {"psi": "always", "k": 5, "alpha": 0.6, "fusion": "rrf"}),
         (SCORES, {"psi": 1.3, "k": 50, "placement": "inverse", "alpha": 0.7}),
         ([-3.0] * 12, {}),
         (GAPS, {"alpha": 1.0, "k": 12}),

@@ -28,7 +28,7 @@ PROFILE = PositionProfile(
         {},
         {"alpha": 0.0},
         {"alpha": 1.0, "psi": "always"},
-        {"alpha": "auto", "psi": 1.3},
+        {"alpha": 0.6, "fusion": "min_max", "psi": 1.3},
         {"fusion": "rrf", "psi": "never"},
         {"fetch_k": 1, "k": 3},
         {"k": 1000, "psi": 0.8},

@@ -29,7 +29,7 @@ def answers(adapter: Adapter, retriever: Any) -> list[Any]:
     "options",
     [
         {},
-        {"k": 3, "alpha": "auto", "fetch_k": 20, "fusion": "rrf", "psi": "never"},
+        {"k": 3, "alpha": None, "fetch_k": 20, "fusion": "rrf", "psi": "never"},
         {"placement": UShape("end"), "psi": PROFILE, "rule": "psi_interval"},
         {"placement": Shuffle(seed=7), "psi": 1.5, "variant": "okapi"},
     ],

@@ -47,7 +47,7 @@ def expected(demo: Demo, **options: Any) -> Iterator[tuple[str, ...]]:
     [
         ([], {"psi": "always"}),
         (["--k", "3", "--fetch-k", "20"], {"k": 3, "fetch_k": 20, "psi": "always"}),
-        (["--alpha", "auto"], {"alpha": "auto", "psi": "always"}),
+        (["--alpha", "0.4"], {"alpha": 0.4, "psi": "always"}),
         (["--placement", "inverse"], {"placement": "inverse", "psi": "always"}),
         (["--psi", "1.3"], {"psi": 1.3}),
     ],

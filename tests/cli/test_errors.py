@@ -19,7 +19,7 @@ from .conftest import Demo
     [
         (["--k", "0"], "0"),
         (["--alpha", "7"], "7"),
-        (["--alpha", "much"], "alpha must be a number in [0, 1] or 'auto', got 'much'"),
+        (["--alpha", "much"], "invalid float value: 'much'"),
         (["--placement", "upside_down"], "upside_down"),
         (["--placement", "max_relevance"], "--psi always is not one: give --psi the path or name"),
         (["--psi", "nowhere.json"], "nowhere.json"),

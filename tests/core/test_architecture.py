@@ -227,7 +227,6 @@ CORE = [
     "Sequential",
     "Shuffle",
     "UShape",
-    "auto_alpha",
     "choose_policy",
     "connect",
     "decide_order",

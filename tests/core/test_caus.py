@@ -39,8 +39,8 @@ def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"k": 0}, "k must be an integer >= 1, got 0"),
         ({"k": None}, "k must be an integer >= 1, got None"),
         ({"fetch_k": 2.5}, "fetch_k must be an integer >= 1, got 2.5"),
-        ({"alpha": 1.5}, r"alpha must be a number in \[0, 1\] or 'auto', got 1.5"),
-        ({"fusion": "max"}, "fusion must be 'min_max' or 'rrf', got 'max'"),
+        ({"alpha": 1.5}, r"alpha must be a number in \[0, 1\], or None, got 1.5"),
+        ({"fusion": "max"}, "fusion must be 'theoretical_min', 'min_max' or 'rrf', got 'max'"),
         ({"placement": "v_shape"}, "unknown placement 'v_shape'; known: sequential"),
         ({"placement": ["u_shape"]}, r"unknown placement \['u_shape'\]"),
         ({"rule": "strong"}, "rule must be 'gain', 'psi' or 'psi_interval', got 'strong'"),
@@ -166,7 +166,7 @@ def test_options_of_one_call_stand_in_for_its_own() -> None:
 
 def test_a_batch_is_what_single_searches_give() -> None:
     """Rankings and slots; nothing in an empty index."""
-    index, caus = make_index(100), CAUS(k=4, psi="always", alpha="auto")
+    index, caus = make_index(100), CAUS(k=4, psi="always")
     queries = [*map(Query, ["w1", "", "w4 w5"], random_vectors(3, seed=3))]
     together = caus.search(index, queries, where={"lang": "en"})
     assert together == [

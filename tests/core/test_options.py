@@ -28,7 +28,7 @@ PROFILE = PositionProfile(model="m", accuracy=(0.6, 0.5, 0.9), distraction=(0.3,
     "caus",
     [
         CAUS(),
-        CAUS(k=3, alpha="auto", fetch_k=7, fusion="rrf", placement="inverse", psi=1.3),
+        CAUS(k=3, alpha=0.6, fetch_k=7, fusion="rrf", placement="inverse", psi=1.3),
         CAUS(placement=UShape(best_at="end"), psi=PROFILE, rule="psi", hit_rates=(0.5, 0.2)),
         CAUS(
             placement=Shuffle(seed=7),

@@ -170,7 +170,7 @@ def test_configurable_options_are_in_the_schema(retriever: CAUSRetriever) -> Non
     schema = configurable.config_schema().model_json_schema()["$defs"]
     alpha = schema["Configurable"]["properties"]["alpha"]
     assert {"type": "number", "minimum": 0, "maximum": 1} in alpha["anyOf"]
-    assert {"type": "string", "const": "auto"} in alpha["anyOf"]
+    assert {"type": "null"} in alpha["anyOf"]
     assert {"title": "NeighbourSpans", "type": "object"} in schema.values()
 
 

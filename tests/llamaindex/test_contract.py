@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:no passage says which chunk")
 
 
 class TestCAUSPostprocessor(PostprocessorContract):
-    @pytest.fixture(params=["plain", "always", "number", "best_at_end", "rrf", "auto"])
+    @pytest.fixture(params=["plain", "always", "number", "best_at_end", "rrf", "min_max"])
     def postprocessor(self, request: pytest.FixtureRequest) -> BaseNodePostprocessor:
         options: dict[str, dict[str, Any]] = {
             "plain": {},
@@ -35,7 +35,7 @@ class TestCAUSPostprocessor(PostprocessorContract):
             "number": {"psi": 1.3, "alpha": 0.7},
             "best_at_end": {"psi": "always", "placement": UShape(best_at="end")},
             "rrf": {"psi": "always", "fusion": "rrf"},
-            "auto": {"psi": "always", "alpha": "auto", "variant": "okapi"},
+            "min_max": {"psi": "always", "fusion": "min_max", "variant": "okapi"},
         }
         return CAUSPostprocessor(**options[request.param])
 

@@ -386,20 +386,20 @@ def embed(texts: Sequence[str]) -> list[list[float]]:
 
 
 def test_pipelines_are_those_of_the_package() -> None:
-    """Dense, hybrid and auto rank as `CAUS` does, and sparse as BM25."""
+    """Dense and hybrid rank as `CAUS` does, and sparse as BM25."""
     data = codes(12)
-    pipelines = ("dense", "sparse", "hybrid", "auto")
+    pipelines = ("dense", "sparse", "hybrid")
     comparison = Comparison(ks=(2, 3), pipelines=pipelines, embed=embed, embedding="e", shuffles=1)
     result = comparison.run(last, data)
     index = HybridIndex()
     index.add(data.passages, embed([passage.text for passage in data.passages]))
-    alphas = {"dense": 1.0, "hybrid": 0.3, "auto": "auto"}
+    alphas = {"dense": 1.0, "hybrid": None}
     assert [setting.name for setting in result.settings[:2]] == ["dense, k=2", "dense, k=3"]
     for setting in result.settings:
         for question, ids in zip(data.questions, setting.passages, strict=True):
             assert len(ids) == setting.k
             if setting.pipeline in alphas:
-                caus = CAUS(k=setting.k, alpha=alphas[setting.pipeline])  # type: ignore[arg-type]
+                caus = CAUS(k=setting.k, alpha=alphas[setting.pipeline])
                 found = caus.search(
                     index, [Query(question.question, embed([question.question])[0])]
                 )[0]

@@ -55,7 +55,7 @@ def test_a_query_without_a_known_word_is_answered_by_the_dense_leg(text: str) ->
 
 
 def test_a_zero_query_vector_is_answered_by_the_sparse_leg() -> None:
-    """All dense scores are equal, so that leg contributes 0."""
+    """All dense scores are equal."""
     index = make_index(100)
     ranking = index.search("w4 w9", np.zeros(8), k=5, alpha=0.9)
     assert ranking.passages == [passage for passage, _ in index.best("w4 w9", 5)]
@@ -68,7 +68,7 @@ def test_a_batch_gives_bit_for_bit_what_single_searches_give(dense: str, where: 
     index = make_index(300, dense=dense)
     index.delete([f"p{n}" for n in range(0, 300, 11)])
     texts, vectors = zipf_texts(90, seed=5, longest=6), random_vectors(90, seed=6)
-    for options in ({"alpha": "auto"}, {"fusion": "rrf", "k": 7, "fetch_k": 15}):
+    for options in ({}, {"fusion": "rrf", "k": 7, "fetch_k": 15}):
         together = index.search_batch(np.array(texts), vectors, where=where, **options)  # type: ignore[arg-type]
         for ranking, text, vector in zip(together, texts, vectors, strict=True):
             assert ranking == index.search(text, vector, where=where, **options)  # type: ignore[arg-type]

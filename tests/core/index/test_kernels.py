@@ -160,21 +160,24 @@ def test_a_search_ends_even_among_scores_without_an_order() -> None:
     seed=st.integers(0, 10_000),
     n=st.sampled_from([0, 1, 2, 20, 21, 95, 3000]),
     values=st.sampled_from([1, 3, 1000]),
-    alpha=st.sampled_from([0.0, 0.3, 1.0, "auto"]),
+    alpha=st.sampled_from([0.0, 0.3, 1.0]),
+    fusion=st.sampled_from(["theoretical_min", "min_max"]),
+    cosines=st.booleans(),
     odd=st.sampled_from([None, np.nan, 1e308]),
 )
 def test_a_pool_is_ranked_as_by_numpy(
-    seed: int, n: int, values: int, alpha: Any, odd: float | None
+    seed: int, n: int, values: int, alpha: float, fusion: Any, cosines: bool, odd: float | None
 ) -> None:
     """Bit by bit, ties and missing scores included."""
     rng = np.random.default_rng(seed)
     dense, sparse = scores(rng, n, values), scores(rng, n, values)
     if odd is not None and n:
         dense[rng.integers(n)] = odd
-    found = rank(dense, sparse, k=10, alpha=alpha)
+    how: Any = {"alpha": alpha, "fusion": fusion, "cosines": cosines}
+    found = rank(dense, sparse, k=10, **how)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernels, "built", False)
-        assert rank(dense, sparse, k=10, alpha=alpha) == found
+        assert rank(dense, sparse, k=10, **how) == found
 
 
 def test_no_queries_find_nothing() -> None:

@@ -1,4 +1,4 @@
-"""Fusion of two legs: by score, by rank, by a weight that a query asks for; odd and missing scores.
+"""Fusion of two legs: by score and by rank; odd and missing scores.
 
 Equation 2 of CAUS by hand stands in `tests/papers/test_caus.py`.
 """
@@ -13,33 +13,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core import auto_alpha, fuse, min_max, rank
+from shared_core import fuse, min_max, rank
 from shared_core.scoring.ranking import rank_pool
 from shared_core.types import Pool
 
 NAN, INF = math.nan, math.inf
-PRIOR = math.e / (1 + math.e)
-"""Weight of the dense leg where both are as peaked: odds of e."""
-
 scores = st.floats(-1e12, 1e12) | st.sampled_from([0.0, 1.0, NAN])
 pools = st.integers(1, 30).flatmap(
     lambda n: st.tuples(*[st.lists(scores, min_size=n, max_size=n)] * 2)
 )
-whole = st.lists(st.tuples(*[st.integers(-1000, 1000)] * 2), max_size=60).map(
-    lambda pairs: np.array(pairs, float).reshape(-1, 2).T
-)
-"""Both legs' scores, shape (2, n), none missing."""
-
-
 @given(
     pools,
     st.integers(1, 35),
-    st.floats(0, 1) | st.just("auto"),
-    st.sampled_from(["min_max", "rrf"]),
+    st.none() | st.floats(0, 1),
+    st.sampled_from(["theoretical_min", "min_max", "rrf"]),
+    st.booleans(),
 )
-def test_an_explanation_adds_up(pool: Any, k: int, alpha: Any, fusion: Any) -> None:
+def test_an_explanation_adds_up(
+    pool: Any, k: int, alpha: float | None, fusion: Any, cosines: bool
+) -> None:
     """In [0, 1], the weighted sum of its parts, best first; `rank` keeps the head of it."""
-    fused = fuse(*pool, alpha=alpha, fusion=fusion)
+    how: dict[str, Any] = {"alpha": alpha, "fusion": fusion, "cosines": cosines}
+    fused = fuse(*pool, **how)
     for part in (fused.scores, fused.dense_norm, fused.sparse_norm):
         assert ((part >= 0) & (part <= 1)).all()
     total = fused.alpha * fused.dense_norm + (1 - fused.alpha) * fused.sparse_norm
@@ -47,7 +42,7 @@ def test_an_explanation_adds_up(pool: Any, k: int, alpha: Any, fusion: Any) -> N
     assert sorted(fused.order.tolist()) == [*range(len(pool[0]))]
     assert (np.diff(fused.scores[fused.order]) <= 0).all()
 
-    ranking, best = rank(*pool, k=k, alpha=alpha, fusion=fusion), fused.order[:k]
+    ranking, best = rank(*pool, k=k, **how), fused.order[:k]
     assert (ranking.indices, len(ranking)) == (best.tolist(), min(k, len(pool[0])))
     for name in ("scores", "dense", "sparse", "dense_norm", "sparse_norm", "dense_rank"):
         assert getattr(ranking, name) == getattr(fused, name)[best].tolist()
@@ -77,16 +72,14 @@ def test_a_missing_score_stands_at_its_legs_floor() -> None:
     ],
 )
 def test_scores_that_cannot_be_fused_are_refused(dense: Any, sparse: Any, message: str) -> None:
-    """The message names the leg and the value; no weight is made of them either."""
-    for use in (fuse, rank, auto_alpha):
+    """The message names the leg and the value."""
+    for use in (fuse, rank):
         with pytest.raises(ValueError, match=message if NAN not in dense else "finite|apart"):
             use(dense, sparse)
-    with pytest.raises(ValueError, match="dense scores must be finite, got nan"):
-        auto_alpha([1.0, NAN], [1.0, 2.0])
 
 
 @pytest.mark.parametrize(
-    "alpha", [-0.01, 1.01, NAN, "AUTO", "0.3", None, [0.3], 0.3j, np.complex128(0.3), np.True_]
+    "alpha", [-0.01, 1.01, NAN, "auto", "0.3", [0.3], 0.3j, np.complex128(0.3), np.True_]
 )
 def test_an_alpha_out_of_range_is_refused(alpha: Any) -> None:
     """A ValueError that names it, whatever its type."""
@@ -121,10 +114,11 @@ def test_what_is_exact_is_passed_on_rank_by_rank() -> None:
 
 
 def test_few_candidates() -> None:
-    """No pool is not an error; a pool of one spans nothing, so both legs contribute 0."""
-    for fusion in ("min_max", "rrf"):
-        assert rank([], [], alpha="auto", fusion=fusion).scores == []  # type: ignore[arg-type]
-    assert rank([0.9], [7.0]).scores == [0.0]
+    """No pool is not an error; a pool of one spans nothing, so by min-max both legs contribute 0."""
+    for fusion in ("theoretical_min", "min_max", "rrf"):
+        assert rank([], [], fusion=fusion).scores == []  # type: ignore[arg-type]
+    assert rank([0.9], [7.0], fusion="min_max").scores == [0.0]
+    assert rank([0.9], [7.0], cosines=True).scores == [pytest.approx(1.0)]
 
 
 def test_reciprocal_rank_fusion_by_hand() -> None:
@@ -151,39 +145,37 @@ def test_min_max_maps_the_extremes_and_keeps_the_order(values: list[float]) -> N
     assert min_max([0.0, 1.0]).max() < 1  # epsilon is lost only in the rounding of large numbers
 
 
-@given(whole, st.sampled_from([0.25, 1.0, 8.0, 3.7]), st.integers(-500, 500), st.randoms())
-def test_auto_alpha_sees_neither_scale_nor_order(
-    pool: np.ndarray, stretch: float, shift: int, random: Any
-) -> None:
-    """A plain float in [0, 1], for any scores; each leg's scale is its own."""
-    dense, sparse = pool
-    alpha = auto_alpha(dense, sparse)
-    assert 0 <= alpha <= 1
-    assert type(alpha) is float
-    assert auto_alpha(stretch * dense + shift, sparse) == pytest.approx(alpha, abs=1e-9)
-    assert auto_alpha(dense, stretch * sparse + shift) == pytest.approx(alpha, abs=1e-9)
-    order = random.sample(range(dense.size), dense.size)
-    assert auto_alpha(dense[order], sparse[order]) == alpha
+def test_the_theoretical_minimum_by_hand() -> None:
+    """(s + 1) / (max + 1) of cosines, s / max of BM25, 0.8 to 0.2."""
+    fused = fuse([0.6, 0.2, -0.2], [0.0, 8.0, 2.0], cosines=True)
+    assert fused.dense_norm.tolist() == pytest.approx([1, 1.2 / 1.6, 0.8 / 1.6])
+    assert fused.sparse_norm.tolist() == pytest.approx([0, 1, 0.25])
+    assert fused.scores.tolist() == pytest.approx([0.8, 0.6 + 0.2, 0.4 + 0.05])
+    assert fused.alpha == 0.8
 
 
-def test_auto_alpha_by_hand() -> None:
-    """Best less the mean of the 20 best, over the spread: .475 (20 of 50) and .75, odds of e."""
-    dense = np.array([1.0] + [0.5] * 19 + [0.0] * 30)
-    sparse = np.array([8.0] * 5 + [0.0] * 45)
-    odds = math.e * 0.475
-    assert auto_alpha(dense, sparse) == pytest.approx(odds / (odds + 0.75))
-    few = np.array([5.0, 1.0, 0.0])  # 3 of them: (5 - 2) / 5
-    assert auto_alpha(few, few) == pytest.approx(PRIOR)
-    assert auto_alpha(few, [0.0, 2.0, 2.0]) == pytest.approx(math.e * 0.6 / (math.e * 0.6 + 1 / 3))
-    fused = fuse(dense, sparse, alpha="auto")
-    assert fused.alpha == auto_alpha(dense, sparse)
+def test_the_worst_of_the_pool_changes_nothing() -> None:
+    """As it would by min-max, where a straggler draws all others together."""
+    dense, sparse = [0.8, 0.6, 0.5], [1.0, 6.0, 3.0]
+    for straggler in (-0.9, 0.3):
+        fused = fuse([*dense, straggler], [*sparse, 0.0], cosines=True)
+        assert fused.scores[:3].tolist() == fuse(dense, sparse, cosines=True).scores.tolist()
 
 
-@pytest.mark.parametrize("equal", [[2.0, 2.0, 2.0], [1.0, 0.9999999, 1.0], [-1.0, -0.9999999]])
-def test_a_leg_of_equal_scores_weighs_nothing(equal: list[float]) -> None:
-    """It says nothing, so the other leg decides; where neither says anything, the prior."""
-    telling, silent = np.array([1.0, 0.0, 0.2])[: len(equal)], np.array(equal)
-    assert (auto_alpha(telling, silent), auto_alpha(silent, telling)) == (1, 0)
-    for none in (silent, silent[:1], silent[:0]):
-        assert auto_alpha(none, none) == pytest.approx(PRIOR)
-    assert auto_alpha([1.0, 1 + 3e-6], silent[:2]) == 1  # more than float32's rounding
+def test_scores_of_no_known_minimum_begin_at_their_lowest() -> None:
+    """Distances, say; BM25 begins at 0, and either may go below, as rounded cosines do."""
+    fused = fuse([-3.0, -1.0], [2.0, 4.0])
+    assert fused.dense_norm.tolist() == pytest.approx([0, 1])
+    assert fused.sparse_norm.tolist() == pytest.approx([0.5, 1])
+    assert fused.alpha == 0.5
+    assert fuse([-1.0000001, 1.0], [-0.5, 1.0], cosines=True).dense_norm[0] == 0
+
+
+@pytest.mark.parametrize(("fusion", "weight"), [("min_max", 0.3), ("rrf", 0.5)])
+def test_each_fusion_has_its_weight(fusion: Any, weight: float) -> None:
+    """0.3 is that of the paper; a pool whose scores are cosines says so by its nearest."""
+    assert fuse([1.0], [1.0], fusion=fusion, cosines=True).alpha == weight
+    scores = np.array([0.5, 0.1])
+    for nearest, alpha in ((0.5, 0.8), (None, 0.5)):
+        pool = Pool((), scores, scores, nearest=nearest)
+        assert rank_pool(pool, k=2, alpha=None, fusion="theoretical_min").alpha == alpha
