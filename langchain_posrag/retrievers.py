@@ -196,7 +196,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         *,
         higher_is_better: bool | None = None,
         rescore: bool = False,
-        drop_deleted: bool = False,
+        drop_deleted: bool = True,
         variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
         **options: Unpack[RetrieverArguments],
@@ -222,7 +222,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             Embed what only BM25 found, with the model of the store, at every query.
         drop_deleted
             Leave out what BM25 found and the store does not have any more: one ``get_by_ids`` a
-            query. The ids of both sides must be the same.
+            query, of at most `fetch_k` ids, where the store has that method and the ids of both
+            sides are the same. False saves the call, for a store that never changes.
         variant, tokenizer
             As in `BM25Index`; only where `sparse` are documents.
         **options
@@ -232,8 +233,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         ------
         ValueError
             If the store cannot search with scores, their direction is unknown, `sparse` is
-            something else or one document, the store lacks what `rescore` or `drop_deleted` needs,
-            or an option is unknown or out of range.
+            something else or one document, the store has no embeddings to `rescore` with, or an
+            option is unknown or out of range.
         """
         engine = VectorStoreEngine(
             store,

@@ -9,7 +9,7 @@ from typing import Any, Self, Unpack
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.schema import BaseNode, QueryBundle
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.core.vector_stores.types import MetadataFilters
 
@@ -19,7 +19,7 @@ from llamaindex_posrag.options import caus_of
 from llamaindex_posrag.retrieval import EngineRetriever, RetrieverArguments
 from shared_core import CAUS
 from shared_core.checking import check_each
-from shared_core.engines.store import Hits, Store, StoreEngine
+from shared_core.engines.store import Call, Hits, Store, StoreEngine
 from shared_core.index import PassageIndex, Variant, Where
 from shared_core.index.metadata import predicate
 from shared_core.options import CAUSArguments
@@ -136,11 +136,11 @@ class FusingRetriever(EngineRetriever):
             higher_is_better = direction_of(dense)
         self.caus = caus_of(options, caus)
         self.filters = filters
-        self._dense = dense
         self._sparse = PassageIndex(variant=variant, tokenizer=tokenizer)
         self._sparse.add(passages)
-        store = Store(search=self._hits, asearch=self._ahits)
-        self._engine = StoreEngine(store, self._sparse, higher_is_better=higher_is_better)
+        self._engine = StoreEngine(
+            _DenseLeg(dense), self._sparse, higher_is_better=higher_is_better
+        )
         leg: Any = dense.as_retriever() if isinstance(dense, VectorStoreIndex) else dense
         # With another manager here, that of the dense leg would keep every event.
         manager = callback_manager or getattr(leg, "callback_manager", None)
@@ -187,24 +187,25 @@ class FusingRetriever(EngineRetriever):
         """Copy a query, without the wrapping of a tool; retrievers write its embedding into it."""
         return _BundleQuery(text, bundle=replace(bundle, query_str=text), filters=self.filters)
 
-    def _hits(self, query: Any, depth: int, where: Where) -> Hits:
-        if isinstance(self._dense, VectorStoreIndex):
-            leg = self._dense.as_retriever(similarity_top_k=depth, filters=query.filters)
+
+class _DenseLeg(Store):
+    """A vector index, searched under the filters of the query, or a retriever as it is."""
+
+    def __init__(self, dense: BaseRetriever | VectorStoreIndex) -> None:
+        self.dense = dense
+
+    async def search(self, call: Call, query: Any, depth: int, where: Where) -> Hits:
+        leg: Any = self.dense
+        if isinstance(leg, VectorStoreIndex):
+            where = None
+            leg = leg.as_retriever(similarity_top_k=depth, filters=query.filters)
             # `retrieve` would follow index nodes to their objects, which has time until the end.
-            return _passing(leg._retrieve(query.bundle))
-        return _passing(self._dense.retrieve(query.bundle), where)
-
-    async def _ahits(self, query: Any, depth: int, where: Where) -> Hits:
-        if isinstance(self._dense, VectorStoreIndex):
-            leg = self._dense.as_retriever(similarity_top_k=depth, filters=query.filters)
-            return _passing(await leg._aretrieve(query.bundle))
-        return _passing(await self._dense.aretrieve(query.bundle), where)
-
-
-def _passing(found: Iterable[NodeWithScore], where: Where = None) -> Hits:
-    passes = predicate(where)
-    hits = [(to_passage(hit.node), hit.score) for hit in found]
-    return [hit for hit in hits if passes(hit[0].metadata)]
+            found = await call(leg._retrieve, leg._aretrieve, query.bundle)
+        else:
+            found = await call(leg.retrieve, leg.aretrieve, query.bundle)
+        passes = predicate(where)
+        hits = [(to_passage(hit.node), hit.score) for hit in found]
+        return [hit for hit in hits if passes(hit[0].metadata)]
 
 
 def direction_of(dense: object) -> bool:
