@@ -192,7 +192,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     def from_vectorstore(
         cls,
         store: VectorStore,
-        sparse: object,
+        sparse: object = None,
         *,
         higher_is_better: bool | None = None,
         rescore: bool = False,
@@ -214,7 +214,9 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         sparse
             The store's documents, which are indexed here; or LangChain's BM25Retriever, which
             is converted; or a `shared_core.index.PassageIndex`. Where the ids of the store are
-            others, documents of equal text are the same.
+            others, documents of equal text are the same. None: all documents are read out of the
+            store, which InMemoryVectorStore, FAISS, Chroma and Qdrant allow. BM25 holds them in
+            memory; what is added to the store later it finds if added here.
         higher_is_better
             True if the store returns similarities, False if it returns distances. None is enough
             for InMemoryVectorStore, FAISS, Chroma, PGVector and Qdrant.
@@ -233,7 +235,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         ------
         ValueError
             If the store cannot search with scores, their direction is unknown, `sparse` is
-            something else or one document, the store has no embeddings to `rescore` with, or an
+            something else or one document, or None where the store cannot list its documents, the
+            store has no embeddings to `rescore` with, or an
             option is unknown or out of range.
         """
         engine = VectorStoreEngine(

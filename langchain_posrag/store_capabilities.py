@@ -6,11 +6,14 @@ Each form of a filter was tried on the store itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
+
+from shared_core.engines.store import known_of
 
 Wanted: TypeAlias = Mapping[str, Sequence[Any]]
 """Metadata key -> accepted values."""
@@ -109,6 +112,10 @@ class StoreCapabilities:
         Metadata keys that the store adds to a document in place of its id; the id comes first.
     replaces
         Whether adding a document under an id that is there replaces it.
+    documents
+        Lists the documents of a store; None: it cannot.
+    id
+        Makes of the id of a document that by which the store gets it.
     """
 
     scores: Callable[[Any], Scores | None] = lambda _: None
@@ -117,33 +124,56 @@ class StoreCapabilities:
     size: Callable[[Any], int] | None = None
     added_metadata: tuple[str, ...] = ()
     replaces: bool = True
+    documents: Callable[[Any], Iterable[Document]] | None = None
+    id: Callable[[str], Any] = str
 
 
 def capabilities_of(store: VectorStore) -> StoreCapabilities:
     """Return those of a store's class, or of the nearest known one that it inherits."""
-    names = (f"{cls.__module__}.{cls.__qualname__}" for cls in type(store).__mro__)
-    return next((STORES[name] for name in names if name in STORES), StoreCapabilities())
+    return known_of(STORES, store) or StoreCapabilities()
+
+
+def chroma_documents(store: Any) -> list[Document]:
+    """Return the documents of a collection; other entries, as images, have no text."""
+    held = store.get()
+    rows = zip(held["ids"], held["documents"], held["metadatas"], strict=True)
+    return [Document(text, id=id, metadata=more or {}) for id, text, more in rows if text]
+
+
+def qdrant_documents(store: Any) -> Iterator[Document]:
+    """Yield the documents of a collection."""
+    offset = None
+    while True:
+        points, offset = store.client.scroll(store.collection_name, limit=1000, offset=offset)
+        for point in points:
+            text = point.payload.get(store.content_payload_key, "")
+            metadata = point.payload.get(store.metadata_payload_key) or {}
+            yield Document(text, id=str(point.id), metadata=metadata)
+        if offset is None:
+            return
 
 
 def _distance(_: Any) -> Scores:
     return "distance"
 
 
+CHROMA = StoreCapabilities(scores=_distance, filter=chroma, documents=chroma_documents)
+
 STORES: dict[str, StoreCapabilities] = {
     "langchain_core.vectorstores.in_memory.InMemoryVectorStore": StoreCapabilities(
         scores=lambda _: "cosine",
         function=lambda passes: lambda document: passes(document.metadata),
+        documents=lambda store: store.get_by_ids([*store.store]),
     ),
     "langchain_community.vectorstores.faiss.FAISS": StoreCapabilities(
         scores=lambda store: "distance" if store.index.metric_type else "similarity",
         function=lambda passes: passes,
         size=lambda store: store.index.ntotal,
+        documents=lambda store: store.get_by_ids([*store.index_to_docstore_id.values()]),
         replaces=False,  # it raises, and only after it has added the vector
     ),
-    "langchain_chroma.vectorstores.Chroma": StoreCapabilities(scores=_distance, filter=chroma),
-    "langchain_community.vectorstores.chroma.Chroma": StoreCapabilities(
-        scores=_distance, filter=chroma
-    ),
+    "langchain_chroma.vectorstores.Chroma": CHROMA,
+    "langchain_community.vectorstores.chroma.Chroma": CHROMA,
     "langchain_postgres.vectorstores.PGVector": StoreCapabilities(
         scores=_distance, filter=pgvector
     ),
@@ -151,6 +181,8 @@ STORES: dict[str, StoreCapabilities] = {
     "langchain_qdrant.qdrant.QdrantVectorStore": StoreCapabilities(
         scores=lambda store: QDRANT.get(store.distance.value, "distance"),
         filter=qdrant,
+        documents=qdrant_documents,
+        id=lambda given: int(given) if given.isdecimal() else given,
         added_metadata=("_id", "_collection_name"),
     ),
     "langchain_qdrant.vectorstores.Qdrant": StoreCapabilities(

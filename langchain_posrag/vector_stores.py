@@ -98,14 +98,14 @@ class LangChainStore(Store):
 
     async def delete(self, call: Call, ids: Sequence[str]) -> None:
         """Delete documents; RuntimeError if the store says that it did not."""
-        store = self.vector_store
-        if await call(store.delete, store.adelete, [*ids]) is False:
+        store, keys = self.vector_store, [*map(self.capabilities.id, ids)]
+        if await call(store.delete, store.adelete, keys) is False:
             raise RuntimeError(f"{self.name} did not delete {[*ids]}")
 
     async def get(self, call: Call, ids: Sequence[str]) -> list[Passage]:
         """Return documents by id."""
-        store = self.vector_store
-        return [*map(self.passage_of, await call(store.get_by_ids, store.aget_by_ids, [*ids]))]
+        store, keys = self.vector_store, [*map(self.capabilities.id, ids)]
+        return [*map(self.passage_of, await call(store.get_by_ids, store.aget_by_ids, keys))]
 
     def passage_of(self, document: Document) -> Passage:
         """Return a document of the store as a passage, without the metadata that the store adds."""
@@ -134,7 +134,8 @@ class VectorStoreEngine(StoreEngine):
     vector_store
         The dense leg.
     sparse
-        Its documents; or LangChain's BM25Retriever, or a `shared_core.index.PassageIndex`.
+        Its documents; or LangChain's BM25Retriever, or a `shared_core.index.PassageIndex`. None:
+        the documents are read out of the store.
     higher_is_better
         Direction of the store's scores; None if it is known.
     rescore
@@ -150,13 +151,14 @@ class VectorStoreEngine(StoreEngine):
     ------
     ValueError
         If the store cannot search with scores, their direction is unknown, an option is no bool,
-        `sparse` is something else or one document, or the store has no embeddings to rescore with.
+        `sparse` is something else or one document, or None where the store cannot list its
+        documents, or the store has no embeddings to rescore with.
     """
 
     def __init__(
         self,
         vector_store: VectorStore,
-        sparse: object,
+        sparse: object = None,
         *,
         higher_is_better: bool | None = None,
         rescore: bool = False,
@@ -181,6 +183,12 @@ class VectorStoreEngine(StoreEngine):
         if rescore and vector_store.embeddings is None:
             raise ValueError(f"{store.name} has no embeddings to rescore with: leave rescore out")
         self.vector_store, self.name = vector_store, store.name
+        if sparse is None:
+            if store.capabilities.documents is None:
+                raise ValueError(
+                    f"{store.name} does not list its documents for BM25: pass sparse=documents"
+                )
+            sparse = store.capabilities.documents(vector_store)
         self._unnamed: dict[str, str] = {}
         super().__init__(
             store,

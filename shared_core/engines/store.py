@@ -208,7 +208,7 @@ class StoreEngine(InThreads):
                 stacklevel=2,
             )
         known = self._known([passage for passage, _ in hits])
-        self._same_ids |= any(hits[at][0].id == same.id for at, same in known.items())
+        self._same_ids = self._same_ids or any(hit.id in self.sparse for hit, _ in hits)
         found: dict[str, tuple[Passage, float]] = {}
         sign = 1.0 if self.higher_is_better else -1.0
         for at, (passage, score) in enumerate(hits):
@@ -366,6 +366,12 @@ class StoreEngine(InThreads):
 
     def close(self) -> None:
         """Do nothing: the store is the caller's."""
+
+
+def known_of(table: Mapping[str, T], store: object) -> T | None:
+    """Return the entry of a store's class, or of the nearest one that it inherits."""
+    names = (f"{cls.__module__}.{cls.__qualname__}" for cls in type(store).__mro__)
+    return next((table[name] for name in names if name in table), None)
 
 
 def _listed(ids: Iterable[str]) -> list[str]:

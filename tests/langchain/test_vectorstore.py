@@ -11,6 +11,7 @@ from langchain_community.vectorstores import FAISS
 from langchain_community.vectorstores.utils import DistanceStrategy
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from rank_bm25 import BM25Okapi
 
@@ -83,6 +84,48 @@ async def test_whatever_its_scores_are_the_order_is_that_of_the_own_index(
     found = [retriever.invoke(query) for query in queries]
     assert [*map(ids, found)] == [ids(own.invoke(query)) for query in queries]
     assert retriever.batch(queries) == await retriever.abatch(queries) == found
+
+
+def test_a_filled_store_is_read_for_bm25(store: VectorStore, documents: list[Document]) -> None:
+    filled = CAUSRetriever.from_vectorstore(store, k=14, variant="okapi")
+    given = CAUSRetriever.from_vectorstore(store, documents, k=14, variant="okapi")
+    assert filled.invoke(QUERY) == given.invoke(QUERY)
+    filled.add_documents([Document("swish", id="new")])
+    store.delete(["d1"])
+    assert {*ids(filled.invoke("swish", k=20))} == {"new", *ids(documents)} - {"d1"}
+
+
+def test_a_store_that_does_not_list_its_documents_is_named() -> None:
+    with pytest.raises(ValueError, match=r"Bare does not list its documents.*sparse=documents"):
+        CAUSRetriever.from_vectorstore(Bare([]), higher_is_better=True)
+
+
+async def test_langchains_indexing_keeps_both_legs_in_step(
+    store: VectorStore, documents: list[Document]
+) -> None:
+    """Over a store that is filled; what has changed is replaced, what is gone is deleted."""
+    retriever = CAUSRetriever.from_vectorstore(store, k=20, alpha=0.0)
+    manager = InMemoryRecordManager("corpus")
+    manager.create_schema()
+
+    async def indexed(*texts: str) -> tuple[int, int]:
+        added = [Document(text, metadata={"source": text[0]}) for text in texts]
+        options = {"cleanup": "full", "source_id_key": "source", "key_encoder": "sha256"}
+        run = await aindex(added, manager, retriever, **options)
+        found = index(added, manager, retriever, **options)
+        assert found["num_skipped"] == len(texts)
+        return run["num_added"], run["num_deleted"]
+
+    def by_words(query: str) -> set[str]:
+        found = retriever.invoke(query)
+        assert len(found) == len(store.get_by_ids([str(each.id) for each in found]))
+        return {d.page_content for d in found if d.metadata["posrag"]["sparse"]}
+
+    assert await indexed("swish one", "gelu two") == (2, 0)
+    assert by_words("swish gelu") == {"swish one", "gelu two"}
+    assert await indexed("selu one", "gelu two") == (1, 1)
+    assert by_words("swish selu gelu") == {"selu one", "gelu two"}
+    assert len(retriever.invoke(QUERY)) == len(documents) + 2
 
 
 async def test_rescored_what_bm25_alone_found_has_the_score_of_the_own_index(
