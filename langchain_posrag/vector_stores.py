@@ -197,6 +197,8 @@ class VectorStoreEngine(StoreEngine):
             cosines=rescore and scores == "cosine",
             drop_deleted=drop_deleted,
         )
+        if self._unnamed:
+            self._same_ids = False
 
     def stored_id(self, id: str | None) -> str | None:
         """Return the store's id of a document that had none, as far as one was found."""

@@ -130,7 +130,7 @@ class StoreEngine(InThreads):
         Ask the store, at each query, by one call of its ``get``, for what only BM25 found, and
         leave out what it does not have any more; a text that has changed there is taken. This takes
         a store that has ``get``, and begins once it has found a passage under the id of the BM25
-        side: where the ids differ, nobody can tell what was deleted.
+        side. Once it has found one under another id, it ends: nobody can tell what was deleted.
 
     Raises
     ------
@@ -151,7 +151,8 @@ class StoreEngine(InThreads):
         self.higher_is_better = check_bool(higher_is_better, "higher_is_better")
         self.cosines = cosines
         self.drop_deleted = check_bool(drop_deleted, "drop_deleted") and store.gets
-        self._same_ids = False  # not that anybody knew
+        self._same_ids: bool | None = None
+        """Whether the store has its passages under the ids of the BM25 side; None: not known."""
 
     @property
     def embeds(self) -> bool:
@@ -208,7 +209,10 @@ class StoreEngine(InThreads):
                 stacklevel=2,
             )
         known = self._known([passage for passage, _ in hits])
-        self._same_ids = self._same_ids or any(hit.id in self.sparse for hit, _ in hits)
+        if any(hits[at][0].id != same.id for at, same in known.items()):
+            self._same_ids = False
+        elif self._same_ids is None and any(hit.id in self.sparse for hit, _ in hits):
+            self._same_ids = True
         found: dict[str, tuple[Passage, float]] = {}
         sign = 1.0 if self.higher_is_better else -1.0
         for at, (passage, score) in enumerate(hits):

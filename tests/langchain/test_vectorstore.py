@@ -31,6 +31,13 @@ class UnitEmbedding(DeterministicFakeEmbedding):
         return [self.embed_query(text) for text in texts]
 
 
+class Swish(UnitEmbedding):
+    """Takes every query for the same."""
+
+    def embed_query(self, text: str) -> list[float]:
+        return super().embed_query("swish")
+
+
 class Bare(VectorStore):
     """A store of the oldest kind: distances, no ids, no get, takes any filter and ignores it."""
 
@@ -197,6 +204,18 @@ def test_documents_without_ids_are_those_of_the_store(embeddings: Embeddings) ->
     assert sorted(texts) == ["pool", "prelu"]
     retriever.delete([found["relu"]])
     assert [document.page_content for document in retriever.invoke("relu")] == ["pool"]
+
+
+def test_what_has_no_id_is_not_taken_for_deleted(embeddings: Embeddings) -> None:
+    """Also where the store finds nothing but a document that was added with an id."""
+    documents = [Document(f"{word} layer") for word in ("relu", "pool", "conv")]
+    store = InMemoryVectorStore.from_documents(documents, embeddings)
+    retriever = CAUSRetriever.from_vectorstore(store, documents, k=1, alpha=0.0)
+    retriever.add_documents([Document("swish", id="a")])
+    store.embedding = Swish(size=16)
+    for document in documents:
+        (found,) = retriever.invoke(document.page_content, fetch_k=1)
+        assert found.page_content == document.page_content
 
 
 def test_a_bm25_retriever_keeps_its_scores(store: VectorStore, documents: list[Document]) -> None:

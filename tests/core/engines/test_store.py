@@ -222,15 +222,17 @@ def test_what_was_deleted_is_left_out_also_when_nothing_is_left() -> None:
     assert (pool.passages, len(pool.dense)) == ([], 0)
 
 
-def test_under_other_ids_nobody_can_tell_what_was_deleted() -> None:
+@pytest.mark.parametrize("shared", [PASSAGES[:0], PASSAGES[1:2]], ids=["none", "one"])
+def test_under_other_ids_nobody_can_tell_what_was_deleted(shared: list[Passage]) -> None:
     """And the store is not asked for ids that it may refuse."""
 
     class Strict(Shop):
         async def get(self, call: Call, ids: Sequence[str]) -> list[Passage]:
             raise ValueError("not a UUID")
 
-    strict = Strict([replace(passage, id=f"uuid-{passage.id}") for passage in PASSAGES[1:]])
-    (pool,) = engine_of(strict).pool([Query("relu layer")], 2)
+    renamed = [replace(passage, id=f"uuid-{passage.id}") for passage in PASSAGES[1:]]
+    strict = Strict([*shared, *renamed[len(shared) :]])
+    (pool,) = engine_of(strict).pool([Query("relu layer")], 3)
     assert PASSAGES[0] in pool.passages
 
 
