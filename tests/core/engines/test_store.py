@@ -245,6 +245,15 @@ def test_a_text_that_changed_in_the_store_counts_where_bm25_alone_finds_it() -> 
     assert pool.sparse[-1] == 0 < max(pool.sparse)
 
 
+def test_a_store_that_does_not_answer_is_not_taken_for_one_that_deleted() -> None:
+    class Down(Shop):
+        async def get(self, call: Call, ids: Sequence[str]) -> list[Passage]:
+            raise TimeoutError("no answer")
+
+    with pytest.raises(TimeoutError, match="no answer"):
+        engine_of(Down(PASSAGES[1:])).pool([Query("relu layer")], 2)
+
+
 def test_no_passages_for_bm25_over_a_filled_store_are_told() -> None:
     with pytest.warns(UserWarning, match="BM25 has no passages"):
         engine_of(Shop(), []).pool([QUERY], 2)
