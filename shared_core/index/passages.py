@@ -143,6 +143,13 @@ class PassageIndex:
         rows = map(state.row, ids)
         return [state.passages[row] for row in rows if row is not None]
 
+    def with_text(self, text: str) -> list[Passage]:
+        """Return the passages of a text, in insertion order."""
+        state = self._state
+        found = state.columns.rows_of_text(text, state.passages, state.size)
+        alive = state.sparse.alive
+        return [state.passages[row] for row in found if alive is None or alive[row]]
+
     def add(self, passages: Sequence[Passage]) -> list[str]:
         """Add passages, or replace those whose id is there already; all of them or none.
 
