@@ -19,7 +19,7 @@ from pydantic_core import PydanticSerializationError
 import shared_core
 from llamaindex_posrag.filters import SOURCE, WITHOUT_SOURCE
 from shared_core import IndexFormatError, Passage
-from shared_core.engines import Engine
+from shared_core.engines.collection import CollectionEngine
 
 
 def encode_node(node: BaseNode) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class EncodedNode:
         return decode_node(self.data)
 
 
-def connect(url: str, collection: str = "posrag", **options: Any) -> Engine:
+def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionEngine:
     """Return the engine that an address stands for, as `shared_core.connect`; it keeps whole nodes.
 
     Parameters, options and errors are those of `shared_core.connect`.

@@ -426,6 +426,10 @@ class StoreEngine(InThreads):
         get = self.store.get or self.sparse.get
         return await _called(self.store.aget, get, ids) if ids else ()
 
+    def find(self, key: str, values: Sequence[str]) -> list[str]:
+        """Return the ids of passages of the BM25 side by their metadata."""
+        return self.sparse.find(key, values)
+
     def count(self) -> int:
         """Return the number of passages of the BM25 side."""
         return self.sparse.count()
