@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
-from shared_core.arrays import Embed
 from shared_core.cli.console import Console
+from shared_core.demo import EmbedTexts
 from shared_core.engines import Engine, connect
 from shared_core.engines.collection import CollectionEngine
 from shared_core.types import Passage, Query
@@ -29,7 +29,7 @@ def opened(url: str, collection: str) -> Iterator[CollectionEngine]:
         yield engine
 
 
-def fill(engine: Engine, passages: Sequence[Passage], embed: Embed, console: Console) -> int:
+def fill(engine: Engine, passages: Sequence[Passage], embed: EmbedTexts, console: Console) -> int:
     """Add the passages that are not there with the same text and metadata; return their number.
 
     Raises
@@ -67,7 +67,7 @@ def _missing(engine: Engine, passages: Sequence[Passage]) -> list[Passage]:
     return [each for each in passages if there.get(each.id) != (each.text, each.metadata)]
 
 
-def _check_model(engine: Engine, embed: Embed, text: str) -> None:
+def _check_model(engine: Engine, embed: EmbedTexts, text: str) -> None:
     """Raise ValueError unless the model embeds a passage that is there as it was embedded."""
 
     def nearest(text: str) -> tuple[Passage, float]:

@@ -416,7 +416,7 @@ class PostgresEngine(CollectionEngine):
 
     def _statistics(self) -> dict[str, Any]:
         statement = """
-            SELECT n, tokens, (SELECT count(*) FROM {words}), count(*), coalesce(sum(length), 0)
+            SELECT n, tokens, (SELECT count(*) FROM {words}), count(row), coalesce(sum(length), 0)
             FROM {statistics} LEFT JOIN {passages} ON true GROUP BY n, tokens
         """
         with self._connection() as connection:
