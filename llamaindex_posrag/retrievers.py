@@ -21,7 +21,7 @@ from llamaindex_posrag.embedding import (
     embed_nodes,
     plain_text,
 )
-from llamaindex_posrag.filters import SOURCE
+from llamaindex_posrag.filters import SOURCE, WITHOUT_SOURCE
 from llamaindex_posrag.fusion import FusingArguments, FusingRetriever
 from llamaindex_posrag.nodes import passages_of, to_passage
 from llamaindex_posrag.options import caus_of
@@ -290,9 +290,10 @@ class CAUSRetriever(EngineRetriever):
         Raises
         ------
         ValueError
-            If it is not the id of one document; None would match every node without a source.
+            If it is not the id of one document; None, also as a text, would match every node
+            without a source.
         """
-        if not isinstance(ref_doc_id, str):
+        if not isinstance(ref_doc_id, str) or ref_doc_id == WITHOUT_SOURCE:
             raise ValueError(
                 f"ref_doc_id must be the id of one source document, got {ref_doc_id!r}; "
                 "delete_nodes deletes nodes by id"
