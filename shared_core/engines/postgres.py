@@ -112,6 +112,7 @@ class _Impatient(psycopg.Connection):  # type: ignore[misc, name-defined]
 
     @classmethod
     def connect(cls, *address: Any, **options: Any) -> Any:
+        cls.refused = None
         try:
             return super().connect(*address, **options)
         except psycopg.OperationalError as error:

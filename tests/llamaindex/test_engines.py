@@ -91,7 +91,7 @@ async def test_a_source_document_is_deleted(awaited: bool, stored: CAUSRetriever
     assert await stored.adelete_nodes(left[:2]) == left[:2]
     stored.add_nodes([TextNode(text="without a source")])
     for none in (None, "None"):
-        with pytest.raises(ValueError, match="id of one source document, got '?None"):
+        with pytest.raises(ValueError, match=r"id of one source document, got '?None"):
             stored.delete(none)  # type: ignore[arg-type]
 
 
