@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shared_core.index.engine import Engine, InThreads, Leg
+
+if TYPE_CHECKING:
+    from shared_core.engines.collection import CollectionEngine
 
 __all__ = ["Engine", "InThreads", "Leg", "connect"]
 
 SCHEMES = ("postgresql", "postgres")
 
 
-def connect(url: str, collection: str = "posrag", **options: Any) -> Engine:
+def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionEngine:
     """Return the engine that an address stands for.
 
     Parameters
@@ -21,7 +24,8 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> Engine:
     collection
         Its passages; made when some are first added.
     **options
-        Of the engine: see `shared_core.engines.postgres.PostgresEngine`.
+        Of the engine: see `shared_core.engines.postgres.PostgresEngine`. Those of a collection that
+        is there are its own unless given.
 
     Raises
     ------
@@ -38,6 +42,10 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> Engine:
             f"no engine has an address of the kind {scheme!r}: give one that begins with "
             "postgresql://"
         )
+    from shared_core.engines.collection import OtherOptionsError
     from shared_core.engines.postgres import PostgresEngine
 
-    return PostgresEngine(url, collection, **options)
+    try:
+        return PostgresEngine(url, collection, **options)
+    except OtherOptionsError as error:
+        return PostgresEngine(url, collection, **error.own | options)

@@ -364,6 +364,10 @@ class StoreEngine(InThreads):
             return await self.store.get(call, ids)
         return self.sparse.get(ids)
 
+    def find(self, key: str, values: Sequence[str]) -> list[str]:
+        """Return the ids of passages of the BM25 side by their metadata."""
+        return self.sparse.find(key, values)
+
     def count(self) -> int:
         """Return the number of passages of the BM25 side."""
         return self.sparse.count()

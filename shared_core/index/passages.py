@@ -126,6 +126,13 @@ class PassageIndex:
         """The ids, in insertion order."""
         return [passage.id for passage in self.passages]
 
+    def find(self, key: str, values: Sequence[str]) -> list[str]:
+        """Return the ids of the passages whose metadata have one of the values under a key."""
+        state = self._state
+        allowed = state.allowed({key: values})
+        assert allowed is not None  # there is a filter
+        return [state.passages[row].id for row in allowed.nonzero()[0].tolist()]
+
     def count(self) -> int:
         """Return the number of passages."""
         return len(self)
