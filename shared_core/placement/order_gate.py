@@ -159,10 +159,7 @@ def _by_gain(
     places = np.linspace(0, profile.k - 1, k)
     units = np.eye(len(profile.slots)).tolist()
     at_slots = np.array(
-        [
-            interpolated(places, profile.slots, unit, profile.k - 1)
-            for unit in units
-        ]
+        [interpolated(places, profile.slots, unit, profile.k - 1) for unit in units]
     )
     gains = []
     for candidate in candidates:
