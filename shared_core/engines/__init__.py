@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from shared_core.index.engine import Engine, InThreads, Leg
 
 __all__ = ["Engine", "InThreads", "Leg", "connect"]
 
-SCHEMES = ("postgresql", "postgres")
+ENGINES = {
+    "postgresql": ("postgres", "PostgresEngine"),
+    "postgres": ("postgres", "PostgresEngine"),
+    "qdrant": ("qdrant", "QdrantEngine"),
+}
+"""Scheme of an address -> module and class."""
 
 
 def connect(url: str, collection: str = "posrag", **options: Any) -> Engine:
@@ -17,11 +23,12 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> Engine:
     Parameters
     ----------
     url
-        ``postgresql://user:password@host:port/database``.
+        ``postgresql://user:password@host:port/database``, or ``qdrant://host:port``.
     collection
         Its passages; made when some are first added.
     **options
-        Of the engine: see `shared_core.engines.postgres.PostgresEngine`.
+        Of the engine: see `PostgresEngine` or `QdrantEngine` in the module of
+        `shared_core.engines` that is called like the scheme.
 
     Raises
     ------
@@ -33,11 +40,13 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> Engine:
         If the engine's driver is not installed.
     """
     scheme, separator, _ = url.partition("://")
-    if not separator or scheme not in SCHEMES:
+    if not separator or scheme not in ENGINES:
         raise ValueError(
             f"no engine has an address of the kind {scheme!r}: give one that begins with "
-            "postgresql://"
+            "postgresql:// or qdrant://"
         )
-    from shared_core.engines.postgres import PostgresEngine
-
-    return PostgresEngine(url, collection, **options)
+    module, name = ENGINES[scheme]
+    engine: Engine = getattr(import_module(f"shared_core.engines.{module}"), name)(
+        url, collection, **options
+    )
+    return engine
