@@ -13,6 +13,7 @@ ENGINES = {
     "postgresql": ("postgres", "PostgresEngine"),
     "postgres": ("postgres", "PostgresEngine"),
     "qdrant": ("qdrant", "QdrantEngine"),
+    "milvus": ("milvus", "MilvusEngine"),
 }
 """Scheme of an address -> module and class."""
 
@@ -23,11 +24,12 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> Engine:
     Parameters
     ----------
     url
-        ``postgresql://user:password@host:port/database``, or ``qdrant://host:port``.
+        ``postgresql://user:password@host:port/database``, ``qdrant://host:port``, or
+        ``milvus://host:port``.
     collection
         Its passages; made when some are first added.
     **options
-        Of the engine: see `PostgresEngine` or `QdrantEngine` in the module of
+        Of the engine: see `PostgresEngine`, `QdrantEngine` or `MilvusEngine` in the module of
         `shared_core.engines` that is called like the scheme.
 
     Raises
@@ -43,7 +45,7 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> Engine:
     if not separator or scheme not in ENGINES:
         raise ValueError(
             f"no engine has an address of the kind {scheme!r}: give one that begins with "
-            "postgresql:// or qdrant://"
+            "postgresql://, qdrant:// or milvus://"
         )
     module, name = ENGINES[scheme]
     engine: Engine = getattr(import_module(f"shared_core.engines.{module}"), name)(

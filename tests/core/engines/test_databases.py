@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -66,7 +67,7 @@ def queries(passages: list[Passage]) -> list[Query]:
     return [*map(Query, texts, vectors_of(texts))]
 
 
-@pytest.fixture(params=["postgres", "qdrant"])
+@pytest.fixture(params=["postgres", "qdrant", "milvus"])
 def make(request: pytest.FixtureRequest) -> Iterator[Make]:
     """Return what makes an engine over a collection: of its own, or a named one."""
     made: list[Engine] = []
@@ -75,6 +76,8 @@ def make(request: pytest.FixtureRequest) -> Iterator[Make]:
 
     def engine(collection: str = "", **options: Any) -> Engine:
         name = collection or f"c{next(NUMBER)}"
+        if request.param == "milvus":
+            name = re.sub(r"\W", "_", name, flags=re.ASCII)  # no others are allowed there
         made.append(connect(address, name, **fixed, **options))
         return made[-1]
 
