@@ -163,12 +163,7 @@ class MilvusEngine(SparseVectorEngine):
         )
 
     def _query(self, collection: str, passing: str, fields: list[str]) -> list[dict[str, Any]]:
-        return [
-            dict(row)
-            for row in self._ask(
-                self._client.query, collection, filter=passing, output_fields=fields
-            )
-        ]
+        return [*self._ask(self._client.query, collection, passing, output_fields=fields)]
 
     def _read_values(self, keys: Sequence[int]) -> dict[int, Any]:
         rows = self._query(self.statistics, f"key in {[*keys]}", ["value"])
@@ -205,6 +200,14 @@ class MilvusEngine(SparseVectorEngine):
             for hits, weights, vector in zip(answers, asked, vectors, strict=True)
         ]
 
+    def _fields(self, passage: Passage) -> dict[str, Any]:
+        if (size := len(passage.text.encode())) > LONGEST:
+            raise ValueError(
+                f"the text of passage {passage.id!r} has {size:,} bytes, and Milvus takes "
+                f"{LONGEST:,}: split it"
+            )
+        return super()._fields(passage)
+
     def _store(self, rows: Sequence[Row]) -> None:
         self._ask(
             self._client.upsert,
@@ -218,8 +221,7 @@ class MilvusEngine(SparseVectorEngine):
         )
 
     def _erase(self, keys: Sequence[str]) -> None:
-        if keys:
-            self._ask(self._client.delete, self.collection, ids=[*keys])
+        self._ask(self._client.delete, self.collection, ids=[*keys])
 
     def _fetch(self, keys: Sequence[str]) -> list[Mapping[str, Any]]:
         return [*map(_read, self._query(self.collection, f"key in {[*keys]}", FIELDS))]

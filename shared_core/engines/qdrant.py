@@ -102,7 +102,7 @@ class QdrantEngine(SparseVectorEngine):
             self.shown = address
             client = qdrant_client.QdrantClient(**local, force_disable_check_same_thread=True)
         else:
-            self.shown = f"qdrant://{parts.hostname}:{parts.port or 6333}"
+            self.shown = f"qdrant://{parts.hostname or 'localhost'}:{parts.port or 6333}"
         self._client = client or qdrant_client.QdrantClient(
             host=parts.hostname,
             port=parts.port or 6333,

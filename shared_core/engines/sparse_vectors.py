@@ -75,6 +75,9 @@ class SparseVectorEngine(CollectionEngine):
     ``HybridIndex(mean_length=)``: scores are exact for that mean. A warning tells when it has moved
     by 5%; `reweigh` takes it up.
 
+    A write is several requests. Of one that fails, some passages may be there; the same `add` again
+    replaces them. Pools are not complete then, nor after two writers at a time, until `reweigh`.
+
     Parameters
     ----------
     collection
@@ -225,9 +228,9 @@ class SparseVectorEngine(CollectionEngine):
 
     def _remove(self, ids: Sequence[str]) -> set[str]:
         with self._writing():
-            former = self._read(ids)
-            self._erase([key_of(passage.id) for passage in former])
-            self._count(self._totals(), [], former)
+            if former := self._read(ids):
+                self._erase([key_of(passage.id) for passage in former])
+                self._count(self._totals(), [], former)
         return {passage.id for passage in former}
 
     def _read(self, ids: Sequence[str]) -> list[Passage]:

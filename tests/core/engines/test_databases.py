@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +25,7 @@ from shared_core.types import Pool, Query
 Floats = npt.NDArray[np.float32]
 Make = Callable[..., Engine]
 
-NUMBER = count()
+NUMBER, RUN = count(), f"run{secrets.token_hex(4)}"
 DIM = 64
 
 
@@ -75,7 +76,7 @@ def make(request: pytest.FixtureRequest) -> Iterator[Make]:
     address, fixed = given if isinstance(given, tuple) else (given, {})
 
     def engine(collection: str = "", **options: Any) -> Engine:
-        name = collection or f"c{next(NUMBER)}"
+        name = f"{RUN}_{collection or next(NUMBER)}"
         if request.param == "milvus":
             name = re.sub(r"\W", "_", name, flags=re.ASCII)  # no others are allowed there
         made.append(connect(address, name, **fixed, **options))

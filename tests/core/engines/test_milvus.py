@@ -65,6 +65,15 @@ def test_an_expression_of_milvus(server: MilvusLite) -> None:
             engine.pool([QUERY], 9, where=lambda metadata: True)
 
 
+def test_a_text_that_is_too_long_is_refused_before_anything_is_written(server: MilvusLite) -> None:
+    """By its bytes."""
+    with filled(connect(server.address), PASSAGES) as engine:
+        with pytest.raises(ValueError, match=r"passage 'long' has 66,000 bytes.*: split it"):
+            filled(engine, [Passage("x", "red"), Passage("long", "ö" * 33_000)])
+        assert complete(engine)
+        assert engine.count() == len(PASSAGES)
+
+
 def test_vectors_of_others_are_never_read_as_ours(server: MilvusLite) -> None:
     """A collection that is not of this package is not touched."""
     client = pymilvus.MilvusClient(server.address.replace("milvus", "http"))

@@ -66,6 +66,14 @@ def test_a_query_is_two_requests(core: CoreClient) -> None:
         assert core.requests == ["retrieve", "query_batch_points"]
 
 
+def test_what_a_graph_proposes_is_not_complete(core: CoreClient) -> None:
+    """Its scores are exact all the same."""
+    filled(over(core), PASSAGES)
+    engine = over(core, dense="hnsw")
+    assert not complete(engine)
+    assert engine.delete(["unknown"]) == []
+
+
 def test_a_filter_of_qdrants_own(core: CoreClient) -> None:
     """Ranges, say; a function cannot be applied there, nor can what looks like one."""
     engine = filled(over(core), PASSAGES)
