@@ -46,7 +46,7 @@ def passages() -> list[Passage]:
         Passage(
             each.id, each.text, {"module": each.id.rsplit(".", 1)[0], "n": n, "odd": n % 2 == 1}
         )
-        for n, each in enumerate(torch_api_passages()[:2000])
+        for n, each in enumerate(torch_api_passages()[:2000:3])
     ]
 
 
@@ -54,7 +54,7 @@ def passages() -> list[Passage]:
 def queries(passages: list[Passage]) -> list[Query]:
     """Real questions, real sentences, and what else people type."""
     texts = [query.query for query in torch_queries()]
-    texts += [passage.text[:120] for passage in passages[::14]][:140]
+    texts += [passage.text[:120] for passage in passages[::5]][:140]
     texts += [
         "tensor " * 5 + "sum sum",
         "zyzzyva",
