@@ -70,7 +70,7 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
     tokenizer
         Text to tokens, for the candidates' own statistics; the core's by default. A corpus has
         its own.
-    k, alpha, fusion, placement, psi, evidence, include_scores
+    k, alpha, fusion, placement, psi, rule, hit_rates, include_scores
         As in `CAUSOptions`.
 
     Raises

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict
@@ -24,7 +24,7 @@ from shared_core.index import Tokenizer, Variant
 from shared_core.index.dense import Dense, Metric
 from shared_core.neighbour_spans import NeighbourSpans
 from shared_core.options import CAUSArguments, check_option
-from shared_core.types import Evidence, Fusion
+from shared_core.types import Fusion, OrderRule
 
 _OPTIONS = CAUSArguments.__annotations__
 
@@ -101,12 +101,12 @@ class PlacementOptions(CheckedOptions):
     Attributes
     ----------
     placement
-        Name in `PLACEMENTS`, or a placement.
+        ``"auto"``, a name in `PLACEMENTS`, or a placement; see `shared_core.decide_order`.
     psi
         What the gate knows about the model: a number, a `PositionProfile`, the path or name of a
         saved one, ``"always"`` or ``"never"``. None keeps the ranked order and says so.
-    evidence
-        ``"point"`` or ``"interval"``; see `shared_core.decide_order`.
+    rule, hit_rates
+        How a profile decides; see `shared_core.decide_order`.
     include_scores
         Whether the documents carry their explanation in their metadata. It differs by query: set
         this to False under LangChain's MultiQueryRetriever, which keeps only equal documents once.
@@ -114,9 +114,10 @@ class PlacementOptions(CheckedOptions):
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
-    placement: str | InstanceOf[Placement] = "u_shape"
+    placement: str | InstanceOf[Placement] = "auto"
     psi: Psi = None
-    evidence: Evidence = "point"
+    rule: OrderRule = "gain"
+    hit_rates: Sequence[float] | None = None
     include_scores: bool = True
 
     # Before pydantic, which takes True for 1 and "3" for 3, and reports a value that fits no part
@@ -161,7 +162,8 @@ class PlacementArguments(TypedDict, total=False):
     """Keyword arguments of `PlacementOptions` besides the placement."""
 
     psi: Psi
-    evidence: Evidence
+    rule: OrderRule
+    hit_rates: Sequence[float] | None
     include_scores: bool
 
 

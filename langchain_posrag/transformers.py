@@ -36,7 +36,7 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
         Name in `PLACEMENTS`, or a placement.
     psi
         As in `PlacementOptions`; ``"always"`` by default, since naming a placement asks for it.
-    evidence, include_scores
+    rule, hit_rates, include_scores
         As in `PlacementOptions`.
 
     Raises

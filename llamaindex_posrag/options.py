@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Generic, TypeVar, cast
 
 from shared_core import CAUS, ChunkKeys, NeighbourSpans, Placement
 from shared_core.options import CAUSArguments
+from shared_core.placement.order_gate import Psi
 from shared_core.scoring.fusion import Alpha
-from shared_core.sensitivity import Psi
-from shared_core.types import Evidence, Fusion
+from shared_core.types import Fusion, OrderRule
 
 T = TypeVar("T")
 
@@ -37,7 +38,7 @@ class CAUSOptions:
     caus
         The options of the search and the placement. They are immutable and may be shared: setting
         one of those below replaces them.
-    k, alpha, fetch_k, fusion, placement, psi, evidence, expand, chunk_keys
+    k, alpha, fetch_k, fusion, placement, psi, rule, hit_rates, expand, chunk_keys
         As in `CAUS`.
     similarity_top_k
         The name of `k` in LlamaIndex's own retrievers.
@@ -54,7 +55,8 @@ class CAUSOptions:
     fusion = Option[Fusion]("fusion")
     placement = Option[str | Placement]("placement")
     psi = Option[Psi]("psi")
-    evidence = Option[Evidence]("evidence")
+    rule = Option[OrderRule]("rule")
+    hit_rates = Option[Sequence[float] | None]("hit_rates")
     expand = Option[NeighbourSpans | None]("expand")
     chunk_keys = Option[ChunkKeys]("chunk_keys")
     similarity_top_k = Option[int]("k")

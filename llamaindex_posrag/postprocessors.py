@@ -30,9 +30,9 @@ from shared_core.checking import check_each
 from shared_core.explanations import warn_of_placed
 from shared_core.index import Variant
 from shared_core.options import check_option, encode_options
+from shared_core.placement.order_gate import Psi
 from shared_core.scoring.fusion import Alpha
-from shared_core.sensitivity import Psi
-from shared_core.types import Evidence, Fusion, Tokenizer
+from shared_core.types import Fusion, OrderRule, Tokenizer
 
 dispatcher = get_dispatcher(__name__)
 
@@ -128,7 +128,8 @@ class PlacementArguments(TypedDict, total=False):
     """Keyword arguments of `PlacementPostprocessor` besides the placement."""
 
     psi: Psi
-    evidence: Evidence
+    rule: OrderRule
+    hit_rates: Sequence[float] | None
     callback_manager: CallbackManager | None
 
 
@@ -161,7 +162,7 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
         Number of nodes to keep, >= 1.
     alpha
         Weight of the dense leg in [0, 1], or ``"auto"``.
-    placement, psi, evidence
+    placement, psi, rule, hit_rates
         As in `PlacementPostprocessor`.
     fusion
         ``"min_max"`` (CAUS eq. 2) or ``"rrf"``.
@@ -197,9 +198,10 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
 
     k: int = Field(default=10, frozen=True)
     alpha: Alpha = Field(default=0.3, frozen=True)
-    placement: str | Placement = Field(default="u_shape", frozen=True)
+    placement: str | Placement = Field(default="auto", frozen=True)
     psi: Psi = Field(default=None, frozen=True)
-    evidence: Evidence = Field(default="point", frozen=True)
+    rule: OrderRule = Field(default="gain", frozen=True)
+    hit_rates: Sequence[float] | None = Field(default=None, frozen=True)
     fusion: Fusion = Field(default="min_max", frozen=True)
     higher_is_better: bool = Field(default=True, frozen=True)
     variant: Variant = Field(default="lucene", frozen=True)
@@ -264,8 +266,8 @@ class PlacementPostprocessor(CAUSFieldsPostprocessor):
         Position sensitivity of the model: a number, a profile, its path or name, ``"always"`` or
         ``"never"``. ``"always"`` by default, since naming a placement asks for it. None keeps the
         given order; each node's ``posrag`` says why.
-    evidence
-        ``"point"``, the default, or ``"interval"``; see `shared_core.decide_order`.
+    rule, hit_rates
+        How a profile decides; see `shared_core.decide_order`.
 
     Raises
     ------
@@ -279,7 +281,8 @@ class PlacementPostprocessor(CAUSFieldsPostprocessor):
 
     placement: str | Placement = Field(default="u_shape", frozen=True)
     psi: Psi = Field(default="always", frozen=True)
-    evidence: Evidence = Field(default="point", frozen=True)
+    rule: OrderRule = Field(default="gain", frozen=True)
+    hit_rates: Sequence[float] | None = Field(default=None, frozen=True)
 
     def __init__(
         self, placement: str | Placement = "u_shape", **options: Unpack[PlacementArguments]

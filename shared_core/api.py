@@ -36,13 +36,13 @@ from shared_core.placement import (
     resolve_placement,
     u_shape_order,
 )
+from shared_core.placement.order_gate import decide_order
 from shared_core.scoring import auto_alpha, fuse, min_max, rank
 from shared_core.sensitivity import (
     KEY_VALUE,
     PositionProfile,
     Probe,
     ProbeQuestion,
-    decide_order,
     draw_profile,
     key_value_questions,
     position_sensitivity_index,

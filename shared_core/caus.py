@@ -28,12 +28,14 @@ from shared_core.neighbour_spans import (
     NeighbourSpans,
     expand_ranking,
 )
-from shared_core.placement import Placement, Sequential, resolve_placement
+from shared_core.placement import Placement
+from shared_core.placement.order_gate import Psi, decide_order, profile_of, rates_by_rank
 from shared_core.scoring import rank
 from shared_core.scoring.fusion import Alpha, check_alpha
 from shared_core.scoring.ranking import rank_pool
-from shared_core.sensitivity import PositionProfile, Psi, decide_order, profile_of
-from shared_core.types import Arrangement, Evidence, Fusion, OrderDecision, Pool, Query, Ranking
+from shared_core.sensitivity import PositionProfile
+from shared_core.sensitivity.position_sensitivity import check_shares
+from shared_core.types import Arrangement, Fusion, OrderDecision, OrderRule, Pool, Query, Ranking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +53,12 @@ class CAUS:
     fusion
         ``"min_max"`` (eq. 2) or ``"rrf"``.
     placement
-        Name in `PLACEMENTS`, or a placement.
+        ``"auto"``, a name in `PLACEMENTS`, or a placement; see `decide_order`.
     psi
         What the gate knows about the model: a number, a `PositionProfile`, the path or name of a
         saved one, ``"always"`` or ``"never"``. None keeps the ranked order and says so.
-    evidence
-        ``"point"`` or ``"interval"``; see `decide_order`.
+    rule, hit_rates
+        How a profile decides; see `decide_order`.
     expand
         Expands the k passages by their neighbours into spans, at most k, before the gate and the
         placement, which then work on spans; its own `order` is ignored. None: passages.
@@ -80,9 +82,10 @@ class CAUS:
     alpha: Alpha = 0.3
     fetch_k: int = 50
     fusion: Fusion = "min_max"
-    placement: str | Placement = "u_shape"
+    placement: str | Placement = "auto"
     psi: Psi = None
-    evidence: Evidence = "point"
+    rule: OrderRule = "gain"
+    hit_rates: Sequence[float] | None = None
     expand: NeighbourSpans | None = None
     chunk_keys: ChunkKeys = field(default_factory=ChunkKeys)
 
@@ -94,11 +97,12 @@ class CAUS:
             raise ValueError(f"chunk_keys must be ChunkKeys, got {self.chunk_keys!r}")
         object.__setattr__(self, "alpha", check_alpha(self.alpha))
         check_choice(self.fusion, "fusion", Fusion)
-        resolve_placement(self.placement)
-        self.placement_in_force(1, self.profile)
-        if isinstance(self.psi, Real):  # the gate checks it; JSON cannot hold NumPy's
+        if self.hit_rates is not None:
+            object.__setattr__(self, "hit_rates", check_shares(self.hit_rates, "hit_rates"))
+        self.decide(1)  # the check
+        if isinstance(self.psi, Real):  # JSON cannot hold NumPy's
             object.__setattr__(self, "psi", float(self.psi))
-        if self.psi is None and self.placement not in ("u_shape", "sequential", "front_first"):
+        if self.psi is None and self.placement not in ("auto", "sequential", "front_first"):
             warnings.warn(
                 f"placement={self.placement!r} is not applied without psi=, the position "
                 'sensitivity of the model: give it, or psi="always"',
@@ -110,19 +114,10 @@ class CAUS:
         """The profile that `psi` is or names."""
         return profile_of(self.psi)
 
-    @cached_property
-    def gate(self) -> OrderDecision:
-        """The decision whether to place; the same for every query."""
-        return decide_order(self._psi, evidence=self.evidence)
-
     @property
-    def _psi(self) -> Psi:
-        return self.profile if self.profile is not None else self.psi
-
-    @cached_property
-    def placement_in_force(self) -> Placement:
-        """The configured placement, or sequential while the gate is shut."""
-        return resolve_placement(self.placement) if self.gate.opened else Sequential()
+    def gate(self) -> OrderDecision:
+        """The decision whether and how to place `k` passages; the same for every query."""
+        return self.decide(self.k)
 
     def rank(
         self,
@@ -161,8 +156,7 @@ class CAUS:
 
     def place(self, ranking: Ranking) -> Arrangement:
         """Put a ranking into slots: by the placement if the gate is open, else as ranked."""
-        slots, gate = self.slots_and_gate(len(ranking))
-        return Arrangement(ranking, slots, self.placement_in_force.name, gate)
+        return Arrangement(ranking, self.decide(len(ranking)))
 
     def place_expanded(
         self, ranking: Ranking, source: ChunkSource, reader: ChunkReader | None = None
@@ -190,28 +184,32 @@ class CAUS:
         """
         if self.expand is None:
             return self.place(ranking)
-        spans, expansion = expand_ranking(ranking, self.expand, reader or self.chunk_keys, source)
-        slots, gate = self.slots_and_gate(len(spans))
-        name = self.placement_in_force.name
-        return ExpandedArrangement(spans, slots, name, gate, ranking, expansion)
+        reader = reader or self.chunk_keys
+        spans, expansion, ranks = expand_ranking(ranking, self.expand, reader, source)
+        rates = rates_by_rank(self.hit_rates, len(ranking))
+        gate = self._decided(len(spans), [rates[of_span].sum() for of_span in ranks])
+        return ExpandedArrangement(spans, gate, ranking, expansion)
 
-    def slots_and_gate(self, k: int) -> tuple[tuple[int, ...], OrderDecision]:
-        """Return slot -> rank for `k` passages by the placement in force, and why."""
+    def decide(self, k: int) -> OrderDecision:
+        """Return the decision whether and how to place `k` passages."""
         known = self._by_k.get(k)
         if known is None:
-            gate = decide_order(self._psi, evidence=self.evidence, k=k)
-            known = self._by_k[k] = (self.placement_in_force(k, self.profile), gate)
+            known = self._by_k[k] = self._decided(k, self.hit_rates)
         return known
 
+    def _decided(self, k: int, hit_rates: Sequence[float] | None) -> OrderDecision:
+        psi = self.profile if self.profile is not None else self.psi
+        return decide_order(psi, self.placement, k=k, rule=self.rule, hit_rates=hit_rates)
+
     @cached_property
-    def _by_k(self) -> dict[int, tuple[tuple[int, ...], OrderDecision]]:
+    def _by_k(self) -> dict[int, OrderDecision]:
         return {}
 
     def explain(self, k: int) -> list[dict[str, Any]]:
         """Return, slot by slot, how `k` passages are placed and why, JSON-able."""
-        slots, gate = self.slots_and_gate(k)
-        shared = {"placement": self.placement_in_force.name, **gate.explain()}
-        return [{"rank": rank, "slot": slot, **shared} for slot, rank in enumerate(slots)]
+        gate = self.decide(k)
+        shared = gate.explain()
+        return [{"rank": rank, "slot": slot, **shared} for slot, rank in enumerate(gate.slots)]
 
     def search(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, TypedDict
@@ -11,10 +11,11 @@ from typing import Any, TypedDict
 from shared_core.caus import CAUS
 from shared_core.neighbour_spans import ChunkKeys, NeighbourSpans
 from shared_core.placement import PLACEMENTS, Placement, resolve_placement
+from shared_core.placement.order_gate import Psi
 from shared_core.scoring.fusion import Alpha
-from shared_core.sensitivity import PositionProfile, Psi
+from shared_core.sensitivity import PositionProfile
 from shared_core.sensitivity.records import is_file
-from shared_core.types import Evidence, Fusion
+from shared_core.types import Fusion, OrderRule
 
 CAUS_KEY = "caus"
 """Key of the options in `HybridIndex.extra`, the same for every adapter."""
@@ -29,7 +30,8 @@ class CAUSArguments(TypedDict, total=False):
     fusion: Fusion
     placement: str | Placement
     psi: Psi
-    evidence: Evidence
+    rule: OrderRule
+    hit_rates: Sequence[float] | None
     expand: NeighbourSpans | None
     chunk_keys: ChunkKeys
 

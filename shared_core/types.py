@@ -11,7 +11,7 @@ import numpy.typing as npt
 from shared_core.arrays import Bools, Scores
 
 Fusion: TypeAlias = Literal["min_max", "rrf"]
-Evidence: TypeAlias = Literal["point", "interval"]
+OrderRule: TypeAlias = Literal["gain", "psi", "psi_interval"]
 
 Tokenizer: TypeAlias = Callable[[str], list[str]]
 """Text in, tokens out. Any callable of this shape serves as a tokenizer."""
@@ -94,20 +94,36 @@ class OrderDecision:
     ----------
     opened
         True: the placement is applied. False: the ranked order is kept.
+    placement
+        Name of the placement that is applied; ``sequential`` where the gate is shut.
+    slots
+        Slot -> rank.
     psi
-        Position sensitivity index (CAUS eq. 3) the decision rests on; None where none was used.
+        Position sensitivity index (CAUS eq. 3) of the model; None where none is known.
     reason
         One sentence for the reader.
+    gain
+        What the best of the judged orders is expected to gain over the ranked one, in units of the
+        profile's measure: 0.01 is a point. None where no profile decided by it.
+    interval
+        Interval (lower, upper) of the gain; None where nothing says how sure it is.
     """
 
     opened: bool
+    placement: str
+    slots: tuple[int, ...]
     psi: float | None
     reason: str
+    gain: float | None = None
+    interval: tuple[float, float] | None = None
 
     def explain(self) -> dict[str, Any]:
-        """Return ``psi``, ``gate`` ("open" or "shut") and ``reason``, which every passage has."""
+        """Return what every passage has: all but the slots, with ``gate``, "open" or "shut"."""
         return {
+            "placement": self.placement,
             "psi": self.psi,
+            "gain": self.gain,
+            "gain_interval": self.interval and [*self.interval],
             "gate": "open" if self.opened else "shut",
             "reason": self.reason,
         }
@@ -179,21 +195,25 @@ class Arrangement:
     ----------
     ranking
         What was arranged.
-    slots
-        slot -> rank.
-    placement
-        Name of the placement that was applied; ``sequential`` where the gate stayed shut.
     gate
-        The decision whether to place.
+        The decision whether and how to place.
     """
 
     ranking: Ranking
-    slots: tuple[int, ...]
-    placement: str
     gate: OrderDecision
 
     def __len__(self) -> int:
         return len(self.slots)
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """Slot -> rank."""
+        return self.gate.slots
+
+    @property
+    def placement(self) -> str:
+        """Name of the placement that was applied; ``sequential`` where the gate stayed shut."""
+        return self.gate.placement
 
     @property
     def indices(self) -> list[int]:
@@ -213,7 +233,7 @@ class Arrangement:
     def explain(self) -> list[dict[str, Any]]:
         """Return, slot by slot, everything that led to the order, as JSON-able dictionaries."""
         ranking, why = self.ranking, self.gate.explain()
-        alpha, fusion, placement = ranking.alpha, ranking.fusion, self.placement
+        alpha, fusion = ranking.alpha, ranking.fusion
         scores, dense, sparse = ranking.scores, ranking.dense, ranking.sparse
         dense_norm, sparse_norm = ranking.dense_norm, ranking.sparse_norm
         dense_rank, sparse_rank = ranking.dense_rank, ranking.sparse_rank
@@ -239,7 +259,6 @@ class Arrangement:
                 "slot": slot,
                 "alpha": alpha,
                 "fusion": fusion,
-                "placement": placement,
                 **why,  # last: the dictionary is sized for the keys above, and need not grow
             }
             for slot, rank in enumerate(self.slots)

@@ -112,7 +112,7 @@ def test_the_placement_that_contributors_are_shown_works() -> None:
     assert names.get("__doc__"), "the linter asks for one of every module"
     last_two = names["LastTwo"]()
     assert [last_two(k) for k in (0, 1, 2, 5)] == [(), (0,), (1, 0), (2, 3, 4, 1, 0)]
-    assert CAUS(placement=last_two, psi="always").slots_and_gate(3)[0] == (2, 1, 0)
+    assert CAUS(placement=last_two, psi="always").decide(3).slots == (2, 1, 0)
 
 
 def test_there_are_snippets() -> None:

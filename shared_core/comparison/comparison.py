@@ -31,8 +31,8 @@ from shared_core.generation.failures import MAX_FAILED, check_max_failed
 from shared_core.generation.journal import Journal
 from shared_core.generation.models import as_generator
 from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
+from shared_core.placement.order_gate import profile_of
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
-from shared_core.sensitivity.order_gate import profile_of
 from shared_core.sensitivity.profile import PositionProfile
 
 

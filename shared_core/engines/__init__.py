@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shared_core.index.engine import Engine, InThreads, Leg
+
+if TYPE_CHECKING:
+    from shared_core.engines.collection import CollectionEngine
 
 __all__ = ["Engine", "InThreads", "Leg", "connect"]
 
@@ -18,7 +22,7 @@ ENGINES = {
 """Scheme of an address -> module and class."""
 
 
-def connect(url: str, collection: str = "posrag", **options: Any) -> Engine:
+def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionEngine:
     """Return the engine that an address stands for.
 
     Parameters
@@ -30,7 +34,8 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> Engine:
         Its passages; made when some are first added.
     **options
         Of the engine: see `PostgresEngine`, `QdrantEngine` or `MilvusEngine` in the module of
-        `shared_core.engines` that is called like the scheme.
+        `shared_core.engines` that is called like the scheme. Those of a collection that is there
+        are its own unless given.
 
     Raises
     ------
@@ -47,8 +52,12 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> Engine:
             f"no engine has an address of the kind {scheme!r}: give one that begins with "
             "postgresql://, qdrant:// or milvus://"
         )
+    from shared_core.engines.collection import OtherOptionsError
+
     module, name = ENGINES[scheme]
-    engine: Engine = getattr(import_module(f"shared_core.engines.{module}"), name)(
-        url, collection, **options
-    )
-    return engine
+    kind: Callable[..., CollectionEngine]
+    kind = getattr(import_module(f"shared_core.engines.{module}"), name)
+    try:
+        return kind(url, collection, **options)
+    except OtherOptionsError as error:
+        return kind(url, collection, **error.own | options)

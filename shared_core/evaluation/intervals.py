@@ -117,11 +117,62 @@ def independent_interval(
     ValueError
         If an accuracy or an option is out of range.
     """
-    means = _slot_means(accuracy, n)
-    rate = (n * means + PSEUDO / 2) / (n + PSEUDO)
+    rate = _with_pseudo(accuracy, n)
     rng = np.random.default_rng(seed)
-    drawn = rng.binomial(n + PSEUDO, rate, (check_count(resamples, "resamples"), means.size))
+    drawn = rng.binomial(n + PSEUDO, rate, (check_count(resamples, "resamples"), rate.size))
     return _percentiles(statistic, drawn / (n + PSEUDO), _tail(confidence, n))
+
+
+def contrast_interval(
+    outcomes: npt.ArrayLike, contrast: npt.ArrayLike, *, confidence: float = 0.95
+) -> tuple[float, float]:
+    """Student's interval of a weighted sum of the column means, such as a difference of two.
+
+    With the two pseudo-questions of `bootstrap_interval`, whose outcomes cancel out on average.
+
+    Parameters
+    ----------
+    outcomes, confidence
+        As in `bootstrap_interval`.
+    contrast
+        Weight of each column, shape (k,); they sum to 0.
+
+    Raises
+    ------
+    ValueError
+        If the outcomes or the confidence are out of range.
+    """
+    rows = _shares(outcomes, "outcomes", "questions by slots", axes=2)
+    _check_enough(len(rows))
+    weights, (low, high) = np.asarray(contrast, np.float64), _wrong_and_right(rows)
+    sums, n = rows @ weights, len(rows)
+    tossed = PSEUDO * (high - low) ** 2 / 4 * (weights @ weights)
+    centre = sums.sum() / (n + PSEUDO)
+    half = _student_t(confidence, n) * math.sqrt(n * sums.var() + tossed) / (n + PSEUDO)
+    return float(centre - half), float(centre + half)
+
+
+def independent_contrast_interval(
+    accuracy: npt.ArrayLike, n: int, contrast: npt.ArrayLike, *, confidence: float = 0.95
+) -> tuple[float, float]:
+    """Interval of a weighted sum of accuracies of which only these are published.
+
+    Parameters
+    ----------
+    accuracy, n, confidence
+        As in `independent_interval`, to which this is what `contrast_interval` is to the bootstrap.
+    contrast
+        Weight of each slot, shape (k,); they sum to 0.
+
+    Raises
+    ------
+    ValueError
+        If an accuracy or the confidence is out of range.
+    """
+    rate, weights = _with_pseudo(accuracy, n), np.asarray(contrast, np.float64)
+    spread = math.sqrt(weights**2 @ (rate * (1 - rate)) / (n + PSEUDO))
+    half = _student_t(confidence, n) * spread
+    return float(rate @ weights - half), float(rate @ weights + half)
 
 
 def mean_interval(
@@ -235,10 +286,13 @@ def _wrong_and_right(rows: Scores) -> tuple[float, float]:
 
 def _tail(confidence: float, n: int) -> float:
     """Return the share of resamples beyond each bound."""
+    return NormalDist().cdf(-_student_t(confidence, n))
+
+
+def _student_t(confidence: float, n: int) -> float:
+    """Return the quantile of n - 1 degrees of freedom (Abramowitz and Stegun, 26.7.5)."""
     z = _normal_quantile(confidence)
-    # Student's t of n - 1 degrees of freedom (Abramowitz and Stegun, 26.7.5)
-    t = z + (z**3 + z) / (4 * (n - 1)) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * (n - 1) ** 2)
-    return NormalDist().cdf(-t)
+    return z + (z**3 + z) / (4 * (n - 1)) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * (n - 1) ** 2)
 
 
 def _normal_quantile(confidence: float) -> float:
@@ -258,6 +312,11 @@ def _percentiles(statistic: Statistic, means: Scores, tail: float) -> tuple[floa
         return math.nan, math.nan
     lower, upper = np.quantile(defined, [tail, 1 - tail])
     return float(lower), float(upper)
+
+
+def _with_pseudo(accuracy: npt.ArrayLike, n: int) -> Scores:
+    """Return the accuracy by slot with the pseudo-questions."""
+    return (n * _slot_means(accuracy, n) + PSEUDO / 2) / (n + PSEUDO)
 
 
 def _slot_means(accuracy: npt.ArrayLike, n: int) -> Scores:

@@ -57,7 +57,7 @@ class ExpandedArrangement(Arrangement):
 
 def expand_ranking(
     ranking: Ranking, spans: NeighbourSpans, reader: ChunkReader, source: ChunkSource
-) -> tuple[Ranking, Expansion]:
+) -> tuple[Ranking, Expansion, list[list[int]]]:
     """Expand the passages of a ranking.
 
     Returns
@@ -66,6 +66,8 @@ def expand_ranking(
         One entry per span, see `ExpandedArrangement`.
     expansion : Expansion
         The spans.
+    ranks : list of list of int
+        Rank of a span -> ranks of its seeds, the best first.
 
     Raises
     ------
@@ -77,7 +79,8 @@ def expand_ranking(
             f"the ranking has {len(ranking)} entries and {len(ranking.passages)} passages; "
             "expansion needs one for each entry, as in a ranking from an index"
         )
-    expansion, best = expand_passages(ranking.passages, ranking.scores, spans, reader, source)
+    expansion, ranks = expand_passages(ranking.passages, ranking.scores, spans, reader, source)
+    best = [of_span[0] for of_span in ranks]
     seeds = [ranking.passages[at] for at in best]
     spanned = [
         seed if len(span.chunks) == 1 else replace(seed, text=span.text)
@@ -88,7 +91,7 @@ def expand_ranking(
         for name in _BY_RANK
         if len(given := getattr(ranking, name))
     }
-    return replace(ranking, **picked, passages=spanned), expansion
+    return replace(ranking, **picked, passages=spanned), expansion, ranks
 
 
 def expand_passages(
@@ -97,7 +100,7 @@ def expand_passages(
     spans: NeighbourSpans,
     reader: ChunkReader,
     source: ChunkSource | None,
-) -> tuple[Expansion, list[int]]:
+) -> tuple[Expansion, list[list[int]]]:
     """Expand passages with their scores.
 
     Parameters
@@ -115,8 +118,8 @@ def expand_passages(
     -------
     expansion : Expansion
         The spans.
-    best : list of int
-        Rank of a span -> position of its best seed in `passages`.
+    places : list of list of int
+        Rank of a span -> positions of its seeds in `passages`, the best first.
 
     Raises
     ------
@@ -128,7 +131,7 @@ def expand_passages(
         source = PassageNeighbours.of(passages, reader)
     expansion = spans.expand(list(map(Seed, chunks, scores)), source)
     first = {chunk.id: at for at, chunk in reversed([*enumerate(chunks)])}
-    return expansion, [first[span.seeds[0].chunk.id] for span in expansion.spans]
+    return expansion, [[first[seed.chunk.id] for seed in span.seeds] for span in expansion.spans]
 
 
 class PlacedSpan(NamedTuple):
@@ -174,11 +177,11 @@ def place_spans(
         As `expand_passages` and `similarities`.
     """
     known = similarities(scores, higher_is_better=higher_is_better)
-    expansion, best = expand_passages(passages, known, spans, reader, source)
+    expansion, places = expand_passages(passages, known, spans, reader, source)
     order = spans.order if isinstance(spans.order, str) else spans.order.name
     return [
         PlacedSpan(
-            best[rank],
+            places[rank][0],
             expansion.spans[rank],
             {**expansion.explain(rank), "rank": rank, "slot": slot, "placement": order},
         )

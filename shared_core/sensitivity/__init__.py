@@ -5,7 +5,6 @@ from __future__ import annotations
 from shared_core.generation.templates import ABSTAIN, ANSWER, KEY_VALUE, PromptTemplate
 from shared_core.sensitivity.distraction import distracting_effect
 from shared_core.sensitivity.figure import draw_profile
-from shared_core.sensitivity.order_gate import Psi, decide_order, profile_of
 from shared_core.sensitivity.position_sensitivity import position_sensitivity_index
 from shared_core.sensitivity.probe import Probe, ProbePlan
 from shared_core.sensitivity.profile import PositionProfile, published_names
@@ -26,14 +25,11 @@ __all__ = [
     "ProbePlan",
     "ProbeQuestion",
     "PromptTemplate",
-    "Psi",
-    "decide_order",
     "distracting_effect",
     "draw_profile",
     "key_value_questions",
     "position_sensitivity_index",
     "profile_folder",
-    "profile_of",
     "published_names",
     "read_questions",
     "torch_questions",

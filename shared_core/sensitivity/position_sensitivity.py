@@ -14,6 +14,9 @@ from shared_core.evaluation.intervals import bootstrap_interval
 EPS = 1e-7
 """CAUS eq. 3 adds it to the denominator, so that the index stays finite."""
 
+THRESHOLD = 1.0
+"""Index of a model that reads the edges and the middle equally well."""
+
 Bands = Literal["slots", "thirds"]
 
 

@@ -27,8 +27,8 @@ from shared_core.generation.models import as_generator
 from shared_core.generation.responses import Failed
 from shared_core.generation.templates import PromptTemplate
 from shared_core.sensitivity.measures import MeasureName, Rotation, resolve_measure
-from shared_core.sensitivity.order_gate import THRESHOLD
 from shared_core.sensitivity.position_sensitivity import (
+    THRESHOLD,
     check_slots,
     index_interval,
     index_slots,

@@ -24,7 +24,7 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"psi": -1.0}, "-1.0"),
     ({"psi": float("nan")}, "nan"),
     ({"psi": True}, "psi must be a number, .* got True"),
-    ({"evidence": "strong"}, "strong"),
+    ({"rule": "strong"}, "strong"),
 ]
 OF_A_SEARCH: list[tuple[dict[str, Any], str]] = [
     ({"fetch_k": 0}, "fetch_k must be an integer >= 1, got 0"),

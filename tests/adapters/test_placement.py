@@ -31,12 +31,12 @@ def test_the_order_is_the_cores(adapter: Adapter, placement: Any, k: int) -> Non
 
 
 @pytest.mark.parametrize("psi", ["never", None, 0.8, 1.2, PROFILE])
-@pytest.mark.parametrize("evidence", ["point", "interval"])
-def test_the_gate_decides(adapter: Adapter, psi: Any, evidence: Any) -> None:
+@pytest.mark.parametrize("rule", ["gain", "psi", "psi_interval"])
+def test_the_gate_decides(adapter: Adapter, psi: Any, rule: Any) -> None:
     """By the sensitivity of the model; each passage says why."""
-    step = adapter.placer("inverse", psi=psi, evidence=evidence)
+    step = adapter.placer("inverse", psi=psi, rule=rule)
     placed = adapter.hits(adapter.place(step, adapter.items(CORPUS[:5])))
-    expected = CAUS(placement="inverse", psi=psi, evidence=evidence).explain(5)
+    expected = CAUS(placement="inverse", psi=psi, rule=rule).explain(5)
     assert [hit.why for hit in placed] == expected
 
 
@@ -87,7 +87,7 @@ def test_the_order_that_comes_in_is_the_ranking(adapter: Adapter) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"placement": "v_shape"}, {"placement": 3}, {"psi": -1.0}, {"evidence": "strong"}]
+    "options", [{"placement": "v_shape"}, {"placement": 3}, {"psi": -1.0}, {"rule": "strong"}]
 )
 def test_bad_options_are_named(adapter: Adapter, options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=str(next(iter(options.values())))):

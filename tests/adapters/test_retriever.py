@@ -64,7 +64,7 @@ OTHERS: dict[str, Any] = {
     "fusion": "rrf",
     "placement": "inverse",
     "psi": "never",
-    "evidence": "interval",
+    "rule": "psi_interval",
     "expand": NeighbourSpans(window=1),
     "chunk_keys": ChunkKeys(number="number"),
 }

@@ -30,7 +30,7 @@ def answers(adapter: Adapter, retriever: Any) -> list[Any]:
     [
         {},
         {"k": 3, "alpha": "auto", "fetch_k": 20, "fusion": "rrf", "psi": "never"},
-        {"placement": UShape("end"), "psi": PROFILE, "evidence": "interval"},
+        {"placement": UShape("end"), "psi": PROFILE, "rule": "psi_interval"},
         {"placement": Shuffle(seed=7), "psi": 1.5, "variant": "okapi"},
     ],
     ids=str,
@@ -63,7 +63,7 @@ def test_options_given_when_loading_win(adapter: Adapter, tmp_path: Path) -> Non
     saved = adapter.build(CORPUS, k=7, psi=path, placement="inverse")
     saved.save(tmp_path / "index")
     loaded = adapter.load(tmp_path / "index", k=2)
-    assert (loaded.k, loaded.caus.gate, loaded.placement) == (2, saved.caus.gate, "inverse")
+    assert (loaded.k, loaded.caus.profile, loaded.placement) == (2, PROFILE, "inverse")
     assert adapter.load(tmp_path / "index", psi=None).psi is None
     with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
         adapter.load(tmp_path / "index", k=0)

@@ -32,7 +32,8 @@ def test_a_biased_model_opens_the_gate(profiles: Path, capsys: pytest.CaptureFix
     out, err = said(capsys)
     assert "edges: 60 questions in 6 slots, at most 360 calls with about" in err
     assert "the edges are read better than the middle" in out
-    assert 'Gate: open by the index, open with evidence="interval".' in out
+    assert "Gate: open. u_shape should be better than the ranked order: +" in out
+    assert 'By the index alone, as in the paper (rule="psi"), it is open.' in out
     profile = PositionProfile.load("edges")
     assert (profile.n, profile.k, profile.task) == (60, 6, "key-value retrieval")
     assert f"{profile.psi:.3f}" in out

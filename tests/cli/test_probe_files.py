@@ -17,6 +17,7 @@ from shared_core import PositionProfile, ProfileNotFoundError
 from shared_core.cli.probe import report
 from shared_core.cli.probe.files import ProbeFiles
 from shared_core.generation import HuggingFaceModel, as_generator
+from shared_core.placement.order_gate import decide_order
 from shared_core.sensitivity import ProbePlan
 
 READERS = Path(__file__).parents[2] / "instruments"
@@ -155,39 +156,28 @@ def lines(profile: PositionProfile) -> str:
 
 
 @pytest.mark.parametrize(
-    ("interval", "says", "gates"),
+    ("interval", "says"),
     [
-        ((1.1, 1.9), "edges are read better", ("open", "open")),
-        ((0.9, 1.9), "no difference", ("open", "shut")),
-        ((0.5, 0.9), "middle is read better", ("shut", "shut")),
+        ((1.1, 1.9), "edges are read better"),
+        ((0.9, 1.9), "no difference"),
+        ((0.5, 0.9), "middle is read better"),
     ],
 )
-def test_the_verdict_goes_by_the_interval(
-    interval: tuple[float, float], says: str, gates: tuple[str, str]
-) -> None:
-    """And both gates are told."""
-    curve = (0.9, 0.5, 0.8) if gates[0] == "open" else (0.5, 0.9, 0.5)
-    text = lines(replace(ACCURACY, accuracy=curve, interval=interval))
+def test_the_verdict_goes_by_the_interval(interval: tuple[float, float], says: str) -> None:
+    """Of the index; and both gates are told."""
+    text = lines(replace(ACCURACY, interval=interval))
     assert says in text
-    assert f"Gate: {gates[0]} by the index, {gates[1]} with evidence" in text
-    assert ("Keep the ranked order for now" in text) == (gates == ("open", "shut"))
+    assert decide_order(ACCURACY).reason in text
+    assert 'By the index alone, as in the paper (rule="psi"), it is open.' in text
 
 
-@pytest.mark.parametrize(
-    ("interval", "use"),
-    [
-        ((1.1, 1.9), 'Use it with psi="m".'),
-        ((0.9, 1.9), 'Use it with psi="m", evidence="interval".'),
-        (None, 'Use it with psi="m", evidence="interval".'),
-    ],
-)
-def test_an_index_that_may_be_chance_is_not_advised_to_open_the_gate(
-    interval: tuple[float, float] | None, use: str, files: ProbeFiles
-) -> None:
-    """What is advised keeps the ranked order."""
-    profile = replace(ACCURACY, interval=interval)
-    assert profile.psi > 1
-    assert next(report.file_lines(profile, files)) == use
+def test_a_slope_is_told(files: ProbeFiles) -> None:
+    """The index does not see it, the gate does."""
+    profile = replace(ACCURACY, accuracy=(0.5, 0.7, 0.9), interval=(0.9, 1.1), n=200)
+    text = lines(profile)
+    assert "Gate: open. inverse should be better than the ranked order" in text
+    assert 'By the index alone, as in the paper (rule="psi"), it is shut.' in text
+    assert next(report.file_lines(profile, files)) == 'Use it with psi="m".'
 
 
 def test_a_ceiling_and_an_unread_middle_are_told() -> None:

@@ -43,7 +43,8 @@ def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"fusion": "max"}, "fusion must be 'min_max' or 'rrf', got 'max'"),
         ({"placement": "v_shape"}, "unknown placement 'v_shape'; known: sequential"),
         ({"placement": ["u_shape"]}, r"unknown placement \['u_shape'\]"),
-        ({"evidence": "strong"}, "evidence must be 'point' or 'interval', got 'strong'"),
+        ({"rule": "strong"}, "rule must be 'gain', 'psi' or 'psi_interval', got 'strong'"),
+        ({"hit_rates": [0.5, 1.2]}, r"hit_rates must lie in \[0, 1\], got 1.2"),
         ({"psi": -0.1}, "psi must be finite and >= 0, got -0.1"),
         ({"psi": float("inf")}, "psi must be finite and >= 0, got inf"),
         ({"psi": True}, "'always' or 'never', got True"),
@@ -79,8 +80,8 @@ def test_what_does_not_exist_is_heard_of_when_it_is_made() -> None:
         (1 + 2**-52, True, 1, "psi 1.0000000000000002 exceeds 1.0"),
         (2e7, True, 2e7, "psi above 1,000 exceeds 1.0"),
         (np.float32(2), True, 2, "psi 2.000 exceeds 1.0"),
-        (PROFILE, True, 1.5, "psi 1.500 of m exceeds 1.0"),
-        (FLAT, False, 1.0, "of flat does not exceed"),
+        (PROFILE, True, 1.5, "u_shape with the best last should be better than the ranked order"),
+        (FLAT, False, 1.0, "is not surely better than the ranked order"),
     ],
 )
 def test_what_the_gate_makes_of_psi(
@@ -88,7 +89,7 @@ def test_what_the_gate_makes_of_psi(
 ) -> None:
     """The decision, the number it rests on, and a sentence; told alike wherever it is told."""
     caus = CAUS(k=3, psi=psi)
-    assert caus.gate == decide_order(psi)
+    assert caus.gate == decide_order(psi, k=3)
     assert caus.gate.opened is opened
     assert caus.gate.psi == (None if value is None else pytest.approx(value, rel=1e-6))
     assert reason in caus.gate.reason
@@ -205,7 +206,7 @@ def test_passages_without_scores_are_placed_by_the_same_rule(psi: Any, k: int) -
     """And for the same reason."""
     caus = CAUS(k=5, psi=psi)
     ranking = caus.rank(random_vectors(1, seed=1)[0][:k], random_vectors(1, seed=2)[0][:k])
-    keys = ("rank", "slot", "placement", "psi", "gate", "reason")
+    keys = ("rank", "slot", "placement", "psi", "gain", "gain_interval", "gate", "reason")
     expected = [{key: why[key] for key in keys} for why in caus.place(ranking).explain()]
     assert caus.explain(k) == expected
 

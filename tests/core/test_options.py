@@ -29,7 +29,7 @@ PROFILE = PositionProfile(model="m", accuracy=(0.6, 0.5, 0.9), distraction=(0.3,
     [
         CAUS(),
         CAUS(k=3, alpha="auto", fetch_k=7, fusion="rrf", placement="inverse", psi=1.3),
-        CAUS(placement=UShape(best_at="end"), psi=PROFILE, evidence="interval"),
+        CAUS(placement=UShape(best_at="end"), psi=PROFILE, rule="psi", hit_rates=(0.5, 0.2)),
         CAUS(
             placement=Shuffle(seed=7),
             psi="never",

@@ -79,7 +79,7 @@ def test_the_biased_reader_reads_the_edges_and_its_gate_opens() -> None:
     assert min(found.accuracy[0], found.accuracy[9]) >= 0.90
     assert max(found.accuracy[3:7]) <= 0.80
     assert found.interval[0] > 1.0
-    assert decide_order(found, evidence="interval").opened
+    assert decide_order(found).opened
 
 
 @pytest.mark.slow
@@ -94,7 +94,7 @@ def test_the_control_reads_every_slot_and_its_gate_stays_shut() -> None:
     assert found.interval is not None
     assert min(found.accuracy) >= 0.90
     assert 0.97 <= found.interval[0] <= 1.0 <= found.interval[1] <= 1.03
-    assert not decide_order(found, evidence="interval").opened
+    assert not decide_order(found).opened
 
 
 def test_a_clear_bias_costs_few_questions() -> None:

@@ -24,7 +24,9 @@ from shared_core import (
     rank,
     u_shape_order,
 )
-from shared_core.types import Evidence
+from shared_core.types import OrderRule
+
+RULES: tuple[OrderRule, ...] = ("gain", "psi", "psi_interval")
 
 EPS = 1e-7
 
@@ -157,11 +159,11 @@ def test_an_all_zero_profile_is_inconclusive() -> None:
     """0 / 0 is undefined: neither 0 nor huge, and the gate says why it stays shut."""
     profile = PositionProfile(model="mute", accuracy=(0, 0, 0))
     assert math.isnan(profile.psi)
-    for evidence in ("point", "interval"):
-        gate = decide_order(profile, evidence=evidence)  # type: ignore[arg-type]
+    for rule in RULES:
+        gate = decide_order(profile, rule=rule)
         assert (gate.opened, gate.psi) == (False, None)
         assert "mute" in gate.reason
-        assert "inconclusive" in gate.reason
+        assert rule == "gain" or "inconclusive" in gate.reason
 
 
 def test_the_gate_opens_strictly_above_one() -> None:
@@ -182,22 +184,21 @@ def test_flat_profile_keeps_the_ranked_order() -> None:
 def test_interval_evidence_needs_the_lower_bound_above_one(lower: float, opened: bool) -> None:
     """The same PSI of 1.4 opens the gate by point, and by interval only where it is certain."""
     profile = PositionProfile(model="m", accuracy=(0.8, 0.5, 0.6), interval=(lower, 1.9))
-    assert decide_order(profile).opened
-    gate = decide_order(profile, evidence="interval")
+    assert decide_order(profile, rule="psi").opened
+    gate = decide_order(profile, rule="psi_interval")
     assert (gate.opened, gate.psi) == (opened, pytest.approx(1.4))
     assert f"{lower:.3f}" in gate.reason
     for without in (1.7, replace(profile, interval=None)):  # a bare number, not bootstrapped
-        assert not decide_order(without, evidence="interval").opened
-    assert decide_order("always", evidence="interval").opened
+        assert not decide_order(without, rule="psi_interval").opened
+    assert decide_order("always", rule="psi_interval").opened
 
 
 def test_a_gate_by_another_measure_than_the_papers_says_so() -> None:
     """Where a model looks, or how likely it finds the answer, is not how often it is right."""
     found = PositionProfile(model="m", accuracy=(0.8, 0.5, 0.6), interval=(1.1, 1.9))
-    evidences: tuple[Evidence, ...] = ("point", "interval")
-    for evidence in evidences:
-        assert "measure" not in decide_order(found, evidence=evidence).reason
-        looked = decide_order(replace(found, measure="attention"), evidence=evidence)
+    for rule in RULES[1:]:
+        assert "measure" not in decide_order(found, rule=rule).reason
+        looked = decide_order(replace(found, measure="attention"), rule=rule)
         assert looked.opened
         assert looked.reason.endswith("psi 1.400 of m by measure 'attention' exceeds 1.0")
 

@@ -15,7 +15,8 @@ from shared_core.evaluation import mean_interval
 from shared_core.evaluation.interim import MOST, bound_text
 from shared_core.generation import Generator
 from shared_core.generation.failures import empty_lines
-from shared_core.sensitivity import PositionProfile, ProbePlan, decide_order
+from shared_core.placement.order_gate import decide_order
+from shared_core.sensitivity import PositionProfile, ProbePlan
 from shared_core.sensitivity.records import path_of
 from shared_core.wording import counted, is_or_are, one_line
 
@@ -78,8 +79,7 @@ def file_lines(profile: PositionProfile, files: ProbeFiles) -> Iterator[str]:
     """Say how to use the profile, if at all, and which files were written: lines to copy."""
     if profile.accuracy is not None and not math.isnan(profile.psi):
         known_by = profile.model if files.profile == path_of(profile.model) else files.profile
-        evidence = ', evidence="interval"' if _by_chance(profile) else ""
-        yield f'Use it with psi="{known_by}"{evidence}.'
+        yield f'Use it with psi="{known_by}".'
     yield ""
     yield f"profile  {files.profile}"
     yield f"curve    {files.figure}"
@@ -149,19 +149,10 @@ def verdict_lines(profile: PositionProfile) -> Iterator[str]:
             "difference. Raise --k, or give your own questions by --data."
         )
     yield f"Position sensitivity index {_shown(profile.psi)}{_span(profile)}: {_meaning(profile)}"
-    state = decide_order(profile).explain()["gate"]
-    sure = decide_order(profile, evidence="interval").explain()["gate"]
-    yield f'Gate: {state} by the index, {sure} with evidence="interval".'
-    if _by_chance(profile):
-        yield (
-            "A model that reads every slot alike gets an index above 1 about every second time. "
-            'Keep the ranked order for now, as evidence="interval" does, or ask more questions.'
-        )
-
-
-def _by_chance(profile: PositionProfile) -> bool:
-    """Whether the index opens the gate, and its interval does not bear it out."""
-    return decide_order(profile).opened and not decide_order(profile, evidence="interval").opened
+    gate = decide_order(profile)
+    yield f"Gate: {gate.explain()['gate']}. {gate.reason}."
+    by_index = decide_order(profile, rule="psi").explain()["gate"]
+    yield f'By the index alone, as in the paper (rule="psi"), it is {by_index}.'
 
 
 def _span(profile: PositionProfile) -> str:

@@ -48,7 +48,8 @@ POWER = 0.8
 
 def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcomes, Parts]:
     """Retrieve for every row and, if there is a model, ask it."""
-    rows = [(each, CAUS(**{"psi": arguments.psi, **each["options"]})) for each in PAPER["rows"]]
+    shared = {"psi": arguments.psi, **PAPER["options"]}
+    rows = [(each, CAUS(**{**shared, **each["options"]})) for each in PAPER["rows"]]
     model = None if arguments.model is None else models.open_named(arguments)
     embed = EmbeddingCache(EmbeddingModel(arguments.embedding), arguments.cache, console)
     index, queries = indexed(torch_api_passages(), embed), torch_queries()
@@ -142,7 +143,7 @@ def _row(
         "name": each["name"],
         "alpha": caus.alpha,
         "k": caus.k,
-        "placement": caus.placement_in_force.name,
+        "placement": caus.gate.placement,
         "gate": caus.gate.reason,
         "means": {name: figure["mean"] for name, figure in figures.items()},
         "intervals": {name: figure["interval"] for name, figure in figures.items()},

@@ -182,8 +182,31 @@ def test_what_was_added_is_there_for_others_and_later(
     assert [each.text for each in late.get([passages[3].id, "x"])] == [passages[3].text]
     with pytest.raises(ValueError, match=r"made with b=0\.75, not 0\.5"):
         make("shared", b=0.5)
+    with pytest.raises(ValueError, match="got the string 'x'"):
+        late.get("x")
     with pytest.raises(ValueError, match="made with tokenizer="):
         make("shared", tokenizer=str.split)
+
+
+def test_passages_are_found_by_their_metadata(make: Make, passages: list[Passage]) -> None:
+    """As by the index in memory."""
+    engine, index = make(), filled(HybridIndex(), passages[:300])
+    assert engine.find("module", ["torch.nn"]) == []
+    filled(engine, passages[:300])
+    for values in (["torch.nn"], ["torch", "torch.nn", "x"], []):
+        assert sorted(engine.find("module", values)) == sorted(index.find("module", values))
+    assert len(engine.find("module", ["torch"])) > 1
+    engine.delete(engine.find("module", ["torch"]))
+    assert engine.find("module", ["torch"]) == []
+
+
+def test_a_collection_describes_itself(make: Make, passages: list[Passage]) -> None:
+    """Its size and its options."""
+    engine: Any = make(b=0.5)
+    assert engine.describe() is None
+    found = filled(engine, passages[:50]).describe()
+    expected = {"passages": 50, "dim": DIM, "metric": "cosine", "k1": 1.2, "b": 0.5}
+    assert expected.items() <= found.items()
 
 
 def test_all_are_added_or_none(make: Make, passages: list[Passage]) -> None:

@@ -234,3 +234,12 @@ def test_a_server_that_does_not_answer_is_given_up_in_time(silent: int) -> None:
             connect(f"qdrant://127.0.0.1:{port}", api_key="secret", tls=False, timeout=1)
         assert "secret" not in str(caught.value)
         assert time.monotonic() - started < 20
+
+
+def test_options_are_those_of_the_collection_unless_given(core: CoreClient) -> None:
+    """The mean length that was pinned among them; and inner products."""
+    filled(over(core, metric="inner_product", k1=2.0, mean_length=9), PASSAGES)
+    engine: Any = connect("qdrant://host", client=core)
+    assert (engine.metric, engine.bm25.k1, engine.bm25.mean_length) == ("inner_product", 2.0, 9)
+    index = filled(HybridIndex(metric="inner_product", k1=2.0, mean_length=9), PASSAGES)
+    assert_same(engine.pool([QUERY], 9), index.pool([QUERY], 9), 9)

@@ -154,7 +154,7 @@ def test_an_order_that_is_no_permutation_is_refused(
     caus, spans = CAUS(placement=Own(), psi="always"), NeighbourSpans(order=Own())
     ways: list[Callable[[], object]] = [
         lambda: Own()(3),
-        lambda: caus.slots_and_gate(3),
+        lambda: caus.decide(3),
         lambda: caus.place(caus.rank([3.0, 2.0, 1.0], [1.0, 0.0, 0.0])),
         lambda: spans._placement(3),
     ]

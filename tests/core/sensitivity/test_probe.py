@@ -19,7 +19,8 @@ from shared_core.errors import GenerationError
 from shared_core.evaluation import InterimAnalyses, bootstrap_interval
 from shared_core.generation import Journal
 from shared_core.generation.templates import ANSWER, PromptTemplate
-from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion, decide_order
+from shared_core.placement.order_gate import decide_order
+from shared_core.sensitivity import PositionProfile, Probe, ProbeQuestion
 from shared_core.sensitivity.position_sensitivity import index_statistic
 from shared_core.sensitivity.probe import stop_reason
 from tests.core.sensitivity.models import ScoringReader, SlotReader, questions
@@ -102,7 +103,7 @@ def test_no_more_is_asked_once_the_gate_is_decided(
     profile = Probe(k=5).run(reader, questions(total, 5))
     assert profile.n is not None
     assert len(reader.asked) == 5 * profile.n
-    assert decide_order(profile, evidence="interval").opened is opened
+    assert decide_order(profile, rule="psi_interval").opened is opened
     assert (profile.n < total) is (stopped is not None)
     if stopped is None:
         assert profile.stopped is None

@@ -18,7 +18,8 @@ from shared_core import (
     ProfileNotFoundError,
     position_sensitivity_index,
 )
-from shared_core.sensitivity import decide_order, profile_folder
+from shared_core.placement.order_gate import decide_order
+from shared_core.sensitivity import profile_folder
 from shared_core.sensitivity.records import beside
 
 FULL = PositionProfile(

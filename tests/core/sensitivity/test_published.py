@@ -8,7 +8,8 @@ import pytest
 
 from shared_core import CAUS, PositionProfile
 from shared_core.evaluation.intervals import independent_interval
-from shared_core.sensitivity import decide_order, published_names
+from shared_core.placement.order_gate import decide_order
+from shared_core.sensitivity import published_names
 from shared_core.sensitivity.position_sensitivity import index_statistic
 
 
@@ -65,22 +66,22 @@ def test_the_index_is_that_of_the_printed_accuracies(
     """And the gate on it; of Qwen's 3% the interval of 1,500 questions begins right at 1.0."""
     profile = PositionProfile.load(name)
     assert profile.psi == pytest.approx((top + bottom) / (2 * middle), abs=1e-5)
-    assert decide_order(profile).opened is opened
+    assert decide_order(profile, rule="psi").opened is opened
     if clearly is None:
         assert profile.interval is not None
         assert profile.interval[0] == pytest.approx(1.0, abs=0.005)
     else:
-        assert decide_order(profile, evidence="interval").opened is clearly
+        assert decide_order(profile, rule="psi_interval").opened is clearly
 
 
 def test_a_retriever_takes_one_by_name_and_says_that_it_is_interpolated() -> None:
     """Measured with 20 passages at five slots, used for 10."""
     caus = CAUS(psi="lmsys/longchat-13b-16k", placement="max_relevance")
-    slots, gate = caus.slots_and_gate(10)
-    assert slots[0] == 0, "this model reads the beginning best"
-    assert gate.opened
+    gate = caus.decide(10)
+    assert gate.slots[0] == 0, "this model reads the beginning best"
+    assert not gate.opened, "and that is where the best is without a placement"
     assert gate.reason.endswith("(measured with 20 passages, interpolated to 10)")
-    assert caus.slots_and_gate(20)[1].reason.endswith("exceeds 1.0")
+    assert caus.decide(20).reason.endswith("(2,655 questions)")
 
 
 def test_a_profile_of_the_users_own_comes_first() -> None:

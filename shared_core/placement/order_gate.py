@@ -1,0 +1,264 @@
+"""The order gate: which order a model reads best, and whether that is sure.
+
+CAUS (Algorithm 1, line 16) compares the edges of a context with its middle, and then knows one
+order, the U-shape. That number does not see a slope: a model that reads the last slot best wants
+the best passage there. So a position profile is asked for more: how much accuracy each order is
+expected to gain over the ranked one, and whether its interval leaves zero out.
+
+The other gate, `shared_core.gating`, decides whether to retrieve at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from shared_core.arrays import Scores
+from shared_core.checking import check_choice
+from shared_core.errors import ProfileNotFoundError
+from shared_core.evaluation.interim import bound_text
+from shared_core.evaluation.intervals import contrast_interval, independent_contrast_interval
+from shared_core.placement import resolve_placement
+from shared_core.placement.placements import Inverse, Placement, UShape
+from shared_core.sensitivity.position_sensitivity import THRESHOLD, interpolated
+from shared_core.sensitivity.profile import PositionProfile
+from shared_core.types import OrderDecision, OrderRule
+from shared_core.wording import counted
+
+Psi: TypeAlias = float | PositionProfile | str | Path | None
+"""A position sensitivity index, a profile, its path or name, ``"always"`` or ``"never"``."""
+
+FARTHEST = 2
+"""Times the passages of a profile up to which its curve is stretched."""
+
+CANDIDATES: tuple[Placement, ...] = (Inverse(), UShape(), UShape(best_at="end"))
+"""The orders that ``"auto"`` compares with the ranked one: few, and none made from the profile,
+which would be judged on the questions that made it."""
+
+ROUNDING = 1e-9
+"""A gain of an exact profile that is not above it comes from rounding."""
+
+HIT_RATES = tuple(0.6 * rank**-1.5 for rank in range(1, 101))
+"""Chance that the passage of each rank is the one that is needed."""
+
+
+def profile_of(psi: Psi) -> PositionProfile | None:
+    """Return the profile that `psi` is or names, or None if it is neither.
+
+    Raises
+    ------
+    ValueError
+        If `psi` is a text that is a number.
+    ProfileNotFoundError
+        If `psi` is a path or a name under which nothing is saved.
+    """
+    if isinstance(psi, PositionProfile):
+        return psi
+    if isinstance(psi, str) and _is_number(psi):
+        raise ValueError(f"{psi!r} is a text, not an index; give the number: psi={psi.strip()}")
+    if isinstance(psi, str | Path) and psi not in ("always", "never"):
+        try:
+            return PositionProfile.load(psi)
+        except ProfileNotFoundError as error:
+            also = 'instead of a profile, psi takes a number, "always" or "never"'
+            raise ProfileNotFoundError(f"{error}; {also}") from None
+    return None
+
+
+def decide_order(
+    psi: Psi,
+    placement: str | Placement = "auto",
+    *,
+    k: int | None = None,
+    rule: OrderRule = "gain",
+    hit_rates: Sequence[float] | None = None,
+) -> OrderDecision:
+    """Decide in which order `k` ranked passages are put into the slots of a prompt.
+
+    Parameters
+    ----------
+    psi
+        What is known of the model. None: nothing, and the gate does not guess but keeps the ranked
+        order. ``"always"`` and ``"never"`` decide without knowledge. A position sensitivity index
+        (finite, >= 0) opens the gate above 1.0 (CAUS, section III-D). A `PositionProfile`, or the
+        path or name of a saved one, decides by `rule`.
+    placement
+        The order to judge: a name in `PLACEMENTS`, or a placement. ``"auto"``: by a profile the
+        best of `CANDIDATES`, else the U-shape of CAUS.
+    k
+        Number of passages; by default as many as the profile was measured with.
+    rule
+        How a profile decides. ``"gain"``: an order is expected to gain
+        ``sum over ranks of hit_rates[rank] * (accuracy[its slot] - accuracy[rank])`` over the
+        ranked one; the gate opens if the lower bound of that is above zero, at the profile's
+        confidence. The bound is that over the profile's questions; binomial by slot where these are
+        not known. A profile without a number of questions is taken as exact. ``"psi"``: the index
+        must exceed 1.0. ``"psi_interval"``: the lower bound of its interval must.
+    hit_rates
+        Chance that the passage of each rank, best first, is the one that is needed; the last stands
+        for those behind it, too. None: `HIT_RATES`.
+
+    Raises
+    ------
+    ValueError
+        If `psi` is a negative or non-finite number or something else, or `rule` is unknown.
+    ProfileNotFoundError
+        If `psi` names a profile that is not there.
+    """
+    check_choice(rule, "rule", OrderRule)
+    profile = profile_of(psi)
+    k = k if k is not None else profile.k if profile else 0
+    if profile is not None and rule == "gain":
+        candidates = CANDIDATES if placement == "auto" else (resolve_placement(placement),)
+        return _by_gain(profile, candidates, k, hit_rates)
+    order = UShape() if placement == "auto" else resolve_placement(placement)
+    opened, index, reason = _by_index(psi, profile, rule)
+    if profile is not None and k != profile.k:
+        reason += f" ({_stretched(profile, k)})"
+    return _decision(order if opened else None, k, profile, index, reason)
+
+
+def rates_by_rank(hit_rates: Sequence[float] | None, k: int) -> Scores:
+    """Return the chance of each of `k` ranks to be what is needed; see `decide_order`."""
+    rates = np.array(HIT_RATES if hit_rates is None else hit_rates, np.float64)[:k]
+    return np.pad(rates, (0, k - len(rates)), mode="edge")
+
+
+def _decision(
+    placement: Placement | None,
+    k: int,
+    profile: PositionProfile | None,
+    psi: float | None,
+    reason: str,
+    gain: float | None = None,
+    interval: tuple[float, float] | None = None,
+) -> OrderDecision:
+    slots = tuple(range(k)) if placement is None else placement(k, profile)
+    name = "sequential" if placement is None else placement.name
+    return OrderDecision(placement is not None, name, slots, psi, reason, gain, interval)
+
+
+def _by_gain(
+    profile: PositionProfile,
+    candidates: Sequence[Placement],
+    k: int,
+    hit_rates: Sequence[float] | None,
+) -> OrderDecision:
+    whose, psi = f"the profile of {profile.model}", None if math.isnan(profile.psi) else profile.psi
+    if profile.accuracy is None:
+        return _decision(None, k, profile, None, f"{whose} holds no accuracy")
+    if k > FARTHEST * profile.k:
+        reason = f"{whose} was measured with {profile.k} passages, which says little of {k}"
+        return _decision(None, k, profile, psi, reason)
+    rates = rates_by_rank(hit_rates, k)
+    places = np.linspace(0, profile.k - 1, k)
+    units = np.eye(len(profile.slots)).tolist()
+    at_slots = np.array(
+        [interpolated(places, profile.slots, unit, profile.k - 1) for unit in units]
+    )
+    gains = []
+    for candidate in candidates:
+        contrast = at_slots @ (rates[[*candidate(k, profile)]] - rates)
+        interval = _interval(profile, contrast)
+        gain = float(contrast @ profile.accuracy)
+        gains.append((gain if interval is None else interval[0], gain, interval, candidate))
+    surely, gain, interval, best = max(gains, key=lambda each: each[0])
+    opened = surely > ROUNDING
+    better = "should be" if opened else "is not surely"
+    reason = (
+        f"{_named(best)} {better} better than the ranked order: {_points(gain, interval)} of "
+        f"{profile.measure} by {_known_from(profile)}"
+    )
+    if k != profile.k:
+        reason += f" ({_stretched(profile, k)})"
+    return _decision(best if opened else None, k, profile, psi, reason, gain, interval)
+
+
+def _interval(profile: PositionProfile, contrast: Scores) -> tuple[float, float] | None:
+    """Return the interval of a weighted sum of the accuracies; None if nothing says how sure."""
+    if profile.outcomes is not None and len(profile.outcomes) > 1:
+        return contrast_interval(profile.outcomes, contrast, confidence=profile.confidence)
+    if profile.n is not None and profile.n > 1:
+        return independent_contrast_interval(
+            profile.accuracy or (), profile.n, contrast, confidence=profile.confidence
+        )
+    return None
+
+
+def _named(placement: Placement) -> str:
+    at_end = isinstance(placement, UShape) and placement.best_at == "end"
+    return f"{placement.name} with the best last" if at_end else placement.name
+
+
+def _points(gain: float, interval: tuple[float, float] | None) -> str:
+    bounds = "" if interval is None else " [{:+.1f}, {:+.1f}]".format(*(100 * x for x in interval))
+    return f"{100 * gain:+.1f}{bounds} points"
+
+
+def _known_from(profile: PositionProfile) -> str:
+    n = profile.n or (profile.outcomes and len(profile.outcomes))
+    asked = counted(n, "question") if n else "taken as exact: it says nothing of its questions"
+    return f"the profile of {profile.model} ({asked})"
+
+
+def _stretched(profile: PositionProfile, k: int) -> str:
+    return f"measured with {profile.k} passages, interpolated to {k}"
+
+
+def _by_index(
+    psi: Psi, profile: PositionProfile | None, rule: OrderRule
+) -> tuple[bool, float | None, str]:
+    """Return whether the index opens the gate, the index, and why."""
+    if psi is None:
+        return False, None, "no position profile given, so the ranked order is kept: set psi="
+    if isinstance(psi, str) and psi in ("always", "never"):
+        return psi == "always", None, f"psi={psi!r}"
+    if profile is None:
+        return _by_number(psi, rule)
+    whose = f"the profile of {profile.model}"
+    if profile.accuracy is None:
+        return False, None, f"{whose} holds no accuracy, so it has no psi"
+    if math.isnan(profile.psi):
+        return False, None, f"{whose} is inconclusive: no slot was read"
+    measure = "" if profile.measure == "accuracy" else f" by measure {profile.measure!r}"
+    what = f"psi {bound_text(profile.psi)} of {profile.model}{measure}"
+    if rule == "psi":
+        return _exceeds(profile.psi, profile.psi, what)
+    if profile.interval is None:
+        return False, profile.psi, f"{whose} holds no interval, and one is asked for"
+    lower = profile.interval[0]
+    return _exceeds(lower, profile.psi, f"lower bound {bound_text(lower)} of {what}")
+
+
+def _by_number(given: object, rule: OrderRule) -> tuple[bool, float, str]:
+    if isinstance(given, bool) or not isinstance(given, Real):
+        raise ValueError(
+            "psi must be a number, a PositionProfile, its path or name, 'always' or 'never', "
+            f"got {given!r}"
+        )
+    psi = float(given)
+    if not math.isfinite(psi) or psi < 0:
+        raise ValueError(f"psi must be finite and >= 0, got {psi}")
+    what = f"psi {bound_text(psi)}"
+    if rule == "psi_interval":
+        return False, psi, f"{what} is a bare number without the interval that is asked for"
+    return _exceeds(psi, psi, what)
+
+
+def _exceeds(evidence: float, psi: float, what: str) -> tuple[bool, float, str]:
+    opened = evidence > THRESHOLD
+    relation = "exceeds" if opened else "does not exceed"
+    return opened, psi, f"{what} {relation} {THRESHOLD}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

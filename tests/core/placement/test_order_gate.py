@@ -1,0 +1,179 @@
+"""The order gate: which order a profile asks for, and whether it is sure of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shared_core import CAUS, NeighbourSpans, Passage, PositionProfile, UShape, decide_order
+from shared_core.arrays import Scores
+from shared_core.evaluation.intervals import contrast_interval, independent_contrast_interval
+from shared_core.placement.order_gate import CANDIDATES, HIT_RATES
+from shared_core.types import Query
+from tests.core.making import make_index
+
+SLOPE = PositionProfile(model="m", accuracy=(0.5, 0.7, 0.9), n=300)
+
+
+def measured(curve: list[float], n: int, seed: int, same: float = 0.5) -> PositionProfile:
+    """Return a profile of questions, some of which are as hard in every slot."""
+    rng = np.random.default_rng(seed)
+    shape = (n, len(curve))
+    hardness = np.where(rng.random(shape) < same, rng.random((n, 1)), rng.random(shape))
+    outcomes = (hardness < np.array(curve)).astype(float)
+    return PositionProfile(
+        model="m",
+        accuracy=tuple(outcomes.mean(axis=0).tolist()),
+        outcomes=tuple(map(tuple, outcomes.tolist())),
+        n=n,
+    )
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "slots", "placement"),
+    [
+        ((0.9, 0.8, 0.6, 0.5, 0.4), (0, 1, 2, 3, 4), "sequential"),
+        ((0.4, 0.5, 0.6, 0.8, 0.9), (4, 3, 2, 1, 0), "inverse"),
+        ((0.9, 0.4, 0.3, 0.4, 0.8), (0, 2, 4, 3, 1), "u_shape"),
+        ((0.8, 0.4, 0.3, 0.4, 0.9), (1, 3, 4, 2, 0), "u_shape"),
+        ((0.5, 0.5, 0.5, 0.5, 0.5), (0, 1, 2, 3, 4), "sequential"),
+    ],
+    ids=["front", "end", "edges", "edges, the last best", "none"],
+)
+def test_each_reader_gets_the_order_made_for_it(
+    accuracy: tuple[float, ...], slots: tuple[int, ...], placement: str
+) -> None:
+    for profile in (
+        PositionProfile(model="m", accuracy=accuracy, n=1000),
+        measured([*accuracy], 400, 1),
+    ):
+        gate = decide_order(profile)
+        assert (gate.placement, gate.slots) == (placement, slots)
+        assert gate.opened is (placement != "sequential")
+
+
+def test_a_slope_that_the_index_does_not_see() -> None:
+    """(0.5, 0.7, 0.9): the index is 1.0, and best first is the worst order there is."""
+    gate = decide_order(SLOPE)
+    assert gate.slots == (2, 1, 0)
+    gained = (HIT_RATES[0] - HIT_RATES[2]) * (0.9 - 0.5)
+    assert gate.gain == pytest.approx(gained)
+    assert gate.interval is not None
+    assert gate.interval[0] < gained < gate.interval[1]
+    assert f"+{100 * gained:.1f}" in gate.reason
+    assert not decide_order(SLOPE, rule="psi").opened
+
+
+def test_published_models() -> None:
+    """Llama-2-70b reads the last slot best; a mild slope from the front is left alone."""
+    gate = decide_order("meta-llama/Llama-2-70b-chat-hf", k=20)
+    assert (gate.opened, gate.slots[-1]) == (True, 0)
+    mild = PositionProfile(model="m", accuracy=(0.833, 0.793, 0.763), n=300)
+    assert mild.psi > 1
+    assert not decide_order(mild).opened
+    assert decide_order(mild, rule="psi").placement == "u_shape"
+
+
+@pytest.mark.parametrize("k", [5, 10, 20])
+def test_a_uniform_reader_is_left_alone(k: int) -> None:
+    """Of 400 profiles at most 5%, and what chance adds, open the gate."""
+    opened = [decide_order(measured([0.6] * k, 100, seed)).opened for seed in range(400)]
+    assert np.mean(opened) <= 0.05 + 2 * (0.05 * 0.95 / 400) ** 0.5
+
+
+def test_a_named_placement_is_judged_by_its_own_gain() -> None:
+    """And never replaced by another."""
+    gate = decide_order(replace(SLOPE, accuracy=(0.9, 0.5, 0.4)), "inverse")
+    assert (gate.opened, gate.placement) == (False, "sequential")
+    assert gate.reason.startswith("inverse is not surely better than the ranked order: ")
+    gate = decide_order(SLOPE, UShape(best_at="end"))
+    assert (gate.opened, gate.slots) == (True, (1, 2, 0))
+    assert gate.reason.startswith("u_shape with the best last should be better")
+    assert decide_order(SLOPE, "max_relevance").slots == (2, 1, 0)
+    assert not decide_order(SLOPE, "sequential").opened
+
+
+def test_what_ranks_hold_decides_with_it() -> None:
+    """If all ranks are as likely to be needed, no order is better; the last rate goes on."""
+    assert not decide_order(SLOPE, hit_rates=(0.3,)).opened
+    gate = decide_order(SLOPE, hit_rates=(0.5, 0.1))
+    assert gate.gain == pytest.approx((0.5 - 0.1) * (0.9 - 0.5))
+    assert CAUS(psi=SLOPE, hit_rates=[0.3]).decide(3).slots == (0, 1, 2)
+
+
+def test_far_from_what_was_measured_it_is_shut() -> None:
+    """The curve is interpolated up to twice its passages."""
+    assert decide_order(SLOPE, k=6).reason.endswith("(measured with 3 passages, interpolated to 6)")
+    gate = decide_order(SLOPE, k=7)
+    assert (gate.opened, gate.slots) == (False, tuple(range(7)))
+    assert gate.reason == "the profile of m was measured with 3 passages, which says little of 7"
+
+
+def test_slots_between_the_measured_ones_are_interpolated() -> None:
+    """Three slots of 20 decide as the 20 interpolated ones do, taken as exact."""
+    few = PositionProfile(model="m", k=20, slots=(0, 9, 19), accuracy=(0.5, 0.4, 0.9))
+    every = PositionProfile(model="m", accuracy=tuple(few.accuracy_at(20)))
+    (mine, whole) = (decide_order(profile, k=10) for profile in (few, every))
+    assert mine.slots == whole.slots
+    assert mine.gain == pytest.approx(whole.gain)
+    assert "taken as exact" in mine.reason
+
+
+def test_points_are_those_of_the_measure() -> None:
+    gate = decide_order(replace(SLOPE, measure="logprob"))
+    assert "points of logprob" in gate.reason
+    only = PositionProfile(model="m", distraction=(0.1, 0.2, 0.3))
+    assert decide_order(only).reason == "the profile of m holds no accuracy"
+
+
+def test_few_questions_are_not_certain() -> None:
+    """Two that agree are no proof, though they do not differ."""
+    assert not decide_order(measured([0.0, 0.0, 1.0], 2, 0)).opened
+    assert decide_order(measured([0.0, 0.0, 1.0], 30, 0)).opened
+
+
+def test_a_span_counts_with_all_its_passages() -> None:
+    """Two spans: the second holds ranks 1 and 2, which together are likelier than rank 0."""
+    texts = ["alpha one", "beta two", "beta three"]
+    places = [("a", 0), ("b", 0), ("b", 1)]
+    passages = [
+        Passage(text, text, {"doc_id": document, "chunk_id": at})
+        for text, (document, at) in zip(texts, places, strict=True)
+    ]
+    index = make_index(0)
+    index.add(passages, np.eye(3) + 0.1)
+    ends = PositionProfile(model="m", accuracy=(0.3, 0.9))
+    spans = NeighbourSpans(window=0)
+    asked = [Query("alpha", [1.0, 0.5, 0.4])]
+    for rates, documents in (((0.5, 0.3, 0.3), ["a", "b"]), ((0.7, 0.2, 0.2), ["b", "a"])):
+        caus = CAUS(k=3, alpha=1.0, psi=ends, expand=spans, hit_rates=rates)
+        (found,) = caus.search(index, asked)
+        assert [span.chunks[0].document for span in found.spans] == documents
+
+
+@pytest.mark.parametrize("graded", [False, True])
+def test_the_interval_of_a_contrast_covers_it(graded: bool) -> None:
+    """94 to 98% of 1,000 samples, also where every slot is mostly right."""
+    curve, contrast = np.array([0.95, 0.8, 0.9]), np.array([0.4, -0.5, 0.1])
+    truth, rng = float(contrast @ curve), np.random.default_rng(3)
+
+    def sample() -> Scores:
+        right = np.where(rng.random((60, 3)) < 0.5, rng.random((60, 1)), rng.random((60, 3)))
+        return np.asarray(
+            curve + 0.05 * rng.standard_normal((60, 3)).clip(-1, 1) if graded else right < curve,
+            np.float64,
+        )
+
+    bounds = [contrast_interval(sample(), contrast) for _ in range(1000)]
+    covered = np.mean([low <= truth <= high for low, high in bounds])
+    assert 0.93 <= covered <= 0.99
+    low, high = independent_contrast_interval(curve, 60, contrast)
+    assert low < truth < high
+    assert high - low > np.mean([high - low for low, high in bounds])
+
+
+def test_the_candidates_are_not_made_from_the_profile() -> None:
+    """They would be judged on the questions that made them."""
+    assert not any(candidate.needs_profile for candidate in CANDIDATES)
