@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from shared_core.index.engine import Engine, InThreads, Leg
@@ -11,7 +13,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "InThreads", "Leg", "connect"]
 
-SCHEMES = ("postgresql", "postgres")
+ENGINES = {
+    "postgresql": ("postgres", "PostgresEngine"),
+    "postgres": ("postgres", "PostgresEngine"),
+    "qdrant": ("qdrant", "QdrantEngine"),
+    "milvus": ("milvus", "MilvusEngine"),
+}
+"""Scheme of an address -> module and class."""
 
 
 def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionEngine:
@@ -20,12 +28,14 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionE
     Parameters
     ----------
     url
-        ``postgresql://user:password@host:port/database``.
+        ``postgresql://user:password@host:port/database``, ``qdrant://host:port``, or
+        ``milvus://host:port``.
     collection
         Its passages; made when some are first added.
     **options
-        Of the engine: see `shared_core.engines.postgres.PostgresEngine`. Those of a collection that
-        is there are its own unless given.
+        Of the engine: see `PostgresEngine`, `QdrantEngine` or `MilvusEngine` in the module of
+        `shared_core.engines` that is called like the scheme. Those of a collection that is there
+        are its own unless given.
 
     Raises
     ------
@@ -37,15 +47,17 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionE
         If the engine's driver is not installed.
     """
     scheme, separator, _ = url.partition("://")
-    if not separator or scheme not in SCHEMES:
+    if not separator or scheme not in ENGINES:
         raise ValueError(
             f"no engine has an address of the kind {scheme!r}: give one that begins with "
-            "postgresql://"
+            "postgresql://, qdrant:// or milvus://"
         )
     from shared_core.engines.collection import OtherOptionsError
-    from shared_core.engines.postgres import PostgresEngine
 
+    module, name = ENGINES[scheme]
+    kind: Callable[..., CollectionEngine]
+    kind = getattr(import_module(f"shared_core.engines.{module}"), name)
     try:
-        return PostgresEngine(url, collection, **options)
+        return kind(url, collection, **options)
     except OtherOptionsError as error:
-        return PostgresEngine(url, collection, **error.own | options)
+        return kind(url, collection, **error.own | options)

@@ -30,7 +30,7 @@ class PassageIndex:
 
     Parameters
     ----------
-    variant, k1, b, epsilon
+    variant, k1, b, epsilon, mean_length
         BM25, see `BM25Options`; `k1` of None is the variant's usual one.
     tokenizer
         Text to tokens, by default `tokenize`.
@@ -50,9 +50,10 @@ class PassageIndex:
         k1: float | None = None,
         b: float = 0.75,
         epsilon: float = 0.25,
+        mean_length: float | None = None,
         tokenizer: Tokenizer | None = None,
     ) -> None:
-        options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon)
+        options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon, mean_length=mean_length)
         self._state = PassageSnapshot(sparse=SparseSnapshot.empty(options, tokenizer))
         self._make_locks()
 
