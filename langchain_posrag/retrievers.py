@@ -264,7 +264,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         Parameters
         ----------
         url
-            Its address: ``postgresql://user:password@host:port/database``.
+            Its address: ``postgresql://user:password@host:port/database`` or ``lancedb:///folder``.
         embeddings
             Embeds documents and queries.
         collection

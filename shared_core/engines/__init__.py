@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from shared_core.index.engine import Engine, InThreads, Leg
@@ -11,7 +12,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "InThreads", "Leg", "connect"]
 
-SCHEMES = ("postgresql", "postgres")
+ENGINES = {
+    "postgresql": ("postgres", "PostgresEngine"),
+    "postgres": ("postgres", "PostgresEngine"),
+    "lancedb": ("lancedb", "LanceEngine"),
+}
+"""Scheme of an address, up to a plus sign -> module and class."""
 
 
 def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionEngine:
@@ -20,12 +26,14 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionE
     Parameters
     ----------
     url
-        ``postgresql://user:password@host:port/database``.
+        ``postgresql://user:password@host:port/database``, ``lancedb:///folder``, or
+        ``lancedb+s3://bucket/folder``.
     collection
         Its passages; made when some are first added.
     **options
-        Of the engine: see `shared_core.engines.postgres.PostgresEngine`. Those of a collection that
-        is there are its own unless given.
+        Of the engine: see `PostgresEngine` or `LanceEngine` in the module of `shared_core.engines`
+        that is called like the scheme. Those of a collection that is there are its own
+        unless given.
 
     Raises
     ------
@@ -37,15 +45,17 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionE
         If the engine's driver is not installed.
     """
     scheme, separator, _ = url.partition("://")
-    if not separator or scheme not in SCHEMES:
+    kind = scheme.partition("+")[0]
+    if not separator or kind not in ENGINES:
         raise ValueError(
             f"no engine has an address of the kind {scheme!r}: give one that begins with "
-            "postgresql://"
+            "postgresql:// or lancedb://"
         )
     from shared_core.engines.collection import OtherOptionsError
-    from shared_core.engines.postgres import PostgresEngine
 
+    module, name = ENGINES[kind]
+    engine: type[CollectionEngine] = getattr(import_module(f"shared_core.engines.{module}"), name)
     try:
-        return PostgresEngine(url, collection, **options)
+        return engine(url, collection, **options)
     except OtherOptionsError as error:
-        return PostgresEngine(url, collection, **error.own | options)
+        return engine(url, collection, **error.own | options)

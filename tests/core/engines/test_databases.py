@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 from shared_core import CAUS, HybridIndex, NeighbourSpans, Passage
 from shared_core.corpora.torch_api import torch_api_passages
 from shared_core.corpora.torch_queries import torch_queries
-from shared_core.engines import Engine
+from shared_core.engines import Engine, connect
 from shared_core.types import Pool, Query
 
 Floats = npt.NDArray[np.float32]
@@ -66,16 +67,20 @@ def queries(passages: list[Passage]) -> list[Query]:
     return [*map(Query, texts, vectors_of(texts))]
 
 
-@pytest.fixture(params=["postgres"])
+@pytest.fixture
+def lancedb(tmp_path: Path) -> str:
+    pytest.importorskip("lancedb")
+    return f"lancedb://{tmp_path}"
+
+
+@pytest.fixture(params=["postgres", "lancedb"])
 def make(request: pytest.FixtureRequest) -> Iterator[Make]:
     """Return what makes an engine over a collection: of its own, or a named one."""
     made: list[Engine] = []
+    address = request.getfixturevalue(request.param)
 
     def engine(collection: str = "", **options: Any) -> Engine:
-        from shared_core.engines.postgres import PostgresEngine
-
-        address = request.getfixturevalue("postgres")
-        made.append(PostgresEngine(address, collection or f"c{next(NUMBER)}", **options))
+        made.append(connect(address, collection or f"c{next(NUMBER)}", **options))
         return made[-1]
 
     yield engine
