@@ -216,16 +216,22 @@ class LanceEngine(CollectionEngine):
     def _searched(self) -> tuple[Any, bool]:
         """Return the table for one search, and whether the index of words is that of its rows."""
         table = self._table()
-        if table.version != self._built:
+        while table.version != self._built:
             with self._writing:
                 table.checkout_latest()
                 tag = table.tags.list().get(BUILT)
                 if tag is not None and tag["version"] == table.version:
                     self._built = table.version
-                elif tag is None or not self.stale:
+                if table.version == self._built or (tag is not None and self.stale):
+                    break
+                try:
                     if table.stats()["fragment_stats"]["num_small_fragments"] > FRAGMENTS:
                         table.optimize()
                     self._build(table)
+                    break
+                except RuntimeError as error:  # another process was faster: see what it made
+                    if "commit conflict" not in str(error):
+                        raise
         return table, table.version == self._built
 
     def _pools(

@@ -151,19 +151,22 @@ def test_what_lancedb_cannot_do_is_told(tmp_path: Path) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_two_writers_of_the_same_ids_double_none(address: str) -> None:
-    """Each with a connection of its own, as two processes have."""
+def test_two_that_write_and_search_at_once(address: str) -> None:
+    """Each with a connection of its own, as two processes have: none fails, no passage doubles."""
     with LanceEngine(address) as first, LanceEngine(address) as second:
         filled(first, PASSAGES[:1])
 
-        def write(engine: LanceEngine) -> None:
-            for n in range(8):
-                filled(engine, [Passage(f"w{n}.{at}", f"fish {at}") for at in range(20)])
+        def work(engine: LanceEngine) -> None:
+            for n in range(25):
+                filled(engine, [Passage(f"w{n % 8}.{at}", f"fish {at}") for at in range(20)])
+                (pool,) = engine.pool([QUERY], 500)
+                assert len(pool.passages) > n
 
         with ThreadPoolExecutor(2) as pool:
-            for writer in [pool.submit(write, each) for each in (first, second)]:
-                writer.result()
+            for each in [pool.submit(work, engine) for engine in (first, second)]:
+                each.result()
         assert first.count() == second.count() == 161
+        assert first.pool([QUERY], 500)[0].complete
 
 
 def write_on(address: str, pipe: Any) -> None:
