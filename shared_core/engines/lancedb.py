@@ -74,8 +74,7 @@ class LanceEngine(CollectionEngine):
         Name of its table, which is made when passages are first added.
     stale
         Whether a search may use an index that was built before the latest writes: it does not wait,
-        its BM25 scores are off by about the share of passages that changed, and pools are not
-        complete.
+        its BM25 scores are off, the more, the more passages changed, and pools are not complete.
     storage_options
         Of object storage, such as keys: see LanceDB's documentation.
     timeout
