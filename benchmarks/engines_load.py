@@ -14,9 +14,8 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
-from subprocess import CalledProcessError
+from subprocess import CalledProcessError, TimeoutExpired
 from typing import Any
 
 import numpy as np
@@ -138,13 +137,14 @@ def report(load: Load, address: str, size: int) -> None:
 
 def restarted(folder: Path) -> Any:
     """Start a killed server again, once the processes of its connections have noticed."""
-    for _ in range(60):
-        (folder / "postmaster.pid").unlink(missing_ok=True)  # of a process that none has waited for
-        with suppress(CalledProcessError):
-            server = PostgresServer(folder)
+    (folder / "postmaster.pid").unlink(missing_ok=True)  # of a process that none has waited for
+    for _ in range(600):
+        server = PostgresServer(folder)
+        try:
             server.start()
             return server
-        time.sleep(0.5)
+        except (CalledProcessError, TimeoutExpired, AssertionError):  # not yet, or it recovers
+            time.sleep(0.5)
     raise RuntimeError("the server does not start again")
 
 
