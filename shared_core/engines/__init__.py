@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +33,8 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionE
         Its passages; made when some are first added.
     **options
         Of the engine: see `PostgresEngine` or `LanceEngine` in the module of `shared_core.engines`
-        that is called like the scheme. Those of a collection that is there are its own
-        unless given.
+        that is called like the scheme. Those of a collection that is there are its own unless
+        given.
 
     Raises
     ------
@@ -54,7 +55,9 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionE
     from shared_core.engines.collection import OtherOptionsError
 
     module, name = ENGINES[kind]
-    engine: type[CollectionEngine] = getattr(import_module(f"shared_core.engines.{module}"), name)
+    engine: Callable[..., CollectionEngine] = getattr(
+        import_module(f"shared_core.engines.{module}"), name
+    )
     try:
         return engine(url, collection, **options)
     except OtherOptionsError as error:

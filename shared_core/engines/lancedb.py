@@ -359,7 +359,7 @@ def _text(value: Any) -> str:
 
 
 def _literals(values: Sequence[str]) -> str:
-    return ", ".join("'" + value.replace("'", "''") + "'" for value in values)
+    return ", ".join("'" + value.replace("'", "''") + "'" for value in values) or "NULL"
 
 
 def _path(key: str) -> str:

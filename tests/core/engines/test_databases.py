@@ -125,6 +125,7 @@ def test_pools_are_those_of_the_index_in_memory(
         {"module": ["torch", "torch.nn"], "odd": False},
         {"n": 7},
         {"x": 1},
+        {"n": []},
     ):
         few = queries[:20]
         assert_same(engine.pool(few, 10, where=where), index.pool(few, 10, where=where))
@@ -194,10 +195,10 @@ def test_passages_are_found_by_their_metadata(make: Make, passages: list[Passage
 
 def test_a_collection_describes_itself(make: Make, passages: list[Passage]) -> None:
     """Its size and its options."""
-    engine: Any = make(b=0.5)
+    engine: Any = make(metric="inner_product")
     assert engine.describe() is None
     found = filled(engine, passages[:50]).describe()
-    expected = {"passages": 50, "dim": DIM, "metric": "cosine", "k1": 1.2, "b": 0.5}
+    expected = {"passages": 50, "dim": DIM, "metric": "inner_product", "k1": 1.2, "b": 0.75}
     assert expected.items() <= found.items()
 
 
