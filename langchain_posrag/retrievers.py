@@ -264,8 +264,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         Parameters
         ----------
         url
-            Its address: ``postgresql://user:password@host:port/database``, ``qdrant://host:port``
-            or ``milvus://host:port``.
+            Its address: ``postgresql://user:password@host:port/database``, ``qdrant://host:port``,
+            ``lancedb:///folder`` or ``milvus://host:port``.
         embeddings
             Embeds documents and queries.
         collection

@@ -17,9 +17,10 @@ ENGINES = {
     "postgresql": ("postgres", "PostgresEngine"),
     "postgres": ("postgres", "PostgresEngine"),
     "qdrant": ("qdrant", "QdrantEngine"),
+    "lancedb": ("lancedb", "LanceEngine"),
     "milvus": ("milvus", "MilvusEngine"),
 }
-"""Scheme of an address -> module and class."""
+"""Scheme of an address, up to a plus sign -> module and class."""
 
 
 def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionEngine:
@@ -28,14 +29,13 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionE
     Parameters
     ----------
     url
-        ``postgresql://user:password@host:port/database``, ``qdrant://host:port``, or
-        ``milvus://host:port``.
+        ``postgresql://user:password@host:port/database``, ``qdrant://host:port``,
+        ``lancedb:///folder``, ``lancedb+s3://bucket/folder``, or ``milvus://host:port``.
     collection
         Its passages; made when some are first added.
     **options
-        Of the engine: see `PostgresEngine`, `QdrantEngine` or `MilvusEngine` in the module of
-        `shared_core.engines` that is called like the scheme. Those of a collection that is there
-        are its own unless given.
+        Of the engine: see the class in the module of `shared_core.engines` that is called like the
+        scheme. Those of a collection that is there are its own unless given.
 
     Raises
     ------
@@ -47,17 +47,19 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionE
         If the engine's driver is not installed.
     """
     scheme, separator, _ = url.partition("://")
-    if not separator or scheme not in ENGINES:
+    kind = scheme.partition("+")[0]
+    if not separator or kind not in ENGINES:
         raise ValueError(
             f"no engine has an address of the kind {scheme!r}: give one that begins with "
-            "postgresql://, qdrant:// or milvus://"
+            "postgresql://, qdrant://, lancedb:// or milvus://"
         )
     from shared_core.engines.collection import OtherOptionsError
 
-    module, name = ENGINES[scheme]
-    kind: Callable[..., CollectionEngine]
-    kind = getattr(import_module(f"shared_core.engines.{module}"), name)
+    module, name = ENGINES[kind]
+    engine: Callable[..., CollectionEngine] = getattr(
+        import_module(f"shared_core.engines.{module}"), name
+    )
     try:
-        return kind(url, collection, **options)
+        return engine(url, collection, **options)
     except OtherOptionsError as error:
-        return kind(url, collection, **error.own | options)
+        return engine(url, collection, **error.own | options)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,13 @@ def queries(passages: list[Passage]) -> list[Query]:
     return [*map(Query, texts, vectors_of(texts))]
 
 
-@pytest.fixture(params=["postgres", "qdrant", "milvus"])
+@pytest.fixture
+def lancedb(tmp_path: Path) -> str:
+    pytest.importorskip("lancedb")
+    return f"lancedb://{tmp_path}"
+
+
+@pytest.fixture(params=["postgres", "qdrant", "lancedb", "milvus"])
 def make(request: pytest.FixtureRequest) -> Iterator[Make]:
     """Return what makes an engine over a collection: of its own, or a named one."""
     made: list[Engine] = []
@@ -131,6 +138,7 @@ def test_pools_are_those_of_the_index_in_memory(
         {"module": ["torch", "torch.nn"], "odd": False},
         {"n": 7},
         {"x": 1},
+        {"n": []},
     ):
         few = queries[:20]
         assert_same(engine.pool(few, 10, where=where), index.pool(few, 10, where=where), 10)
@@ -202,10 +210,10 @@ def test_passages_are_found_by_their_metadata(make: Make, passages: list[Passage
 
 def test_a_collection_describes_itself(make: Make, passages: list[Passage]) -> None:
     """Its size and its options."""
-    engine: Any = make(b=0.5)
+    engine: Any = make(metric="inner_product")
     assert engine.describe() is None
     found = filled(engine, passages[:50]).describe()
-    expected = {"passages": 50, "dim": DIM, "metric": "cosine", "k1": 1.2, "b": 0.5}
+    expected = {"passages": 50, "dim": DIM, "metric": "inner_product", "k1": 1.2, "b": 0.75}
     assert expected.items() <= found.items()
 
 
