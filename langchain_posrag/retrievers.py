@@ -192,11 +192,11 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     def from_vectorstore(
         cls,
         store: VectorStore,
-        sparse: object,
+        sparse: object = None,
         *,
         higher_is_better: bool | None = None,
         rescore: bool = False,
-        drop_deleted: bool = False,
+        drop_deleted: bool = True,
         variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
         **options: Unpack[RetrieverArguments],
@@ -214,7 +214,9 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         sparse
             The store's documents, which are indexed here; or LangChain's BM25Retriever, which
             is converted; or a `shared_core.index.PassageIndex`. Where the ids of the store are
-            others, documents of equal text are the same.
+            others, documents of equal text are the same. None: all documents are read out of the
+            store, which InMemoryVectorStore, FAISS, Chroma and Qdrant allow. BM25 holds them in
+            memory; what is added to the store later it finds if added here.
         higher_is_better
             True if the store returns similarities, False if it returns distances. None is enough
             for InMemoryVectorStore, FAISS, Chroma, PGVector and Qdrant.
@@ -222,7 +224,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             Embed what only BM25 found, with the model of the store, at every query.
         drop_deleted
             Leave out what BM25 found and the store does not have any more: one ``get_by_ids`` a
-            query. The ids of both sides must be the same.
+            query, of at most `fetch_k` ids, where the store has that method and the ids of both
+            sides are the same. False saves the call, for a store that never changes.
         variant, tokenizer
             As in `BM25Index`; only where `sparse` are documents.
         **options
@@ -232,8 +235,9 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         ------
         ValueError
             If the store cannot search with scores, their direction is unknown, `sparse` is
-            something else or one document, the store lacks what `rescore` or `drop_deleted` needs,
-            or an option is unknown or out of range.
+            something else or one document, or None where the store cannot list its documents, the
+            store has no embeddings to `rescore` with, or an
+            option is unknown or out of range.
         """
         engine = VectorStoreEngine(
             store,
@@ -260,7 +264,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
         Parameters
         ----------
         url
-            Its address: ``postgresql://user:password@host:port/database``.
+            Its address: ``postgresql://user:password@host:port/database``, ``qdrant://host:port``,
+            ``lancedb:///folder`` or ``milvus://host:port``.
         embeddings
             Embeds documents and queries.
         collection

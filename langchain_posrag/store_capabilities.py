@@ -6,51 +6,24 @@ Each form of a filter was tried on the store itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from shared_core.index.metadata import Where, predicate, wanted_values
+from shared_core.engines.store import known_of
 
 Wanted: TypeAlias = Mapping[str, Sequence[Any]]
 """Metadata key -> accepted values."""
 
-StoreFilter: TypeAlias = Callable[[Any, Where], Any]
-"""Takes a store and a filter, and returns what the store takes as ``filter=``.
+Scores: TypeAlias = Literal["cosine", "similarity", "distance"]
 
-None if the store cannot apply it. What the store lets through too much is filtered here.
-"""
-
-
-def as_function(_: Any, where: Where) -> Callable[[Mapping[str, Any]], bool]:
-    """Return a filter as a function of the metadata."""
-    return predicate(where)
+# Each takes a store and what is wanted, and returns what the store takes as ``filter=``, or None if
+# it cannot apply that. What the store lets through too much is filtered later.
 
 
-def as_function_of_document(_: Any, where: Where) -> Callable[[Document], bool]:
-    """Return a filter as a function of a whole document."""
-    passes = predicate(where)
-    return lambda document: passes(document.metadata)
-
-
-def of_mappings(translate: Callable[[Any, Wanted], Any]) -> StoreFilter:
-    """Turn a translation of accepted values into one of any filter; None for functions."""
-
-    @wraps(translate)
-    def translated(store: Any, where: Where) -> Any:
-        if where is None or callable(where):
-            return None
-        wanted = {key: [*wanted_values(value)] for key, value in where.items()}
-        return translate(store, wanted) or None
-
-    return translated
-
-
-@of_mappings
 def chroma(_: Any, wanted: Wanted) -> dict[str, Any] | None:
     """Return ``$in`` for each key and type, joined by ``$and``: its lists hold one type each."""
     clauses: list[dict[str, Any]] = []
@@ -65,7 +38,6 @@ def chroma(_: Any, wanted: Wanted) -> dict[str, Any] | None:
     return {"$and": clauses} if len(clauses) > 1 else dict(*clauses)
 
 
-@of_mappings
 def pgvector(_: Any, wanted: Wanted) -> dict[str, Any] | None:
     """Return the lists themselves: ``==`` in a JSON path compares with each of their values.
 
@@ -75,7 +47,6 @@ def pgvector(_: Any, wanted: Wanted) -> dict[str, Any] | None:
     return by_key if all(by_key.values()) and all(map(str.isidentifier, by_key)) else None
 
 
-@of_mappings
 def qdrant(store: Any, wanted: Wanted) -> Any:
     """Return a ``models.Filter``: a match of texts and bools, and ranges for numbers.
 
@@ -94,10 +65,9 @@ def qdrant(store: Any, wanted: Wanted) -> Any:
         if not alike or not key.isidentifier():
             return None
         must.append(models.Filter(should=[condition(path, value) for value in alike]))
-    return models.Filter(must=must) if must else None
+    return models.Filter(must=must)
 
 
-@of_mappings
 def single_values(_: Any, wanted: Wanted) -> dict[str, Any] | None:
     """Return each key's only value."""
     if any(len(values) != 1 for values in wanted.values()):
@@ -128,13 +98,13 @@ class StoreCapabilities:
 
     Attributes
     ----------
-    higher_is_better
-        Returns the direction of a store's scores in ``similarity_search_with_score``; None: not
-        known.
-    cosines
-        Returns whether these scores of a store are cosines.
+    scores
+        Returns what the scores of a store in ``similarity_search_with_score`` are; None: not known.
+    function
+        Makes of a function of the metadata what the store takes as ``filter=``; None: it takes no
+        functions.
     filter
-        Makes of a filter what the store takes.
+        Makes of accepted values what it takes, where it takes no functions.
     size
         Returns the number of documents in a store that allocates as many as it is asked for and
         filters only the nearest ``fetch_k``; None: it does neither.
@@ -142,48 +112,77 @@ class StoreCapabilities:
         Metadata keys that the store adds to a document in place of its id; the id comes first.
     replaces
         Whether adding a document under an id that is there replaces it.
+    documents
+        Lists the documents of a store; None: it cannot.
+    id
+        Makes of the id of a document that by which the store gets it.
     """
 
-    higher_is_better: Callable[[Any], bool | None] = lambda _: None
-    cosines: Callable[[Any], bool] = lambda _: False
-    filter: StoreFilter = single_values
+    scores: Callable[[Any], Scores | None] = lambda _: None
+    function: Callable[[Callable[[Mapping[str, Any]], bool]], Any] | None = None
+    filter: Callable[[Any, Wanted], Any] = single_values
     size: Callable[[Any], int] | None = None
     added_metadata: tuple[str, ...] = ()
     replaces: bool = True
+    documents: Callable[[Any], Iterable[Document]] | None = None
+    id: Callable[[str], Any] = str
 
 
 def capabilities_of(store: VectorStore) -> StoreCapabilities:
     """Return those of a store's class, or of the nearest known one that it inherits."""
-    names = (f"{cls.__module__}.{cls.__qualname__}" for cls in type(store).__mro__)
-    return next((STORES[name] for name in names if name in STORES), StoreCapabilities())
+    return known_of(STORES, store) or StoreCapabilities()
 
+
+def chroma_documents(store: Any) -> list[Document]:
+    """Return the documents of a collection; other entries, as images, have no text."""
+    held = store.get()
+    rows = zip(held["ids"], held["documents"], held["metadatas"], strict=True)
+    return [Document(text, id=id, metadata=more or {}) for id, text, more in rows if text]
+
+
+def qdrant_documents(store: Any) -> Iterator[Document]:
+    """Yield the documents of a collection."""
+    offset = None
+    while True:
+        points, offset = store.client.scroll(store.collection_name, limit=1000, offset=offset)
+        for point in points:
+            text = point.payload.get(store.content_payload_key, "")
+            metadata = point.payload.get(store.metadata_payload_key) or {}
+            yield Document(text, id=str(point.id), metadata=metadata)
+        if offset is None:
+            return
+
+
+def _distance(_: Any) -> Scores:
+    return "distance"
+
+
+CHROMA = StoreCapabilities(scores=_distance, filter=chroma, documents=chroma_documents)
 
 STORES: dict[str, StoreCapabilities] = {
     "langchain_core.vectorstores.in_memory.InMemoryVectorStore": StoreCapabilities(
-        higher_is_better=lambda _: True, cosines=lambda _: True, filter=as_function_of_document
+        scores=lambda _: "cosine",
+        function=lambda passes: lambda document: passes(document.metadata),
+        documents=lambda store: store.get_by_ids([*store.store]),
     ),
     "langchain_community.vectorstores.faiss.FAISS": StoreCapabilities(
-        higher_is_better=lambda store: bool(store.index.metric_type == 0),  # an inner product
-        filter=as_function,
+        scores=lambda store: "distance" if store.index.metric_type else "similarity",
+        function=lambda passes: passes,
         size=lambda store: store.index.ntotal,
+        documents=lambda store: store.get_by_ids([*store.index_to_docstore_id.values()]),
         replaces=False,  # it raises, and only after it has added the vector
     ),
-    "langchain_chroma.vectorstores.Chroma": StoreCapabilities(
-        higher_is_better=lambda _: False, filter=chroma
-    ),
-    "langchain_community.vectorstores.chroma.Chroma": StoreCapabilities(
-        higher_is_better=lambda _: False, filter=chroma
-    ),
+    "langchain_chroma.vectorstores.Chroma": CHROMA,
+    "langchain_community.vectorstores.chroma.Chroma": CHROMA,
     "langchain_postgres.vectorstores.PGVector": StoreCapabilities(
-        higher_is_better=lambda _: False, filter=pgvector
+        scores=_distance, filter=pgvector
     ),
-    "langchain_community.vectorstores.pgvector.PGVector": StoreCapabilities(
-        higher_is_better=lambda _: False
-    ),
+    "langchain_community.vectorstores.pgvector.PGVector": StoreCapabilities(scores=_distance),
     "langchain_qdrant.qdrant.QdrantVectorStore": StoreCapabilities(
-        higher_is_better=lambda store: store.distance.value in ("Cosine", "Dot"),
-        cosines=lambda store: bool(store.distance.value == "Cosine"),
+        scores=lambda store: QDRANT.get(store.distance.value, "distance"),
         filter=qdrant,
+        documents=qdrant_documents,
+        id=lambda given: int(given) if given.isdecimal() else given,
         added_metadata=("_id", "_collection_name"),
     ),
     "langchain_qdrant.vectorstores.Qdrant": StoreCapabilities(
@@ -192,3 +191,6 @@ STORES: dict[str, StoreCapabilities] = {
     "langchain_milvus.vectorstores.milvus.Milvus": StoreCapabilities(added_metadata=("pk",)),
 }
 """By qualified class name. Facts are from the source; filters were tried on the store."""
+
+QDRANT: dict[str, Scores] = {"Cosine": "cosine", "Dot": "similarity"}
+"""What the scores of its distances are, as far as they are none themselves."""

@@ -14,14 +14,107 @@ from langchain_posrag.documents import check_documents, document_of, id_of, pass
 from langchain_posrag.store_capabilities import StoreCapabilities, capabilities_of
 from shared_core import Passage
 from shared_core.checking import check_bool
-from shared_core.engines.store import Hits, Store, StoreEngine
-from shared_core.index import PassageIndex, Tokenizer, Variant
+from shared_core.engines.store import Call, Hits, Store, StoreEngine
+from shared_core.index import PassageIndex, Tokenizer, Variant, Where
 from shared_core.index.metadata import predicate, wanted_values
 from shared_core.types import Query
 from shared_core.vectors import query_similarities
 
 DEEPER = 4
 """Factor by which a store is asked for more each time a filter left too few: few repetitions."""
+
+
+class LangChainStore(Store):
+    """A LangChain vector store, as an engine asks it."""
+
+    def __init__(self, vector_store: VectorStore, *, rescores: bool) -> None:
+        self.vector_store, self.rescores = vector_store, rescores
+        self.name = type(vector_store).__name__
+        self.gets = _overrides(vector_store, "get_by_ids", "aget_by_ids")
+        self.replaces = self.capabilities.replaces
+
+    @property
+    def capabilities(self) -> StoreCapabilities:
+        """What the store can do; looked up, since functions cannot be pickled."""
+        return capabilities_of(self.vector_store)
+
+    async def search(self, call: Call, query: Query, depth: int, where: Any) -> Hits:
+        """Search; ask for more while too few hits pass a filter that the store cannot take."""
+        native = where is not None and not callable(where) and not isinstance(where, Mapping)
+        passes, store = predicate(None if native else where), self.vector_store
+        arguments = {"k": depth, "filter": where} if native else self._arguments(depth, where)
+        plain, awaited = store.similarity_search_with_score, store.asimilarity_search_with_score
+
+        def passing(found: Sequence[tuple[Document, float]]) -> Hits:
+            kept = [hit for hit in found if passes(hit[0].metadata)][:depth]
+            return [(self.passage_of(document), score) for document, score in kept]
+
+        while arguments["k"]:
+            found = await call(plain, awaited, query.text, **arguments)
+            hits = await call(passing, None, found)
+            if len(hits) == min(depth, len(found)) or len(found) < arguments["k"]:
+                return hits
+            arguments["k"] *= DEEPER
+        return []
+
+    def _arguments(self, depth: int, where: Where) -> dict[str, Any]:
+        """Return what to search with at first: how deep, 0 if nothing can pass, and a filter."""
+        can, store, given = self.capabilities, self.vector_store, None
+        everything = depth if can.size is None else max(1, can.size(store))
+        arguments: dict[str, Any] = {"k": min(depth, everything)}
+        if where is not None and can.function is not None:
+            given = can.function(predicate(where))
+        if isinstance(where, Mapping):
+            wanted = {key: [*wanted_values(value)] for key, value in where.items()}
+            if not all(wanted.values()):
+                return {"k": 0}
+            if wanted and can.function is None:
+                given = can.filter(store, wanted)
+        if given is not None:
+            arguments["filter"] = given
+            if can.size is not None:
+                arguments["fetch_k"] = everything
+        return arguments
+
+    async def rescore(self, call: Call, query: Query, found: Sequence[Passage]) -> list[float]:
+        """Embed the query and passages; awaited, side by side."""
+        model: Any = self.vector_store.embeddings
+        texts = [passage.text for passage in found]
+
+        def embed() -> tuple[Any, Any]:
+            return model.embed_query(query.text), model.embed_documents(texts)
+
+        async def aembed() -> tuple[Any, Any]:
+            both = model.aembed_query(query.text), model.aembed_documents(texts)
+            return await asyncio.gather(*both)
+
+        asked, vectors = await call(embed, aembed)
+        return query_similarities(asked, vectors, len(found))
+
+    async def add(self, call: Call, passages: Sequence[Passage]) -> list[str]:
+        """Add documents."""
+        store, documents = self.vector_store, [*map(document_of, passages)]
+        return await call(store.add_documents, store.aadd_documents, documents)
+
+    async def delete(self, call: Call, ids: Sequence[str]) -> None:
+        """Delete documents; RuntimeError if the store says that it did not."""
+        store, keys = self.vector_store, [*map(self.capabilities.id, ids)]
+        if await call(store.delete, store.adelete, keys) is False:
+            raise RuntimeError(f"{self.name} did not delete {[*ids]}")
+
+    async def get(self, call: Call, ids: Sequence[str]) -> list[Passage]:
+        """Return documents by id."""
+        store, keys = self.vector_store, [*map(self.capabilities.id, ids)]
+        return [*map(self.passage_of, await call(store.get_by_ids, store.aget_by_ids, keys))]
+
+    def passage_of(self, document: Document) -> Passage:
+        """Return a document of the store as a passage, without the metadata that the store adds."""
+        added = self.capabilities.added_metadata
+        if document.id is not None or not added or added[0] not in document.metadata:
+            return passage_of(document, document.id or "")
+        found = passage_of(document, str(document.metadata[added[0]]))
+        metadata = {key: value for key, value in found.metadata.items() if key not in added}
+        return Passage(found.id, found.text, metadata)
 
 
 class VectorStoreEngine(StoreEngine):
@@ -41,7 +134,8 @@ class VectorStoreEngine(StoreEngine):
     vector_store
         The dense leg.
     sparse
-        Its documents; or LangChain's BM25Retriever, or a `shared_core.index.PassageIndex`.
+        Its documents; or LangChain's BM25Retriever, or a `shared_core.index.PassageIndex`. None:
+        the documents are read out of the store.
     higher_is_better
         Direction of the store's scores; None if it is known.
     rescore
@@ -57,68 +151,54 @@ class VectorStoreEngine(StoreEngine):
     ------
     ValueError
         If the store cannot search with scores, their direction is unknown, an option is no bool,
-        `sparse` is something else or one document, or the store has no embeddings to rescore with,
-        or no ``get_by_ids`` to tell what was deleted.
+        `sparse` is something else or one document, or None where the store cannot list its
+        documents, or the store has no embeddings to rescore with.
     """
 
     def __init__(
         self,
         vector_store: VectorStore,
-        sparse: object,
+        sparse: object = None,
         *,
         higher_is_better: bool | None = None,
         rescore: bool = False,
-        drop_deleted: bool = False,
+        drop_deleted: bool = True,
         variant: Variant = "lucene",
         tokenizer: Tokenizer | None = None,
     ) -> None:
-        self.vector_store = vector_store
+        store = LangChainStore(vector_store, rescores=check_bool(rescore, "rescore"))
         if not _overrides(
             vector_store, "similarity_search_with_score", "asimilarity_search_with_score"
         ):
             raise ValueError(
-                f"{self.name} has no similarity_search_with_score, whose scores are fused: use a "
+                f"{store.name} has no similarity_search_with_score, whose scores are fused: use a "
                 "store that has it, or CAUSRetriever.from_documents"
             )
-        if higher_is_better is None:
-            higher_is_better = self.capabilities.higher_is_better(vector_store)
-        if higher_is_better is None:
+        scores = store.capabilities.scores(vector_store)
+        if higher_is_better is None and scores is None:
             raise ValueError(
-                f"whether a higher score of {self.name} is better is not known: pass "
+                f"whether a higher score of {store.name} is better is not known: pass "
                 "higher_is_better=True if it returns similarities, False if it returns distances"
             )
-        if check_bool(rescore, "rescore") and vector_store.embeddings is None:
-            raise ValueError(f"{self.name} has no embeddings to rescore with: leave rescore out")
-        gets = _overrides(vector_store, "get_by_ids", "aget_by_ids")
+        if rescore and vector_store.embeddings is None:
+            raise ValueError(f"{store.name} has no embeddings to rescore with: leave rescore out")
+        self.vector_store, self.name = vector_store, store.name
+        if sparse is None:
+            if store.capabilities.documents is None:
+                raise ValueError(
+                    f"{store.name} does not list its documents for BM25: pass sparse=documents"
+                )
+            sparse = store.capabilities.documents(vector_store)
         self._unnamed: dict[str, str] = {}
         super().__init__(
-            Store(
-                search=self._search,
-                asearch=self._asearch,
-                rescore=self._rescore if rescore else None,
-                arescore=self._arescore if rescore else None,
-                add=self._add,
-                aadd=self._aadd,
-                delete=self._delete,
-                adelete=self._adelete,
-                get=self._get if gets else None,
-                aget=self._aget if gets else None,
-            ),
+            store,
             self._bm25_of(sparse, variant, tokenizer),
-            higher_is_better=higher_is_better,
-            cosines=rescore and self.capabilities.cosines(vector_store),
+            higher_is_better=scores != "distance" if higher_is_better is None else higher_is_better,
+            cosines=rescore and scores == "cosine",
             drop_deleted=drop_deleted,
         )
-
-    @property
-    def capabilities(self) -> StoreCapabilities:
-        """What the store can do."""
-        return capabilities_of(self.vector_store)
-
-    @property
-    def name(self) -> str:
-        """Class of the store."""
-        return type(self.vector_store).__name__
+        if self._unnamed:
+            self._same_ids = False
 
     def stored_id(self, id: str | None) -> str | None:
         """Return the store's id of a document that had none, as far as one was found."""
@@ -159,102 +239,6 @@ class VectorStoreEngine(StoreEngine):
             if twin.id in self._unnamed:
                 self._unnamed[twin.id] = hits[at].id
         return known
-
-    def _search(self, query: Query, depth: int, where: Any) -> Hits:
-        asked, store = _Deepening(self, depth, where), self.vector_store
-        while asked.arguments is not None:
-            asked.answered(store.similarity_search_with_score(query.text, **asked.arguments))
-        return asked.hits
-
-    async def _asearch(self, query: Query, depth: int, where: Any) -> Hits:
-        asked, store = _Deepening(self, depth, where), self.vector_store
-        while asked.arguments is not None:
-            hits = await store.asimilarity_search_with_score(query.text, **asked.arguments)
-            await asyncio.to_thread(asked.answered, hits)
-        return asked.hits
-
-    def _rescore(self, query: Query, passages: Sequence[Passage]) -> list[float]:
-        model: Any = self.vector_store.embeddings
-        vectors = model.embed_documents([passage.text for passage in passages])
-        return query_similarities(model.embed_query(query.text), vectors, len(passages))
-
-    async def _arescore(self, query: Query, passages: Sequence[Passage]) -> list[float]:
-        model: Any = self.vector_store.embeddings
-        asked, vectors = await asyncio.gather(
-            model.aembed_query(query.text),
-            model.aembed_documents([passage.text for passage in passages]),
-        )
-        return query_similarities(asked, vectors, len(passages))
-
-    def _add(self, passages: Sequence[Passage]) -> list[str]:
-        if not self.capabilities.replaces:
-            self._check_new(self._get([passage.id for passage in passages]))
-        return self.vector_store.add_documents([*map(document_of, passages)])
-
-    async def _aadd(self, passages: Sequence[Passage]) -> list[str]:
-        if not self.capabilities.replaces:
-            self._check_new(await self._aget([passage.id for passage in passages]))
-        return await self.vector_store.aadd_documents([*map(document_of, passages)])
-
-    def _check_new(self, present: Sequence[Passage]) -> None:
-        if present:
-            ids = [passage.id for passage in present]
-            raise ValueError(f"{self.name} cannot replace documents: delete {ids} first")
-
-    def _delete(self, ids: Sequence[str]) -> None:
-        self._check_deleted(ids, self.vector_store.delete([*ids]))
-
-    async def _adelete(self, ids: Sequence[str]) -> None:
-        self._check_deleted(ids, await self.vector_store.adelete([*ids]))
-
-    def _check_deleted(self, ids: Sequence[str], answer: bool | None) -> None:
-        if answer is False:
-            raise RuntimeError(f"{self.name} did not delete {[*ids]}")
-
-    def _get(self, ids: Sequence[str]) -> list[Passage]:
-        return [*map(self.passage_of, self.vector_store.get_by_ids([*ids]))]
-
-    async def _aget(self, ids: Sequence[str]) -> list[Passage]:
-        return [*map(self.passage_of, await self.vector_store.aget_by_ids([*ids]))]
-
-    def passage_of(self, document: Document) -> Passage:
-        """Return a document of the store as a passage, without the metadata that the store adds."""
-        added = self.capabilities.added_metadata
-        if document.id is not None or not added or added[0] not in document.metadata:
-            return passage_of(document, document.id or "")
-        found = passage_of(document, str(document.metadata[added[0]]))
-        metadata = {key: value for key, value in found.metadata.items() if key not in added}
-        return Passage(found.id, found.text, metadata)
-
-
-class _Deepening:
-    """The next `arguments` to search a store with, None once it is done, and the `hits` so far."""
-
-    def __init__(self, engine: VectorStoreEngine, depth: int, where: Any) -> None:
-        self.hits: list[tuple[Passage, float | None]] = []
-        self._engine, self._depth, self._where = engine, depth, where
-        ours = where is None or callable(where) or isinstance(where, Mapping)
-        self._passes = predicate(where if ours else None)
-        can, store = engine.capabilities, engine.vector_store
-        given = can.filter(store, where) if ours and where is not None else where
-        self.arguments: dict[str, Any] | None = {"k": depth}
-        if given is not None:
-            self.arguments["filter"] = given
-        if can.size is not None:
-            everything = max(1, can.size(store))
-            self.arguments["k"] = min(depth, everything)
-            if given is not None:
-                self.arguments["fetch_k"] = everything
-        if isinstance(where, Mapping) and not all(map(len, map(wanted_values, where.values()))):
-            self.arguments = None  # an empty list of values: nothing passes
-
-    def answered(self, hits: Sequence[tuple[Document, float]]) -> None:
-        """Keep the hits that pass; ask for more if too few do."""
-        asked, self.arguments = self.arguments, None
-        passing = [hit for hit in hits if self._passes(hit[0].metadata)][: self._depth]
-        self.hits = [(self._engine.passage_of(document), score) for document, score in passing]
-        if asked and len(passing) < min(self._depth, len(hits)) and len(hits) >= asked["k"]:
-            self.arguments = {**asked, "k": DEEPER * asked["k"]}
 
 
 def _overrides(store: VectorStore, *names: str) -> bool:

@@ -28,6 +28,9 @@ from llamaindex_posrag.retrievers import CAUSRetriever
 from llamaindex_posrag.two_round import TwoRoundQueryEngine
 from shared_core import *
 
+# isort: split
+from llamaindex_posrag.persistence import connect as connect  # the core's does not keep nodes
+
 __all__ = [
     "AttentionPlacementPostprocessor",
     "CAUSPostprocessor",

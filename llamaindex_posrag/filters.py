@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeGuard, cast
 
 from llama_index.core.schema import BaseNode
@@ -31,6 +32,22 @@ def filterable(node: BaseNode) -> dict[str, Any]:
     return {**node.metadata, SOURCE: node.ref_doc_id or WITHOUT_SOURCE}
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class _Matching:
+    """A function that says which filters would have been a mapping: a database takes no other."""
+
+    matches: Predicate
+
+    def __call__(self, metadata: Mapping[str, Any]) -> bool:
+        return self.matches(metadata)
+
+    def __repr__(self) -> str:
+        return (
+            "MetadataFilters that are no mapping (== a value or IN a list, joined by AND, each of "
+            "another key, are one)"
+        )
+
+
 def where(filters: MetadataFilters | None) -> Mapping[str, Any] | Predicate | None:
     """Return a filter for the core: wanted values where these are enough, else a function.
 
@@ -55,7 +72,7 @@ def where(filters: MetadataFilters | None) -> Mapping[str, Any] | Predicate | No
     all_must_hold = filters.condition in (FilterCondition.AND, None)
     if all_must_hold and len(wanted) == len(equalities) == len(filters.filters):
         return wanted
-    return _predicate(filters)
+    return _Matching(_predicate(filters))
 
 
 def _column(key: str) -> str:

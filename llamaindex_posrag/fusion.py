@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, Unpack
+from typing import Any, Self, TypeAlias, Unpack
 
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.schema import BaseNode, QueryBundle
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.core.vector_stores.types import MetadataFilters
 
@@ -19,11 +19,11 @@ from llamaindex_posrag.options import caus_of
 from llamaindex_posrag.retrieval import EngineRetriever, RetrieverArguments
 from shared_core import CAUS
 from shared_core.checking import check_each
-from shared_core.engines.store import Hits, Store, StoreEngine
+from shared_core.engines.store import Call, Hits, Store, StoreEngine, known_of
 from shared_core.index import PassageIndex, Variant, Where
 from shared_core.index.metadata import predicate
 from shared_core.options import CAUSArguments
-from shared_core.types import Query, Tokenizer
+from shared_core.types import Passage, Query, Tokenizer
 
 DIRECTIONS: dict[str, Callable[[Any], bool]] = {
     "llama_index.core.vector_stores.simple.SimpleVectorStore": lambda store: True,
@@ -37,6 +37,10 @@ DIRECTIONS: dict[str, Callable[[Any], bool]] = {
     "llama_index.vector_stores.postgres.base.PGVectorStore": lambda store: True,
 }
 """Whether higher scores are better, by qualified class name; from the sources of the stores."""
+
+
+Held: TypeAlias = tuple[list[str], list[Any]]
+"""Ids of nodes, and for each an object that is another one if the node is inserted again."""
 
 
 class FusingArguments(RetrieverArguments, total=False):
@@ -60,11 +64,14 @@ class FusingRetriever(EngineRetriever):
 
     A dense leg cannot be asked for the score of a given node, so a node that only BM25 found gets
     the lowest score of the dense leg; a `CAUSRetriever` over its own index scores it exactly.
-    `shared_core.engines.store.StoreEngine` says how both legs are matched. Nodes are added and
-    deleted where the dense leg keeps them; the nodes that BM25 searches are fixed, and neighbours
-    for ``caus.expand`` are among them: build the retriever anew after that, or BM25 goes on to find
-    deleted nodes. An `IndexNode` leads to its object after the fusion, as in `CAUSRetriever`. Every
-    node comes back as an `ExplainedNode`.
+    `shared_core.engines.store.StoreEngine` says how both legs are matched. An `IndexNode` leads to
+    its object after the fusion, as in `CAUSRetriever`. Every node comes back as an `ExplainedNode`.
+
+    Nodes are added and deleted where the dense leg keeps them, as by ``index.refresh_ref_docs``.
+    BM25, and neighbours for ``caus.expand``, follow by the next query where the index keeps its
+    nodes in a docstore, and `nodes` is left out. Where a vector store keeps the text, BM25 finds
+    deleted nodes no longer, but new ones only once the retriever is built anew. Nodes that are
+    given are fixed.
 
     Parameters
     ----------
@@ -73,7 +80,9 @@ class FusingRetriever(EngineRetriever):
         filters, or a retriever, which decides how many candidates it returns.
     nodes
         The nodes that BM25 searches; ids are unique and those of the dense leg. Where the dense leg
-        has others, as when documents have been split again, nodes of equal text are the same.
+        has others, as when documents have been split again, nodes of equal text are the same. None:
+        those of the index, from its docstore, or from a vector store that keeps their text and
+        lists them by ``get_nodes``, as those of Chroma, Qdrant and PostgreSQL do.
     higher_is_better
         False if the scores of `dense` are distances, as those of FaissVectorStore with L2. None is
         enough for an index over LlamaIndex's own store, FAISS, Chroma, Milvus or PGVectorStore.
@@ -103,16 +112,16 @@ class FusingRetriever(EngineRetriever):
     Raises
     ------
     ValueError
-        If `dense` is neither, `nodes` is empty or one node instead of several, one is not a node,
-        or two share an id; or if `higher_is_better` is not a bool, or None where the direction is
-        not known, `caus` is not a `CAUS`, an option is out of range, or both `caus` and options
-        are given.
+        If `dense` is neither, there are no nodes or they cannot be listed, `nodes` is one node
+        instead of several, one is not a node, or two share an id; or if `higher_is_better` is not a
+        bool, or None where the direction is not known, `caus` is not a `CAUS`, an option is out of
+        range, or both `caus` and options are given.
     """
 
     def __init__(
         self,
         dense: BaseRetriever | VectorStoreIndex,
-        nodes: Iterable[BaseNode],
+        nodes: Iterable[BaseNode] | None = None,
         *,
         higher_is_better: bool | None = None,
         caus: CAUS | None = None,
@@ -126,20 +135,14 @@ class FusingRetriever(EngineRetriever):
     ) -> None:
         if not isinstance(dense, BaseRetriever | VectorStoreIndex):
             raise ValueError(f"dense must be a retriever or a VectorStoreIndex, got {dense!r:.80}")
-        passages = passages_of(check_each(nodes, "nodes", BaseNode))
-        if not passages:
-            raise ValueError(
-                "no nodes for the BM25 leg; a vector store that keeps the text itself leaves "
-                "them out of the docstore: give nodes="
-            )
         if higher_is_better is None:
             higher_is_better = direction_of(dense)
         self.caus = caus_of(options, caus)
         self.filters = filters
-        self._dense = dense
         self._sparse = PassageIndex(variant=variant, tokenizer=tokenizer)
-        self._sparse.add(passages)
-        store = Store(search=self._hits, asearch=self._ahits)
+        store = _DenseLeg(dense, self._sparse, nodes)
+        if not self._sparse.count():
+            raise ValueError("no nodes for the BM25 leg: give nodes=")
         self._engine = StoreEngine(store, self._sparse, higher_is_better=higher_is_better)
         leg: Any = dense.as_retriever() if isinstance(dense, VectorStoreIndex) else dense
         # With another manager here, that of the dense leg would keep every event.
@@ -161,19 +164,18 @@ class FusingRetriever(EngineRetriever):
         index
             Any vector index; its embedding model embeds the query.
         nodes
-            The nodes that BM25 searches; by default those of the index, as its docstore has them
-            now. Unless the store is LlamaIndex's, these include nodes that ``delete_nodes``
-            deleted without ``delete_from_docstore=True``.
+            The nodes that BM25 searches; by default those of the index, with which it stays in step
+            as the class says. In a docstore these include nodes that ``delete_nodes`` deleted
+            without ``delete_from_docstore=True``, unless the vector store is LlamaIndex's.
         **options
             As in the constructor, `higher_is_better` among them.
 
         Raises
         ------
         ValueError
-            As the constructor; there are no nodes for BM25 by default where a vector store keeps
-            the text itself and leaves it out of the docstore.
+            As the constructor.
         """
-        return cls(index, held_nodes(index) if nodes is None else nodes, **options)
+        return cls(index, nodes, **options)
 
     @property
     def nodes(self) -> list[BaseNode]:
@@ -187,24 +189,61 @@ class FusingRetriever(EngineRetriever):
         """Copy a query, without the wrapping of a tool; retrievers write its embedding into it."""
         return _BundleQuery(text, bundle=replace(bundle, query_str=text), filters=self.filters)
 
-    def _hits(self, query: Any, depth: int, where: Where) -> Hits:
-        if isinstance(self._dense, VectorStoreIndex):
-            leg = self._dense.as_retriever(similarity_top_k=depth, filters=query.filters)
+
+class _DenseLeg(Store):
+    """A vector index, searched under the filters of the query, or a retriever as it is.
+
+    It fills BM25, with the given nodes or those of the index, and keeps it in step with these.
+    """
+
+    def __init__(
+        self,
+        dense: BaseRetriever | VectorStoreIndex,
+        sparse: PassageIndex,
+        nodes: Iterable[BaseNode] | None,
+    ) -> None:
+        self.dense, self.sparse = dense, sparse
+        self._held: Held | None = None
+        """What the index had in its docstore; None: BM25 does not follow."""
+        if nodes is None and isinstance(dense, VectorStoreIndex):
+            if dense.vector_store.stores_text and not dense._store_nodes_override:
+                nodes, self.gets = listed_nodes(dense.vector_store), True
+            else:
+                self._follow(([], []))
+        sparse.add(passages_of(check_each(nodes or (), "nodes", BaseNode)))
+
+    def _follow(self, former: Held) -> None:
+        """Read the nodes that the index has taken in, and forget those that it has lost."""
+        index: Any = self.dense
+        held = held_nodes(index)
+        if held == former:
+            return
+        before = dict(zip(*former, strict=True))
+        new = [id_ for id_, mark in zip(*held, strict=True) if before.get(id_) is not mark]
+        nodes = index.docstore.get_nodes([*dict.fromkeys(new)], raise_error=False)
+        self.sparse.add(passages_of(nodes))
+        self.sparse.delete(before.keys() - {*held[0]})
+        self._held = held
+
+    async def search(self, call: Call, query: Any, depth: int, where: Where) -> Hits:
+        leg: Any = self.dense
+        if self._held is not None:
+            await call(self._follow, None, self._held)
+        if isinstance(leg, VectorStoreIndex):
+            where = None
+            leg = leg.as_retriever(similarity_top_k=depth, filters=query.filters)
             # `retrieve` would follow index nodes to their objects, which has time until the end.
-            return _passing(leg._retrieve(query.bundle))
-        return _passing(self._dense.retrieve(query.bundle), where)
+            found = await call(leg._retrieve, leg._aretrieve, query.bundle)
+        else:
+            found = await call(leg.retrieve, leg.aretrieve, query.bundle)
+        passes = predicate(where)
+        hits = [(to_passage(hit.node), hit.score) for hit in found]
+        return [hit for hit in hits if passes(hit[0].metadata)]
 
-    async def _ahits(self, query: Any, depth: int, where: Where) -> Hits:
-        if isinstance(self._dense, VectorStoreIndex):
-            leg = self._dense.as_retriever(similarity_top_k=depth, filters=query.filters)
-            return _passing(await leg._aretrieve(query.bundle))
-        return _passing(await self._dense.aretrieve(query.bundle), where)
-
-
-def _passing(found: Iterable[NodeWithScore], where: Where = None) -> Hits:
-    passes = predicate(where)
-    hits = [(to_passage(hit.node), hit.score) for hit in found]
-    return [hit for hit in hits if passes(hit[0].metadata)]
+    async def get(self, call: Call, ids: Sequence[str]) -> list[Passage]:
+        """Return nodes of a vector store that lists them."""
+        store: Any = self.dense.vector_store  # type: ignore[union-attr]
+        return [*map(to_passage, await call(store.get_nodes, store.aget_nodes, [*ids]))]
 
 
 def direction_of(dense: object) -> bool:
@@ -216,25 +255,58 @@ def direction_of(dense: object) -> bool:
         If it is not known.
     """
     store = dense.vector_store if isinstance(dense, VectorStoreIndex) else dense
-    for cls in type(store).__mro__:
-        known = DIRECTIONS.get(f"{cls.__module__}.{cls.__qualname__}")
-        if known is not None:
-            return known(store)
+    if (known := known_of(DIRECTIONS, store)) is not None:
+        return known(store)
     raise ValueError(
         f"whether the scores of {type(store).__name__} are similarities or distances is not known: "
         "give higher_is_better=True or False"
     )
 
 
-def held_nodes(index: VectorStoreIndex) -> list[BaseNode]:
-    """Return the nodes of an index; an empty list if its vector store keeps the text itself.
+def held_nodes(index: VectorStoreIndex) -> Held:
+    """Return the ids of the nodes of an index that keeps them in its docstore, and their marks.
 
-    Its docstore may hold others: of deleted documents, of other indices, parents of its nodes.
+    The docstore may hold others: of deleted documents, of other indices, parents of its nodes.
     """
-    store = index.vector_store
-    if store.stores_text and not index._store_nodes_override:
-        return []  # the docstore has its images and index nodes alone
-    held = index.index_struct.nodes_dict
+    store, rows = index.vector_store, index.index_struct.nodes_dict
     if isinstance(store, SimpleVectorStore):  # which forgets at once what `delete_nodes` deletes
-        held = {row: id_ for row, id_ in held.items() if row in store.data.embedding_dict}
-    return index.docstore.get_nodes([*dict.fromkeys(held.values())], raise_error=False)
+        vectors = store.data.embedding_dict
+        rows = {row: id_ for row, id_ in [*rows.items()] if row in vectors}
+        return [*rows.values()], [*map(vectors.get, rows)]
+    return [*rows.values()], [*rows]
+
+
+def listed_nodes(store: Any) -> list[BaseNode]:
+    """Return the nodes of a vector store that keeps their text.
+
+    Raises
+    ------
+    ValueError
+        If it cannot list them.
+    """
+    try:
+        listed = known_of(LISTED, store)
+        return listed(store) if listed else store.get_nodes(None, MetadataFilters(filters=[]))
+    except Exception as error:
+        raise ValueError(
+            f"{type(store).__name__} does not list its nodes for the BM25 leg: give nodes="
+        ) from error
+
+
+def qdrant_nodes(store: Any) -> list[BaseNode]:
+    """Return the nodes of a collection, page by page: ``get_nodes`` stops after 9,999."""
+    nodes: list[BaseNode] = []
+    offset = None
+    while True:
+        points, offset = store.client.scroll(
+            store.collection_name, limit=1000, offset=offset, with_payload=False
+        )
+        nodes += store.get_nodes([point.id for point in points])
+        if offset is None:
+            return nodes
+
+
+LISTED: dict[str, Callable[[Any], list[BaseNode]]] = {
+    "llama_index.vector_stores.qdrant.base.QdrantVectorStore": qdrant_nodes,
+}
+"""How vector stores list their nodes if not by ``get_nodes``, by qualified class name."""

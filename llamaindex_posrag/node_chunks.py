@@ -14,7 +14,9 @@ from llama_index.core.schema import (
 )
 from llama_index.core.storage.docstore.types import BaseDocumentStore
 
+from llamaindex_posrag.filters import SOURCE, WITHOUT_SOURCE
 from llamaindex_posrag.nodes import to_passage
+from llamaindex_posrag.persistence import node_of
 from shared_core import Passage
 from shared_core.neighbour_spans import Chunk, ChunkKeys, End, LinkedStore, Links
 
@@ -45,7 +47,7 @@ class NodeChunks:
         ValueError
             If the number in the metadata is not an integer, and the place is not known otherwise.
         """
-        node: BaseNode = passage.source
+        node = node_of(passage)
         start = node.start_char_idx if isinstance(node, TextNode) else None
         placed = None
         if not self.links(passage).any:
@@ -62,10 +64,18 @@ class NodeChunks:
 
         Where a PARENT ends it is not known whether the document does.
         """
-        node: BaseNode = passage.source
+        node = node_of(passage)
         edge: End = "document" if _id(node, NodeRelationship.PARENT) is None else "missing"
         previous = _id(node, NodeRelationship.PREVIOUS)
         return Links(previous, _id(node, NodeRelationship.NEXT), edge)
+
+    def document_of(self, passage: Passage) -> tuple[str, str] | None:
+        """Return the key and value by which the metadata name the document of a passage."""
+        numbered = self.chunk_keys.number in passage.metadata and not self.links(passage).any
+        if numbered and (named := self.chunk_keys.document_of(passage)):
+            return named
+        source = passage.metadata.get(SOURCE, WITHOUT_SOURCE)
+        return None if source == WITHOUT_SOURCE else (SOURCE, source)
 
 
 def stored_neighbours(docstore: BaseDocumentStore, reader: NodeChunks) -> LinkedStore:

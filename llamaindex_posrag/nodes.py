@@ -19,6 +19,7 @@ from pydantic import SkipValidation
 
 from llamaindex_posrag.embedding import embedded_query, embedded_text
 from llamaindex_posrag.filters import filterable
+from llamaindex_posrag.persistence import node_of
 from shared_core import Arrangement, Passage
 from shared_core.copying import copier
 from shared_core.explanations import merge_explanation
@@ -72,11 +73,11 @@ def explained(nodes: Iterable[BaseNode], arrangement: Arrangement) -> list[NodeW
 
 
 def nodes_of(arrangement: Arrangement, query: QueryBundle) -> list[NodeWithScore]:
-    """Return the nodes, or the spans, of an arrangement of passages made by `to_passage`.
+    """Return the nodes, or the spans, of an arrangement of passages.
 
     Each names the text that was embedded, which need not be that of the sparse leg.
     """
-    nodes = (passage.source for passage in arrangement.passages)
+    nodes = map(node_of, arrangement.passages)
     if isinstance(arrangement, ExpandedArrangement):
         found = explained(map(spanned, nodes, arrangement.spans), arrangement)
     else:
@@ -105,8 +106,9 @@ def spanned(node: BaseNode, span: Span) -> BaseNode:
         (NodeRelationship.NEXT, last),
     ):
         copied.relationships.pop(relationship, None)
-        outermost = getattr(chunk.source, "source", None)  # a custom source may hold anything
-        if isinstance(outermost, BaseNode) and relationship in outermost.relationships:
+        # a custom source may hold anything
+        outermost = node_of(chunk.source) if isinstance(chunk.source, Passage) else None
+        if outermost is not None and relationship in outermost.relationships:
             copied.relationships[relationship] = outermost.relationships[relationship]
     if isinstance(copied, TextNode):
         copied.start_char_idx, copied.end_char_idx = first.start, last.end

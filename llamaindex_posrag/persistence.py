@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 from llama_index.core.schema import (
@@ -15,8 +16,10 @@ from llama_index.core.schema import (
 )
 from pydantic_core import PydanticSerializationError
 
+import shared_core
 from llamaindex_posrag.filters import SOURCE, WITHOUT_SOURCE
 from shared_core import IndexFormatError, Passage
+from shared_core.engines.collection import CollectionEngine
 
 
 def encode_node(node: BaseNode) -> dict[str, Any]:
@@ -55,6 +58,28 @@ def decode_node(data: Any) -> BaseNode:
     return _class(data["class"]).from_dict(data["node"])
 
 
+@dataclass
+class EncodedNode:
+    """A node in a database, decoded when it is asked for: most of a pool never is."""
+
+    data: Any
+
+    @cached_property
+    def node(self) -> BaseNode:
+        """The node."""
+        return decode_node(self.data)
+
+
+def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionEngine:
+    """Return the engine that an address stands for, as `shared_core.connect`; it keeps whole nodes.
+
+    Parameters, options and errors are those of `shared_core.connect`.
+    """
+    return shared_core.connect(
+        url, collection, encode_source=encode_node, decode_source=EncodedNode, **options
+    )
+
+
 def node_of(passage: Passage) -> BaseNode:
     """Return the node of a passage, or a new one if another program has saved it without.
 
@@ -62,6 +87,8 @@ def node_of(passage: Passage) -> BaseNode:
     """
     if isinstance(passage.source, BaseNode):
         return passage.source
+    if isinstance(passage.source, EncodedNode):
+        return passage.source.node
     metadata = {**passage.metadata}
     document = metadata.pop(SOURCE, WITHOUT_SOURCE)
     node = TextNode(

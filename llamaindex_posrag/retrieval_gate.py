@@ -22,6 +22,7 @@ from llamaindex_posrag.embedding import embed_nodes, embedded_query, embedded_te
 from llamaindex_posrag.fusion import FusingRetriever
 from llamaindex_posrag.nodes import ExplainedNode, explanation
 from llamaindex_posrag.retrievers import CAUSRetriever
+from shared_core import HybridIndex
 from shared_core.checking import check_each
 from shared_core.gating import ContextGate, RetrievalDecision, Transform, unwrapped
 from shared_core.gating.embedder import Embedder
@@ -160,7 +161,7 @@ def fit_for(
         nodes = check_each(nodes, "nodes", BaseNode)
         ids, texts = [node.node_id for node in nodes], [embedded_text(node) for node in nodes]
         gate = fit_gate(ids, texts, embed_nodes(model, nodes), embed, **fit)
-    elif own is not None:
+    elif own is not None and isinstance(own.index, HybridIndex):
         verify = None if embed_model is None else embed_model.get_text_embedding
         gate = fit_index(own.index, embed, verify=verify, **fit)
     else:

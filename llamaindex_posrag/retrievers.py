@@ -21,13 +21,15 @@ from llamaindex_posrag.embedding import (
     embed_nodes,
     plain_text,
 )
+from llamaindex_posrag.filters import SOURCE, WITHOUT_SOURCE
 from llamaindex_posrag.fusion import FusingArguments, FusingRetriever
 from llamaindex_posrag.nodes import passages_of, to_passage
 from llamaindex_posrag.options import caus_of
-from llamaindex_posrag.persistence import decode_node, encode_node, node_of
+from llamaindex_posrag.persistence import connect, decode_node, encode_node, node_of
 from llamaindex_posrag.retrieval import EngineRetriever, RetrieverArguments
 from shared_core import CAUS, HybridIndex
 from shared_core.checking import check_each
+from shared_core.engines import Engine
 from shared_core.index.dense import Dense, Metric
 from shared_core.index.sparse.bm25 import Variant
 from shared_core.options import CAUS_KEY, CAUSArguments, decode_options, encode_caus
@@ -58,7 +60,8 @@ class CAUSRetriever(EngineRetriever):
     Parameters
     ----------
     index
-        Passages made by `add_nodes`; `from_nodes` builds one.
+        The passages: a `HybridIndex`, as `from_nodes` builds one, or another engine, as `from_url`
+        does.
     embed_model
         Model of the vectors in `index`.
     caus
@@ -105,11 +108,9 @@ class CAUSRetriever(EngineRetriever):
     ('torch.sort sorts a tensor', 0)
     """
 
-    _engine: HybridIndex
-
     def __init__(
         self,
-        index: HybridIndex,
+        index: Engine,
         embed_model: BaseEmbedding,
         *,
         caus: CAUS | None = None,
@@ -119,10 +120,10 @@ class CAUSRetriever(EngineRetriever):
         verbose: bool = False,
         **options: Unpack[CAUSArguments],
     ) -> None:
-        if not isinstance(index, HybridIndex):
+        if not isinstance(index, Engine) or index.embeds:
             raise ValueError(
-                f"index must be a HybridIndex, got {index!r:.80}; from_nodes makes one of nodes, "
-                "and from_index takes a VectorStoreIndex"
+                f"index must be a HybridIndex or an engine that takes vectors, got {index!r:.80}; "
+                "from_nodes makes one of nodes, and from_index takes a VectorStoreIndex"
             )
         if not isinstance(embed_model, BaseEmbedding):
             raise ValueError(
@@ -136,7 +137,7 @@ class CAUSRetriever(EngineRetriever):
         super().__init__(manager, object_map, verbose=verbose)
 
     @property
-    def index(self) -> HybridIndex:
+    def index(self) -> Engine:
         """The passages, as they were given; other retrievers may share them."""
         return self._engine
 
@@ -192,6 +193,54 @@ class CAUSRetriever(EngineRetriever):
         """
         return FusingRetriever.from_index(index, nodes, **options)
 
+    @classmethod
+    def from_url(
+        cls,
+        url: str,
+        embed_model: BaseEmbedding,
+        *,
+        collection: str = "posrag",
+        **options: Unpack[RetrieverArguments],
+    ) -> Self:
+        """Search a collection in a database, which holds and scores both legs itself.
+
+        Parameters
+        ----------
+        url
+            Its address: ``postgresql://user:password@host:port/database``.
+        embed_model
+            Embeds nodes and queries.
+        collection
+            Made when nodes are first added.
+        **options
+            As in `from_nodes`. Those of the connection: `from_engine`.
+
+        Raises
+        ------
+        ValueError
+            If no engine has such an address, or an option is out of range.
+        EngineError
+            If the database does not answer.
+        """
+        return cls.from_engine(connect(url, collection), embed_model, **options)
+
+    @classmethod
+    def from_engine(
+        cls, engine: Engine, embed_model: BaseEmbedding, **options: Unpack[RetrieverArguments]
+    ) -> Self:
+        """Search an engine: what `connect` returns, with options of the connection, or your own.
+
+        `llamaindex_posrag.connect` has it keep nodes as they are. One that does not, or a passage
+        that was added without LlamaIndex, gives a `TextNode` of its text, id and metadata, which
+        are no part of the text that is embedded.
+
+        Raises
+        ------
+        ValueError
+            If an option is out of range, or the engine embeds texts itself.
+        """
+        return cls(engine, embed_model, **options)
+
     def add_nodes(self, nodes: Iterable[BaseNode], *, show_progress: bool = False) -> list[str]:
         """Add nodes, or replace those whose id is there, and return their ids.
 
@@ -212,14 +261,14 @@ class CAUSRetriever(EngineRetriever):
     async def aadd_nodes(
         self, nodes: Iterable[BaseNode], *, show_progress: bool = False
     ) -> list[str]:
-        """Async version of `add_nodes`; the embedding is awaited, a thread does the rest.
+        """Async version of `add_nodes`; the embedding and the engine are awaited.
 
         If it is cancelled, either all nodes are added or none.
         """
         nodes = check_each(nodes, "nodes", BaseNode)
         passages = await asyncio.to_thread(passages_of, nodes)
         vectors = await aembed_nodes(self.embed_model, nodes, show_progress=show_progress)
-        return await asyncio.to_thread(self.index.add, passages, vectors)
+        return await self.index.aadd(passages, vectors)
 
     def delete_nodes(self, node_ids: Iterable[str]) -> list[str]:
         """Delete nodes and return the ids that were there; others are ignored.
@@ -232,8 +281,8 @@ class CAUSRetriever(EngineRetriever):
         return self.index.delete(node_ids)
 
     async def adelete_nodes(self, node_ids: Iterable[str]) -> list[str]:
-        """Async version of `delete_nodes`, in a thread."""
-        return await asyncio.to_thread(self.delete_nodes, node_ids)
+        """Async version of `delete_nodes`."""
+        return await self.index.adelete(node_ids)
 
     def delete(self, ref_doc_id: str) -> list[str]:
         """Delete every node of a source document and return their ids.
@@ -241,17 +290,15 @@ class CAUSRetriever(EngineRetriever):
         Raises
         ------
         ValueError
-            If it is not the id of one document; None would match every node without a source.
+            If it is not the id of one document; None, also as a text, would match every node
+            without a source.
         """
-        if not isinstance(ref_doc_id, str):
+        if not isinstance(ref_doc_id, str) or ref_doc_id == WITHOUT_SOURCE:
             raise ValueError(
                 f"ref_doc_id must be the id of one source document, got {ref_doc_id!r}; "
                 "delete_nodes deletes nodes by id"
             )
-        sources = (passage.source for passage in self.index.passages)
-        return self.delete_nodes(
-            [node.node_id for node in sources if node.ref_doc_id == ref_doc_id]
-        )
+        return self.delete_nodes(self.index.find(SOURCE, [ref_doc_id]))
 
     async def adelete(self, ref_doc_id: str) -> list[str]:
         """Async version of `delete`, in a thread."""
@@ -265,8 +312,13 @@ class CAUSRetriever(EngineRetriever):
         Raises
         ------
         ValueError
-            If a node's metadata would not come back from JSON as it is.
+            If the nodes are in a database, or a node's metadata would not come back from JSON as
+            it is.
         """
+        if not isinstance(self.index, HybridIndex):
+            raise ValueError(
+                f"{type(self.index).__name__} keeps its own nodes: open it anew by from_url"
+            )
         filters = None if self.filters is None else self.filters.model_dump(mode="json")
         extra = {CAUS_KEY: encode_caus(self.caus), _ADAPTER: {"filters": filters}}
         self.index.save(path, encode_source=encode_node, extra=extra)

@@ -6,7 +6,9 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_OF_A_SLOT = frozenset({"rank", "slot", "placement", "psi", "gate", "reason", "curve"})
+_OF_A_SLOT = frozenset(
+    {"rank", "slot", "placement", "psi", "gain", "gain_interval", "gate", "reason", "curve"}
+)
 """Keys by which an earlier step explains a slot; they no longer hold once a passage is moved."""
 
 

@@ -22,6 +22,8 @@ COMMANDS = {
     "attention": "measure where a local model looks, and save its positional curve",
     "compare": "compare orders of the passages on your own questions",
     "reproduce": "run the experiments of a paper",
+    "index": "put documents into a collection of a database",
+    "engine": "show what a collection of a database holds",
 }
 """Subcommand -> what it does. Each is a module, imported once it is named."""
 

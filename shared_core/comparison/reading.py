@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from shared_core.checking import check_count
 from shared_core.comparison.questions import Collection, ComparisonData, Question
 from shared_core.json_lines import check_fields, read_lines, shorten_json
+from shared_core.types import Passage
 from shared_core.wording import counted
 
 _PASSAGES = (
@@ -56,7 +57,7 @@ def read_comparison(
         check_count(n, "n")
     collected = Collection()
     if documents is not None:
-        for _ in read_lines(Path(documents), partial(_document, collected)):
+        for _ in read_lines(Path(documents), partial(_placed, collected)):
             pass
     parse = partial(_question, collected, documents is not None)
     asked = [*read_lines(Path(questions), parse)]
@@ -67,15 +68,49 @@ def read_comparison(
     return ComparisonData(questions=tuple(asked[:n]), passages=collected.passages)
 
 
-def _document(collected: Collection, data: Mapping[str, Any]) -> None:
+def read_passages(path: str | Path) -> list[Passage]:
+    """Read documents, each with its ``metadata``, an object, if it has any.
+
+    A line is that of the `documents` of `read_comparison`.
+
+    Raises
+    ------
+    ValueError
+        If a line is malformed (the message names file and line), or there is none.
+    OSError
+        If the file cannot be read.
+    """
+    passages: dict[str, Passage] = {}
+
+    def parse(data: Mapping[str, Any]) -> None:
+        id, text = _document(data, passages)
+        metadata = data.get("metadata") or {}
+        if not isinstance(metadata, Mapping):
+            raise ValueError(f"metadata must be an object, got {shorten_json(metadata)}")
+        passages[id] = Passage(id, text, metadata)
+
+    for _ in read_lines(Path(path), parse):
+        pass
+    if not passages:
+        raise ValueError(f"{path} holds no documents")
+    return [*passages.values()]
+
+
+def _placed(collected: Collection, data: Mapping[str, Any]) -> None:
+    id, text = _document(data, collected)
+    place = {name: data[name] for name in ("document", "number") if name in data}
+    collected.add(text, id, place)
+
+
+def _document(data: Mapping[str, Any], known: Container[str]) -> tuple[str, str]:
+    """Return the id, which is not one of the known, and the text with its title."""
     id, text = _id_and_text(data)
-    if not isinstance(id, str) or not isinstance(text, str):
+    if not isinstance(id, str) or not id or not isinstance(text, str):
         raise ValueError(f"a document has the strings id and text, got {shorten_json(data)}")
-    if id in collected:
+    if id in known:
         raise ValueError(f"document id {id!r} occurs twice")
     title = data.get("title")
-    place = {name: data[name] for name in ("document", "number") if name in data}
-    collected.add(f"{title}\n{text}" if title else text, id, place)
+    return id, f"{title}\n{text}" if title else text
 
 
 def _question(collected: Collection, named: bool, data: Mapping[str, Any]) -> Question:

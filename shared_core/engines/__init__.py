@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from shared_core.index.engine import Engine, InThreads, Leg
 
+if TYPE_CHECKING:
+    from shared_core.engines.collection import CollectionEngine
+
 __all__ = ["Engine", "InThreads", "Leg", "connect"]
 
-SCHEMES = ("postgresql", "postgres")
+ENGINES = {
+    "postgresql": ("postgres", "PostgresEngine"),
+    "postgres": ("postgres", "PostgresEngine"),
+    "qdrant": ("qdrant", "QdrantEngine"),
+    "lancedb": ("lancedb", "LanceEngine"),
+    "milvus": ("milvus", "MilvusEngine"),
+}
+"""Scheme of an address, up to a plus sign -> module and class."""
 
 
-def connect(url: str, collection: str = "posrag", **options: Any) -> Engine:
+def connect(url: str, collection: str = "posrag", **options: Any) -> CollectionEngine:
     """Return the engine that an address stands for.
 
     Parameters
     ----------
     url
-        ``postgresql://user:password@host:port/database``.
+        ``postgresql://user:password@host:port/database``, ``qdrant://host:port``,
+        ``lancedb:///folder``, ``lancedb+s3://bucket/folder``, or ``milvus://host:port``.
     collection
         Its passages; made when some are first added.
     **options
-        Of the engine: see `shared_core.engines.postgres.PostgresEngine`.
+        Of the engine: see the class in the module of `shared_core.engines` that is called like the
+        scheme. Those of a collection that is there are its own unless given.
 
     Raises
     ------
@@ -33,11 +47,19 @@ def connect(url: str, collection: str = "posrag", **options: Any) -> Engine:
         If the engine's driver is not installed.
     """
     scheme, separator, _ = url.partition("://")
-    if not separator or scheme not in SCHEMES:
+    kind = scheme.partition("+")[0]
+    if not separator or kind not in ENGINES:
         raise ValueError(
             f"no engine has an address of the kind {scheme!r}: give one that begins with "
-            "postgresql://"
+            "postgresql://, qdrant://, lancedb:// or milvus://"
         )
-    from shared_core.engines.postgres import PostgresEngine
+    from shared_core.engines.collection import OtherOptionsError
 
-    return PostgresEngine(url, collection, **options)
+    module, name = ENGINES[kind]
+    engine: Callable[..., CollectionEngine] = getattr(
+        import_module(f"shared_core.engines.{module}"), name
+    )
+    try:
+        return engine(url, collection, **options)
+    except OtherOptionsError as error:
+        return engine(url, collection, **error.own | options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import Any, Self, TypeAlias, TypedDict
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared_core.arrays import Vectors
-from shared_core.checking import check_choice, check_count
+from shared_core.checking import check_choice, check_count, check_several
 from shared_core.index.dense import Buffer, DenseSnapshot, Metric
 from shared_core.index.engine import InThreads, Leg
 from shared_core.index.metadata import Where
@@ -38,6 +38,14 @@ Encode: TypeAlias = Callable[[Any], Any]
 
 Found: TypeAlias = tuple[Sequence[Passage], npt.ArrayLike, npt.ArrayLike, bool]
 """The passages of a pool, their dense and sparse scores, and whether the pool is complete."""
+
+
+class OtherOptionsError(ValueError):
+    """The collection was made with other options, which are `own` (without the tokenizer)."""
+
+    def __init__(self, message: str, own: dict[str, Any]) -> None:
+        super().__init__(message)
+        self.own = own
 
 
 class CollectionArguments(TypedDict, total=False):
@@ -174,9 +182,10 @@ class CollectionEngine(InThreads):
             )
         for name, value in self._options(saved["dim"]).items():
             if saved[name] != value:
-                raise ValueError(
+                raise OtherOptionsError(
                     f"{self!r} was made with {name}={saved[name]!r}, not {value!r}: give that, or "
-                    "another collection"
+                    "another collection",
+                    {key: saved[key] for key in saved.keys() - {"format", "dim", "tokenizer"}},
                 )
         empty = Buffer(np.zeros((0, saved["dim"]), np.float32))
         self._checker = DenseSnapshot(self.metric, "flat", empty)
@@ -283,19 +292,57 @@ class CollectionEngine(InThreads):
 
         Raises
         ------
+        ValueError
+            If `ids` is a single string.
         EngineError
             If the database does not answer.
         """
+        check_several(ids)
         ids = [*ids]
         there = self._remove(ids) if ids and self._known() else ()
         return [id for id in dict.fromkeys(ids) if id in there]
 
     def get(self, ids: Iterable[str]) -> list[Passage]:
-        """Return the passages of `ids` that are there, in that order."""
+        """Return the passages of `ids` that are there, in that order.
+
+        Raises
+        ------
+        ValueError, EngineError
+            As `delete`.
+        """
+        check_several(ids)
         ids = [*ids]
         found = self._read(ids) if ids and self._known() else ()
         there = {passage.id: passage for passage in found}
         return [there[id] for id in ids if id in there]
+
+    def find(self, key: str, values: Sequence[str]) -> list[str]:
+        """Return the ids of the passages whose metadata have one of the values under a key."""
+        if not self._known():
+            return []
+        return [passage.id for passage in self.documents(key, values, None)[0]]
+
+    def describe(self) -> dict[str, Any] | None:
+        """Return what is there, or None if the collection is not.
+
+        Returns
+        -------
+        dict
+            ``passages``, their number; the options it was made with; and where the database can
+            tell ``mean_length`` in words, ``words``, the number of different ones, and ``amiss``,
+            a sentence if its tables contradict each other.
+
+        Raises
+        ------
+        EngineError
+            If the database does not answer.
+        """
+        saved = self._saved_options()
+        return None if saved is None else {"passages": self._size(), **saved, **self._statistics()}
+
+    def _statistics(self) -> dict[str, Any]:
+        """Return what else `describe` tells."""
+        return {}
 
     def count(self) -> int:
         """Return the number of passages."""
@@ -303,7 +350,8 @@ class CollectionEngine(InThreads):
 
     def _encoded(self, passage: Passage) -> Any:
         """Return a passage's source as JSON-able data; None if it is not kept."""
-        return self._encode(passage.source) if self._encode else None
+        source = passage.source
+        return self._encode(source) if self._encode and source is not None else None
 
     def _decoded(self, id: str, text: str, metadata: dict[str, Any], source: Any) -> Passage:
         return Passage(
@@ -323,9 +371,13 @@ class StoredNeighbours:
 
     def around(self, seeds: Sequence[Chunk], window: int) -> Sequence[Neighbourhood]:
         """See `shared_core.neighbour_spans.ChunkSource`."""
-        names = sorted({seed.document.partition("#")[0] for seed in seeds})
-        key = getattr(self._reader, "document", ChunkKeys.document)
-        passages, vectors = self._engine.documents(key, names, self._where)
+        named = defaultdict[str, set[str]](set)
+        for seed in seeds:
+            if (document := self._reader.document_of(seed.source)) is not None:
+                named[document[0]].add(document[1])
+        read = [self._engine.documents(key, [*names], self._where) for key, names in named.items()]
+        passages = [passage for some, _ in read for passage in some]
+        vectors = np.concatenate([some for _, some in read]) if passages else None
         self._read = PassageNeighbours.of(passages, self._reader, vectors)
         return self._read.around(seeds, window)
 

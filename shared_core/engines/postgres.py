@@ -105,8 +105,19 @@ class _Impatient(psycopg.Connection):  # type: ignore[misc, name-defined]
     """
 
     patience = 10.0
+    refused: Exception | None = None
+    """Why the server was last not reached: a pool says only that it has waited."""
     answered = -math.inf
     """When the server did last, by `time.monotonic`."""
+
+    @classmethod
+    def connect(cls, *address: Any, **options: Any) -> Any:
+        cls.refused = None
+        try:
+            return super().connect(*address, **options)
+        except psycopg.OperationalError as error:
+            cls.refused = error
+            raise
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         answer = super().wait(gen, interval, self.patience if timeout is None else timeout)
@@ -179,7 +190,7 @@ class PostgresEngine(CollectionEngine):
             each: sql.Identifier(schema, f"{collection}_{each}")
             for each in ("passages", "words", "postings", "statistics")
         }
-        shown = psycopg.conninfo.conninfo_to_dict(address)
+        shown = _parsed(address)
         self.shown = "postgresql://{}:{}/{}".format(
             shown.get("host", "localhost"), shown.get("port", 5432), shown.get("dbname", "")
         )
@@ -214,9 +225,16 @@ class PostgresEngine(CollectionEngine):
             with self._pool.connection() as connection:
                 yield connection
         except (psycopg.OperationalError, psycopg_pool.PoolTimeout) as error:
+            waited = isinstance(error, psycopg_pool.PoolTimeout)
+            why = (waited and self._pool.connection_class.refused) or error
             raise EngineError(
-                f"{self.shown} does not answer within {self._timeout:g} s ({error}): is the "
+                f"{self.shown} does not answer within {self._timeout:g} s ({why}): is the "
                 "server up and reachable? timeout= gives it longer"
+            ) from error
+        except psycopg.DataError as error:
+            raise ValueError(
+                f"the database does not take a text or metadata: {error}; take NUL characters and "
+                "NaN out of them"
             ) from error
 
     def _saved_options(self) -> dict[str, Any] | None:
@@ -397,9 +415,36 @@ class PostgresEngine(CollectionEngine):
             (n,) = connection.execute(self._sql("SELECT n FROM {statistics}")).fetchone()
         return int(n)
 
+    def _statistics(self) -> dict[str, Any]:
+        statement = """
+            SELECT n, tokens, (SELECT count(*) FROM {words}), count(row), coalesce(sum(length), 0)
+            FROM {statistics} LEFT JOIN {passages} ON true GROUP BY n, tokens
+        """
+        with self._connection() as connection:
+            n, tokens, words, rows, length = connection.execute(self._sql(statement)).fetchone()
+        found = {"mean_length": tokens / max(n, 1), "words": words}
+        if (n, tokens) == (rows, length):
+            return found
+        return found | {
+            "amiss": f"the statistics are of {n:,} passages with {tokens:,} words, and there are "
+            f"{rows:,} with {length:,}: something else has written to its tables"
+        }
+
     def close(self) -> None:
         """Close the connections; a second call does nothing."""
         self._pool.close()
+
+
+def _parsed(address: str) -> dict[str, Any]:
+    """Return the parts of an address; ValueError, which shows no secret, if it has none."""
+    try:
+        return dict(psycopg.conninfo.conninfo_to_dict(address))
+    except psycopg.ProgrammingError as error:
+        why = str(error).partition(":")[0]
+        raise ValueError(
+            f"the address of the database cannot be read ({why}): it is as postgresql://user:"
+            "password@host:port/database, where %40 stands for a @ in the password, %2F for a /"
+        ) from None
 
 
 def _literal(vector: Vectors) -> str:

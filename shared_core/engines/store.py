@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import replace
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from shared_core.arrays import Scores
 from shared_core.checking import check_bool, check_choice, check_count, check_several
 from shared_core.index.engine import InThreads, Leg
-from shared_core.index.passages import PassageIndex
+from shared_core.index.passages import PassageIndex, check_passages
 from shared_core.neighbour_spans import ChunkReader, ChunkSource
 from shared_core.types import Passage, Pool, Query
 
@@ -25,53 +24,78 @@ Hits: TypeAlias = Sequence[tuple[Passage, float | None]]
 """Passages with their scores, best first; None or NaN: it has none."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+Plain: TypeAlias = Callable[..., T]
+Awaited: TypeAlias = Callable[..., Awaitable[T]] | None
+
+
+class Call(Protocol):
+    """One of two ways to call a function: `here`, or `awaiting`."""
+
+    async def __call__(self, plain: Plain[T], awaited: Awaited[T], *args: Any, **options: Any) -> T:
+        """Call the plain function, or its awaited version; None: the plain one, in a thread."""
+
+
+async def here(plain: Plain[T], awaited: Awaited[T], *args: Any, **options: Any) -> T:
+    """Call the plain function, so that nothing is waited for; see `finished`."""
+    return plain(*args, **options)
+
+
+async def awaiting(plain: Plain[T], awaited: Awaited[T], *args: Any, **options: Any) -> T:
+    """Call the awaited function; if there is none, the plain one in a thread."""
+    if awaited is None:
+        return await asyncio.to_thread(plain, *args, **options)
+    return await awaited(*args, **options)
+
+
+def finished(work: Coroutine[Any, Any, T]) -> T:
+    """Return what a coroutine returns that calls everything `here`; it needs no event loop."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        return cast(T, done.value)
+    raise RuntimeError("the work waits for something")
+
+
 class Store:
-    """How a store is reached: plain functions. What is None, the store does not offer.
+    """A store that finds passages by meaning; a subclass has `search`, and what else it can do.
+
+    Each method is written once, for callers that wait and for those that await: it reaches the
+    store by ``await call(plain, awaited, *args)``.
 
     Attributes
     ----------
-    search
-        Takes a query, a depth and a filter, and returns that many hits that pass it.
-    rescore
-        Takes a query and passages, and returns the cosine of each.
-    add
-        Takes passages with ids, writes them, and returns the ids that they have in the store.
-    delete
-        Takes ids that are in the store.
-    get
-        Takes ids, and returns the passages that are there.
-    asearch, arescore, aadd, adelete, aget
-        Awaited versions; by default the others, in a thread.
+    name
+        What errors call it.
+    rescores, gets
+        Whether it has `rescore`, and whether it has `get`.
+    replaces
+        Whether adding a passage under an id that is there replaces it.
     """
 
-    search: Callable[[Query, int, Any], Hits]
-    asearch: Callable[[Query, int, Any], Awaitable[Hits]] | None = None
-    rescore: Callable[[Query, Sequence[Passage]], npt.ArrayLike] | None = None
-    arescore: Callable[[Query, Sequence[Passage]], Awaitable[npt.ArrayLike]] | None = None
-    add: Callable[[Sequence[Passage]], Sequence[str]] | None = None
-    aadd: Callable[[Sequence[Passage]], Awaitable[Sequence[str]]] | None = None
-    delete: Callable[[Sequence[str]], object] | None = None
-    adelete: Callable[[Sequence[str]], Awaitable[object]] | None = None
-    get: Callable[[Sequence[str]], Sequence[Passage]] | None = None
-    aget: Callable[[Sequence[str]], Awaitable[Sequence[Passage]]] | None = None
+    name = "the store"
+    rescores = False
+    gets = False
+    replaces = True
 
+    async def search(self, call: Call, query: Query, depth: int, where: Any) -> Hits:
+        """Return the best `depth` passages that pass a filter."""
+        raise NotImplementedError
 
-@dataclass(slots=True)
-class _Found:
-    """What both legs found; `alone` are the ids of the last passages, which only BM25 did."""
+    async def rescore(self, call: Call, query: Query, found: Sequence[Passage]) -> npt.ArrayLike:
+        """Return the cosine of each passage, shape (n,)."""
+        raise NotImplementedError
 
-    passages: list[Passage]
-    dense: Scores
-    alone: list[str]
+    async def add(self, call: Call, passages: Sequence[Passage]) -> Sequence[str]:
+        """Write passages with ids, and return the ids that they have in the store."""
+        raise NotImplementedError
 
-    def keep(self, stored: Sequence[Passage]) -> None:
-        """Drop what only BM25 found and is not in the store any more."""
-        there = {passage.id for passage in stored}
-        first = len(self.passages) - len(self.alone)
-        kept = [at for at, each in enumerate(self.passages) if at < first or each.id in there]
-        self.alone = [id for id in self.alone if id in there]
-        self.passages, self.dense = [self.passages[at] for at in kept], self.dense[kept]
+    async def delete(self, call: Call, ids: Sequence[str]) -> None:
+        """Delete passages that are there."""
+        raise NotImplementedError
+
+    async def get(self, call: Call, ids: Sequence[str]) -> Sequence[Passage]:
+        """Return the passages that are there."""
+        raise NotImplementedError
 
 
 class StoreEngine(InThreads):
@@ -103,13 +127,15 @@ class StoreEngine(InThreads):
     cosines
         Whether the store's scores are cosines.
     drop_deleted
-        Leave out what only BM25 found and the store does not have any more, which takes one call
-        of its ``get`` a query. The ids of both sides must be the same.
+        Ask the store, at each query, by one call of its ``get``, for what only BM25 found, and
+        leave out what it does not have any more; a text that has changed there is taken. This takes
+        a store that has ``get``, and begins once it has found a passage under the id of the BM25
+        side. Once it has found one under another id, it ends: nobody can tell what was deleted.
 
     Raises
     ------
     ValueError
-        If `higher_is_better` is not a bool, or `drop_deleted` is set and the store has no ``get``.
+        If `higher_is_better` or `drop_deleted` is not a bool.
     """
 
     def __init__(
@@ -119,25 +145,14 @@ class StoreEngine(InThreads):
         *,
         higher_is_better: bool = True,
         cosines: bool = False,
-        drop_deleted: bool = False,
+        drop_deleted: bool = True,
     ) -> None:
-        if check_bool(drop_deleted, "drop_deleted") and store.get is None and store.aget is None:
-            raise ValueError("drop_deleted needs a store that returns passages by id")
         self.store, self.sparse = store, sparse
         self.higher_is_better = check_bool(higher_is_better, "higher_is_better")
-        self.cosines, self.drop_deleted = cosines, drop_deleted
-        self.__setstate__({})
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state for ``copy`` and ``pickle``."""
-        return {
-            key: value for key, value in vars(self).items() if key not in ("_texts", "_reading")
-        }
-
-    def __setstate__(self, kept: dict[str, Any]) -> None:
-        vars(self).update(kept)
-        self._texts: dict[str, dict[str, None]] | None = None
-        self._reading = threading.Lock()
+        self.cosines = cosines
+        self.drop_deleted = check_bool(drop_deleted, "drop_deleted") and store.gets
+        self._same_ids: bool | None = None
+        """Whether the store has its passages under the ids of the BM25 side; None: not known."""
 
     @property
     def embeds(self) -> bool:
@@ -150,70 +165,61 @@ class StoreEngine(InThreads):
         Raises
         ------
         ValueError
-            If `depth` is below 1, the filter is malformed, or `drop_deleted` is set and the store
-            has the passages under other ids.
+            If `depth` is below 1, or the filter is malformed.
         """
-        return [self._pool(query, check_count(depth, "depth"), where) for query in queries]
+        return [finished(self._pool(here, query, depth, where)) for query in queries]
 
     async def apool(self, queries: Sequence[Query], depth: int, *, where: Any = None) -> list[Pool]:
-        """Await `pool`, with the queries and both legs side by side."""
-        depth = check_count(depth, "depth")
-        return await asyncio.gather(*(self._apool(query, depth, where) for query in queries))
+        """Await `pool`, with the queries side by side."""
+        pools = (self._pool(awaiting, query, depth, where) for query in queries)
+        return await asyncio.gather(*pools)
 
-    def _pool(self, query: Query, depth: int, where: Any) -> Pool:
+    async def _pool(self, call: Call, query: Query, depth: int, where: Any) -> Pool:
         store = self.store
-        hits = store.search(query, depth, where)
-        found = self._joined(hits, self._best(query, depth, where))
-        if self.drop_deleted and found.alone and store.get:
-            found.keep(store.get(found.alone))
-        if store.rescore and (rows := self._unscored(found)):
-            passages = [found.passages[row] for row in rows]
-            found.dense[rows] = store.rescore(query, passages)
-        return self._scored(query, found)
+        hits = await store.search(call, query, check_count(depth, "depth"), where)
+        found, alone = await call(self._joined, None, query, hits, depth, where)
+        if alone and self.drop_deleted and self._same_ids:
+            there = {p.id: p for p in await store.get(call, [passage.id for passage in alone])}
+            alone = [_newer(each, there[each.id]) for each in alone if each.id in there]
+        passages = [*(passage for passage, _ in found), *alone]
+        dense = np.array([*(score for _, score in found), *[np.nan] * len(alone)], np.float64)
+        unscored = np.isnan(dense)
+        if not self.cosines:  # then all of them, or scores of two kinds would be compared
+            unscored[:] = bool(alone)
+        if store.rescores and (rows := unscored.nonzero()[0].tolist()):
+            dense[rows] = await store.rescore(call, query, [passages[row] for row in rows])
+        return await call(self._scored, None, query, passages, dense)
 
-    async def _apool(self, query: Query, depth: int, where: Any) -> Pool:
-        store = self.store
-        hits, best = await asyncio.gather(
-            _called(store.asearch, store.search, query, depth, where),
-            asyncio.to_thread(self._best, query, depth, where),
-        )
-        found = await asyncio.to_thread(self._joined, hits, best)
-        if self.drop_deleted and found.alone:
-            found.keep(await _called(store.aget, store.get, found.alone))
-        if (store.arescore or store.rescore) and (rows := self._unscored(found)):
-            passages = [found.passages[row] for row in rows]
-            found.dense[rows] = await _called(store.arescore, store.rescore, query, passages)
-        return await asyncio.to_thread(self._scored, query, found)
-
-    def _best(self, query: Query, depth: int, where: Any) -> list[Passage]:
+    def _joined(
+        self, query: Query, hits: Hits, depth: int, where: Any
+    ) -> tuple[list[tuple[Passage, float]], list[Passage]]:
+        """Return the hits of the store as BM25 has them, and what only BM25 found."""
+        found = self._recognised(hits)
         if where is not None and not isinstance(where, Mapping) and not callable(where):
-            return []  # the store's own kind of filter
-        return [passage for passage, _ in self.sparse.best(query.text, depth, where=where)]
+            return found, []  # the store's own kind of filter
+        ids = {passage.id for passage, _ in found}
+        best = self.sparse.best(query.text, depth, where=where)
+        return found, [passage for passage, _ in best if passage.id not in ids]
 
-    def _joined(self, hits: Hits, best: Sequence[Passage]) -> _Found:
-        """Put the hits of the store, and what only BM25 found after them."""
+    def _recognised(self, hits: Hits) -> list[tuple[Passage, float]]:
+        """Return the hits of the store as BM25 has them, each once, higher scores better."""
         if hits and not self.sparse.count():
             warnings.warn(
                 "BM25 has no passages and scores 0 everywhere: give it those of the store",
                 stacklevel=2,
             )
-        given = [passage for passage, _ in hits]
-        known = self._known(given)
-        if self.drop_deleted and known and all(given[at].id != known[at].id for at in known):
-            raise ValueError(
-                "the store has the passages under other ids than BM25, so that none can be looked "
-                "up: give BM25 passages with the store's ids, or leave drop_deleted out"
-            )
-        pool: dict[str, tuple[Passage, float]] = {}
+        known = self._known([passage for passage, _ in hits])
+        if any(hits[at][0].id != same.id for at, same in known.items()):
+            self._same_ids = False
+        elif self._same_ids is None and any(hit.id in self.sparse for hit, _ in hits):
+            self._same_ids = True
+        found: dict[str, tuple[Passage, float]] = {}
         sign = 1.0 if self.higher_is_better else -1.0
         for at, (passage, score) in enumerate(hits):
             passage = known.get(at, passage)
             value = np.nan if score is None else sign * float(score)
-            pool.setdefault(passage.id or f"\0{at}", (passage, value))
-        alone = [passage for passage in best if passage.id not in pool]
-        passages = [passage for passage, _ in pool.values()] + alone
-        dense = [value for _, value in pool.values()] + [np.nan] * len(alone)
-        return _Found(passages, np.array(dense, np.float64), [passage.id for passage in alone])
+            found.setdefault(passage.id or f"\0{at}", (passage, value))
+        return [*found.values()]
 
     def _known(self, hits: Sequence[Passage]) -> dict[int, Passage]:
         """Return position -> the same passage of the BM25 side; see the class."""
@@ -227,7 +233,7 @@ class StoreEngine(InThreads):
             (-_agreement(hit, twin), at, twin)
             for at, hit in enumerate(hits)
             if hit.id not in by_id
-            for twin in self._with_text(hit.text)
+            for twin in self.sparse.with_text(hit.text)
             if twin.id not in by_id
         ]
         taken: set[str] = set()
@@ -237,32 +243,12 @@ class StoreEngine(InThreads):
                 known[at] = twin
         return known
 
-    def _with_text(self, text: str) -> list[Passage]:
-        """Return the passages of that text on the BM25 side, of which all are read only once."""
-        with self._reading:
-            if self._texts is None:
-                self._texts = {}
-                self._read(self.sparse.passages)
-            ids = [*self._texts.get(text, ())]
-        return [passage for passage in self.sparse.get(ids) if passage.text == text]
-
-    def _read(self, passages: Iterable[Passage]) -> None:
-        if self._texts is not None:
-            for passage in passages:
-                self._texts.setdefault(passage.text, {})[passage.id] = None
-
-    def _unscored(self, found: _Found) -> list[int]:
-        """Return the positions to score again: all, if the others are no cosines."""
-        if not self.cosines:
-            return [*range(len(found.passages))] if found.alone else []
-        return np.isnan(found.dense).nonzero()[0].tolist()
-
-    def _scored(self, query: Query, found: _Found) -> Pool:
-        sparse = self.sparse.scores(query.text, found.passages)
-        nearest = np.nanmax(found.dense, initial=-1.0) if self.cosines and len(sparse) else None
+    def _scored(self, query: Query, passages: Sequence[Passage], dense: Scores) -> Pool:
+        sparse = self.sparse.scores(query.text, passages)
+        nearest = np.nanmax(dense, initial=-1.0) if self.cosines and len(sparse) else None
         return Pool(
-            found.passages,
-            found.dense,
+            passages,
+            dense,
             sparse,
             complete=False,  # nobody says whether the store's search is exact
             nearest=nearest and float(nearest),
@@ -282,8 +268,9 @@ class StoreEngine(InThreads):
         check_choice(leg, "leg", Leg)
         if leg == "sparse":
             return self.sparse.best(query.text, check_count(k, "k"), where=where)
-        found = self._joined(self.store.search(query, check_count(k, "k"), where), [])
-        return [*zip(found.passages, found.dense.tolist(), strict=True)]
+        return self._recognised(
+            finished(self.store.search(here, query, check_count(k, "k"), where))
+        )
 
     def neighbours(self, reader: ChunkReader | None = None, *, where: Any = None) -> ChunkSource:
         """Return the passages of the BM25 side as a source of neighbours, as they are now.
@@ -295,76 +282,43 @@ class StoreEngine(InThreads):
     def add(self, passages: Sequence[Passage], vectors: npt.ArrayLike | None = None) -> list[str]:
         """Add passages to both sides, or replace those whose id is there; return their ids.
 
-        BM25 goes first, since it can be undone: if the store raises, both are as they were, as far
-        as the store's own ``add`` is all or nothing.
+        If the store raises, both are as they were, as far as its own ``add`` is all or nothing.
 
         Raises
         ------
         ValueError
-            If a passage is malformed, an id occurs twice, vectors are given, or the store cannot
-            be written.
+            If a passage is malformed, an id occurs twice, vectors are given, or the store would
+            have to replace a passage and cannot.
         """
-        add = _offered(self.store.add, "add")
-        _refuse_vectors(vectors)
-        if not passages:  # some stores raise for none
-            return []
-        former = self._same(self._stored([passage.id for passage in passages]))
-        undo = self._add_to_sparse(passages, former)
-        try:
-            ids = [*add(passages)]
-        except BaseException:
-            undo()
-            raise
-        return self._renamed(passages, ids)
+        return finished(self._add(here, passages, vectors))
 
     async def aadd(
         self, passages: Sequence[Passage], vectors: npt.ArrayLike | None = None
     ) -> list[str]:
         """Await `add`, which is finished even if the caller is cancelled meanwhile."""
-        _offered(self.store.aadd or self.store.add, "add")
-        _refuse_vectors(vectors)
-        if not passages:
+        return await shielded(self._add(awaiting, passages, vectors))
+
+    async def _add(self, call: Call, passages: Sequence[Passage], vectors: object) -> list[str]:
+        if vectors is not None:
+            raise ValueError("the store embeds the passages itself: leave out their vectors")
+        check_passages(passages)
+        if not passages:  # some stores raise for none
             return []
-        stored = await self._astored([passage.id for passage in passages])
-
-        async def write() -> list[str]:
-            former = await asyncio.to_thread(self._same, stored)
-            undo = await asyncio.to_thread(self._add_to_sparse, passages, former)
-            try:
-                ids = await _called(self.store.aadd, self.store.add, passages)
-            except BaseException:
-                await asyncio.to_thread(undo)
-                raise
-            return await asyncio.to_thread(self._renamed, passages, [*ids])
-
-        return await shielded(write())
+        stored = await self._stored(call, [passage.id for passage in passages])
+        if stored and not self.store.replaces:
+            there = [passage.id for passage in stored]
+            raise ValueError(f"{self.store.name} cannot replace documents: delete {there} first")
+        ids = [*await self.store.add(call, passages)]
+        await call(self._add_to_sparse, None, passages, ids, stored)
+        return ids
 
     def _add_to_sparse(
-        self, passages: Sequence[Passage], former: Sequence[Passage]
-    ) -> Callable[[], object]:
-        """Add to the BM25 side, which may hold replaced passages under other ids; return undo."""
-        ids = [passage.id for passage in passages]
-        former = [*self.sparse.get(ids), *(each for each in former if each.id not in ids)]
-        self._put(passages)
-        self.sparse.delete([passage.id for passage in former if passage.id not in ids])
-
-        def undo() -> None:
-            self.sparse.delete(ids)
-            self._put(former)
-
-        return undo
-
-    def _renamed(self, passages: Sequence[Passage], ids: Sequence[str]) -> list[str]:
-        """Give the BM25 side the ids that the store chose."""
-        if [passage.id for passage in passages] != ids:
-            self.sparse.delete([passage.id for passage in passages])
-            self._put([replace(p, id=id) for p, id in zip(passages, ids, strict=True)])
-        return [*ids]
-
-    def _put(self, passages: Sequence[Passage]) -> None:
-        self.sparse.add(passages)
-        with self._reading:
-            self._read(passages)
+        self, passages: Sequence[Passage], ids: Sequence[str], replaced: Sequence[Passage]
+    ) -> None:
+        """Add to the BM25 side, under the ids of the store; it may have the replaced as others."""
+        former = [passage.id for passage in (*passages, *self._known(replaced).values())]
+        self.sparse.add([replace(p, id=id) for p, id in zip(passages, ids, strict=True)])
+        self.sparse.delete([id for id in former if id not in ids])
 
     def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete passages from both sides; return the ids that either had.
@@ -372,59 +326,47 @@ class StoreEngine(InThreads):
         Raises
         ------
         ValueError
-            If `ids` is a single string, or the store cannot be written.
+            If `ids` is a single string.
         """
-        delete, ids = _offered(self.store.delete, "delete"), _listed(ids)
-        if stored := self._stored(ids):
-            delete([passage.id for passage in stored])
-        return self._delete_from_sparse(ids, stored)
+        return finished(self._delete(here, ids))
 
     async def adelete(self, ids: Iterable[str]) -> list[str]:
         """Await `delete`, which is finished even if the caller is cancelled meanwhile."""
-        _offered(self.store.adelete or self.store.delete, "delete")
+        return await shielded(self._delete(awaiting, ids))
+
+    async def _delete(self, call: Call, ids: Iterable[str]) -> list[str]:
         ids = _listed(ids)
-        stored = await self._astored(ids)
-
-        async def write() -> list[str]:
-            if stored:
-                there = [passage.id for passage in stored]
-                await _called(self.store.adelete, self.store.delete, there)
-            return await asyncio.to_thread(self._delete_from_sparse, ids, stored)
-
-        return await shielded(write())
-
-    def _delete_from_sparse(self, ids: Sequence[str], stored: Sequence[Passage]) -> list[str]:
-        here = {*self.sparse.delete([*ids, *(passage.id for passage in self._same(stored))])}
-        there = {passage.id for passage in stored}
-        return [id for id in dict.fromkeys(ids) if id in here or id in there]
+        stored = await self._stored(call, ids)
+        there = [passage.id for passage in stored]
+        if there:
+            await self.store.delete(call, there)
+        same = await call(self._known, None, stored)
+        deleted = self.sparse.delete([*ids, *(passage.id for passage in same.values())])
+        return [id for id in dict.fromkeys(ids) if id in {*deleted, *there}]
 
     def get(self, ids: Iterable[str]) -> list[Passage]:
         """Return the passages of `ids` that are there, those of the store if it can give them."""
-        ids = _listed(ids)
-        return self._either(ids, self._stored(ids))
+        return finished(self._get(here, ids))
 
     async def aget(self, ids: Iterable[str]) -> list[Passage]:
         """Await `get`."""
-        ids = _listed(ids)
-        stored = await self._astored(ids)
-        return await asyncio.to_thread(self._either, ids, stored)
+        return await self._get(awaiting, ids)
 
-    def _either(self, ids: Sequence[str], stored: Sequence[Passage]) -> list[Passage]:
+    async def _get(self, call: Call, ids: Iterable[str]) -> list[Passage]:
+        ids = _listed(ids)
+        stored = await self._stored(call, ids)
         found = {passage.id: passage for passage in [*self.sparse.get(ids), *stored]}
         return [found[id] for id in dict.fromkeys(ids) if id in found]
 
-    def _same(self, stored: Sequence[Passage]) -> list[Passage]:
-        """Return the passages of the BM25 side that are these of the store."""
-        return [*self._known(stored).values()]
-
-    def _stored(self, ids: Sequence[str]) -> Sequence[Passage]:
+    async def _stored(self, call: Call, ids: Sequence[str]) -> Sequence[Passage]:
         """Return the passages of the store; if it cannot give them, those of the BM25 side."""
-        get = self.store.get or self.sparse.get
-        return get(ids) if ids else ()  # some stores raise for none
+        if ids and self.store.gets:  # some stores raise for none
+            return await self.store.get(call, ids)
+        return self.sparse.get(ids)
 
-    async def _astored(self, ids: Sequence[str]) -> Sequence[Passage]:
-        get = self.store.get or self.sparse.get
-        return await _called(self.store.aget, get, ids) if ids else ()
+    def find(self, key: str, values: Sequence[str]) -> list[str]:
+        """Return the ids of passages of the BM25 side by their metadata."""
+        return self.sparse.find(key, values)
 
     def count(self) -> int:
         """Return the number of passages of the BM25 side."""
@@ -434,29 +376,19 @@ class StoreEngine(InThreads):
         """Do nothing: the store is the caller's."""
 
 
-async def _called(
-    awaited: Callable[..., Awaitable[T]] | None, plain: Callable[..., T] | None, *args: Any
-) -> T:
-    """Await the one function, or run the other in a thread."""
-    if awaited is not None:
-        return await awaited(*args)
-    return await asyncio.to_thread(_offered(plain, "function"), *args)
-
-
-def _offered(function: Callable[..., T] | None, name: str) -> Callable[..., T]:
-    if function is None:
-        raise ValueError(f"the store has no {name}: change it itself, and make the engine anew")
-    return function
-
-
-def _refuse_vectors(vectors: object) -> None:
-    if vectors is not None:
-        raise ValueError("the store embeds the passages itself: leave out their vectors")
+def known_of(table: Mapping[str, T], store: object) -> T | None:
+    """Return the entry of a store's class, or of the nearest one that it inherits."""
+    names = (f"{cls.__module__}.{cls.__qualname__}" for cls in type(store).__mro__)
+    return next((table[name] for name in names if name in table), None)
 
 
 def _listed(ids: Iterable[str]) -> list[str]:
     check_several(ids)
     return [*ids]
+
+
+def _newer(known: Passage, stored: Passage) -> Passage:
+    return known if known.text == stored.text else stored
 
 
 def _agreement(one: Passage, other: Passage) -> int:

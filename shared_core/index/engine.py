@@ -74,6 +74,9 @@ class Engine(Protocol):
     async def aget(self, ids: Iterable[str]) -> list[Passage]:
         """Await `get`."""
 
+    def find(self, key: str, values: Sequence[str]) -> list[str]:
+        """Return the ids of the passages whose metadata have one of the values under a key."""
+
     def count(self) -> int:
         """Return the number of passages."""
 

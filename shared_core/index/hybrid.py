@@ -44,7 +44,7 @@ class HybridIndex(InThreads, PassageIndex):
         ``"flat"``: exact, by an 8-bit scan whose short list is proved to be complete where the
         kernels are compiled. ``"ivf"``, ``"hnsw"``: FAISS's inverted file and graph from 4,096
         passages up, whose proposals are scored exactly; they may miss some.
-    variant, k1, b, epsilon
+    variant, k1, b, epsilon, mean_length
         BM25, see `BM25Options`; `k1` of None is the variant's usual one.
     tokenizer
         Text to tokens, by default `tokenize`.
@@ -71,11 +71,19 @@ class HybridIndex(InThreads, PassageIndex):
         k1: float | None = None,
         b: float = 0.75,
         epsilon: float = 0.25,
+        mean_length: float | None = None,
         tokenizer: Tokenizer | None = None,
     ) -> None:
         check_choice(metric, "metric", Metric)
         check_choice(dense, "dense", Dense)
-        super().__init__(variant=variant, k1=k1, b=b, epsilon=epsilon, tokenizer=tokenizer)
+        super().__init__(
+            variant=variant,
+            k1=k1,
+            b=b,
+            epsilon=epsilon,
+            mean_length=mean_length,
+            tokenizer=tokenizer,
+        )
         self.extra: dict[str, Any] = {}
         self._state = HybridSnapshot(sparse=self._state.sparse, dense=DenseSnapshot(metric, dense))
 

@@ -48,7 +48,7 @@ class MetadataColumns:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._columns: dict[str, _Column] = {}
+        self._columns: dict[str | None, _Column] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ()  # a copy reads its passages itself
@@ -91,7 +91,13 @@ class MetadataColumns:
             allowed = passing if allowed is None else allowed & passing
         return allowed
 
-    def _read(self, key: str, passages: Sequence[Passage], size: int) -> _Column:
+    def rows_of_text(self, text: str, passages: Sequence[Passage], size: int) -> list[int]:
+        """Return the rows of the passages of a text, deleted ones included, ascending."""
+        rows = self._read(None, passages, size).rows.get(text, NO_ROWS)
+        return [int(row) for row in rows if row < size]
+
+    def _read(self, key: str | None, passages: Sequence[Passage], size: int) -> _Column:
+        """Return the values under a key; None: the texts."""
         column = self._columns.get(key)
         if column is not None and column.size >= size:
             return column
@@ -99,7 +105,8 @@ class MetadataColumns:
             column = self._columns.setdefault(key, _Column())
             found: dict[Any, list[int]] = {}
             for row in range(column.size, size):
-                value = passages[row].metadata.get(key, _ABSENT)
+                passage = passages[row]
+                value = passage.text if key is None else passage.metadata.get(key, _ABSENT)
                 if value is not _ABSENT:
                     found.setdefault(_hashable(value), []).append(row)
             # Interrupted here, the same rows are found once more, which changes no filter.
@@ -112,7 +119,7 @@ class MetadataColumns:
 
 @dataclass(slots=True)
 class _Column:
-    """The values of one key.
+    """The values of one key, or the texts.
 
     Attributes
     ----------

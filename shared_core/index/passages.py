@@ -30,7 +30,7 @@ class PassageIndex:
 
     Parameters
     ----------
-    variant, k1, b, epsilon
+    variant, k1, b, epsilon, mean_length
         BM25, see `BM25Options`; `k1` of None is the variant's usual one.
     tokenizer
         Text to tokens, by default `tokenize`.
@@ -50,9 +50,10 @@ class PassageIndex:
         k1: float | None = None,
         b: float = 0.75,
         epsilon: float = 0.25,
+        mean_length: float | None = None,
         tokenizer: Tokenizer | None = None,
     ) -> None:
-        options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon)
+        options = BM25Options(variant=variant, k1=k1, b=b, epsilon=epsilon, mean_length=mean_length)
         self._state = PassageSnapshot(sparse=SparseSnapshot.empty(options, tokenizer))
         self._make_locks()
 
@@ -126,6 +127,13 @@ class PassageIndex:
         """The ids, in insertion order."""
         return [passage.id for passage in self.passages]
 
+    def find(self, key: str, values: Sequence[str]) -> list[str]:
+        """Return the ids of the passages whose metadata have one of the values under a key."""
+        state = self._state
+        allowed = state.allowed({key: values})
+        assert allowed is not None  # there is a filter
+        return [state.passages[row].id for row in allowed.nonzero()[0].tolist()]
+
     def count(self) -> int:
         """Return the number of passages."""
         return len(self)
@@ -142,6 +150,13 @@ class PassageIndex:
         state = self._state
         rows = map(state.row, ids)
         return [state.passages[row] for row in rows if row is not None]
+
+    def with_text(self, text: str) -> list[Passage]:
+        """Return the passages of a text, in insertion order."""
+        state = self._state
+        found = state.columns.rows_of_text(text, state.passages, state.size)
+        alive = state.sparse.alive
+        return [state.passages[row] for row in found if alive is None or alive[row]]
 
     def add(self, passages: Sequence[Passage]) -> list[str]:
         """Add passages, or replace those whose id is there already; all of them or none.

@@ -59,6 +59,14 @@ class ChunkReader(Protocol):
         """
         ...
 
+    def document_of(self, passage: Passage) -> tuple[str, str] | None:
+        """Return the key and value by which the metadata name the document of a passage.
+
+        All passages of the document have them, so that a database can read it. None: they do not
+        name it.
+        """
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkKeys:
@@ -111,7 +119,7 @@ class ChunkKeys:
         """
         metadata = passage.metadata
         start, heading = self._start(passage), self.heading_of(metadata)
-        document, number = self._document(metadata), None
+        document, number = self._document(passage), None
         if placed := self.numbered(passage, otherwise=start is not None):
             document, number = placed
             place = f"{document}:{number}"
@@ -141,7 +149,7 @@ class ChunkKeys:
         ValueError
             If the number is not an integer, and its place is not known otherwise.
         """
-        given, document = passage.metadata.get(self.number), self._document(passage.metadata)
+        given, document = passage.metadata.get(self.number), self._document(passage)
         if given is None or document is None:
             return None
         number = _parse_integer(given)
@@ -155,6 +163,13 @@ class ChunkKeys:
 
     def links(self, passage: Passage) -> None:
         """Return None: places are given by numbers and starts."""
+
+    def document_of(self, passage: Passage) -> tuple[str, str] | None:
+        """Return the key and value by which the metadata name the document of a passage."""
+        for key in (self.document, self.source):
+            if (document := passage.metadata.get(key)) is not None:
+                return key, str(document)
+        return None
 
     def heading_of(self, metadata: Mapping[str, Any]) -> tuple[str, ...] | None:
         """Return the headings in the metadata; None if there are none."""
@@ -170,11 +185,9 @@ class ChunkKeys:
             )
         return None if start is None or start < 0 else start
 
-    def _document(self, metadata: Mapping[str, Any]) -> str | None:
-        document = metadata.get(self.document)
-        if document is None:
-            document = metadata.get(self.source)
-        return None if document is None else str(document)
+    def _document(self, passage: Passage) -> str | None:
+        named = self.document_of(passage)
+        return None if named is None else named[1]
 
 
 def _digest(text: str) -> str:

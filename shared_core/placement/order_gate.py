@@ -152,6 +152,8 @@ def _by_gain(
     whose, psi = f"the profile of {profile.model}", None if math.isnan(profile.psi) else profile.psi
     if profile.accuracy is None:
         return _decision(None, k, profile, None, f"{whose} holds no accuracy")
+    if psi is None:
+        return _decision(None, k, profile, None, f"{whose} is inconclusive: no slot was read")
     if k > FARTHEST * profile.k:
         reason = f"{whose} was measured with {profile.k} passages, which says little of {k}"
         return _decision(None, k, profile, psi, reason)
@@ -159,10 +161,7 @@ def _by_gain(
     places = np.linspace(0, profile.k - 1, k)
     units = np.eye(len(profile.slots)).tolist()
     at_slots = np.array(
-        [
-            interpolated(places, profile.slots, unit, profile.k - 1)
-            for unit in units
-        ]
+        [interpolated(places, profile.slots, unit, profile.k - 1) for unit in units]
     )
     gains = []
     for candidate in candidates:

@@ -65,6 +65,7 @@ OTHERS: dict[str, Any] = {
     "placement": "inverse",
     "psi": "never",
     "rule": "psi_interval",
+    "hit_rates": (0.5, 0.1),
     "expand": NeighbourSpans(window=1),
     "chunk_keys": ChunkKeys(number="number"),
 }

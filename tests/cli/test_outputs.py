@@ -19,8 +19,10 @@ pytest.importorskip("ir_measures")
 
 from instruments.corpus import held_out_questions
 from shared_core.cli.demo import command
+from shared_core.cli.index import command as index_command
 from shared_core.cli.main import main
 from shared_core.cli.reproduce import caus
+from shared_core.corpora import torch_api_passages
 from tests.cli.conftest import CountingModel, written
 
 OUTPUTS = Path(__file__).parent / "outputs"
@@ -79,6 +81,12 @@ def commands(folder: Path) -> dict[str, list[str]]:
             "8",
         ],
         "demo": ["demo", *cache],
+        "demo_engine": ["demo", *cache, "--engine", "URL"],
+        "index": [
+            *("index", "--data", str(folder / "documents.jsonl")),
+            *("--engine", "URL", "--collection", "outputs"),
+        ],
+        "engine": ["engine", "URL", "--collection", "outputs"],
         "reproduce_caus": ["reproduce", "caus", "--model", "tests.cli.calling:reader", *cache],
     }
 
@@ -88,21 +96,32 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder that all cases share, with their questions."""
     folder = tmp_path_factory.mktemp("outputs")
     written(folder / "ranked.jsonl", ranked(12))
+    documents = torch_api_passages()[:40]
+    written(folder / "documents.jsonl", [{"id": p.id, "text": p.text} for p in documents])
     written(folder / "questions.jsonl", held_out_questions(16, k=8, seed=7))
     return folder
 
 
 @pytest.mark.parametrize("case", [*commands(Path())])
 def test_what_a_command_prints(
-    case: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    case: str,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     """Apart from where files are, and how long it took; texts are embedded by hashed words."""
-    for module in (command, caus):
+    for module in (command, index_command, caus):
         monkeypatch.setattr(module, "EmbeddingModel", lambda name: CountingModel())
     monkeypatch.setenv("POSRAG_PROFILES", str(folder / "profiles"))
-    assert main(commands(folder)[case]) == 0
+    given = commands(folder)[case]
+    if "URL" in given:
+        url = str(request.getfixturevalue("postgres"))
+        given = [url if part == "URL" else part for part in given]
+    assert main(given) == 0
     printed = capsys.readouterr().out.replace(str(folder), "FOLDER").replace(READER, "READER")
     printed = re.sub(r"[\d.]+ (ms|s)\b", r"TIME \1", printed)
+    printed = re.sub(r"postgresql://\S+", "URL", printed)
     kept = OUTPUTS / f"{case}.txt"
     if os.environ.get("POSRAG_WRITE_OUTPUTS"):
         kept.write_text(printed)

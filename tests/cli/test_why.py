@@ -22,7 +22,7 @@ def arrangement(
         fusion="min_max",
         passages=(Passage("best", ""), Passage("next", "")),
     )
-    return Arrangement(ranking, slots, "u_shape", OrderDecision(True, None, ""))
+    return Arrangement(ranking, OrderDecision(True, "u_shape", slots, None, ""))
 
 
 def test_lifted_by_its_words() -> None:

@@ -71,6 +71,32 @@ async def test_a_document_of_both_legs_comes_once(retriever: CAUSRetriever) -> N
         assert not any({"_id", "_collection_name"} & {*document.metadata} for document in found)
 
 
+def test_a_filled_collection_is_read_for_bm25(store: QdrantVectorStore) -> None:
+    """More than one page of it."""
+    more = [Document(f"number {n}", metadata={"n": n}, id=named(str(n))) for n in range(1000)]
+    store.add_documents(more)
+    found = CAUSRetriever.from_vectorstore(store, k=2000)
+    given = CAUSRetriever.from_vectorstore(store, [*DOCUMENTS, *more], k=2000)
+    assert facts(found.invoke(QUERY)) == facts(given.invoke(QUERY))
+    assert found.index.count() == given.index.count() == 1005
+
+
+def test_a_collection_whose_ids_are_numbers(store: QdrantVectorStore) -> None:
+    """As of those who filled it by Qdrant's client; Qdrant knows no text \"7\"."""
+    vectors = MODEL.embed_documents(WORDS)
+    points = [
+        models.PointStruct(id=n, vector=vectors[n], payload={"page_content": word})
+        for n, word in enumerate(WORDS)
+    ]
+    store.client.delete(store.collection_name, models.Filter())
+    store.client.upsert(store.collection_name, points)
+    retriever = CAUSRetriever.from_vectorstore(store, k=2, fetch_k=2, alpha=0.0)
+    for n, word in enumerate(WORDS):
+        assert retriever.invoke(word)[0].id == str(n)
+    assert retriever.delete(["3", "9"])["succeeded"] == ["3"]
+    assert {document.id for document in retriever.invoke("pool", k=9)} == {"0", "1", "2", "4"}
+
+
 ONE = models.FieldCondition(key="metadata.n", match=models.MatchValue(value=1))
 
 

@@ -245,8 +245,10 @@ def test_documents_may_come_one_by_one_and_what_is_none_is_named(name: str) -> N
         (documents[0], r"documents must be a list, got the Reviewed\(id='0'"),
         ([documents[0], "abc"], r"documents\[1\] must be a Document, got 'abc'$"),
         ("abc", r"^(documents must be a list|sparse= takes documents).*'abc'"),
-        (None, r"^(documents must be a list|sparse= takes documents).*None$"),
+        (None, r"^documents must be a list.*None$"),
     ):
+        if given is None and name == "vector store":
+            continue  # then it is read for them
         with pytest.raises(ValueError, match=told):
             step(given)
     if name in STEPS:

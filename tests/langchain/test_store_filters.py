@@ -65,6 +65,15 @@ class Chroma(Store):
 
     __module__ = "langchain_chroma.vectorstores"
 
+    def get(self) -> dict[str, list[Any]]:
+        """As Chroma answers; an image has no text."""
+        held = [*DOCUMENTS, Document("", id="image")]
+        return {
+            "ids": [each.id for each in held],
+            "documents": [each.page_content or None for each in held],
+            "metadatas": [each.metadata or None for each in held],
+        }
+
     def passes(self, where: Any) -> Callable[[Mapping[str, Any]], bool]:
         if not isinstance(where, dict):
             raise ValueError(f"Expected where to be a dict, got {where}")
@@ -171,6 +180,13 @@ def test_a_filter_holds_over_any_store(
     other = CAUSRetriever.from_vectorstore(MEMORY, DOCUMENTS, include_scores=False, **options)
 
     assert answers(one, where) == answers(other, where)
+
+
+def test_a_filled_chroma_is_read_for_bm25() -> None:
+    filled = CAUSRetriever.from_vectorstore(Chroma(), k=9)
+    given = CAUSRetriever.from_vectorstore(Chroma(), DOCUMENTS, k=9)
+    assert filled.invoke("relu") == given.invoke("relu")
+    assert filled.index.count() == N
 
 
 @pytest.mark.parametrize("where", TOLD, ids=str)

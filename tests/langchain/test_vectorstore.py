@@ -11,6 +11,7 @@ from langchain_community.vectorstores import FAISS
 from langchain_community.vectorstores.utils import DistanceStrategy
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from rank_bm25 import BM25Okapi
 
@@ -28,6 +29,13 @@ class UnitEmbedding(DeterministicFakeEmbedding):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return [self.embed_query(text) for text in texts]
+
+
+class Swish(UnitEmbedding):
+    """Takes every query for the same."""
+
+    def embed_query(self, text: str) -> list[float]:
+        return super().embed_query("swish")
 
 
 class Bare(VectorStore):
@@ -85,6 +93,48 @@ async def test_whatever_its_scores_are_the_order_is_that_of_the_own_index(
     assert retriever.batch(queries) == await retriever.abatch(queries) == found
 
 
+def test_a_filled_store_is_read_for_bm25(store: VectorStore, documents: list[Document]) -> None:
+    filled = CAUSRetriever.from_vectorstore(store, k=14, variant="okapi")
+    given = CAUSRetriever.from_vectorstore(store, documents, k=14, variant="okapi")
+    assert filled.invoke(QUERY) == given.invoke(QUERY)
+    filled.add_documents([Document("swish", id="new")])
+    store.delete(["d1"])
+    assert {*ids(filled.invoke("swish", k=20))} == {"new", *ids(documents)} - {"d1"}
+
+
+def test_a_store_that_does_not_list_its_documents_is_named() -> None:
+    with pytest.raises(ValueError, match=r"Bare does not list its documents.*sparse=documents"):
+        CAUSRetriever.from_vectorstore(Bare([]), higher_is_better=True)
+
+
+async def test_langchains_indexing_keeps_both_legs_in_step(
+    store: VectorStore, documents: list[Document]
+) -> None:
+    """Over a store that is filled; what has changed is replaced, what is gone is deleted."""
+    retriever = CAUSRetriever.from_vectorstore(store, k=20, alpha=0.0)
+    manager = InMemoryRecordManager("corpus")
+    manager.create_schema()
+
+    async def indexed(*texts: str) -> tuple[int, int]:
+        added = [Document(text, metadata={"source": text[0]}) for text in texts]
+        options = {"cleanup": "full", "source_id_key": "source", "key_encoder": "sha256"}
+        run = await aindex(added, manager, retriever, **options)
+        found = index(added, manager, retriever, **options)
+        assert found["num_skipped"] == len(texts)
+        return run["num_added"], run["num_deleted"]
+
+    def by_words(query: str) -> set[str]:
+        found = retriever.invoke(query)
+        assert len(found) == len(store.get_by_ids([str(each.id) for each in found]))
+        return {d.page_content for d in found if d.metadata["posrag"]["sparse"]}
+
+    assert await indexed("swish one", "gelu two") == (2, 0)
+    assert by_words("swish gelu") == {"swish one", "gelu two"}
+    assert await indexed("selu one", "gelu two") == (1, 1)
+    assert by_words("swish selu gelu") == {"selu one", "gelu two"}
+    assert len(retriever.invoke(QUERY)) == len(documents) + 2
+
+
 async def test_rescored_what_bm25_alone_found_has_the_score_of_the_own_index(
     store: VectorStore, documents: list[Document], embeddings: Embeddings
 ) -> None:
@@ -104,23 +154,22 @@ async def test_rescored_what_bm25_alone_found_has_the_score_of_the_own_index(
 
 def test_what_a_store_cannot_give_is_named(documents: list[Document]) -> None:
     store = Bare([(document, 0.5) for document in documents])
-    for option, told in (("rescore", "Bare has no embeddings"), ("drop_deleted", "by id")):
-        with pytest.raises(ValueError, match=told):
-            CAUSRetriever.from_vectorstore(
-                store, documents, higher_is_better=True, **{option: True}
-            )
+    with pytest.raises(ValueError, match="Bare has no embeddings"):
+        CAUSRetriever.from_vectorstore(store, documents, higher_is_better=True, rescore=True)
+    for option in ("rescore", "drop_deleted"):
         with pytest.raises(ValueError, match=f"{option} must be True or False"):
             CAUSRetriever.from_vectorstore(
                 store, documents, higher_is_better=True, **{option: "yes"}
             )
 
 
-async def test_what_was_deleted_in_the_store_itself_can_be_left_out(
+async def test_what_was_deleted_in_the_store_itself_is_left_out(
     store: VectorStore, documents: list[Document]
 ) -> None:
-    retriever = CAUSRetriever.from_vectorstore(store, documents, k=20, drop_deleted=True)
+    retriever = CAUSRetriever.from_vectorstore(store, documents, k=20)
+    keeping = CAUSRetriever.from_vectorstore(store, documents, k=20, drop_deleted=False)
     store.delete(["d1"])
-    assert "d1" in ids(CAUSRetriever.from_vectorstore(store, documents, k=20).invoke(QUERY))
+    assert "d1" in ids(keeping.invoke(QUERY))
     for found in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
         assert {*ids(found)} == {*ids(documents)} - {"d1"}
 
@@ -155,6 +204,18 @@ def test_documents_without_ids_are_those_of_the_store(embeddings: Embeddings) ->
     assert sorted(texts) == ["pool", "prelu"]
     retriever.delete([found["relu"]])
     assert [document.page_content for document in retriever.invoke("relu")] == ["pool"]
+
+
+def test_what_has_no_id_is_not_taken_for_deleted(embeddings: Embeddings) -> None:
+    """Also where the store finds nothing but a document that was added with an id."""
+    documents = [Document(f"{word} layer") for word in ("relu", "pool", "conv")]
+    store = InMemoryVectorStore.from_documents(documents, embeddings)
+    retriever = CAUSRetriever.from_vectorstore(store, documents, k=1, alpha=0.0)
+    retriever.add_documents([Document("swish", id="a")])
+    store.embedding = Swish(size=16)
+    for document in documents:
+        (found,) = retriever.invoke(document.page_content, fetch_k=1)
+        assert found.page_content == document.page_content
 
 
 def test_a_bm25_retriever_keeps_its_scores(store: VectorStore, documents: list[Document]) -> None:

@@ -74,6 +74,9 @@ def test_the_constructor_takes_the_options_of_caus_or_a_caus(kind: str) -> None:
 @pytest.mark.parametrize("index", [VectorStoreIndex([], embed_model=WordEmbedding()), corpus()])
 def test_what_is_no_index_is_named_at_once(index: Any) -> None:
     """With the ways that take it: nodes and an index of LlamaIndex are likely slips."""
-    told = r"index must be a HybridIndex, got .{4,80}; from_nodes .* nodes, .*from_index .*Vector"
+    told = (
+        r"index must be a HybridIndex or .* vectors, got .{4,80}; from_nodes .* nodes, "
+        ".*from_index .*Vector"
+    )
     with pytest.raises(ValueError, match=told):
         CAUSRetriever(index, WordEmbedding())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import uuid4
 
 import faiss
 import pytest
@@ -15,8 +16,10 @@ from llama_index.core.instrumentation.events.retrieval import (
     RetrievalEndEvent,
     RetrievalStartEvent,
 )
+from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import (
     BaseNode,
+    Document,
     IndexNode,
     NodeWithScore,
     QueryBundle,
@@ -28,6 +31,7 @@ from llama_index.core.vector_stores import (
     VectorStoreQuery,
     VectorStoreQueryResult,
 )
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from llama_index.vector_stores.faiss import FaissVectorStore
 
 from llamaindex_posrag import CAUSRetriever, FusingRetriever
@@ -116,11 +120,40 @@ class TextStore(SimpleVectorStore):
         return found
 
 
-@pytest.mark.parametrize("store", [None, TextStore()], ids=["empty", "with_text"])
-def test_a_store_without_a_docstore_needs_the_nodes(store: TextStore | None) -> None:
+class ListingStore(TextStore):
+    """One that returns its nodes, as those of Chroma, Qdrant and PostgreSQL do."""
+
+    def get_nodes(self, node_ids: list[str] | None = None, filters: Any = None) -> list[BaseNode]:
+        wanted = self._nodes if node_ids is None else node_ids
+        return [self._nodes[id_] for id_ in wanted if id_ in self._nodes]
+
+    def delete_nodes(self, node_ids: list[str] | None = None, **kwargs: Any) -> None:  # type: ignore[override]
+        super().delete_nodes(node_ids, **kwargs)
+        for id_ in node_ids or ():
+            del self._nodes[id_]
+
+
+async def test_a_store_with_text_that_lists_its_nodes_needs_none() -> None:
+    """And what it no longer has is found by neither leg."""
+    index = indexed(vector_store=ListingStore())
+    retriever = CAUSRetriever.from_index(index, higher_is_better=True, k=12, fetch_k=3)
+    given = CAUSRetriever.from_index(index, corpus(), higher_is_better=True, k=12, fetch_k=3)
+    found = retriever.retrieve(QUERY)
+    assert found == given.retrieve(QUERY)
+    index.delete_nodes(ids(found)[:2])
+    assert not {*ids(found)[:2]} & {*ids(retriever.retrieve(QUERY))}
+    assert not {*ids(found)[:2]} & {*ids(await retriever.aretrieve(QUERY))}
+
+
+@pytest.mark.parametrize(
+    ("store", "told"),
+    [(None, "no nodes"), (TextStore(), "TextStore does not list its nodes")],
+    ids=["empty", "with_text"],
+)
+def test_a_store_without_a_docstore_needs_the_nodes(store: TextStore | None, told: str) -> None:
     """The docstore next to a store with text is not empty: it has images and index nodes."""
     index = indexed([] if store is None else corpus(), vector_store=store)
-    with pytest.raises(ValueError, match="nodes="):
+    with pytest.raises(ValueError, match=f"{told}.*nodes="):
         CAUSRetriever.from_index(index, higher_is_better=True)
     given = CAUSRetriever.from_index(index, corpus()[:3], higher_is_better=True)
     assert given.retrieve(QUERY)
@@ -163,6 +196,57 @@ def test_a_node_that_was_inserted_twice_is_one_candidate() -> None:
     assert ids(retriever.retrieve(QUERY)) == ids(plain.retrieve(QUERY))
 
 
+def of_document(text: str, id_: str = "a") -> Document:
+    return Document(text=text, id_=id_)
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["new_ids", "same_ids"])
+async def test_what_refresh_ref_docs_changes_changes_in_both_legs(named: bool) -> None:
+    """Also where nodes get the ids of those that they replace."""
+
+    def id_of(number: int, document: BaseNode) -> str:
+        return f"{document.node_id}{number}" if named else str(uuid4())
+
+    index = VectorStoreIndex.from_documents(
+        [of_document("gru cell"), of_document("relu layer", "b")],
+        embed_model=WordEmbedding(),
+        transformations=[SentenceSplitter(id_func=id_of)],
+    )
+    retriever = CAUSRetriever.from_index(index, k=9, alpha=0.0)
+    other = retriever.using(k=8)
+
+    index.refresh_ref_docs([of_document("lstm cell"), of_document("swish layer", "c")])
+
+    for hits in (retriever.retrieve("lstm swish"), await other.aretrieve("lstm swish")):
+        assert {hit.text for hit in hits} == {"lstm cell", "relu layer", "swish layer"}
+        assert {hit.text for hit in hits if hit.posrag["sparse"]} == {"lstm cell", "swish layer"}
+    index.refresh_ref_docs([of_document("pool layer", "c")])
+    assert [hit.text for hit in retriever.retrieve("pool") if hit.posrag["sparse"]] == [
+        "pool layer"
+    ]
+    assert retriever.nodes == index.docstore.get_nodes(held_nodes(index)[0])
+
+
+def test_nodes_that_are_given_stay_as_they_are() -> None:
+    index = indexed()
+    retriever = CAUSRetriever.from_index(index, corpus()[:3])
+    index.insert_nodes([TextNode(id_="new", text="swish")])
+    retriever.retrieve("swish")
+    assert len(retriever.nodes) == 3
+
+
+def test_what_a_store_raises_is_raised() -> None:
+    class Down(ListingStore):
+        def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+            raise TimeoutError("no answer")
+
+    retriever = CAUSRetriever.from_index(indexed(vector_store=Down()), higher_is_better=True)
+    where = MetadataFilters(filters=[MetadataFilter(key="page", value=1)])
+    for each in (retriever, retriever.using(filters=where)):
+        with pytest.raises(TimeoutError, match="no answer"):
+            each.retrieve(QUERY)
+
+
 # Index nodes lead to their objects, once.
 
 
@@ -179,10 +263,10 @@ def objects() -> list[IndexNode]:
 def test_its_nodes_are_read_as_copies() -> None:
     index = indexed()
     retriever = CAUSRetriever.from_index(index, higher_is_better=True)
-    read = retriever.nodes
-    assert read == held_nodes(index)
+    read, held = retriever.nodes, index.docstore.get_nodes(held_nodes(index)[0])
+    assert read == held
     read.pop().metadata["tags"].append("x")
-    assert retriever.nodes == held_nodes(index)
+    assert retriever.nodes == held
     with pytest.raises(AttributeError):
         retriever.nodes = []  # type: ignore[misc]
 

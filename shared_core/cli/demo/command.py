@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
 
-from shared_core import CAUS, PLACEMENTS, Arrangement, HybridIndex
+from shared_core import CAUS, PLACEMENTS, Arrangement
 from shared_core._extras import require
-from shared_core.cli import options
+from shared_core.cli import filling, options
 from shared_core.cli.console import Console
 from shared_core.cli.demo import report
 from shared_core.cli.demo.frameworks import framework_orders
@@ -15,6 +16,7 @@ from shared_core.cli.embedding_cache import EmbeddingCache, indexed
 from shared_core.cli.installed import EMBEDDING, TABLES, check_installed
 from shared_core.corpora import torch_api_passages
 from shared_core.demo import DemoTask
+from shared_core.engines import Engine
 from shared_core.placement.order_gate import Psi, profile_of
 from shared_core.types import Query
 
@@ -41,6 +43,8 @@ def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     options.add_psi(parser)
     add("--model", default=default_model(), help=options.EMBEDDING_HELP)
     options.add_cache(parser)
+    add("--engine", metavar="URL", help=f"{filling.URL_HELP}: search the passages there, in the "
+        "collection posrag_demo, and compare with memory")  # fmt: skip
     add("--rebuild", action="store_true", help="embed again, whatever is kept")
     parser.set_defaults(run=run)
 
@@ -66,8 +70,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.rebuild:
         embed.clear()
     task = DemoTask(passages, embed, arguments.query, caus)
-    arrangement = _answer(console, task, indexed(passages, embed))
-    return _compare(console, task, arrangement)
+    index, query = indexed(passages, embed), Query(task.query, embed([task.query])[0])
+    if arguments.engine is None:
+        return _compare(console, task, _answer(console, caus, index, query), {})
+    (found,) = caus.search(index, [query])
+    memory = {"in memory": [passage.id for passage in found.passages]}
+    collection = "posrag_demo_" + re.sub(r"\W", "_", version)  # whose API it is
+    with filling.opened(arguments.engine, collection) as engine:
+        filling.fill(engine, passages, embed, console)
+        arrangement = _answer(console, caus, engine, query)
+    return _compare(console, task, arrangement, memory)
 
 
 def _check_profile(placement: str, psi: Psi) -> None:
@@ -80,11 +92,10 @@ def _check_profile(placement: str, psi: Psi) -> None:
         )
 
 
-def _answer(console: Console, task: DemoTask, index: HybridIndex) -> Arrangement:
-    vector = task.embed([task.query])[0]
-    (arrangement,) = task.caus.search(index, [Query(task.query, vector)])
-    ((by_meaning, _),) = index.search_leg("dense", Query(task.query, vector), 1)
-    console.show(f"\nQuery: {task.query}")
+def _answer(console: Console, caus: CAUS, engine: Engine, query: Query) -> Arrangement:
+    (arrangement,) = caus.search(engine, [query])
+    ((by_meaning, _),) = engine.search_leg("dense", query, 1)
+    console.show(f"\nQuery: {query.text}")
     console.show(report.table(arrangement))
     console.show(report.FOOTNOTE)
     console.show(f"\n{report.gate_line(arrangement)}")
@@ -92,8 +103,11 @@ def _answer(console: Console, task: DemoTask, index: HybridIndex) -> Arrangement
     return arrangement
 
 
-def _compare(console: Console, task: DemoTask, arrangement: Arrangement) -> int:
+def _compare(
+    console: Console, task: DemoTask, arrangement: Arrangement, memory: dict[str, list[str]]
+) -> int:
     orders, absent = framework_orders(task)
+    orders = memory | orders
     console.show("\nThe prompt's order, as fused ranks by slot:")
     for line in report.orders_lines(arrangement, orders):
         console.show(line)

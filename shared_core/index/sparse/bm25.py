@@ -40,6 +40,8 @@ class BM25Options:
         Strength of the length normalisation, in [0, 1].
     epsilon
         Floor of negative idf as a share of the mean idf (``okapi`` only), >= 0.
+    mean_length
+        Mean number of tokens that lengths are compared with, > 0. None: that of the texts.
 
     Raises
     ------
@@ -51,6 +53,7 @@ class BM25Options:
     k1: float | None = None
     b: float = 0.75
     epsilon: float = 0.25
+    mean_length: float | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.variant, "variant", Variant)
@@ -66,6 +69,8 @@ class BM25Options:
             if not 0 <= number <= most:
                 raise ValueError(f"{name} must be a number {where}, got {value!r}")
             object.__setattr__(self, name, number)
+        if self.mean_length is not None and not 0 < _as_float(self.mean_length) < math.inf:
+            raise ValueError(f"mean_length must be a number > 0, got {self.mean_length!r}")
 
     @property
     def _k1(self) -> float:
@@ -100,8 +105,9 @@ class BM25Options:
         """Return slope and base of ``k1 * (1 - b + b * length / mean)``, linear in the length.
 
         This is the denominator without the count. It is kept above zero, so that an absent term
-        weighs 0 even if ``k1`` is 0.
+        weighs 0 even if ``k1`` is 0. A `mean_length` of the options replaces `mean`.
         """
+        mean = self.mean_length or mean
         slope = self._k1 * self.b / mean if mean > 0 else 0.0
         return slope, self._k1 * (1 - self.b) + _TINY
 

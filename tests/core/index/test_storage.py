@@ -36,7 +36,8 @@ def results(index: HybridIndex) -> list[object]:
 
 def test_a_loaded_index_gives_identical_results(tmp_path: Path) -> None:
     """Bit for bit, with deleted rows, several segments, wide counts; and it goes on living."""
-    index = make_index(600, variant="okapi", metric="inner_product", k1=1.1, b=0.3, epsilon=0.1)
+    bm25: dict[str, Any] = {"variant": "okapi", "k1": 1.1, "b": 0.3, "epsilon": 0.1}
+    index = make_index(600, metric="inner_product", mean_length=3.5, **bm25)
     for n in range(5):
         index.add([Passage(f"late{n}", f"w{n} late", {"lang": "en"})], random_vectors(1, seed=n))
     index.add([Passage("long", "w0 " * 70_000 + "w1 w40")], 1e6 * random_vectors(1))

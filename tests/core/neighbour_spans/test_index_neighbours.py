@@ -401,9 +401,9 @@ def test_rows_without_an_id_that_share_a_place_are_spans_of_their_own(
     """As a loader of tables makes them: a warning leads to the key that tells them apart."""
     rows = [Passage("", f"name: person {at}", {"source": "people.csv", **place}) for at in range(3)]
     with pytest.warns(UserWarning, match=r"several texts share.*ChunkKeys\(document=\.\.\.\)"):
-        found, best = expand_passages(rows, [0.9, 0.5, 0.1], SPANS, KEYS, None)
+        found, places = expand_passages(rows, [0.9, 0.5, 0.1], SPANS, KEYS, None)
     assert [span.text for span in found.spans] == [row.text for row in rows]
-    assert best == [0, 1, 2]
+    assert places == [[0], [1], [2]]
 
 
 def test_a_source_of_some_chunks_does_not_know_where_documents_end() -> None:

@@ -1,0 +1,1 @@
+"""``posrag engine``: what a collection of a database holds."""

@@ -1,0 +1,84 @@
+"""Collections of databases named on the command line, and how they are filled."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+
+from shared_core.cli.console import Console
+from shared_core.demo import EmbedTexts
+from shared_core.engines import Engine, connect
+from shared_core.engines.collection import CollectionEngine
+from shared_core.types import Passage, Query
+from shared_core.vectors import SAME_MODEL
+from shared_core.wording import counted, is_or_are
+
+URL_HELP = "address of a database, such as postgresql://user@host:5432/database"
+COLLECTION_HELP = "name of the collection in the database"
+
+BATCH = 128
+"""Passages embedded and added at once: as many are lost by an interruption."""
+
+
+@contextmanager
+def opened(url: str, collection: str) -> Iterator[CollectionEngine]:
+    """Open a collection for a block; only the error says why a database cannot be reached."""
+    logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
+    with closing(connect(url, collection)) as engine:
+        yield engine
+
+
+def fill(engine: Engine, passages: Sequence[Passage], embed: EmbedTexts, console: Console) -> int:
+    """Add the passages that are not there with the same text and metadata; return their number.
+
+    Raises
+    ------
+    ValueError
+        If the collection was filled with another embedding model.
+    EngineError
+        If the database does not answer.
+    KeyboardInterrupt
+        If interrupted, with a message that says what is there.
+    """
+    done = added = 0
+    if engine.count():
+        _check_model(engine, embed, passages[0].text)
+    try:
+        with console.counting("indexing", len(passages)) as advance:
+            for start in range(0, len(passages), BATCH):
+                batch = passages[start : start + BATCH]
+                new = _missing(engine, batch)
+                if new:
+                    engine.add(new, embed([passage.text for passage in new]))
+                done, added = done + len(batch), added + len(new)
+                advance(len(batch))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"{done:,} of {counted(len(passages), 'document')} {is_or_are(done)} in the "
+            "collection: the next run goes on from there"
+        ) from None
+    return added
+
+
+def _missing(engine: Engine, passages: Sequence[Passage]) -> list[Passage]:
+    found = engine.get([passage.id for passage in passages])
+    there = {each.id: (each.text, each.metadata) for each in found}
+    return [each for each in passages if there.get(each.id) != (each.text, each.metadata)]
+
+
+def _check_model(engine: Engine, embed: EmbedTexts, text: str) -> None:
+    """Raise ValueError unless the model embeds a passage that is there as it was embedded."""
+
+    def nearest(text: str) -> tuple[Passage, float]:
+        (found,) = engine.search_leg("dense", Query(text, embed([text])[0]), 1)
+        return found
+
+    near, _ = nearest(text)
+    same, cosine = nearest(near.text)
+    if cosine < SAME_MODEL:
+        raise ValueError(
+            f"{engine!r} was filled with another embedding model: by this one, nothing there is as "
+            f"the text of {near.id!r} ({same.id!r} comes nearest, with cosine {cosine:.3f}); name "
+            "that model by --embedding, or another --collection"
+        )

@@ -1,0 +1,1 @@
+"""``posrag index``: documents into a collection of a database."""

@@ -1,0 +1,272 @@
+"""Qdrant: both legs in the database, two requests a query.
+
+The first reads the statistics of the query's words, see `shared_core.engines.sparse_vectors`. The
+second is a batch of two queries: both prefetch the best of either leg, then one scores the union by
+the dense vectors and one by the sparse ones.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, Literal, Unpack
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from shared_core._extras import require
+from shared_core.arrays import Vectors
+from shared_core.checking import check_choice
+from shared_core.engines.collection import CollectionArguments
+from shared_core.engines.sparse_vectors import (
+    BATCH,
+    RESERVED,
+    Hit,
+    Row,
+    SparseVectorEngine,
+    Weights,
+    document_marks,
+    wanted_marks,
+)
+from shared_core.errors import EngineError
+from shared_core.index.metadata import Where
+from shared_core.types import Passage
+
+qdrant_client = require("qdrant_client", extra="qdrant")
+exceptions = require("qdrant_client.http.exceptions", extra="qdrant")
+grpc = require("grpc", extra="qdrant")
+models = qdrant_client.models
+
+Dense = Literal["flat", "hnsw"]
+
+
+class QdrantEngine(SparseVectorEngine):
+    """Passages in a Qdrant collection, which searches and scores both legs itself.
+
+    Every passage of a pool is scored exactly by both legs. The points can be read by others:
+    ``page_content`` and ``metadata`` in the payload, vectors named ``dense`` and ``sparse``.
+
+    Parameters
+    ----------
+    address
+        ``qdrant://host:6333``; ``qdrant:///folder`` and ``qdrant://:memory:`` are the client's
+        local mode, which searches in this process, in Python.
+    collection
+        Its name; made, with that of its statistics, when passages are first added.
+    api_key, tls
+        Of the server. Without `tls`, it is used if there is a key.
+    client
+        A ``qdrant_client.QdrantClient`` to use instead, which `close` leaves open.
+    dense
+        ``"flat"``: every vector is compared. ``"hnsw"``: Qdrant's graph proposes passages, and may
+        miss some, so that pools are not complete; scores are exact all the same.
+    timeout
+        Seconds after which a request is given up.
+    mean_length, **options
+        As in `SparseVectorEngine`.
+
+    Raises
+    ------
+    EngineError
+        If the database cannot be reached.
+    ValueError
+        If an option is out of range, or not that of the collection.
+    MissingExtraError
+        If qdrant-client is not installed.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        collection: str = "posrag",
+        *,
+        api_key: str | None = None,
+        tls: bool | None = None,
+        client: Any = None,
+        dense: Dense = "flat",
+        timeout: float = 10.0,
+        mean_length: float | None = None,
+        **options: Unpack[CollectionArguments],
+    ) -> None:
+        super().__init__(collection, mean_length=mean_length, **options)
+        self.exact = check_choice(dense, "dense", Dense) == "flat"
+        self._timeout, self._owns = timeout, client is None
+        parts = urlsplit(address)
+        local: dict[str, Any] = {}
+        if parts.netloc == ":memory:":
+            local = {"location": ":memory:"}
+        elif not parts.netloc and client is None:
+            local = {"path": parts.path}
+        if local:
+            self.shown = address
+            client = qdrant_client.QdrantClient(**local, force_disable_check_same_thread=True)
+        else:
+            self.shown = f"qdrant://{parts.hostname or 'localhost'}:{parts.port or 6333}"
+        self._client = client or qdrant_client.QdrantClient(
+            host=parts.hostname,
+            port=parts.port or 6333,
+            https=tls,
+            api_key=api_key,
+            timeout=timeout,
+            check_compatibility=False,  # a request, whose failure it only warns of
+        )
+        self._in_python = isinstance(self._client, qdrant_client.QdrantClient) and isinstance(
+            self._client._client, qdrant_client.local.qdrant_local.QdrantLocal
+        )
+        self._alone = threading.RLock() if self._in_python else nullcontext()
+        self._known()
+
+    def _ask(self, method: str, *arguments: Any, **options: Any) -> Any:
+        try:
+            with self._alone:
+                return getattr(self._client, method)(*arguments, **options)
+        except (exceptions.ResponseHandlingException, grpc.RpcError) as error:
+            raise EngineError(
+                f"{self.shown} does not answer within {self._timeout:g} s "
+                f"({getattr(error, 'source', error)}): is the server up and reachable? timeout= "
+                "gives it longer"
+            ) from error
+        except exceptions.UnexpectedResponse as error:
+            raise EngineError(f"{self.shown} refuses {method}: {error}") from error
+
+    def _exists(self, name: str) -> bool:
+        return bool(self._ask("collection_exists", name))
+
+    def _make(self, dim: int) -> None:
+        distance = {"cosine": models.Distance.COSINE, "inner_product": models.Distance.DOT}
+        dense = models.VectorParams(size=dim, distance=distance[self.metric])
+        sparse = {"sparse": models.SparseVectorParams()}
+        self._make_one(self.statistics, {}, sparse)  # whose points have none
+        self._make_one(self.collection, {"dense": dense}, sparse)
+        if not self._in_python:  # where there are no indexes
+            integers = models.PayloadSchemaType.INTEGER
+            self._ask("create_payload_index", self.collection, "marks", integers)
+
+    def _make_one(self, name: str, vectors: dict[str, Any], sparse: dict[str, Any]) -> None:
+        try:
+            self._ask(
+                "create_collection", name, vectors_config=vectors, sparse_vectors_config=sparse
+            )
+        except (EngineError, ValueError):  # of the server, and of the local mode
+            if not self._exists(name):
+                raise
+
+    def _read_values(self, keys: Sequence[int]) -> dict[int, Any]:
+        points = self._ask("retrieve", self.statistics, [*keys])
+        return {point.id: point.payload["value"] for point in points}
+
+    def _write_values(self, values: Mapping[int, Any]) -> None:
+        points = [
+            models.PointStruct(id=key, vector={}, payload={"value": value})
+            for key, value in values.items()
+        ]
+        self._ask("upsert", self.statistics, points)
+
+    def _forget_words(self) -> None:
+        others = models.HasIdCondition(has_id=[*RESERVED])
+        words = models.FilterSelector(filter=models.Filter(must_not=[others]))
+        self._ask("delete", self.statistics, words)
+
+    def _search(
+        self, asked: Sequence[Weights], vectors: Sequence[Vectors], depth: int, where: Where
+    ) -> list[list[Hit]]:
+        passing, requests = _condition(where), []
+        exact = models.SearchParams(exact=self.exact)
+        params = None if self._in_python else exact  # it searches exactly, and warns of them
+        for weights, vector in zip(asked, vectors, strict=True):
+            dense = {"query": vector.tolist(), "using": "dense", "params": params}
+            sparse = {"query": _sparse(weights), "using": "sparse"}
+            legs = [dense, sparse] if weights else [dense]
+            found = [models.Prefetch(**leg, filter=passing, limit=depth) for leg in legs]
+            for leg, told in zip(legs, (FIELDS, False), strict=False):
+                requests.append(
+                    models.QueryRequest(
+                        **leg, prefetch=found, filter=passing, limit=2 * depth, with_payload=told
+                    )
+                )
+        answers = iter(self._ask("query_batch_points", self.collection, requests))
+        hits = []
+        for weights in asked:
+            nearest = next(answers).points
+            matching = next(answers).points if weights else []
+            scores = {point.id: point.score for point in matching}
+            hits.append(
+                [(point.payload, point.score, scores.get(point.id, 0.0)) for point in nearest]
+            )
+        return hits
+
+    def _store(self, rows: Sequence[Row]) -> None:
+        points = [
+            models.PointStruct(
+                id=row.key,
+                vector={"dense": row.vector.tolist(), "sparse": _sparse(row.weights)},
+                payload=row.fields,
+            )
+            for row in rows
+        ]
+        self._ask("upsert", self.collection, points)
+
+    def _erase(self, keys: Sequence[str]) -> None:
+        self._ask("delete", self.collection, models.PointIdsList(points=[*keys]))
+
+    def _fetch(self, keys: Sequence[str]) -> list[Mapping[str, Any]]:
+        points = self._ask("retrieve", self.collection, [*keys], with_payload=FIELDS)
+        return [point.payload for point in points]
+
+    def _scroll(self, **options: Any) -> Iterator[list[Any]]:
+        following = None
+        while True:
+            points, following = self._ask(
+                "scroll", self.collection, limit=BATCH, offset=following, **options
+            )
+            yield points
+            if following is None:
+                return
+
+    def _scan(self) -> Iterator[list[tuple[Any, str]]]:
+        for points in self._scroll(with_payload=["page_content"]):
+            yield [(point.id, point.payload["page_content"]) for point in points]
+
+    def _reweigh(self, rows: Sequence[tuple[Any, Weights]]) -> None:
+        points = [
+            models.PointVectors(id=id, vector={"sparse": _sparse(weights)}) for id, weights in rows
+        ]
+        if points:
+            self._ask("update_vectors", self.collection, points)
+
+    def _size(self) -> int:
+        return int(self._ask("count", self.collection, exact=True).count)
+
+    def documents(
+        self, key: str, names: Sequence[str], where: Where
+    ) -> tuple[list[Passage], Vectors]:
+        """Return the passages whose metadata have one of `names` under `key`, and their vectors."""
+        wanted = models.Filter(must=[_one_of(document_marks(key, names)), _condition(where)])
+        pages = self._scroll(scroll_filter=wanted, with_payload=FIELDS, with_vectors=["dense"])
+        points = [point for page in pages for point in page]
+        points.sort(key=lambda point: point.payload["row"])
+        vectors = np.array([point.vector["dense"] for point in points], np.float32)
+        return [self._passage(point.payload) for point in points], vectors
+
+    def close(self) -> None:
+        """Close the connections, unless the client is the caller's; a second call does nothing."""
+        if self._owns:
+            self._client.close()
+
+
+FIELDS = ["id", "page_content", "metadata", "source", "row"]
+
+
+def _sparse(weights: Weights) -> Any:
+    return models.SparseVector(indices=[*weights], values=[*weights.values()])
+
+
+def _one_of(marks: list[int]) -> Any:
+    return models.FieldCondition(key="marks", match=models.MatchAny(any=marks))
+
+
+def _condition(where: Where) -> Any:
+    if isinstance(where, models.Filter):
+        return where
+    return models.Filter(must=[*map(_one_of, wanted_marks(where))])

@@ -1,0 +1,252 @@
+"""``posrag index`` and ``engine``, and ``demo --engine``, on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared_core import HybridIndex, connect
+from shared_core.arrays import Vectors
+from shared_core.cli import filling
+from shared_core.cli.index import command
+from shared_core.cli.main import main
+from shared_core.corpora import torch_api_passages
+from shared_core.types import Query
+
+from .conftest import CountingModel, Demo, said, written
+
+psycopg = pytest.importorskip("psycopg")
+PASSAGES = [*torch_api_passages()[:300]]
+
+
+def lines(n: int = len(PASSAGES)) -> list[dict[str, Any]]:
+    return [
+        {"id": p.id, "text": p.text, "metadata": {"n": at}} for at, p in enumerate(PASSAGES[:n])
+    ]
+
+
+@dataclass
+class Index:
+    """Runs ``posrag index`` in this process, on a collection of the test's own."""
+
+    url: str
+    file: Path
+    collection: str
+    model: CountingModel = field(default_factory=CountingModel)
+
+    def __call__(self, data: Sequence[object], *options: str) -> int:
+        self.model.embedded.clear()
+        written(self.file, data)
+        given = ["--engine", self.url, "--collection", self.collection, *options]
+        return main(["index", "--data", str(self.file), *given])
+
+    def texts(self) -> set[str]:
+        """Return which of the passages' texts were embedded."""
+        return {*self.model.embedded} & {passage.text for passage in PASSAGES}
+
+
+@pytest.fixture
+def index(
+    postgres: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> Index:
+    built = Index(postgres, tmp_path / "docs.jsonl", request.node.name)
+    monkeypatch.setattr(command, "EmbeddingModel", lambda name: built.model)
+    return built
+
+
+def test_a_collection_is_searched_as_an_index_in_memory(
+    index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert index(lines()) == 0
+    assert "300 documents of 300 added; the collection" in said(capsys)[0]
+    memory = HybridIndex()
+    memory.add(PASSAGES, index.model.embed([passage.text for passage in PASSAGES]))
+    query = Query("sort a tensor", index.model.embed(["sort a tensor"])[0])
+    with connect(index.url, index.collection) as engine:
+        for leg in ("dense", "sparse"):
+            mine, theirs = (each.search_leg(leg, query, 5) for each in (engine, memory))
+            assert [each.id for each, _ in mine] == [each.id for each, _ in theirs]
+        assert engine.get([PASSAGES[7].id])[0].metadata == {"n": 7}
+
+
+def test_an_interrupted_run_goes_on(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing that is there is embedded again, but once to check the model."""
+
+    class Interrupted(CountingModel):
+        def embed(self, texts: Sequence[str]) -> Vectors:
+            if len(self.embedded) >= filling.BATCH:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(5)
+            return super().embed(texts)
+
+    whole, index.model = index.model, Interrupted()
+    assert index(lines()) == 130
+    assert "interrupted; 128 of 300 documents are in the collection" in said(capsys)[1]
+    index.model = whole
+    assert index(lines()) == 0
+    assert "172 documents of 300 added; the collection" in said(capsys)[0]
+    assert len(index.texts()) == 172 + 1
+    assert index(lines()) == 0
+    assert "0 documents of 300 added" in said(capsys)[0]
+    assert len(index.texts()) == 1
+
+
+def test_what_changed_is_replaced(index: Index) -> None:
+    """Text or metadata; a file of others is added."""
+    index(lines(20))
+    changed = [lines(3)[0] | {"text": "anew"}, lines(3)[1] | {"metadata": {"n": -1}}, lines(3)[2]]
+    assert index(changed) == 0
+    assert index(lines(25)[20:]) == 0
+    with connect(index.url, index.collection) as engine:
+        assert engine.count() == 25
+        found = engine.get([passage.id for passage in PASSAGES[:3]])
+        assert [(each.text, each.metadata["n"]) for each in found] == [
+            ("anew", 0),
+            (PASSAGES[1].text, -1),
+            (PASSAGES[2].text, 2),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (['{"id": "a", "text": "b"'], "docs.jsonl, line 1: expected one JSON object per line"),
+        ([{"id": "a", "text": "b"}, {"id": "c"}], "docs.jsonl, line 2: a document has the strings"),
+        ([{"id": "", "text": "b"}], "docs.jsonl, line 1: a document has the strings id and text"),
+        ([{"id": "a", "text": "b"}] * 2, "docs.jsonl, line 2: document id 'a' occurs twice"),
+        (
+            [{"id": "a", "text": "b", "metadata": [1]}],
+            "line 1: metadata must be an object, got [1]",
+        ),
+        ([], "docs.jsonl holds no documents"),
+        ([{"id": "a", "text": "b\0c"}], "take NUL characters and NaN out"),
+        (['{"id": "a", "text": "b", "metadata": {"c": NaN}}'], "take NUL characters and NaN out"),
+    ],
+)
+def test_bad_documents_are_named(
+    data: list[object], told: str, index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By file and line, and before any is added."""
+    index.collection = "bad documents"
+    assert index(data) == 2
+    assert told in said(capsys)[1]
+    with connect(index.url, index.collection) as engine:
+        assert engine.count() == 0
+
+
+@dataclass
+class Narrow(CountingModel):
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return super().embed(texts)[:, :16]
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        (Narrow(), "the index holds vectors of dimension 32, got dimension 16: embed with the"),
+        (CountingModel(seed=1), "was filled with another embedding model: by this one, nothing"),
+    ],
+    ids=["dimension", "same dimension"],
+)
+def test_another_embedding_model_is_noticed(
+    other: CountingModel, told: str, index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before its vectors are mixed with those that are there."""
+    index.collection = "models"
+    index(lines(20))
+    index.model = other
+    assert index(lines(30)[20:]) == 2
+    assert told in said(capsys)[1]
+    with connect(index.url, index.collection) as engine:
+        assert engine.count() == 20
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("mysql://localhost/db", "no engine has an address of the kind 'mysql': give one that"),
+        ("localhost", "no engine has an address of the kind 'localhost'"),
+        ("postgresql://me:secret@[host/db", "cannot be read (end of string reached when looking"),
+        ("postgresql://me:%secret@host/db", "where %40 stands for a @ in the password"),
+    ],
+)
+def test_a_bad_address_is_named_without_its_password(
+    url: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["engine", url]) == 2
+    _, error = said(capsys)
+    assert told in error
+    assert "secret" not in error
+
+
+def test_why_a_database_cannot_be_reached_is_told_once(
+    postgres: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its own words, which a pool keeps to itself."""
+    monkeypatch.setattr(filling, "connect", lambda *given: connect(*given, timeout=2))
+    assert main(["engine", postgres.replace("/postgres?", "/nowhere?")]) == 2
+    _, error = said(capsys)
+    assert error.count('database "nowhere" does not exist') == 1
+    assert error.count("does not answer within 2 s") == 1
+
+
+def test_a_collection_shows_what_is_amiss(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+    """None of that name, an empty one, and one whose tables somebody else has changed."""
+    show = ["engine", index.url, "--collection", index.collection]
+    assert main(show) == 2
+    assert f"no collection {index.collection!r} in postgresql://" in said(capsys)[1]
+    index(lines(3))
+    capsys.readouterr()
+    assert main(show) == 0
+    with psycopg.connect(index.url, autocommit=True) as connection:
+        table = psycopg.sql.Identifier(f"{index.collection}_passages")
+        connection.execute(
+            psycopg.sql.SQL("DELETE FROM {} WHERE id = %s").format(table), (PASSAGES[0].id,)
+        )
+    capsys.readouterr()
+    assert main(show) == 1
+    assert "the statistics are of 3 passages with" in (out := said(capsys)[0])
+    assert "there are 2 with" in out
+    assert "index the documents anew, by another name" in out
+    index.collection += " empty"
+    index(lines(1))
+    with connect(index.url, index.collection) as engine:
+        engine.delete([PASSAGES[0].id])
+    capsys.readouterr()
+    assert main([*show[:3], index.collection]) == 1
+    assert "it is empty: posrag index fills it" in said(capsys)[0]
+
+
+def test_a_collection_with_options_of_its_own_is_opened(
+    index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They were given once, in Python."""
+    with connect(index.url, index.collection, dense="hnsw", b=0.5) as engine:
+        engine.add(PASSAGES[:5], index.model.embed([each.text for each in PASSAGES[:5]]))
+    assert index(lines(20)) == 0
+    capsys.readouterr()
+    assert main(["engine", index.url, "--collection", index.collection]) == 0
+    out, _ = said(capsys)
+    assert "dense hnsw" in out
+    assert "b 0.5" in out
+
+
+def test_the_demo_finds_the_same_in_a_database(demo: Demo, postgres: str) -> None:
+    """Twice: the second time all is there."""
+    memory = demo()
+    for _ in range(2):
+        stored = demo("--engine", postgres)
+        assert stored.status == 0
+        assert "The 4 orders are identical: core, in memory, LangChain, LlamaIndex" in stored.out
+        assert stored.out.startswith(memory.out.partition("\nThe prompt's order")[0])
+    assert demo.embedded_passages() == 0

@@ -1,0 +1,199 @@
+"""LanceDB: what no other engine has."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from shared_core import HybridIndex, Passage
+from shared_core.engines import connect
+from shared_core.errors import EngineError
+from shared_core.types import Pool, Query
+
+lancedb = pytest.importorskip("lancedb")
+
+from shared_core.engines.lancedb import LanceEngine  # noqa: E402
+
+from .test_databases import filled, scores, vectors_of  # noqa: E402
+
+TEXTS = ["red fish", "blue fish", "one fish", "two boats", "red boats and red fish"]
+PASSAGES = [Passage(f"p{n}", text, {"n": n}) for n, text in enumerate(TEXTS)]
+QUERY = Query("red fish", vectors_of(["red fish"])[0])
+
+
+def assert_same(given: Sequence[Pool], expected: Sequence[Pool]) -> None:
+    """All passages are in a pool here, so that none is cut."""
+    for pool, wanted in zip(given, expected, strict=True):
+        assert (len(pool.passages), pool.complete) == (len(wanted.passages), wanted.complete)
+        for id, each in scores(wanted).items():
+            assert scores(pool)[id] == pytest.approx(each, rel=1e-5, abs=1e-6)
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> str:
+    return f"lancedb://{tmp_path}/folder"
+
+
+def test_a_load_is_indexed_once_by_whoever_searches_first(address: str) -> None:
+    """Not at every write, and not by every client."""
+    with LanceEngine(address) as engine, LanceEngine(address) as other:
+        builds: list[Any] = []
+        build = LanceEngine._build
+
+        def counting(self: LanceEngine, table: Any) -> None:
+            builds.append(self)
+            build(self, table)
+
+        with patch.object(LanceEngine, "_build", counting):
+            for passage in PASSAGES:
+                filled(engine, [passage])
+            assert builds == []
+            for each in (other, engine, other):
+                assert each.pool([QUERY], 9)[0].complete
+            assert builds == [other]
+            engine.delete(["p0"])
+            engine.optimize()
+            assert other.pool([QUERY], 9)[0].complete
+            assert builds == [other, engine]
+
+
+def test_few_changes_among_many_count_too(address: str) -> None:
+    """LanceDB itself counts deleted passages until a tenth of a file is gone."""
+    texts = [f"word{n % 13} and word{n % 7} text{n}" for n in range(400)]
+    given = [Passage(f"g{n}", text) for n, text in enumerate(texts)]
+    asked = [*map(Query, texts[:20], vectors_of(texts[:20]))]
+    with filled(LanceEngine(address), given) as engine:
+        index = filled(HybridIndex(), given)
+        assert_same(engine.pool(asked, 500), index.pool(asked, 500))
+        for each in (engine, index):
+            each.delete(["g7"])
+        assert_same(engine.pool(asked, 500), index.pool(asked, 500))
+        again = [
+            replace(given[3], text="word1 anew"),
+            *(Passage(f"h{n}", "word2") for n in range(9)),
+        ]
+        for number, passage in enumerate(again * 3):  # many small files, which are merged
+            filled(engine, [passage])
+            filled(index, [passage])
+            if number % 10 == 5:
+                assert_same(engine.pool(asked, 500), index.pool(asked, 500))
+        assert_same(engine.pool(asked, 500), index.pool(asked, 500))
+
+
+def test_a_search_that_does_not_wait_says_so(address: str) -> None:
+    """Until somebody builds the index."""
+    with (
+        filled(LanceEngine(address, stale=True), PASSAGES) as stale,
+        LanceEngine(address) as exact,
+    ):
+        assert stale.pool([QUERY], 9)[0].complete  # nobody could search without any index
+        filled(exact, [Passage("new", "red red fish")])
+        (pool,) = stale.pool([QUERY], 9)
+        assert not pool.complete
+        assert pool.sparse_exact is not None
+        assert not pool.sparse_exact.any()
+        assert {passage.id for passage in pool.passages} == {"new", *(p.id for p in PASSAGES)}
+        (wanted,) = exact.pool([QUERY], 9)
+        assert np.abs(wanted.sparse - pool.sparse).max() > 1e-3
+        assert_same(stale.pool([QUERY], 9), [wanted])
+
+
+def test_a_condition_of_the_databases_own(address: str) -> None:
+    """Ranges, say; a function cannot be applied there."""
+    with filled(LanceEngine(address), PASSAGES) as engine:
+        (pool,) = engine.pool([QUERY], 9, where="json_get_int(metadata, 'n') >= 3")
+        assert {passage.id for passage in pool.passages} == {"p3", "p4"}
+        with pytest.raises(ValueError, match="give a mapping"):
+            engine.pool([QUERY], 9, where=lambda metadata: True)
+        with pytest.raises(ValueError, match="nix"):
+            engine.pool([QUERY], 9, where="nix = 3")
+
+
+def test_inner_products(address: str) -> None:
+    """Vectors as they are."""
+    with filled(LanceEngine(address, metric="inner_product"), PASSAGES) as engine:
+        index = filled(HybridIndex(metric="inner_product"), PASSAGES)
+        assert_same(engine.pool([QUERY], 9), index.pool([QUERY], 9))
+
+
+def test_sources_are_kept_by_the_callers_own_code(address: str) -> None:
+    """As `HybridIndex.save` keeps them."""
+    given = [Passage("a", "x", source={1, 2})]
+    with filled(LanceEngine(address, encode_source=sorted), given):
+        with LanceEngine(address, decode_source=set) as engine:
+            assert engine.get(["a"]) == given
+        with LanceEngine(address) as engine:
+            assert engine.get(["a"])[0].source is None
+
+
+def test_what_lancedb_cannot_do_is_told(tmp_path: Path) -> None:
+    """Its own constants, and an address that leads nowhere."""
+    with pytest.raises(ValueError, match=r"k1=1\.2, not 2\.0: leave it out"):
+        LanceEngine(f"lancedb://{tmp_path}", k1=2.0)
+    (tmp_path / "file").touch()
+    with pytest.raises(EngineError, match=r"lancedb://.*/file does not answer"):
+        LanceEngine(f"lancedb://{tmp_path}/file")
+    storage = {"endpoint": "http://127.0.0.1:1", "allow_http": "true", "region": "x"}
+    keys = {"aws_access_key_id": "me", "aws_secret_access_key": "secret"}
+    with pytest.raises(EngineError, match=r"lancedb\+s3://bucket/a does not answer") as caught:
+        connect("lancedb+s3://bucket/a", storage_options=storage | keys, timeout=1)
+    assert "secret" not in str(caught.value)
+
+
+def test_two_that_write_and_search_at_once(address: str) -> None:
+    """Each with a connection of its own, as two processes have: none fails, no passage doubles."""
+    with LanceEngine(address) as first, LanceEngine(address) as second:
+        filled(first, PASSAGES[:1])
+
+        def work(engine: LanceEngine) -> None:
+            for n in range(25):
+                filled(engine, [Passage(f"w{n % 8}.{at}", f"fish {at}") for at in range(20)])
+                (pool,) = engine.pool([QUERY], 500)
+                assert len(pool.passages) > n
+
+        with ThreadPoolExecutor(2) as pool:
+            for each in [pool.submit(work, engine) for engine in (first, second)]:
+                each.result()
+        assert first.count() == second.count() == 161
+        assert first.pool([QUERY], 500)[0].complete
+
+
+def write_on(address: str, pipe: Any) -> None:
+    with LanceEngine(address) as engine:
+        for n in range(1000):
+            filled(engine, [Passage(f"w{n}.{at}", f"fish {n} {at}") for at in range(20)])
+            engine.pool([QUERY], 3)
+            pipe.send(n)
+
+
+def test_a_writer_that_is_killed_loses_nothing(address: str) -> None:
+    """Amid writes and indexing; what was acknowledged is there, once, and scored exactly."""
+    with filled(LanceEngine(address), PASSAGES) as engine:
+        here, there = multiprocessing.Pipe()
+        writer = multiprocessing.get_context("spawn").Process(
+            target=write_on, args=(address, there)
+        )
+        writer.start()
+        while here.recv() < 3:
+            pass
+        time.sleep(0.03)
+        assert writer.pid
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.join()
+        batches, rest = divmod(engine.count(), 20)
+        assert (rest, batches >= 4) == (5, True)
+        index = filled(HybridIndex(), PASSAGES)
+        for n in range(batches):
+            filled(index, [Passage(f"w{n}.{at}", f"fish {n} {at}") for at in range(20)])
+        assert_same(engine.pool([QUERY], 500), index.pool([QUERY], 500))

@@ -1,0 +1,122 @@
+"""Nodes in a database: what LlamaIndex alone has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter
+from llama_index.core.schema import BaseNode, Document, IndexNode, TextNode
+from llama_index.core.vector_stores.types import (
+    FilterCondition,
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+)
+
+from llamaindex_posrag import CAUSRetriever, GatedQueryEngine, NeighbourSpans, connect
+from llamaindex_posrag.fusion import FusingRetriever
+
+from .doubles import WordEmbedding
+
+TEXT = " ".join(f"Sentence {number} tells of matter {number * 7} alone." for number in range(60))
+QUERY = "matter 70 in sentence 10"
+
+
+def split(*names: str) -> list[BaseNode]:
+    """Return chunks with relationships and offsets, as LlamaIndex makes them."""
+    documents = [Document(text=TEXT, id_=name, metadata={"file": name}) for name in names]
+    nodes = SentenceSplitter(chunk_size=64, chunk_overlap=12).get_nodes_from_documents(documents)
+    for number, node in enumerate(nodes):
+        node.excluded_embed_metadata_keys.append(f"k{number}")
+    return nodes
+
+
+@pytest.fixture
+def stored(postgres: str, request: pytest.FixtureRequest) -> Iterator[CAUSRetriever]:
+    """Return a retriever over an empty collection of the test's own."""
+    name = request.node.name
+    retriever = CAUSRetriever.from_url(postgres, WordEmbedding(), collection=name, k=3)
+    yield retriever
+    retriever.index.close()
+
+
+def filters(*parts: Any, condition: FilterCondition = FilterCondition.AND) -> MetadataFilters:
+    return MetadataFilters(filters=[*parts], condition=condition)
+
+
+def test_nodes_come_back_whole(stored: CAUSRetriever, postgres: str) -> None:
+    """Of their class, with their relationships; also over the connection that `connect` makes."""
+    nodes = [*split("a"), IndexNode(text="matter 70", id_="i", index_id="of a table")]
+    assert stored.add_nodes(nodes) == [node.node_id for node in nodes]
+    engine = connect(postgres, "test_nodes_come_back_whole", pool_size=1)
+    again = CAUSRetriever.from_engine(engine, WordEmbedding(), k=30)
+    found = {hit.node_id: hit.node for hit in again.retrieve(QUERY)}
+    for node in nodes:
+        node.embedding = None
+        assert found[node.node_id] == node
+        assert type(found[node.node_id]) is type(node)
+    engine.close()
+
+
+@pytest.mark.parametrize("parser", [SentenceSplitter, HierarchicalNodeParser])
+def test_spans_are_those_of_memory(parser: Any, stored: CAUSRetriever) -> None:
+    """Of nodes that name their neighbours, or have parents, and no number in their metadata."""
+    document = Document(text=TEXT, id_="manual", metadata={"file": "manual"})
+    nodes: Sequence[BaseNode] = split("manual", "other")
+    if parser is HierarchicalNodeParser:
+        nodes = parser.from_defaults(chunk_sizes=[256, 64]).get_nodes_from_documents([document])
+    stored.expand = NeighbourSpans(window=2, token_budget=None)
+    memory = CAUSRetriever.from_nodes(nodes, WordEmbedding(), caus=stored.caus)
+    stored.add_nodes(nodes)
+    mine, theirs = stored.retrieve(QUERY), memory.retrieve(QUERY)
+    assert [hit.node for hit in mine] == [hit.node for hit in theirs]
+    chunks = [hit.posrag["chunks"] for hit in mine]
+    assert chunks == [hit.posrag["chunks"] for hit in theirs]
+    assert max(map(len, chunks)) > 1
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_a_source_document_is_deleted(awaited: bool, stored: CAUSRetriever) -> None:
+    """With all of its nodes and no other, however they were found."""
+    nodes = split("a", "b")
+    of_a = [node.node_id for node in nodes if node.ref_doc_id == "a"]
+    assert (await stored.adelete("a") if awaited else stored.delete("a")) == []
+    await stored.aadd_nodes(nodes) if awaited else stored.add_nodes(nodes)
+    assert (await stored.adelete("a") if awaited else stored.delete("a")) == of_a
+    assert stored.index.count() == len(nodes) - len(of_a)
+    assert {hit.node.ref_doc_id for hit in stored.retrieve(QUERY)} == {"b"}
+    left = [node.node_id for node in nodes if node.ref_doc_id == "b"]
+    assert await stored.adelete_nodes(left[:2]) == left[:2]
+    stored.add_nodes([TextNode(text="without a source")])
+    for none in (None, "None"):
+        with pytest.raises(ValueError, match=r"id of one source document, got '?None"):
+            stored.delete(none)  # type: ignore[arg-type]
+
+
+def test_filters_that_a_database_applies_and_others(stored: CAUSRetriever) -> None:
+    """The message says which are which."""
+    stored.add_nodes(split("a", "b", "c"))
+    wanted = MetadataFilter(key="file", value=["a", "b"], operator=FilterOperator.IN)
+    source = MetadataFilter(key="ref_doc_id", value="b")
+    for each, expected in ((filters(wanted, source), {"b"}), (filters(wanted), {"a", "b"})):
+        found = stored.using(filters=each, k=40).retrieve(QUERY)
+        assert {hit.node.ref_doc_id for hit in found} == expected
+    above = MetadataFilter(key="file", value="a", operator=FilterOperator.GT)
+    either = filters(wanted, source, condition=FilterCondition.OR)
+    for each in (filters(above), either):
+        with pytest.raises(
+            ValueError, match=r"no mapping \(== a value or IN a list, joined by AND"
+        ):
+            stored.using(filters=each).retrieve(QUERY)
+
+
+def test_what_is_no_engine_for_vectors_is_refused(stored: CAUSRetriever) -> None:
+    """Nor can a gate be fitted on vectors that are out of reach."""
+    fusing = FusingRetriever(stored, [TextNode(text="x")], higher_is_better=True)
+    for wrong in (fusing._engine, "postgresql://x"):
+        with pytest.raises(ValueError, match="HybridIndex or an engine that takes vectors, got"):
+            CAUSRetriever(wrong, WordEmbedding())  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="does not expose its nodes: give nodes="):
+        GatedQueryEngine.from_retriever(stored, llm=None)
