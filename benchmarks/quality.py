@@ -1,4 +1,4 @@
-"""Ranking quality: dense, BM25, RRF, fixed weights and ``alpha="auto"`` on labelled collections.
+"""Ranking quality: dense, BM25, and ways to fuse them, on labelled collections.
 
 ::
 
@@ -68,24 +68,24 @@ def report(collection: Collection, options: argparse.Namespace) -> None:
         }
         return retrieval_measures(rankings, collection.relevant, MEASURES)
 
-    fixed = {alpha: measure(alpha=alpha) for alpha in GRID}
+    fixed = {alpha: measure(alpha=alpha, fusion="min_max") for alpha in GRID}
     best = max(GRID, key=lambda alpha: fixed[alpha]["nDCG@10"].mean())
-    auto = measure(alpha="auto")
+    default = measure()
     systems = {
         "dense": fixed[1.0],
         "BM25": fixed[0.0],
-        "RRF": measure(alpha=0.5, fusion="rrf"),
-        "alpha 0.3": fixed[0.3],
-        f"best alpha, {best}": fixed[best],
-        "auto": auto,
+        "RRF": measure(fusion="rrf"),
+        "min-max, 0.3": fixed[0.3],
+        f"min-max, best: {best}": fixed[best],
+        "default": default,
     }
     print(f"\n{collection.name}, {len(texts):,} queries, {len(collection.passages):,} passages")
-    print(f"{'':16}" + "".join(f"{name:>24}" for name in MEASURES))
+    print(f"{'':20}" + "".join(f"{name:>24}" for name in MEASURES))
     for system, values in systems.items():
-        print(f"{system:16}" + "".join(f"{shown(values[name]):>24}" for name in MEASURES))
-    lower, upper = paired_difference_interval(auto["nDCG@10"], fixed[best]["nDCG@10"])
-    difference = (auto["nDCG@10"] - fixed[best]["nDCG@10"]).mean()
-    print(f"auto less best alpha, nDCG@10: {difference:+.4f} [{lower:+.4f}, {upper:+.4f}]")
+        print(f"{system:20}" + "".join(f"{shown(values[name]):>24}" for name in MEASURES))
+    lower, upper = paired_difference_interval(default["nDCG@10"], fixed[best]["nDCG@10"])
+    difference = (default["nDCG@10"] - fixed[best]["nDCG@10"]).mean()
+    print(f"default less best min-max, nDCG@10: {difference:+.4f} [{lower:+.4f}, {upper:+.4f}]")
 
 
 def shown(values: Scores) -> str:

@@ -102,7 +102,6 @@ def queries(size: int) -> None:
         ms = in_turns(
             {
                 "langchain": lambda q: lang.invoke(ask[q]),
-                "auto": lambda q: lang.invoke(ask[q], alpha="auto"),
                 "llamaindex": lambda q: llama.retrieve(ask[q]),
                 "ensemble": lambda q: ensemble.invoke(ask[q]),
                 "fusion": lambda q: fusion.retrieve(ask[q]),
@@ -114,7 +113,6 @@ def queries(size: int) -> None:
         emptied = in_turns(
             {
                 "langchain": lambda q: lang.invoke(ask[q]),
-                "auto": lambda q: lang.invoke(ask[q], alpha="auto"),
                 "ensemble": lambda q: ensemble.invoke(ask[q]),
             },
             min(many, 16),
@@ -165,8 +163,6 @@ def show(size: int, stop_words: bool, ms: dict[str, float], batched: dict[str, f
             f"  posrag, {name:10} {ms[name]:8.3f}: {ms['ensemble'] / ms[name]:6.1f}x (>= {first}) "
             f"the first, {ms['fusion'] / ms[name]:5.1f}x (>= {second}) the second"
         )
-    auto = ms["auto"]
-    print(f"  langchain, alpha auto {auto:8.3f}: {ms['ensemble'] / auto:6.1f}x the first")
     fusion = batched["fusion"]  # one query after the other, as it knows no batches
     for name in ("langchain", "llamaindex"):
         each = batched[name]
@@ -180,11 +176,10 @@ def show(size: int, stop_words: bool, ms: dict[str, float], batched: dict[str, f
 
 def show_emptied(size: int, ms: dict[str, float]) -> None:
     goal = " (>= 35)" if size == 10_000 else ""
-    for name, alpha in (("langchain", "0.3"), ("auto", "auto")):
-        print(
-            f"  the processor's caches emptied, alpha {alpha}: {ms[name]:.3f} beside "
-            f"{ms['ensemble']:.3f}: {ms['ensemble'] / ms[name]:.1f}x{goal} the first"
-        )
+    print(
+        f"  the processor's caches emptied: {ms['langchain']:.3f} beside {ms['ensemble']:.3f}: "
+        f"{ms['ensemble'] / ms['langchain']:.1f}x{goal} the first"
+    )
 
 
 LARGER_THAN_CACHES = np.zeros(1 << 24, np.int64)

@@ -17,7 +17,7 @@ ASKED = QUERIES[:3]  # LlamaIndex's own index embeds no empty query
         {"alpha": 0.0, "k": 20},
         {"alpha": 1.0},
         {"psi": "always"},
-        {"alpha": "auto", "k": 3, "psi": 1.3, "placement": "inverse"},
+        {"alpha": 0.6, "k": 3, "psi": 1.3, "placement": "inverse"},
     ],
     ids=str,
 )

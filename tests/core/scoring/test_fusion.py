@@ -22,6 +22,8 @@ scores = st.floats(-1e12, 1e12) | st.sampled_from([0.0, 1.0, NAN])
 pools = st.integers(1, 30).flatmap(
     lambda n: st.tuples(*[st.lists(scores, min_size=n, max_size=n)] * 2)
 )
+
+
 @given(
     pools,
     st.integers(1, 35),
@@ -114,7 +116,7 @@ def test_what_is_exact_is_passed_on_rank_by_rank() -> None:
 
 
 def test_few_candidates() -> None:
-    """No pool is not an error; a pool of one spans nothing, so by min-max both legs contribute 0."""
+    """No pool is not an error; a pool of one spans nothing, so that min-max gives 0."""
     for fusion in ("theoretical_min", "min_max", "rrf"):
         assert rank([], [], fusion=fusion).scores == []  # type: ignore[arg-type]
     assert rank([0.9], [7.0], fusion="min_max").scores == [0.0]
