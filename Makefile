@@ -3,7 +3,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 ARGS ?=
 
-.PHONY: demo test bench clean
+.PHONY: demo test test-all bench clean
 export HF_HUB_OFFLINE ?= 1
 
 $(VENV)/installed: pyproject.toml setup.py constraints.txt $(wildcard shared_core/native/*.[ch])
@@ -16,11 +16,12 @@ $(VENV)/installed: pyproject.toml setup.py constraints.txt $(wildcard shared_cor
 demo: $(VENV)/installed  ## The main job: build the PyTorch API corpus, index it, answer a query
 	$(BIN)/posrag demo $(ARGS)
 
-test: $(VENV)/installed  ## Lint, types and the whole test suite
+test: SELECTED ?= not slow
+test test-all: $(VENV)/installed  ## Lint, types and the tests; test-all: also those that take long
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "$(SELECTED)" $(ARGS)
 
 bench: $(VENV)/installed  ## Speed and memory next to the frameworks' own parts, all in one run
 	$(BIN)/python -m benchmarks.speed $(ARGS)
