@@ -15,7 +15,7 @@ from shared_core.types import Fusion
 
 Alpha = float | None
 
-WEIGHTS: dict[Fusion, float] = {"theoretical_min": 0.8, "min_max": 0.3, "rrf": 0.5}
+WEIGHTS: dict[Fusion, float] = {"theoretical_min": 0.85, "min_max": 0.3, "rrf": 0.5}
 """Weight of the dense leg by default. That of ``"min_max"`` is CAUS's own (section IV-A)."""
 
 NO_COSINES = 0.5
@@ -87,7 +87,7 @@ def fuse(
         Scores in the same passage order, shape (n,), higher is better. NaN marks a score the
         leg cannot give; it counts as the leg's lowest.
     alpha
-        Weight of the dense leg in [0, 1]. None: 0.8, or 0.5 if its scores are not known to be
+        Weight of the dense leg in [0, 1]. None: 0.85, or 0.5 if its scores are not known to be
         cosines; 0.3 for ``"min_max"`` and 0.5 for ``"rrf"``.
     fusion
         ``"theoretical_min"``, ``"min_max"`` or ``"rrf"``.

@@ -24,7 +24,8 @@ ASKED = QUERIES[:3]  # LlamaIndex's own index embeds no empty query
 async def test_deep_enough_it_finds_what_an_index_of_ones_own_finds(
     adapter: Adapter, options: dict[str, Any]
 ) -> None:
-    """Both score cosines; the store's are rounded otherwise."""
+    """Both score cosines, which nobody says of the store; they are rounded otherwise."""
+    options["fusion"] = "min_max"  # where this makes no difference
     own = adapter.build(CORPUS, fetch_k=60, **options)
     over = adapter.over_store(CORPUS, fetch_k=60, **options)
     for query in ASKED:

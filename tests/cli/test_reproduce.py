@@ -66,7 +66,7 @@ def test_without_a_model_retrieval_is_measured(
     assert max(map(len, out.splitlines())) <= 80
     assert found["model"] is None
     assert len(found["questions"]) == 52
-    assert [len(rows_of(found, table)) for table in ("I", "II", "III")] == [3, 4, 6]
+    assert [len(rows_of(found, table)) for table in ("I", "II", "III")] == [3, 3, 6]
     for row in found["rows"]:
         ranks, slots = row["outcomes"]["rank"], row["outcomes"]["slot"]
         k = row["k"]
@@ -183,4 +183,4 @@ def test_the_gate_decides_for_caus_alone(cache: Path, tmp_path: Path) -> None:
     placements = {row["name"]: row["placement"] for row in found["rows"]}
     assert placements.pop("Static U-RAG") == "u_shape"
     assert {*placements.values()} == {"sequential"}
-    assert [row["k"] for row in found["rows"]] == [10] * 7 + [3, 5, 7, 10, 12, 15]
+    assert [row["k"] for row in found["rows"]] == [10] * 6 + [3, 5, 7, 10, 12, 15]

@@ -189,7 +189,7 @@ def test_every_passage_explains_its_slot() -> None:
         assert why["score"] == pytest.approx(parts) == arrangement.scores[slot]
         assert why["dense"] == arrangement.ranking.dense[rank]
         assert why["sparse_rank"] == arrangement.ranking.sparse_rank[rank]
-    expected = {"alpha": 0.4, "fusion": "min_max", "placement": "u_shape", "psi": 1.3}
+    expected = {"alpha": 0.4, "fusion": "theoretical_min", "placement": "u_shape", "psi": 1.3}
     assert expected.items() <= explained[0].items()
 
 
@@ -223,9 +223,11 @@ def test_only_a_ranking_with_passages_is_expanded() -> None:
 
 
 async def test_an_awaited_search_is_the_same_and_the_defaults_are_these() -> None:
-    """What is not given is k = 10 of 50 passages a leg, weighed as in the paper."""
+    """What is not given is k = 10 of 50 passages a leg, by the theoretical minimum."""
     index = make_index(120)
     found = CAUS().search(index, [QUERY])
     assert await CAUS().asearch(index, [QUERY]) == found
-    assert CAUS(k=10, fetch_k=50, alpha=0.3, fusion="min_max").search(index, [QUERY]) == found
+    assert (
+        CAUS(k=10, fetch_k=50, alpha=0.85, fusion="theoretical_min").search(index, [QUERY]) == found
+    )
     assert CAUS().depth() == 50

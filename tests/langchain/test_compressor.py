@@ -74,7 +74,7 @@ def test_equal_documents_stay_in_order() -> None:
     compressor = HybridScoreCompressor(embeddings=wide, k=10, alpha=0.9, psi="never")
     found = compressor.compress_documents(equal, "another text")
     assert ids(found) == [str(n) for n in range(10)]
-    assert {document.metadata["posrag"]["dense_norm"] for document in found} == {0.0}
+    assert len({document.metadata["posrag"]["dense_norm"] for document in found}) == 1
 
 
 def test_a_score_that_is_no_number_is_named(candidates: list[Document]) -> None:

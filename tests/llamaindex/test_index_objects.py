@@ -26,7 +26,7 @@ Way = Callable[[Retriever, str], list[NodeWithScore]]
 
 MAKES: dict[str, Make] = {
     "own index": lambda nodes, objects: CAUSRetriever.from_nodes(
-        nodes, WordEmbedding(), object_map=objects, k=9
+        nodes, WordEmbedding(), object_map=objects, k=9, fusion="min_max"
     ),
     "from_index": lambda nodes, objects: FusingRetriever.from_index(
         VectorStoreIndex(nodes, embed_model=WordEmbedding()),

@@ -21,7 +21,6 @@ from shared_core import (
     decide_order,
     fuse,
     position_sensitivity_index,
-    rank,
     u_shape_order,
 )
 from shared_core.types import OrderRule
@@ -97,7 +96,7 @@ def test_the_other_reading_of_equation_4_is_another_order() -> None:
 
 def test_equation_2_by_hand() -> None:
     """Dense 0.9 0.5 0.1 and sparse 2 10 6, alpha 0.3: scores 0.3, 0.85, 0.35."""
-    fused = fuse([0.9, 0.5, 0.1], [2.0, 10.0, 6.0])
+    fused = fuse([0.9, 0.5, 0.1], [2.0, 10.0, 6.0], fusion="min_max")
     assert fused.dense_norm.tolist() == pytest.approx([1.0, 0.5, 0.0], abs=1e-6)
     assert fused.sparse_norm.tolist() == pytest.approx([0.0, 1.0, 0.5], abs=1e-6)
     assert fused.scores.tolist() == pytest.approx([0.3, 0.85, 0.35], abs=1e-6)
@@ -106,23 +105,23 @@ def test_equation_2_by_hand() -> None:
 
 def test_epsilon_stands_in_the_denominator() -> None:
     """Scores 0 and 1e-7 span one epsilon: the better normalises to a half, not to 1."""
-    fused = fuse([0.0, 1e-7], [0.0, 0.0], alpha=1.0)
+    fused = fuse([0.0, 1e-7], [0.0, 0.0], alpha=1.0, fusion="min_max")
     assert fused.scores.tolist() == pytest.approx([0.0, 0.5])
 
 
 def test_alpha_is_that_of_section_iv_unless_it_is_given() -> None:
     """0.3, so beta 0.7. The paper asks for beta > 0.5 but evaluates 0.1 and 0.5 in Table II."""
-    assert CAUS().alpha == 0.3
-    assert rank([1, 0], [0, 1]).scores == pytest.approx([0.7, 0.3], abs=1e-6)
+    found = CAUS(fusion="min_max").rank([1, 0], [0, 1])
+    assert found.alpha == 0.3
+    assert found.scores == pytest.approx([0.7, 0.3], abs=1e-6)
     for beta in (0.1, 0.5):
-        assert CAUS(alpha=1 - beta).rank([1, 0], [0, 1]).scores[0] == pytest.approx(
-            1 - beta, abs=1e-6
-        )
+        caus = CAUS(alpha=1 - beta, fusion="min_max")
+        assert caus.rank([1, 0], [0, 1]).scores[0] == pytest.approx(1 - beta, abs=1e-6)
 
 
 def test_a_leg_of_equal_scores_contributes_nothing() -> None:
     """All equal: (x - min) is 0 for each, so the leg says nothing rather than favouring all."""
-    fused = fuse([0.4, 0.4, 0.4], [1.0, 3.0, 2.0])
+    fused = fuse([0.4, 0.4, 0.4], [1.0, 3.0, 2.0], fusion="min_max")
     assert fused.dense_norm.tolist() == [0, 0, 0]
     np.testing.assert_allclose(fused.scores, 0.7 * fused.sparse_norm)
 
@@ -216,7 +215,7 @@ def test_the_whole_of_algorithm_1(
 ) -> None:
     """Scores in, slots out: the pipeline equals the pseudo-code, for open and shut gates."""
     phi, psi = [float(d) for d, _ in pool], [float(s) for _, s in pool]
-    caus = CAUS(k=k, alpha=alpha, psi=psi_llm)
+    caus = CAUS(k=k, alpha=alpha, fusion="min_max", psi=psi_llm)
     found = caus.place(caus.rank(phi, psi)).indices
     assert found == algorithm_1(phi, psi, k=k, alpha=alpha, psi_llm=psi_llm)
 

@@ -36,7 +36,7 @@ def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     add = parser.add_argument
     add("--query", default=DEFAULT_QUERY, help=f"the question (default: {DEFAULT_QUERY})")
     add("-k", "--k", type=int, default=10, help="number of passages (default: 10)")
-    add("--alpha", type=float, help="weight of the dense score, in [0, 1] (default: 0.8)")
+    add("--alpha", type=float, help="weight of the dense score, in [0, 1] (default: 0.85)")
     add("--fetch-k", type=int, default=50, help="candidates that each search fetches (default: 50)")
     add("--placement", default="auto", help=f"auto or one of: {', '.join(PLACEMENTS)} (default: "
         "auto)")  # fmt: skip

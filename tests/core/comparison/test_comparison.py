@@ -422,7 +422,7 @@ def test_what_a_job_plans_forgets_and_runs_is_retrieved_once(tmp_path: Path) -> 
         reranked.append(question)
         return [float(len(text)) for text in texts]
 
-    pipelines = ("dense", "hybrid", "auto+rerank")
+    pipelines = ("dense", "hybrid", "hybrid+rerank")
     comparison = Comparison(ks=(2, 3), pipelines=pipelines, embed=embedder, reranker=reranker)
     job = comparison.job(last, codes(6), journal=Journal(tmp_path / "answers"))
     job.forget()

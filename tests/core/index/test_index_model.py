@@ -128,7 +128,7 @@ class Held:
         np.testing.assert_allclose(pool.sparse, sparse[union], atol=1e-9)
         ranking = self.index.search(text, vector, k=3, fetch_k=depth, where=where)
         if depth >= 3:
-            expected = rank(pool.dense, pool.sparse, k=3)
+            expected = rank(pool.dense, pool.sparse, k=3, cosines=cosine)
             assert (ranking.indices, ranking.scores) == (expected.indices, expected.scores)
             assert [*ranking.passages] == [pool.passages[at] for at in expected.indices]
         words = self.index.best(text, depth, where=where)

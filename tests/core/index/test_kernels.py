@@ -213,9 +213,9 @@ def test_no_queries_find_nothing() -> None:
         (lambda: search(postings(counts=np.ones(2))), TypeError),
         (lambda: search(postings(counts=np.ones(2, int), lengths=np.ones(2, int))), ValueError),
         (lambda: search(postings(extremes=np.ones((2, 2), np.int32))), ValueError),
-        (lambda: kernels.ranked(np.ones(2), np.ones(1), 0.3, 1), ValueError),
-        (lambda: kernels.ranked(np.ones(2), np.ones(2), 0.3, 0), ValueError),
-        (lambda: kernels.ranked(np.ones(2), np.ones(2, np.float32), 0.3, 1), TypeError),
+        (lambda: kernels.ranked(np.ones(2), np.ones(1), 0.3, 1, (0.0, 0.0)), ValueError),
+        (lambda: kernels.ranked(np.ones(2), np.ones(2), 0.3, 0, (0.0, 0.0)), ValueError),
+        (lambda: kernels.ranked(np.ones(2), np.ones(2, np.float32), 0.3, 1, (0.0, 0.0)), TypeError),
     ],
 )
 def test_what_does_not_fit_is_refused(call: Callable[[], object], error: type[Exception]) -> None:

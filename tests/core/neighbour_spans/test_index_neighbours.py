@@ -282,8 +282,8 @@ def test_a_start_that_was_not_found_is_no_place() -> None:
 def test_k_passages_become_at_most_k_spans_that_explain_themselves() -> None:
     """Gate and placement see spans; the fused score lives on as the similarity."""
     index = index_of(passages())
-    found = search(index, CAUS(k=3, psi="always", expand=SPANS), "b2 b3 c0")
-    plain = CAUS(k=3).search(index, [Query("b2 b3 c0", np.ones(8))])[0]
+    found = search(index, CAUS(k=3, alpha=0.3, psi="always", expand=SPANS), "b2 b3 c0")
+    plain = CAUS(k=3, alpha=0.3).search(index, [Query("b2 b3 c0", np.ones(8))])[0]
     assert found.seeds == plain.ranking
     assert found.slots == UShape()(len(found.spans))
     assert [p.text for p in found.passages] == [span.text for span in found.spans]

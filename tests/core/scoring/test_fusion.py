@@ -148,12 +148,12 @@ def test_min_max_maps_the_extremes_and_keeps_the_order(values: list[float]) -> N
 
 
 def test_the_theoretical_minimum_by_hand() -> None:
-    """(s + 1) / (max + 1) of cosines, s / max of BM25, 0.8 to 0.2."""
+    """(s + 1) / (max + 1) of cosines, s / max of BM25, 0.85 to 0.15."""
     fused = fuse([0.6, 0.2, -0.2], [0.0, 8.0, 2.0], cosines=True)
     assert fused.dense_norm.tolist() == pytest.approx([1, 1.2 / 1.6, 0.8 / 1.6])
     assert fused.sparse_norm.tolist() == pytest.approx([0, 1, 0.25])
-    assert fused.scores.tolist() == pytest.approx([0.8, 0.6 + 0.2, 0.4 + 0.05])
-    assert fused.alpha == 0.8
+    assert fused.scores.tolist() == pytest.approx([0.85, 0.85 * 0.75 + 0.15, 0.85 / 2 + 0.15 / 4])
+    assert fused.alpha == 0.85
 
 
 def test_the_worst_of_the_pool_changes_nothing() -> None:
@@ -178,6 +178,6 @@ def test_each_fusion_has_its_weight(fusion: Any, weight: float) -> None:
     """0.3 is that of the paper; a pool whose scores are cosines says so by its nearest."""
     assert fuse([1.0], [1.0], fusion=fusion, cosines=True).alpha == weight
     scores = np.array([0.5, 0.1])
-    for nearest, alpha in ((0.5, 0.8), (None, 0.5)):
+    for nearest, alpha in ((0.5, 0.85), (None, 0.5)):
         pool = Pool((), scores, scores, nearest=nearest)
         assert rank_pool(pool, k=2, alpha=None, fusion="theoretical_min").alpha == alpha
