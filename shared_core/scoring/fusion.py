@@ -105,7 +105,7 @@ def fuse(
     [1, 0, 2]
     """
     weight, lows = weight_and_lows(alpha, fusion, cosines=cosines)
-    dense, sparse = check_legs(dense, sparse, gaps=True)
+    dense, sparse = check_legs(dense, sparse)
     dense_order = (-dense).argsort(kind="stable")
     sparse_order = (-sparse).argsort(kind="stable")
     dense_rank, sparse_rank = _inverse(dense_order), _inverse(sparse_order)

@@ -40,13 +40,11 @@ def scale(scores: Scores, lowest: float, highest: float) -> Scores:
     return (scores - lowest) / (highest - lowest + EPS)
 
 
-def check_legs(
-    dense: npt.ArrayLike, sparse: npt.ArrayLike, *, gaps: bool = False
-) -> tuple[Scores, Scores]:
-    """Return both legs' scores by `check_leg`; raise ValueError if their shapes differ."""
+def check_legs(dense: npt.ArrayLike, sparse: npt.ArrayLike) -> tuple[Scores, Scores]:
+    """Return both legs' scores by `check_leg`, with gaps; ValueError if their shapes differ."""
     legs = (
-        check_leg(dense, "dense scores", gaps=gaps),
-        check_leg(sparse, "sparse scores", gaps=gaps),
+        check_leg(dense, "dense scores", gaps=True),
+        check_leg(sparse, "sparse scores", gaps=True),
     )
     if legs[0].shape != legs[1].shape:
         raise ValueError(
