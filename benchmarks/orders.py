@@ -36,6 +36,7 @@ RULES: dict[str, Callable[[PositionProfile, int], OrderDecision]] = {
     "max_relevance always": lambda profile, k: decide_order(
         PositionProfile(model="m", accuracy=profile.accuracy), "max_relevance", k=k
     ),
+    "max_relevance": lambda profile, k: decide_order(profile, "max_relevance", k=k),
     "auto": lambda profile, k: decide_order(profile, k=k),
 }
 

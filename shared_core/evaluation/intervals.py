@@ -135,7 +135,7 @@ def contrast_interval(
     outcomes, confidence
         As in `bootstrap_interval`.
     contrast
-        Weight of each column, shape (k,); they sum to 0.
+        Weight of each column, shape (k,), or of each outcome, shape (n, k); they sum to 0.
 
     Raises
     ------
@@ -145,8 +145,8 @@ def contrast_interval(
     rows = _shares(outcomes, "outcomes", "questions by slots", axes=2)
     _check_enough(len(rows))
     weights, (low, high) = np.asarray(contrast, np.float64), _wrong_and_right(rows)
-    sums, n = rows @ weights, len(rows)
-    tossed = PSEUDO * (high - low) ** 2 / 4 * (weights @ weights)
+    sums, n = (rows * weights).sum(axis=1), len(rows)
+    tossed = PSEUDO * (high - low) ** 2 / 4 * (weights**2).sum(axis=-1).mean()
     centre = sums.sum() / (n + PSEUDO)
     half = _student_t(confidence, n) * math.sqrt(n * sums.var() + tossed) / (n + PSEUDO)
     return float(centre - half), float(centre + half)

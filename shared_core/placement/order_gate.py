@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 from typing import TypeAlias
@@ -39,6 +40,9 @@ FARTHEST = 2
 CANDIDATES: tuple[Placement, ...] = (Inverse(), UShape(), UShape(best_at="end"))
 """The orders that ``"auto"`` compares with the ranked one: few, and none made from the profile,
 which would be judged on the questions that made it."""
+
+LEAST_HALVED = 10
+"""Questions of a profile from which either half may make an order."""
 
 ROUNDING = 1e-9
 """A gain of an exact profile that is not above it comes from rounding."""
@@ -99,7 +103,9 @@ def decide_order(
         ranked one; the gate opens if the lower bound of that is above zero, at the profile's
         confidence. The bound is that over the profile's questions; binomial by slot where these are
         not known. A profile without a number of questions is taken as exact. ``"psi"``: the index
-        must exceed 1.0. ``"psi_interval"``: the lower bound of its interval must.
+        must exceed 1.0. ``"psi_interval"``: the lower bound of its interval must. An order that is
+        made from the profile, as ``"max_relevance"``, is made from one half of its questions and
+        judged by the other, and the other way round, where they are known.
     hit_rates
         Chance that the passage of each rank, best first, is the one that is needed; the last stands
         for those behind it, too. None: `HIT_RATES`.
@@ -166,9 +172,7 @@ def _by_gain(
     )
     gains = []
     for candidate in candidates:
-        contrast = at_slots @ (rates[[*candidate(k, profile)]] - rates)
-        interval = _interval(profile, contrast)
-        gain = float(contrast @ profile.accuracy)
+        gain, interval = _judged(candidate, profile, at_slots, rates)
         gains.append((gain if interval is None else interval[0], gain, interval, candidate))
     surely, gain, interval, best = max(gains, key=lambda each: each[0])
     opened = surely > ROUNDING
@@ -182,8 +186,33 @@ def _by_gain(
     return _decision(best if opened else None, k, profile, psi, reason, gain, interval)
 
 
+def _judged(
+    candidate: Placement, profile: PositionProfile, at_slots: Scores, rates: Scores
+) -> tuple[float, tuple[float, float] | None]:
+    """Return what an order gains, and the interval of that; None if nothing says how sure.
+
+    The questions that made an order would praise it: one that is made from the profile is made
+    from either half of them, and judged by the other.
+    """
+
+    def contrast(known: PositionProfile) -> Scores:
+        weights: Scores = at_slots @ (rates[[*candidate(len(rates), known)]] - rates)
+        return weights
+
+    rows = np.array(profile.outcomes or ())
+    if candidate.needs_profile and len(rows) >= LEAST_HALVED:
+        first, second = (
+            replace(profile, accuracy=tuple(rows[at::2].mean(axis=0)), outcomes=None)
+            for at in range(2)
+        )
+        weights = np.array([contrast(second), contrast(first)])[np.arange(len(rows)) % 2]
+        interval = contrast_interval(rows, weights, confidence=profile.confidence)
+        return float((rows * weights).sum(axis=1).mean()), interval
+    weights = contrast(profile)
+    return float(weights @ np.array(profile.accuracy)), _interval(profile, weights)
+
+
 def _interval(profile: PositionProfile, contrast: Scores) -> tuple[float, float] | None:
-    """Return the interval of a weighted sum of the accuracies; None if nothing says how sure."""
     if profile.outcomes is not None and len(profile.outcomes) > 1:
         return contrast_interval(profile.outcomes, contrast, confidence=profile.confidence)
     if profile.n is not None and profile.n > 1:

@@ -83,6 +83,17 @@ def test_a_uniform_reader_is_left_alone(k: int) -> None:
     assert np.mean(opened) <= 0.05 + 2 * (0.05 * 0.95 / 400) ** 0.5
 
 
+@pytest.mark.parametrize("k", [5, 10])
+def test_an_order_made_from_a_profile_is_not_judged_by_the_questions_that_made_it(k: int) -> None:
+    """A uniform reader would open it in 11 to 30%; one with a bias still does."""
+    opened = [
+        decide_order(measured([0.6] * k, 100, seed), "max_relevance").opened for seed in range(400)
+    ]
+    assert np.mean(opened) <= 0.05 + 2 * (0.05 * 0.95 / 400) ** 0.5
+    biased = measured([0.3] * (k - 1) + [0.9], 100, 0)
+    assert decide_order(biased, "max_relevance").slots[-1] == 0
+
+
 def test_a_named_placement_is_judged_by_its_own_gain() -> None:
     """And never replaced by another."""
     gate = decide_order(replace(SLOPE, accuracy=(0.9, 0.5, 0.4)), "inverse")
