@@ -6,7 +6,7 @@
     python -m benchmarks.neighbour_spans --ablation
 
 Documents are cut into chunks of some size and retrieved with all-MiniLM-L6-v2, alone (dense) and
-with BM25 (CAUS, alpha 0.3). For each question every system fills the same budget from the same
+with BM25 (CAUS). For each question every system fills the same budget from the same
 ranking of 100 chunks: ``more chunks`` takes them in their order; a fixed window takes as many as
 the budget holds with all their neighbours, and one more, trimmed; ``auto`` gets the ranking and
 the budget. Shown is the mean share of the answer's characters that is in what came back, and what
@@ -47,10 +47,11 @@ from shared_core.evaluation.spans import (
 )
 from shared_core.index import ChunkKeys
 from shared_core.neighbour_spans import ChunkSource, Expansion, NeighbourSpans, Seed
+from shared_core.scoring.fusion import Alpha
 from shared_core.tokens import estimate_tokens
 
 POOL, HITS = 100, 10
-ALPHAS = {"dense": 1.0, "CAUS": 0.3}
+ALPHAS = {"dense": 1.0, "CAUS": None}
 ORDERS = ("edge_balanced", "score_descending", "front_first", "back_first")
 KEYS = ChunkKeys()
 _HEADING = re.compile(r"^(?:#{1,6} +(.+)|(\S.*)\n[=*~-]{3,} *)$", re.MULTILINE)
@@ -118,7 +119,7 @@ def cut(collection: Collection, size: int, overlap: int) -> list[Passage]:
 
 
 def retrieve(
-    collection: Collection, passages: Sequence[Passage], alpha: float, cache: Path
+    collection: Collection, passages: Sequence[Passage], alpha: Alpha, cache: Path
 ) -> Setting:
     index = HybridIndex()
     index.add(passages, embed([passage.text for passage in passages], cache))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, Unpack
@@ -45,7 +45,8 @@ from shared_core.engines import Engine, connect
 from shared_core.index import ChunkKeys, Tokenizer, Variant, Where
 from shared_core.index.dense import Dense, Metric
 from shared_core.options import CAUS_KEY, decode_options, encode_caus
-from shared_core.types import Query
+from shared_core.tuning import tune
+from shared_core.types import Query, Tuning
 
 _ADAPTER = "langchain_posrag"
 """Key of what LangChain alone keeps in `HybridIndex.extra`."""
@@ -89,7 +90,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     chunk_keys
         Metadata keys from which the document and number of a chunk are read: a
         `ChunkKeys`. A passage without them has no neighbours.
-    k, alpha, fusion, placement, psi, rule, hit_rates
+    k, alpha, fusion, placement, psi, rule, hit_rates, tuning
         As in `CAUS`.
     include_scores
         Whether the documents carry their score and explanation.
@@ -122,6 +123,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     fetch_k: CountField = 50
     expand: SpansField | None = None
     chunk_keys: InstanceOf[ChunkKeys] = ChunkKeys()
+    tuning: InstanceOf[Tuning] | None = None
 
     @model_validator(mode="after")
     def _check_index(self) -> Self:
@@ -441,6 +443,37 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
             where, asked = options.pop("filter", None), [await self._aquery(query)]
             (found,) = await self.caus.asearch(self.index, asked, where=where, **options)
         return self._documents(found)
+
+    def tune(
+        self,
+        questions: Sequence[str],
+        relevant: Sequence[Collection[str]],
+        *,
+        filter: Where = None,
+    ) -> Self:
+        """Return a retriever over the same index, whose options labelled questions have chosen.
+
+        ``tuned.tuning`` says what that gains, and how sure it is.
+
+        Parameters
+        ----------
+        questions
+            At least 5.
+        relevant
+            The ids of the documents that answer each.
+        filter
+            As in a call.
+
+        Raises
+        ------
+        ValueError
+            As `shared_core.tuning.tune`.
+        """
+        queries = [self._query(check_query(question)) for question in questions]
+        id_of = getattr(self.index, "stored_id", None)
+        tuned = tune(self.caus, self.index, queries, relevant, where=filter, id_of=id_of)
+        chosen = {name: getattr(tuned, name) for name in ("alpha", "hit_rates", "tuning")}
+        return self.model_copy(update=chosen)
 
     def _query(self, text: str) -> Query:
         return Query(text, None if self.embeddings is None else self.embeddings.embed_query(text))

@@ -10,7 +10,7 @@ from shared_core import CAUS, ChunkKeys, NeighbourSpans, Placement
 from shared_core.options import CAUSArguments
 from shared_core.placement.order_gate import Psi
 from shared_core.scoring.fusion import Alpha
-from shared_core.types import Fusion, OrderRule
+from shared_core.types import Fusion, OrderRule, Tuning
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class CAUSOptions:
     caus
         The options of the search and the placement. They are immutable and may be shared: setting
         one of those below replaces them.
-    k, alpha, fetch_k, fusion, placement, psi, rule, hit_rates, expand, chunk_keys
+    k, alpha, fetch_k, fusion, placement, psi, rule, hit_rates, expand, chunk_keys, tuning
         As in `CAUS`.
     similarity_top_k
         The name of `k` in LlamaIndex's own retrievers.
@@ -59,6 +59,7 @@ class CAUSOptions:
     hit_rates = Option[Sequence[float] | None]("hit_rates")
     expand = Option[NeighbourSpans | None]("expand")
     chunk_keys = Option[ChunkKeys]("chunk_keys")
+    tuning = Option[Tuning | None]("tuning")
     similarity_top_k = Option[int]("k")
     _caus: CAUS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self, Unpack
@@ -21,6 +21,7 @@ from llamaindex_posrag.nodes import ExplainedNode, explanation, isolated, nodes_
 from llamaindex_posrag.options import CAUSOptions
 from shared_core.engines import Engine
 from shared_core.options import CAUSArguments
+from shared_core.tuning import tune
 from shared_core.types import Query
 
 dispatcher = get_dispatcher(__name__)
@@ -84,6 +85,28 @@ class EngineRetriever(CAUSOptions, BaseRetriever):
         other, changed = copy(self), dict[str, Any](options)
         other.filters = changed.pop("filters", self.filters)
         other.caus = replace(self.caus, **changed)
+        return other
+
+    def tune(self, questions: Sequence[QueryType], relevant: Sequence[Collection[str]]) -> Self:
+        """Return a retriever over the same nodes, whose options labelled questions have chosen.
+
+        ``tuned.tuning`` says what that gains, and how sure it is.
+
+        Parameters
+        ----------
+        questions
+            At least 5.
+        relevant
+            The ids of the nodes that answer each.
+
+        Raises
+        ------
+        ValueError
+            As `shared_core.tuning.tune`.
+        """
+        queries = self._queries(as_bundles(questions))
+        other = copy(self)
+        other.caus = tune(self.caus, self._engine, queries, relevant, where=self._where)
         return other
 
     @dispatcher.span

@@ -86,7 +86,8 @@ class CAUSRetriever(EngineRetriever):
     caus
         As given. A retriever with other options shares the index:
         ``retriever.using(alpha=0.5)``.
-    k, alpha, fetch_k, fusion, placement, psi, rule, hit_rates, expand, chunk_keys
+    k, alpha, fetch_k, fusion, placement, psi, rule, hit_rates, expand, chunk_keys,
+    tuning
         Those of `caus`; one that is set, as by ``r.k = 3``, counts from the next query.
 
     Raises

@@ -35,7 +35,16 @@ from shared_core.scoring.fusion import Alpha, check_alpha
 from shared_core.scoring.ranking import rank_pool
 from shared_core.sensitivity import PositionProfile
 from shared_core.sensitivity.position_sensitivity import check_shares
-from shared_core.types import Arrangement, Fusion, OrderDecision, OrderRule, Pool, Query, Ranking
+from shared_core.types import (
+    Arrangement,
+    Fusion,
+    OrderDecision,
+    OrderRule,
+    Pool,
+    Query,
+    Ranking,
+    Tuning,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +74,8 @@ class CAUS:
         placement, which then work on spans; its own `order` is ignored. None: passages.
     chunk_keys
         Metadata keys that give the position of a passage in its document.
+    tuning
+        How `alpha` and `hit_rates` were chosen, see `shared_core.tuning.tune`; None: not by labels.
 
     Raises
     ------
@@ -89,6 +100,7 @@ class CAUS:
     hit_rates: Sequence[float] | None = None
     expand: NeighbourSpans | None = None
     chunk_keys: ChunkKeys = field(default_factory=ChunkKeys)
+    tuning: Tuning | None = None
 
     def __post_init__(self) -> None:
         check_counts_of(self, {"k": 1, "fetch_k": 1})

@@ -15,7 +15,7 @@ from shared_core.placement.order_gate import Psi
 from shared_core.scoring.fusion import Alpha
 from shared_core.sensitivity import PositionProfile
 from shared_core.sensitivity.records import is_file
-from shared_core.types import Fusion, OrderRule
+from shared_core.types import Fusion, OrderRule, Tuning
 
 CAUS_KEY = "caus"
 """Key of the options in `HybridIndex.extra`, the same for every adapter."""
@@ -34,6 +34,7 @@ class CAUSArguments(TypedDict, total=False):
     hit_rates: Sequence[float] | None
     expand: NeighbourSpans | None
     chunk_keys: ChunkKeys
+    tuning: Tuning | None
 
 
 def encode_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, NeighbourSpans):
         held = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
         return held | {"count_tokens": value.count_tokens is not None}
-    if isinstance(value, ChunkKeys | PositionProfile):
+    if isinstance(value, ChunkKeys | PositionProfile | Tuning):
         return asdict(value)
     return str(value) if isinstance(value, Path) else value
 
@@ -84,6 +85,7 @@ def decode_options(options: Mapping[str, Any]) -> dict[str, Any]:
         "expand": _spans,
         "psi": lambda value: PositionProfile(**value),
         "chunk_keys": lambda value: ChunkKeys(**value),
+        "tuning": lambda value: Tuning(**{**value, "interval": tuple(value["interval"])}),
     }
     return {
         name: decode[name](value) if name in decode and isinstance(value, Mapping) else value

@@ -187,6 +187,52 @@ class Ranking:
         return len(self.indices)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """What labelled questions chose, and what it gains; see `shared_core.tuning.tune`.
+
+    Attributes
+    ----------
+    questions
+        How many there were.
+    found
+        Share of them with a relevant passage among the ranks that were judged, in [0, 1].
+    alpha, previous
+        The weight that was chosen, and that before.
+    ndcg, previous_ndcg
+        Mean nDCG@10, in [0, 1], of the weight that the other questions chose, and of the previous.
+    interval
+        95% interval (lower, upper) of their difference.
+    """
+
+    questions: int
+    found: float
+    alpha: float
+    previous: float
+    ndcg: float
+    previous_ndcg: float
+    interval: tuple[float, float]
+
+    @property
+    def gains(self) -> bool:
+        """Whether the interval of the gain lies above zero."""
+        return self.interval[0] > 0
+
+    def __str__(self) -> str:
+        gain, (lower, upper) = self.ndcg - self.previous_ndcg, self.interval
+        advice = (
+            f"take alpha={self.alpha:g}"
+            if self.gains
+            else f"leave alpha={self.previous:g} as it is, or give more questions"
+        )
+        return (
+            f"alpha {self.previous:g} -> {self.alpha:g} by {self.questions:,} questions, "
+            f"{self.found:.0%} of them with a relevant passage found: on questions that did not "
+            f"choose it, nDCG@10 {self.previous_ndcg:.3f} -> {self.ndcg:.3f}, "
+            f"{gain:+.3f} [{lower:+.3f}, {upper:+.3f}]: {advice}"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Arrangement:
     """A ranking put into the slots of a prompt; slot 0 comes first.

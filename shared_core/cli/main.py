@@ -21,6 +21,7 @@ COMMANDS = {
     "probe": "measure a model's position sensitivity",
     "attention": "measure where a local model looks, and save its positional curve",
     "compare": "compare orders of the passages on your own questions",
+    "tune": "choose the fusion weight by labelled questions",
     "reproduce": "run the experiments of a paper",
     "index": "put documents into a collection of a database",
     "engine": "show what a collection of a database holds",

@@ -1,0 +1,88 @@
+"""What labels gain: the weight chosen by a few questions, judged on the others.
+
+::
+
+    python -m benchmarks.tuning --data torch networkx FOLDER ... [--draws 200]
+
+Collections are those of `benchmarks.quality`. Of each, `n` questions are drawn again and again;
+`shared_core.tuning.choose` takes a weight by them, and the questions that were not drawn judge it:
+nDCG@10 less that of the best fixed weight of min-max fusion for the whole collection. ``0`` is the
+default without any label. Whatever is relevant counts as such, whatever its grade.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.labelled import Collection, read
+from benchmarks.quality import embed
+from shared_core import HybridIndex
+from shared_core.arrays import Scores
+from shared_core.scoring.fusion import WEIGHTS as DEFAULTS
+from shared_core.tuning import WEIGHTS, choose, found_by_weight, ndcg_by_weight
+from shared_core.types import Query
+
+SIZES = (5, 10, 20, 50, 100, 200, 500)
+JUDGES = 20
+"""Fewest questions that judge: a collection with fewer left is not in a column."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", nargs="+", required=True)
+    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "posrag" / "quality")
+    parser.add_argument("--draws", type=int, default=200)
+    options = parser.parse_args()
+    print(f"{'labels':32}" + "".join(f"{n:>8}" for n in (0, *SIZES)))
+    rows = []
+    for source in options.data:
+        collection = read(source)
+        rows.append(losses(*measured(collection, options.cache), options.draws))
+        print(f"{collection.name:32}" + shown(rows[-1]))
+    print(f"{'mean':32}" + shown(np.nanmean(rows, axis=0)))
+    print(f"{'worst':32}" + shown(np.nanmin(rows, axis=0)))
+
+
+def measured(collection: Collection, cache: Path) -> tuple[Scores, Scores]:
+    """Return nDCG of each question by weight: of the default fusion, and of min-max."""
+    index = HybridIndex()
+    index.add(collection.passages, embed([p.text for p in collection.passages], cache))
+    texts = list(collection.queries.values())
+    vectors = embed(texts, cache)
+    pools = index.pool([Query(*each) for each in zip(texts, vectors, strict=True)], 50)
+    relevant = [{*collection.relevant[query]} for query in collection.queries]
+    numbers = [len(ids) for ids in relevant]
+    ours, min_max = (
+        ndcg_by_weight(found_by_weight(fusion, pools, relevant), numbers)
+        for fusion in ("theoretical_min", "min_max")
+    )
+    return ours, min_max
+
+
+def losses(ours: Scores, min_max: Scores, draws: int) -> Scores:
+    """Return, by number of labels, what is lost to the best fixed weight of min-max."""
+    rng, default = np.random.default_rng(0), DEFAULTS["theoretical_min"]
+    best = min_max[:, min_max.mean(axis=0).argmax()]
+    at = int(np.abs(WEIGHTS - default).argmin())
+    found = [(ours[:, at] - best).mean()]
+    for n in SIZES:
+        each = []
+        for _ in range(draws if len(ours) >= n + JUDGES else 0):
+            drawn = np.zeros(len(ours), np.bool_)
+            drawn[rng.choice(len(ours), n, replace=False)] = True
+            weight = choose(ours[drawn], default)
+            chosen = ours[:, int(np.abs(WEIGHTS - weight).argmin())]
+            each.append((chosen - best)[~drawn].mean())
+        found.append(np.mean(each) if each else np.nan)
+    return np.array(found)
+
+
+def shown(values: Scores) -> str:
+    return "".join(" " * 8 if np.isnan(value) else f"{value:+8.4f}" for value in values)
+
+
+if __name__ == "__main__":
+    main()

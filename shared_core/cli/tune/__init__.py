@@ -1,0 +1,1 @@
+"""``posrag tune``: the fusion weight that labelled questions choose."""

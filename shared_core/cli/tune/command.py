@@ -1,0 +1,81 @@
+"""The ``tune`` subcommand: its options, and the job from labelled questions to a weight."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from shared_core.caus import CAUS
+from shared_core.cli import filling, options
+from shared_core.cli.console import Console
+from shared_core.cli.embedding import EmbeddingModel
+from shared_core.cli.embedding_cache import EmbeddingCache
+from shared_core.cli.installed import EMBEDDING, TABLES, check_installed
+from shared_core.comparison.reading import read_passages
+from shared_core.engines import Engine
+from shared_core.index import HybridIndex
+from shared_core.json_lines import check_fields, read_lines, shorten_json
+from shared_core.tuning import tune
+from shared_core.types import Query
+
+
+def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
+    """Add ``tune`` and its options."""
+    parser = subcommands.add_parser(
+        "tune",
+        help=purpose,
+        description="Choose the weight of the dense leg by labelled questions, of which some "
+        "twenty are enough to begin with, and say what it gains on questions that did not choose "
+        "it. In Python, retriever.tune does the same and returns the tuned retriever.",
+    )
+    add = parser.add_argument
+    add("--data", type=options.path, required=True, help="JSON lines with question, and gold: the "
+        "id of a document that answers it, or several")  # fmt: skip
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--documents", type=options.path, help=options.DOCUMENTS_HELP)
+    where.add_argument("--engine", metavar="URL", help=filling.URL_HELP)
+    add("--collection", default="posrag", help=f"{filling.COLLECTION_HELP} (default: posrag)")
+    options.add_embedding(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do the job; return 0."""
+    check_installed({**TABLES, **EMBEDDING})
+    console = Console()
+    labelled = [*read_lines(arguments.data, _labelled)]
+    embed = EmbeddingCache(EmbeddingModel(arguments.embedding), arguments.cache, console)
+    with _opened(arguments, embed) as engine:
+        texts = [question for question, _ in labelled]
+        vectors = embed(texts) if texts else []
+        queries = [Query(*each) for each in zip(texts, vectors, strict=True)]
+        tuned = tune(CAUS(), engine, queries, [gold for _, gold in labelled])
+    console.show(str(tuned.tuning))
+    console.show("\nThe order gate's chances, with psi=PROFILE:")
+    console.show(f"    hit_rates={[round(rate, 3) for rate in tuned.hit_rates or ()]}", whole=True)
+    return 0
+
+
+@contextmanager
+def _opened(arguments: argparse.Namespace, embed: EmbeddingCache) -> Iterator[Engine]:
+    if arguments.engine is not None:
+        with filling.opened(arguments.engine, arguments.collection) as engine:
+            yield engine
+        return
+    passages = read_passages(arguments.documents)
+    index = HybridIndex()
+    index.add(passages, embed([passage.text for passage in passages]))
+    yield index
+
+
+def _labelled(data: Mapping[str, Any]) -> tuple[str, list[str]]:
+    check_fields(data, ("question", "gold"))
+    question, gold = data["question"], data["gold"]
+    gold = gold if isinstance(gold, list) else [gold]
+    if not isinstance(question, str) or not question.strip():
+        raise ValueError(f"question must be a text, got {shorten_json(question)}")
+    if not gold or not all(isinstance(id, str) for id in gold):
+        raise ValueError(f"gold must be the id of a document, or several, got {shorten_json(gold)}")
+    return question, gold

@@ -1,0 +1,42 @@
+"""A retriever tuned by labelled questions: the same choice in both frameworks, and it is kept."""
+
+from pathlib import Path
+
+from shared_core.tuning import tune
+from shared_core.types import Query
+
+from .drivers import TOPICS, Adapter, core_index, corpus, embed, ids
+
+CORPUS = corpus()
+QUESTIONS = [f"{one} {other}" for topic in TOPICS for one, other in zip(
+    topic.split(), topic.split()[1:], strict=False)]  # fmt: skip
+RELEVANT = [
+    [passage.id for passage in CORPUS if {*question.split()} <= {*passage.text.split()}]
+    for question in QUESTIONS
+]
+ASKED = [question for question, ids in zip(QUESTIONS, RELEVANT, strict=True) if ids]
+WANTED = [ids for ids in RELEVANT if ids]
+
+
+def test_a_new_retriever_comes_back_with_what_the_core_chooses(
+    adapter: Adapter, tmp_path: Path
+) -> None:
+    """It answers by the new weight, the old one as before; both share the passages."""
+    retriever = adapter.build(CORPUS, k=4)
+    before = adapter.ask(retriever, ASKED[0])
+    tuned = retriever.tune(ASKED, WANTED)
+    queries = [Query(question, embed(question)) for question in ASKED]
+    expected = tune(retriever.caus, core_index(CORPUS), queries, WANTED)
+    assert tuned.caus == expected
+    assert tuned.tuning == expected.tuning
+    assert tuned.index is retriever.index
+    assert adapter.ask(retriever, ASKED[0]) == before
+    assert retriever.tuning is None
+    tuned.save(tmp_path / "index")
+    assert adapter.load(tmp_path / "index").caus == expected
+
+
+def test_a_store_is_tuned_by_the_ids_that_it_returns(adapter: Adapter) -> None:
+    retriever = adapter.over_store(CORPUS, k=4)
+    found = [ids(adapter.ask(retriever, question))[:1] for question in ASKED]
+    assert retriever.tune(ASKED, found).tuning.found == 1.0
