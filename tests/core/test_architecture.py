@@ -35,7 +35,7 @@ LAYERS = [
     {"index"},
     {"engines"},
     {"caus"},
-    {"comparison", "demo", "options"},
+    {"comparison", "demo", "options", "tuning"},
     {"api"},
     {"cli"},
 ]
