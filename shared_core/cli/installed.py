@@ -14,6 +14,7 @@ REPORT = {"jinja2": "eval"}
 TORCH = {"torch": "models"}
 LOCAL_MODEL = {**TORCH, "transformers": "models"}
 EMBEDDING = {**LOCAL_MODEL, "sentence_transformers": "models"}
+GGUF = {"gguf": "gguf", "accelerate": "gguf"}
 OPENAI = {"langchain_core": "openai", "langchain_openai": "openai"}
 """Top-level module -> the extra of ``posrag`` that installs it."""
 

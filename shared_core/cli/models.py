@@ -12,19 +12,20 @@ from pathlib import Path
 
 from shared_core.checking import check_count
 from shared_core.cli.console import quiet_transformers
-from shared_core.cli.installed import LOCAL_MODEL, OPENAI
+from shared_core.cli.installed import GGUF, LOCAL_MODEL, OPENAI
 from shared_core.errors import PosragError
 from shared_core.generation import Generator, HuggingFaceModel, as_generator
+from shared_core.generation.loading import is_gguf
 from shared_core.wording import counted, is_or_are
 
 HELP = (
-    "a folder or hub name of a Hugging Face causal language model; openai:NAME for an "
-    "OpenAI-compatible endpoint; or module:attribute, which names a LangChain or LlamaIndex model, "
-    "or a function from prompts to answers"
+    "a folder or hub name of a Hugging Face causal language model, or a GGUF file; openai:NAME for "
+    "an OpenAI-compatible endpoint; or module:attribute, which names a LangChain or LlamaIndex "
+    "model, or a function from prompts to answers"
 )
 LOCAL_HELP = (
-    "a folder or hub name of a Hugging Face causal language model; or module:attribute, which "
-    "names a shared_core.HuggingFaceModel"
+    "a folder or hub name of a Hugging Face causal language model, or a GGUF file; or "
+    "module:attribute, which names a shared_core.HuggingFaceModel"
 )
 UNNOTICED = (
     "what the model imports or asks (a helper in another module, the contents of a list, an object "
@@ -149,7 +150,9 @@ def packages(spec: str | None) -> Mapping[str, str]:
         return {}
     if is_endpoint(spec):
         return OPENAI if spec.startswith("openai:") else {}
-    return LOCAL_MODEL if ":" not in spec or Path(spec).exists() else {}
+    if ":" in spec and not Path(spec).exists():
+        return {}
+    return {**LOCAL_MODEL, **(GGUF if is_gguf(spec) else {})}
 
 
 def is_endpoint(spec: str) -> bool:

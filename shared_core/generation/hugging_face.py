@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, Self
 from shared_core._extras import require
 from shared_core.checking import check_count
 from shared_core.generation.fingerprint import fingerprint_of
-from shared_core.generation.loading import context_length, load_causal_model, name_of, unwrapped
+from shared_core.generation.loading import (
+    context_length,
+    is_gguf,
+    load_causal_model,
+    name_of,
+    unwrapped,
+)
 from shared_core.generation.tokens import Chat, PromptEncoder, batches, left_padded
 from shared_core.generation.weights import hash_of_weights, reading_of, settings_of, versions_of
 
@@ -111,6 +117,7 @@ class HuggingFaceModel:
         cls,
         name: str | Path,
         *,
+        gguf_file: str | None = None,
         device: str | None = None,
         max_new_tokens: int = 64,
         batch_size: int = 8,
@@ -122,6 +129,9 @@ class HuggingFaceModel:
         ----------
         name
             Folder, or hub name; with ``HF_HUB_OFFLINE=1`` only what has been downloaded.
+        gguf_file
+            A GGUF file there, the form of llama.cpp. Its weights are dequantized: to float32, so
+            that 135 million of them take 540 MB. The same as ``name/gguf_file`` for a name.
         device
             ``"cuda"``, ``"cuda:1"``, ``"mps"`` or ``"cpu"``; by default the first there is.
         max_new_tokens, batch_size, chat
@@ -132,11 +142,18 @@ class HuggingFaceModel:
         GenerationError
             If there is no such model, or it cannot be loaded.
         MissingExtraError
-            If torch or transformers is not installed.
+            If torch or transformers is not installed, or what it reads GGUF files with.
         """
+        if gguf_file is not None:
+            name = f"{name}/{gguf_file}"
         model, tokenizer = load_causal_model(name, device=device)
         return cls(
-            model, tokenizer, max_new_tokens=max_new_tokens, batch_size=batch_size, chat=chat
+            model,
+            tokenizer,
+            name=Path(name).stem if is_gguf(name) else None,
+            max_new_tokens=max_new_tokens,
+            batch_size=batch_size,
+            chat=chat,
         )
 
     def generate(self, prompts: Sequence[str]) -> list[str]:

