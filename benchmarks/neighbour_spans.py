@@ -78,6 +78,7 @@ def main() -> None:
     parser.add_argument("--ablation", action="store_true")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "posrag" / "quality")
     options = parser.parse_args()
+    gained: dict[int, list[float]] = {size: [] for size in options.sizes}
     for collection in [
         *(COLLECTIONS[name]() for name in options.collections),
         *map(beir, options.data),
@@ -93,7 +94,13 @@ def main() -> None:
                 if options.ablation:
                     ablation(setting, collection, options.budgets[-1])
                 else:
-                    compare(setting, options.budgets)
+                    gained[size] += compare(setting, options.budgets)
+    for size, gains in gained.items():
+        if gains:
+            print(
+                f"auto, chunks of {size} characters: {np.mean(gains):+.3f} on more chunks, "
+                f"at worst {min(gains):+.3f}, of {len(gains)} budgets"
+            )
 
 
 def cut(collection: Collection, size: int, overlap: int) -> list[Passage]:
@@ -140,13 +147,15 @@ def retrieve(
     return Setting(index.neighbours(KEYS), rankings, answers, kinds)
 
 
-def compare(setting: Setting, budgets: Sequence[int]) -> None:
+def compare(setting: Setting, budgets: Sequence[int]) -> list[float]:
+    """Print what each system covers, and return what ``auto`` gains by budget."""
     systems: dict[str, Callable[[list[Seed], int], Expansion]] = {
         "window 1": lambda seeds, budget: widened(seeds, setting.source, 1, budget),
         "window 2": lambda seeds, budget: widened(seeds, setting.source, 2, budget),
         "auto": lambda seeds, budget: spans("auto", budget).expand(seeds, setting.source),
     }
     print(f"{'budget':>6}{'more chunks':>13}" + "".join(f"{name:>27}" for name in systems))
+    gains = []
     for budget in budgets:
         more = covered(setting, lambda seeds, b=budget: spans(0, b).expand(seeds, setting.source))
         found = {
@@ -154,11 +163,13 @@ def compare(setting: Setting, budgets: Sequence[int]) -> None:
             for name, system in systems.items()
         }
         cells = [gain(values, more) for values in found.values()]
+        gains.append(float((found["auto"] - more).mean()))
         print(f"{budget:6}{more.mean():13.3f}" + "".join(f"{cell:>27}" for cell in cells))
     for kind in sorted({*setting.kinds}):
         of_it = np.array(setting.kinds) == kind
-        gains = "".join(f"{(each - more)[of_it].mean():+27.3f}" for each in found.values())
-        print(f"{more[of_it].mean():19.3f}{gains}   {kind}: {of_it.sum()}")
+        shown = "".join(f"{(each - more)[of_it].mean():+27.3f}" for each in found.values())
+        print(f"{more[of_it].mean():19.3f}{shown}   {kind}: {of_it.sum()}")
+    return gains
 
 
 def spans(window: object, budget: int | None, **options: object) -> NeighbourSpans:
