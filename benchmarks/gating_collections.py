@@ -92,7 +92,7 @@ def read(folder: Path, embed: Embed) -> Collection:
     for query, document, _ in judgements(folder):
         gold.setdefault(query, row[document])
     queries = [query for query in lines(folder / "queries.jsonl") if query["_id"] in gold]
-    texts = [document["text"] for document in documents]
+    texts = ["\n".join(filter(None, [each.get("title"), each["text"]])) for each in documents]
     about = [document.get("metadata") or {} for document in documents]
     titles = [document.get("title") or "" for document in documents]
     return Collection(

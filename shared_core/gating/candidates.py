@@ -18,6 +18,7 @@ from shared_core.arrays import Embed, Rows, Scores, Vectors
 from shared_core.checking import check_several
 from shared_core.errors import EmbeddingMismatchError
 from shared_core.gating.decision import Levels, Policy, RetrievalDecision, check_policy
+from shared_core.gating.neighbouring import neighbouring_similarities
 from shared_core.vectors import model_mismatch, unit_rows
 
 EVERYDAY_QUESTIONS: tuple[str, ...] = tuple(
@@ -28,6 +29,9 @@ EVERYDAY_QUESTIONS: tuple[str, ...] = tuple(
 A corpus may answer a few of them, as only their median counts. They are in English. For a corpus
 in another language give questions in that language.
 """
+
+LEAST_SEPARATION = 0.75
+"""Separation below which `VectorCandidates.fit` warns."""
 
 LEAST_NEGATIVES = 10
 """Fewest foreign questions for a meaningful median."""
@@ -103,6 +107,9 @@ class FitState:
         Row of each pseudo-query's context, and its similarity to it, shape (n,).
     foreign_similarities
         Similarity of each context to each foreign question, shape (len(ids), m).
+    neighbouring
+        Highest similarities of questions about other parts of the corpus, ascending; see
+        `neighbouring_similarities`. Empty where they are not known.
     """
 
     foreign: ForeignQuestions
@@ -111,6 +118,7 @@ class FitState:
     owners: Rows = field(default_factory=lambda: np.empty(0, np.intp))
     similarities: Scores = field(default_factory=lambda: np.empty(0))
     foreign_similarities: Vectors
+    neighbouring: Scores = field(default_factory=lambda: np.empty(0))
     _levels: dict[Policy, Levels] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -162,9 +170,9 @@ class FitState:
     def levels(self, policy: Policy) -> Levels:
         """Return the levels under a policy, cached; see `VectorCandidates.levels`."""
         if policy not in self._levels:
-            highest = self.highest_foreign()
-            foreign = float(np.median(highest)) if highest.size else None
-            self._levels[policy] = Levels.of(np.sort(self.similarities), foreign, policy)
+            foreign, neighbouring = map(_median, (self.highest_foreign(), self.neighbouring))
+            own = np.sort(self.similarities)
+            self._levels[policy] = Levels.of(own, foreign, neighbouring, policy)
         return self._levels[policy]
 
 
@@ -173,7 +181,7 @@ class VectorCandidates:
 
     It keeps the similarity of each pseudo-query to its own context, and of each context to the
     questions that are foreign to the corpus (4 bytes each). Contexts are added and deleted by id;
-    the result is that of a new fit.
+    the result is that of a new fit, but for the level of neighbouring questions, which stays.
 
     Parameters
     ----------
@@ -268,6 +276,8 @@ class VectorCandidates:
         """
         candidates = cls(policy=policy, threshold=threshold, embed=embed, negatives=negatives)
         candidates.add(ids, vectors, owners, pseudo_queries)
+        if candidates._fitted.foreign:
+            candidates._learn_neighbours(vectors, pseudo_queries)
         if not candidates._fitted.foreign and policy is None:
             warnings.warn(
                 "no foreign questions were given, so the 95% density edge is not calibrated and "
@@ -277,7 +287,21 @@ class VectorCandidates:
         fault = candidates.levels.fault
         if fault is not None:
             warnings.warn(f"there are no probabilities, and no coverage: {fault}", stacklevel=2)
+        elif candidates.separation < LEAST_SEPARATION:
+            warnings.warn(
+                "questions about one part of the corpus can hardly be told from those about "
+                f"another: of those made for the fit, {candidates.separation:.0%} were (50% is "
+                "chance), so expect no more from people's questions about neighbouring topics",
+                stacklevel=2,
+            )
         return candidates
+
+    def _learn_neighbours(self, vectors: npt.ArrayLike, pseudo_queries: npt.ArrayLike) -> None:
+        fitted = self._fitted
+        contexts = unit_rows(vectors, len(fitted.ids), "contexts")
+        questions = unit_rows(pseudo_queries, len(fitted.owners), "pseudo-queries")
+        found = neighbouring_similarities(contexts, fitted.owners, questions)
+        self._fitted = replace(fitted, neighbouring=found)
 
     def add(
         self,
@@ -357,6 +381,19 @@ class VectorCandidates:
         return self._fitted.highest_foreign()
 
     @property
+    def separation(self) -> float:
+        """How well pseudo-queries are told from those about other parts of the corpus.
+
+        The mean of the share of the ones at or above the edge, and of the others below it, in
+        [0, 1]; 0.5 is chance. NaN where the others are not known.
+        """
+        own, others = self._fitted.similarities, self._fitted.neighbouring
+        if not own.size or not others.size:
+            return math.nan
+        edge = self.levels.edge
+        return float((own >= edge).mean() + (others < edge).mean()) / 2
+
+    @property
     def levels(self) -> Levels:
         """The levels that a query is compared with.
 
@@ -412,6 +449,10 @@ class VectorCandidates:
             If the fit has no text to check with, as it was not given `embed`.
         """
         self._fitted.foreign.verify(embed)
+
+
+def _median(values: Scores) -> float | None:
+    return float(np.median(values)) if values.size else None
 
 
 def _highest(similarities: float | Sequence[float]) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
@@ -23,15 +23,14 @@ Policy: TypeAlias = Name | float
 DENSITY = 0.95
 """Share of the pseudo-queries inside the interval of ``"density"``, as in the paper."""
 
-SHARE = 0.4
-"""Position of the calibrated edge between the foreign questions (0) and the pseudo-queries (1).
+SHARE = 0.5
+"""Position of the calibrated edge between what the corpus does not answer (0) and what it does (1).
 
-Generated questions repeat the words of their context, so they are about as similar to it as a text
-can be. People ask for one detail in other words; their questions are anywhere down to the foreign
-ones. Both levels, and the edge with them, move with the corpus, its size and the embedding model.
-Foreign questions spread about two thirds as widely as people's, so the point equally unlikely for
-both is below the middle. Accuracy is flat around it, and a share chosen on other collections does
-no better: ``python -m benchmarks.gating --parts fraction``.
+All levels, and the edge with them, move with the corpus, its size and the embedding model. Below
+lies the middle of two: everyday questions, which are the farthest, and pseudo-queries of one part
+of the corpus put to the rest of it, which are the nearest, but lie far higher where a passage's
+words are not those that people use (source code, say). Accuracy is flat around the constants:
+``python -m benchmarks.gating``.
 """
 
 STEEPNESS = 8.0
@@ -40,7 +39,7 @@ STEEPNESS = 8.0
 COVERAGE_WEIGHT = 3.0
 """Change in the log-odds from a query none of whose words occur to one whose words all do."""
 
-COVERAGE_MIDDLE = 0.3
+COVERAGE_MIDDLE = 0.5
 """Share of a query's words that is evidence neither for the corpus nor against it."""
 
 CONSTANT = 1e-6
@@ -178,7 +177,8 @@ class Levels:
     edge
         Lower edge of the distribution under the policy. For ``"calibrated"`` it is ::
 
-            edge = foreign + 0.4 * (near - foreign)
+            lower = (foreign + neighbouring) / 2
+            edge = lower + 0.5 * (near - lower)
     near
         Median similarity of a pseudo-query to its own context.
     upper
@@ -186,6 +186,9 @@ class Levels:
     foreign
         Median over the foreign questions of the highest similarity to the corpus; None without
         any.
+    neighbouring
+        The same of pseudo-queries of one part of the corpus, to the rest of it; None where it is
+        not known: then it counts as `foreign`.
     """
 
     policy: Policy
@@ -193,10 +196,17 @@ class Levels:
     near: float
     upper: float
     foreign: float | None
+    neighbouring: float | None
 
     @classmethod
-    def of(cls, similarities: Scores, foreign: float | None, policy: Policy) -> Levels:
-        """Return the levels of ascending similarities and a foreign level; see `Levels`."""
+    def of(
+        cls,
+        similarities: Scores,
+        foreign: float | None,
+        neighbouring: float | None,
+        policy: Policy,
+    ) -> Levels:
+        """Return the levels of ascending similarities and of foreign questions; see `Levels`."""
         edge = statistic(similarities, policy)
         if similarities.size > 1 and similarities[-1] - similarities[0] < CONSTANT:
             warnings.warn(
@@ -205,20 +215,42 @@ class Levels:
                 stacklevel=4,
             )
         near = float(np.median(similarities))
-        if policy == "calibrated":
-            if foreign is None or near <= foreign:
-                raise ValueError(_not_apart(near, foreign))
-            edge = foreign + SHARE * (near - foreign)
-        return cls(
-            policy=policy, edge=edge, near=near, upper=float(similarities[-1]), foreign=foreign
+        found = cls(
+            policy=policy,
+            edge=edge,
+            near=near,
+            upper=float(similarities[-1]),
+            foreign=foreign,
+            neighbouring=neighbouring,
         )
+        if policy != "calibrated":
+            return found
+        calibrated = found.calibrated
+        if calibrated is None:
+            raise ValueError(_not_apart(near, found.lower))
+        return replace(found, edge=calibrated)
+
+    @property
+    def lower(self) -> float | None:
+        """Level of what the corpus does not answer; None without foreign questions."""
+        if self.foreign is None or self.neighbouring is None:
+            return self.foreign
+        return (self.foreign + self.neighbouring) / 2
+
+    @property
+    def calibrated(self) -> float | None:
+        """The calibrated edge, whatever the policy; None where the levels are not apart."""
+        lower = self.lower
+        if lower is None or self.near <= lower:
+            return None
+        return lower + SHARE * (self.near - lower)
 
     @property
     def fault(self) -> str | None:
         """What is wrong if pseudo-queries are no nearer than foreign questions; None if nothing."""
-        if self.foreign is None or self.near > self.foreign:
+        if self.foreign is None or self.calibrated is not None:
             return None
-        return _not_apart(self.near, self.foreign)
+        return _not_apart(self.near, self.lower)
 
     def probability(self, similarity: float, coverage: float | None = None) -> float | None:
         """Return the probability that the corpus answers, with even prior odds.
@@ -226,10 +258,9 @@ class Levels:
         A logistic curve that is one half at the calibrated edge, whatever the policy; None without
         foreign questions, or if the pseudo-queries are no nearer than these.
         """
-        if self.foreign is None or self.near <= self.foreign:
+        if self.calibrated is None:
             return None
-        edge = self.foreign + SHARE * (self.near - self.foreign)
-        log_odds = self._log_odds(similarity - edge, coverage)
+        log_odds = self._log_odds(similarity - self.calibrated, coverage)
         return 0.5 * (1 + math.tanh(log_odds / 2))
 
     def decide(

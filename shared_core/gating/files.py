@@ -19,9 +19,9 @@ from shared_core.gating.words import WordCoverage, plain_words
 from shared_core.types import Tokenizer
 
 KIND = "posrag-vector-candidates"
-FORMAT = 3
+FORMAT = 4
 
-ARRAYS = ("owners", "similarities", "foreign", "foreign_similarities", "counts")
+ARRAYS = ("owners", "similarities", "foreign", "foreign_similarities", "neighbouring", "counts")
 
 
 def write_gate(
@@ -56,6 +56,7 @@ def write_gate(
         "similarities": fitted.similarities,
         "foreign": fitted.foreign.vectors,
         "foreign_similarities": fitted.foreign_similarities,
+        "neighbouring": fitted.neighbouring,
         "counts": np.fromiter(counts.values(), np.int64, len(counts)),
     }
     with replacing(path) as file:
@@ -86,6 +87,7 @@ def read_gate(
         owners=arrays["owners"],
         similarities=arrays["similarities"],
         foreign_similarities=arrays["foreign_similarities"],
+        neighbouring=arrays["neighbouring"],
     )
     return VectorCandidates.of(fitted, about["policy"], about["threshold"]), coverage
 

@@ -12,8 +12,9 @@ from shared_core.checking import check_several
 from shared_core.gating.candidates import EVERYDAY_QUESTIONS, VectorCandidates
 from shared_core.gating.decision import Policy
 from shared_core.gating.gate import ContextGate
+from shared_core.gating.neighbouring import ASKED, spread
 from shared_core.gating.prompts import Transform
-from shared_core.gating.words import WordCoverage, key_phrases, plain_words
+from shared_core.gating.words import WordCoverage, plain_words, telling_words
 from shared_core.types import Passage, Tokenizer
 
 
@@ -25,7 +26,7 @@ class FitArguments(TypedDict, total=False):
     policy: Policy | None
     threshold: float
     transform: Transform | None
-    coverage: bool
+    coverage: bool | None
     tokenizer: Tokenizer | None
 
 
@@ -40,7 +41,7 @@ def fit_gate(
     policy: Policy | None = None,
     threshold: float = 0.0,
     transform: Transform | None = None,
-    coverage: bool = False,
+    coverage: bool | None = None,
     tokenizer: Tokenizer | None = None,
 ) -> ContextGate:
     """Fit a gate on passages.
@@ -53,7 +54,8 @@ def fit_gate(
         Embeds queries, as `Embedder.queries` does.
     pseudo_queries
         Pairs of a passage's id and a question it answers, as returned by `read_pseudo_queries`;
-        by default the `key_phrases` of each passage. A passage may have none.
+        by default the key phrases (`telling_words`) of 1,000 passages, evenly spread. A passage may
+        have none.
     negatives
         Questions that the passages do not answer, instead of `EVERYDAY_QUESTIONS`.
     policy, threshold
@@ -63,7 +65,9 @@ def fit_gate(
         HyDE, for one, makes every query similar to passages. Where it asks a model, give
         `pseudo_queries` of some hundred passages, as only their median counts.
     coverage
-        Whether the query's words count in addition to its similarity; see `WordCoverage`.
+        Whether the query's words count in addition to its similarity; see `WordCoverage`. None:
+        where the policy is calibrated. The paper's policies know similarities alone, and so does
+        `choose_policy`.
     tokenizer
         Text to words, for the key phrases and the coverage; None: runs of word characters. A
         language without spaces between words needs one.
@@ -80,9 +84,11 @@ def fit_gate(
             raise ValueError(
                 f"pseudo_queries[{at}] must be the id of a passage and a question, got {pair!r}"
             )
-    tokenizer = plain_words if tokenizer is None else tokenizer
+    words = WordCoverage(plain_words if tokenizer is None else tokenizer)
+    words.add(texts)
     if pseudo_queries is None:
-        pseudo_queries = [*zip(ids, key_phrases(texts, tokenizer=tokenizer), strict=True)]
+        rows = spread(len(ids), ASKED).tolist() if ids else []
+        pseudo_queries = [(ids[row], telling_words(texts[row], words)) for row in rows]
     questions = [text for _, text in pseudo_queries]
     if transform is not None:
         questions = [transform(text) for text in questions]
@@ -98,10 +104,11 @@ def fit_gate(
         embed=embed,
         negatives=negatives,
     )
-    words = WordCoverage(tokenizer) if coverage else None
-    if words is not None:
-        words.add(texts)
-    return ContextGate(candidates=candidates, transform=transform, coverage=words)
+    if coverage is None:
+        coverage = candidates.policy == "calibrated"
+    return ContextGate(
+        candidates=candidates, transform=transform, coverage=words if coverage else None
+    )
 
 
 class Index(Protocol):

@@ -188,7 +188,8 @@ def test_a_gate_is_fitted_in_one_step() -> None:
     """By key phrases and everyday questions, or by what the caller gives instead."""
     gate = fitted()
     assert gate.candidates.policy == "calibrated"
-    assert gate.coverage is None
+    assert gate.coverage is not None
+    assert fitted(policy="median").coverage is None
     assert [retrieves(gate, query) for query in (INSIDE, OUTSIDE)] == [True, False]
     other = fitted(
         pseudo_queries=[("p0", "queen bee"), ("p0", "eggs"), *[("p1", "honey")] * 9],
