@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.labelled import Collection, read
-from shared_core import HybridIndex
+from shared_core import CAUS, HybridIndex
 from shared_core.arrays import Scores
 from shared_core.cli.console import Console
 from shared_core.cli.embedding import EmbeddingModel, default_model
@@ -32,6 +32,7 @@ from shared_core.evaluation import (
     paired_difference_interval,
     retrieval_measures,
 )
+from shared_core.types import Query
 
 GRID = [round(step / 10, 1) for step in range(11)]
 MEASURES = ("nDCG@10", "hit@1", "hit@10")
@@ -60,11 +61,13 @@ def report(collection: Collection, options: argparse.Namespace) -> None:
     texts = list(collection.queries.values())
     vectors = embed(texts, options.cache)
 
+    queries = [*map(Query, texts, vectors)]
+
     def measure(**how: object) -> dict[str, Scores]:
-        found = index.search_batch(texts, vectors, k=10, fetch_k=options.fetch_k, **how)
+        caus = CAUS(k=10, fetch_k=options.fetch_k, **how)  # type: ignore[arg-type]
         rankings = {
-            query: [passage.id for passage in ranking.passages]
-            for query, ranking in zip(collection.queries, found, strict=True)
+            query: [passage.id for passage in found.passages]
+            for query, found in zip(collection.queries, caus.search(index, queries), strict=True)
         }
         return retrieval_measures(rankings, collection.relevant, MEASURES)
 
@@ -78,6 +81,7 @@ def report(collection: Collection, options: argparse.Namespace) -> None:
         "min-max, 0.3": fixed[0.3],
         f"min-max, best: {best}": fixed[best],
         "default": default,
+        "distinct=0.95": measure(distinct=0.95),
     }
     print(f"\n{collection.name}, {len(texts):,} queries, {len(collection.passages):,} passages")
     print(f"{'':20}" + "".join(f"{name:>24}" for name in MEASURES))

@@ -21,6 +21,7 @@ from langchain_posrag.documents import (
     check_documents,
     check_query,
     copy_of,
+    read,
     score_of,
 )
 from langchain_posrag.options import CAUSOptions, PlacementArguments
@@ -37,6 +38,8 @@ class CompressorArguments(PlacementArguments, total=False):
     k: int
     alpha: Alpha
     fusion: Fusion
+    distinct: float | None
+    per_source: int | None
     placement: str | Placement
     embeddings: Embeddings | None
     score_key: str
@@ -70,7 +73,7 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
     tokenizer
         Text to tokens, for the candidates' own statistics; the core's by default. A corpus has
         its own.
-    k, alpha, fusion, placement, psi, rule, hit_rates, include_scores
+    k, alpha, fusion, distinct, per_source, placement, psi, rule, hit_rates, include_scores
         As in `CAUSOptions`.
 
     Raises
@@ -166,7 +169,9 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
     ) -> list[Document]:
         texts = [document.page_content for document in documents]
         bm25, cosines = partial(self._bm25, query, texts), self.embeddings is not None
-        arrangement = self.caus.rescore(check_query(query), dense, bm25, cosines=cosines)
+        arrangement = self.caus.rescore(
+            check_query(query), dense, bm25, cosines=cosines, passages=partial(read, documents)
+        )
         best = [copy_of(documents[at], told=self.include_scores) for at in arrangement.indices]
         return annotated(best, arrangement) if self.include_scores else best
 

@@ -100,6 +100,11 @@ def passage_of(document: Document, id_: str) -> Passage:
     return Passage(id_, document.page_content, copy_metadata(document.metadata, document))
 
 
+def read(documents: Iterable[Document]) -> list[Passage]:
+    """Return documents as passages that are only read; one without an id has the id ``""``."""
+    return [Passage(each.id or "", each.page_content, each.metadata) for each in documents]
+
+
 def passages_of(documents: Iterable[Document]) -> list[Passage]:
     """Return documents as passages for an index; one without an id gets a random one.
 

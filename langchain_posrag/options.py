@@ -152,11 +152,16 @@ class CAUSOptions(PlacementOptions):
         fusion, see `shared_core.fuse`.
     fusion
         ``"theoretical_min"``, ``"min_max"`` (CAUS eq. 2) or ``"rrf"``.
+    distinct, per_source
+        Leave out near-duplicates of a better document, and more than so many of one source; see
+        `CAUS`.
     """
 
     k: CountField = 10
     alpha: AlphaField = None
     fusion: Fusion = "theoretical_min"
+    distinct: AlphaField = None
+    per_source: CountField | None = None
 
 
 class PlacementArguments(TypedDict, total=False):

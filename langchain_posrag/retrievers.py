@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import Annotated, Any, Self, Unpack
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
@@ -90,7 +90,8 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     chunk_keys
         Metadata keys from which the document and number of a chunk are read: a
         `ChunkKeys`. A passage without them has no neighbours.
-    k, alpha, fusion, placement, psi, rule, hit_rates, tuning
+    k, alpha, fusion, placement, psi, rule, hit_rates, distinct, per_source,
+    min_similarity, tuning
         As in `CAUS`.
     include_scores
         Whether the documents carry their score and explanation.
@@ -123,6 +124,7 @@ class CAUSRetriever(CAUSOptions, DocumentIndex):
     fetch_k: CountField = 50
     expand: SpansField | None = None
     chunk_keys: InstanceOf[ChunkKeys] = ChunkKeys()
+    min_similarity: Annotated[float, Field(ge=-1, le=1)] | None = None
     tuning: InstanceOf[Tuning] | None = None
 
     @model_validator(mode="after")

@@ -38,7 +38,8 @@ class CAUSOptions:
     caus
         The options of the search and the placement. They are immutable and may be shared: setting
         one of those below replaces them.
-    k, alpha, fetch_k, fusion, placement, psi, rule, hit_rates, expand, chunk_keys, tuning
+    k, alpha, fetch_k, fusion, placement, psi, rule, hit_rates, expand, chunk_keys,
+    distinct, per_source, min_similarity, tuning
         As in `CAUS`.
     similarity_top_k
         The name of `k` in LlamaIndex's own retrievers.
@@ -59,6 +60,9 @@ class CAUSOptions:
     hit_rates = Option[Sequence[float] | None]("hit_rates")
     expand = Option[NeighbourSpans | None]("expand")
     chunk_keys = Option[ChunkKeys]("chunk_keys")
+    distinct = Option[float | None]("distinct")
+    per_source = Option[int | None]("per_source")
+    min_similarity = Option[float | None]("min_similarity")
     tuning = Option[Tuning | None]("tuning")
     similarity_top_k = Option[int]("k")
     _caus: CAUS

@@ -23,8 +23,9 @@ from llama_index_instrumentation import get_dispatcher
 from pydantic import FieldSerializationInfo, ValidationInfo, field_serializer, field_validator
 
 from llamaindex_posrag.embedding import embedded_text, plain_text
-from llamaindex_posrag.nodes import explained, explanation, with_slot
-from shared_core import CAUS, BM25Index, Placement
+from llamaindex_posrag.node_chunks import NodeChunks
+from llamaindex_posrag.nodes import explained, explanation, to_passage, with_slot
+from shared_core import CAUS, BM25Index, Passage, Placement
 from shared_core.arrays import Scores
 from shared_core.checking import check_each
 from shared_core.explanations import warn_of_placed
@@ -140,6 +141,8 @@ class CAUSPostprocessorArguments(PlacementArguments, total=False):
     alpha: Alpha
     placement: str | Placement
     fusion: Fusion
+    distinct: float | None
+    per_source: int | None
     higher_is_better: bool
     variant: Variant
     tokenizer: Tokenizer | None
@@ -166,6 +169,9 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
         As in `PlacementPostprocessor`.
     fusion
         ``"theoretical_min"``, ``"min_max"`` (CAUS eq. 2) or ``"rrf"``.
+    distinct, per_source
+        Leave out near-duplicates of a better node, and more than so many of one source document;
+        see `CAUS`.
     higher_is_better
         False if the incoming scores are distances, as those of FaissVectorStore with an L2
         index; they are then negated first.
@@ -203,6 +209,8 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
     rule: OrderRule = Field(default="gain", frozen=True)
     hit_rates: Sequence[float] | None = Field(default=None, frozen=True)
     fusion: Fusion = Field(default="theoretical_min", frozen=True)
+    distinct: float | None = Field(default=None, frozen=True)
+    per_source: int | None = Field(default=None, frozen=True)
     higher_is_better: bool = Field(default=True, frozen=True)
     variant: Variant = Field(default="lucene", frozen=True)
     # Fields, not private attributes: BaseComponent pickles fields only.
@@ -240,7 +248,13 @@ class CAUSPostprocessor(CAUSFieldsPostprocessor):
         dense = [math.nan if each.score is None else sign * each.score for each in nodes]
         asked = plain_text(query) if query else ""
         sparse = partial(self._bm25, asked, [embedded_text(each.node) for each in nodes])
-        arrangement = self._caus.rescore(asked, dense, sparse)
+        arrangement = self._caus.rescore(
+            asked,
+            dense,
+            sparse,
+            passages=partial(_passages, nodes),
+            reader=NodeChunks(self._caus.chunk_keys),
+        )
         return explained([nodes[at].node for at in arrangement.indices], arrangement)
 
     def _bm25(self, query: str, texts: Sequence[str]) -> Scores:
@@ -293,4 +307,11 @@ class PlacementPostprocessor(CAUSFieldsPostprocessor):
         self, nodes: Sequence[NodeWithScore], query: QueryBundle | None
     ) -> list[NodeWithScore]:
         warn_of_placed([explanation(node) for node in nodes])
-        return [with_slot(nodes[why["rank"]], why) for why in self._caus.explain(len(nodes))]
+        caus = self._caus
+        read = _passages(nodes) if caus.reads_places else ()
+        places = caus.places_of(read, NodeChunks(caus.chunk_keys))
+        return [with_slot(nodes[why["rank"]], why) for why in caus.explain(len(nodes), places)]
+
+
+def _passages(nodes: Iterable[NodeWithScore]) -> list[Passage]:
+    return [to_passage(each.node) for each in nodes]

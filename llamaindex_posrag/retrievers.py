@@ -87,7 +87,7 @@ class CAUSRetriever(EngineRetriever):
         As given. A retriever with other options shares the index:
         ``retriever.using(alpha=0.5)``.
     k, alpha, fetch_k, fusion, placement, psi, rule, hit_rates, expand, chunk_keys,
-    tuning
+    distinct, per_source, min_similarity, tuning
         Those of `caus`; one that is set, as by ``r.k = 3``, counts from the next query.
 
     Raises

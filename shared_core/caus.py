@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shared_core.checking import check_choice, check_count, check_counts_of
+from shared_core.checking import check_between, check_choice, check_count, check_counts_of
 from shared_core.index.engine import Engine
 from shared_core.index.metadata import Where
 from shared_core.neighbour_spans import (
@@ -28,11 +28,12 @@ from shared_core.neighbour_spans import (
     NeighbourSpans,
     expand_ranking,
 )
-from shared_core.placement import Placement
+from shared_core.placement import Place, Placement, resolve_placement
 from shared_core.placement.order_gate import Psi, decide_order, profile_of, rates_by_rank
 from shared_core.scoring import rank
 from shared_core.scoring.fusion import Alpha, check_alpha
 from shared_core.scoring.ranking import rank_pool
+from shared_core.selection import near_enough, selected
 from shared_core.sensitivity import PositionProfile
 from shared_core.sensitivity.position_sensitivity import check_shares
 from shared_core.types import (
@@ -40,6 +41,7 @@ from shared_core.types import (
     Fusion,
     OrderDecision,
     OrderRule,
+    Passage,
     Pool,
     Query,
     Ranking,
@@ -74,6 +76,13 @@ class CAUS:
         placement, which then work on spans; its own `order` is ignored. None: passages.
     chunk_keys
         Metadata keys that give the position of a passage in its document.
+    distinct
+        Leave out a passage that has at least this share of words in common with a better one, in
+        [0, 1]; 0.95: copies with a word changed. None: keep all.
+    per_source
+        Most passages of one document, >= 1. None: any number.
+    min_similarity
+        Leave out, before fusion, what has a lower cosine to the query, in [-1, 1]. None: nothing.
     tuning
         How `alpha` and `hit_rates` were chosen, see `shared_core.tuning.tune`; None: not by labels.
 
@@ -100,10 +109,16 @@ class CAUS:
     hit_rates: Sequence[float] | None = None
     expand: NeighbourSpans | None = None
     chunk_keys: ChunkKeys = field(default_factory=ChunkKeys)
+    distinct: float | None = None
+    per_source: int | None = None
+    min_similarity: float | None = None
     tuning: Tuning | None = None
 
     def __post_init__(self) -> None:
         check_counts_of(self, {"k": 1, "fetch_k": 1})
+        check_counts_of(self, {"per_source": 1}, optional=True)
+        check_between(self.distinct, "distinct", 0, 1)
+        check_between(self.min_similarity, "min_similarity", -1, 1)
         if not isinstance(self.expand, NeighbourSpans | None):
             raise ValueError(f"expand must be NeighbourSpans or None, got {self.expand!r}")
         if not isinstance(self.chunk_keys, ChunkKeys):
@@ -153,6 +168,8 @@ class CAUS:
         sparse: Callable[[], npt.ArrayLike],
         *,
         cosines: bool = False,
+        passages: Callable[[], Sequence[Passage]] | None = None,
+        reader: ChunkReader | None = None,
     ) -> Arrangement:
         """Rank candidates that others found by two legs, and put the best k into slots.
 
@@ -169,16 +186,45 @@ class CAUS:
             Returns the BM25 score of each; called unless the query is blank.
         cosines
             Whether the dense scores are cosines.
+        passages
+            Returns the candidates; called if an option reads them.
+        reader
+            Reads their places; by default `chunk_keys`.
         """
         given = np.asarray(dense, np.float64)
-        if not query.strip():
-            return self.place(self.rank(given, np.zeros(len(given)), alpha=1.0, cosines=cosines))
-        alpha = 0.0 if np.isnan(given).all() else None
-        return self.place(self.rank(given, sparse(), alpha=alpha, cosines=cosines))
+        blank = not query.strip()
+        other = np.zeros(len(given)) if blank else sparse()
+        alpha = 1.0 if blank else 0.0 if np.isnan(given).all() else None
+        if not (self._selects or self.reads_places) or passages is None:
+            return self.place(self.rank(given, other, alpha=alpha, cosines=cosines))
+        ranking = self.rank(given, other, k=max(1, len(given)), alpha=alpha, cosines=cosines)
+        texts = passages()
+        ranking = replace(ranking, passages=[texts[at] for at in ranking.indices])
+        reader = reader or self.chunk_keys
+        kept = selected(ranking, self.k, self.distinct, self.per_source, None, reader)
+        return self.place(kept, reader)
 
-    def place(self, ranking: Ranking) -> Arrangement:
-        """Put a ranking into slots: by the placement if the gate is open, else as ranked."""
-        return Arrangement(ranking, self.decide(len(ranking)))
+    def place(self, ranking: Ranking, reader: ChunkReader | None = None) -> Arrangement:
+        """Put a ranking into slots: by the placement if the gate is open, else as ranked.
+
+        Parameters
+        ----------
+        ranking
+            With passages where the placement reads their places.
+        reader
+            Reads these; by default `chunk_keys`.
+        """
+        places: Sequence[Place] = ()
+        if self.reads_places:
+            places = self.places_of(ranking.passages, reader)
+        return Arrangement(ranking, self.decide(len(ranking), places))
+
+    def places_of(
+        self, passages: Sequence[Passage], reader: ChunkReader | None = None
+    ) -> list[Place]:
+        """Return the document and position of each passage; see `Chunk.place`."""
+        reader = reader or self.chunk_keys
+        return [reader.chunk(passage).place for passage in passages]
 
     def place_expanded(
         self, ranking: Ranking, source: ChunkSource, reader: ChunkReader | None = None
@@ -205,31 +251,68 @@ class CAUS:
             As `NeighbourSpans.expand`, and if the ranking to expand does not hold its passages.
         """
         if self.expand is None:
-            return self.place(ranking)
+            return self.place(ranking, reader)
         reader = reader or self.chunk_keys
         spans, expansion, ranks = expand_ranking(ranking, self.expand, reader, source)
         rates = rates_by_rank(self.hit_rates, len(ranking))
-        gate = self._decided(len(spans), [rates[of_span].sum() for of_span in ranks])
+        places = [span.chunks[0].place for span in expansion.spans]
+        gate = self._decided(len(spans), [rates[of_span].sum() for of_span in ranks], places)
         return ExpandedArrangement(spans, gate, ranking, expansion)
 
-    def decide(self, k: int) -> OrderDecision:
-        """Return the decision whether and how to place `k` passages."""
+    def decide(self, k: int, places: Sequence[Place] = ()) -> OrderDecision:
+        """Return the decision whether and how to place `k` passages.
+
+        Parameters
+        ----------
+        k
+            How many there are.
+        places
+            Where each stands, by rank, for a placement that reads it; see `places_of`.
+        """
+        if places:
+            return self._decided(k, self.hit_rates, places)
         known = self._by_k.get(k)
         if known is None:
             known = self._by_k[k] = self._decided(k, self.hit_rates)
         return known
 
-    def _decided(self, k: int, hit_rates: Sequence[float] | None) -> OrderDecision:
+    def _decided(
+        self, k: int, hit_rates: Sequence[float] | None, places: Sequence[Place] = ()
+    ) -> OrderDecision:
         psi = self.profile if self.profile is not None else self.psi
-        return decide_order(psi, self.placement, k=k, rule=self.rule, hit_rates=hit_rates)
+        placement = self.placement
+        if self.reads_places:
+            placement = resolve_placement(placement).of_places(places)
+        return decide_order(psi, placement, k=k, rule=self.rule, hit_rates=hit_rates)
+
+    @cached_property
+    def reads_places(self) -> bool:
+        """Whether the placement depends on where the passages stand in their documents."""
+        return self.placement != "auto" and resolve_placement(self.placement).reads_places
+
+    @cached_property
+    def _selects(self) -> bool:
+        return any(
+            each is not None for each in (self.distinct, self.per_source, self.min_similarity)
+        )
+
+    def _ranking(self, pool: Pool, k: int, alpha: Alpha, reader: ChunkReader) -> Ranking:
+        if not self._selects:
+            return rank_pool(pool, k=k, alpha=alpha, fusion=self.fusion)
+        below, found = None, len(pool.passages)
+        if self.min_similarity is not None:
+            pool = near_enough(pool, self.min_similarity)
+            below = found - len(pool.passages)
+        ranking = rank_pool(pool, k=max(1, found), alpha=alpha, fusion=self.fusion)
+        return selected(ranking, k, self.distinct, self.per_source, below, reader)
 
     @cached_property
     def _by_k(self) -> dict[int, OrderDecision]:
         return {}
 
-    def explain(self, k: int) -> list[dict[str, Any]]:
-        """Return, slot by slot, how `k` passages are placed and why, JSON-able."""
-        gate = self.decide(k)
+    def explain(self, k: int, places: Sequence[Place] = ()) -> list[dict[str, Any]]:
+        """Return, slot by slot, how `k` passages are placed and why, JSON-able; see `decide`."""
+        gate = self.decide(k, places)
         shared = gate.explain()
         return [{"rank": rank, "slot": slot, **shared} for slot, rank in enumerate(gate.slots)]
 
@@ -300,10 +383,10 @@ class CAUS:
     ) -> list[Arrangement]:
         k = self.k if k is None else k
         alpha = self.alpha if alpha is None else alpha
-        rankings = [rank_pool(pool, k=k, alpha=alpha, fusion=self.fusion) for pool in pools]
-        if self.expand is None:
-            return [self.place(ranking) for ranking in rankings]
         reader = reader or self.chunk_keys
+        rankings = [self._ranking(pool, k, alpha, reader) for pool in pools]
+        if self.expand is None:
+            return [self.place(ranking, reader) for ranking in rankings]
         source = engine.neighbours(reader, where=where)
         return [self.place_expanded(ranking, source, reader) for ranking in rankings]
 

@@ -76,6 +76,13 @@ def check_fractions(fractions: Mapping[str, float]) -> None:
             raise ValueError(f"{name} must lie between 0 and 1, got {value}")
 
 
+def check_between(value: float | None, name: str, low: float, high: float) -> None:
+    """Raise ValueError if a number that is given does not lie in [low, high]."""
+    number = isinstance(value, int | float | np.integer | np.floating)
+    if value is not None and not (number and not isinstance(value, bool) and low <= value <= high):
+        raise ValueError(f"{name} must be a number in [{low}, {high}], or None, got {value!r}")
+
+
 def check_distinct(name: str, values: Sequence[object]) -> None:
     """Raise ValueError if there are no values, or one occurs twice."""
     if not values:

@@ -34,6 +34,9 @@ class CAUSArguments(TypedDict, total=False):
     hit_rates: Sequence[float] | None
     expand: NeighbourSpans | None
     chunk_keys: ChunkKeys
+    distinct: float | None
+    per_source: int | None
+    min_similarity: float | None
     tuning: Tuning | None
 
 

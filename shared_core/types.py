@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy.typing as npt
@@ -164,6 +164,8 @@ class Ranking:
         approximate. Empty: all.
     complete
         See `Pool`.
+    left_out
+        What was left out because of each passage, as its explanation says; empty: nothing was.
     """
 
     indices: list[int]
@@ -182,9 +184,26 @@ class Ranking:
     dense_exact: Sequence[bool] = ()
     sparse_exact: Sequence[bool] = ()
     complete: bool = True
+    left_out: Sequence[Mapping[str, Any]] = ()
 
     def __len__(self) -> int:
         return len(self.indices)
+
+    def at(self, ranks: Sequence[int]) -> Ranking:
+        """Return the ranking of some of its passages, in that order."""
+        picked: dict[str, Any] = {
+            name: [values[rank] for rank in ranks]
+            for name in BY_RANK
+            if len(values := getattr(self, name))
+        }
+        return replace(self, **picked)
+
+
+BY_RANK = (
+    *("indices", "scores", "dense", "sparse", "dense_norm", "sparse_norm", "dense_rank"),
+    *("sparse_rank", "passages", "dense_exact", "sparse_exact", "left_out"),
+)
+"""Lists of a `Ranking`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +308,7 @@ class Arrangement:
         if ranking.nearest is not None:
             # The query that the cosines belong to: an outer retriever may have been asked another.
             why |= {"nearest": ranking.nearest, "query": ranking.query}
-        return [
+        details: list[dict[str, Any]] = [
             {
                 "score": scores[rank],
                 "dense": dense[rank],
@@ -309,3 +328,7 @@ class Arrangement:
             }
             for slot, rank in enumerate(self.slots)
         ]
+        if ranking.left_out:
+            for detail in details:
+                detail.update(ranking.left_out[detail["rank"]])
+        return details

@@ -13,6 +13,7 @@ from shared_core.neighbour_spans import (
     Span,
     expand_passages,
 )
+from shared_core.placement import Place
 from shared_core.types import Passage
 
 SPANNED = "+spans"
@@ -68,5 +69,10 @@ def members(passage: Passage) -> Sequence[str]:
 
 
 def _passage(span: Span) -> Passage:
-    ids = [chunk.id for chunk in span.chunks]
-    return Passage("+".join(ids), span.text, {SPANNED: ids})
+    ids, (document, number) = [chunk.id for chunk in span.chunks], span.chunks[0].place
+    return Passage("+".join(ids), span.text, {SPANNED: ids, "document": document, "number": number})
+
+
+def places_of(passages: Sequence[Passage]) -> list[Place]:
+    """Return document and number of each passage; one without them is its own document."""
+    return [_KEYS.chunk(passage).place for passage in passages]

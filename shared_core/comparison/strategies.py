@@ -13,6 +13,7 @@ from shared_core.attention import Case, OneRound, TwoRound
 from shared_core.checking import check_distinct
 from shared_core.comparison.questions import RankedCase
 from shared_core.comparison.result import BASELINES
+from shared_core.comparison.spans import places_of
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.models import Generator, ScoringModel
 from shared_core.generation.responses import Request, Response
@@ -105,7 +106,7 @@ class _Strategy:
 
 @dataclass(frozen=True)
 class Placed(_Strategy):
-    """One placement, the same for every question."""
+    """One placement."""
 
     placement: Placement
 
@@ -121,7 +122,10 @@ class Placed(_Strategy):
 
     def orders(self, case: RankedCase, read: Reading) -> list[Order]:
         """Return one order."""
-        return [self.placement(len(case.passages), self.context.options.known_profile)]
+        placement = self.placement
+        if placement.reads_places:
+            placement = placement.of_places(places_of(case.passages))
+        return [placement(len(case.passages), self.context.options.known_profile)]
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,8 @@ def choose_policy(
 ) -> PolicyChoice:
     """Choose a policy and threshold by the similarities of labelled queries.
 
+    They are for a gate that decides by similarity alone: fit it with ``coverage=False``.
+
     The best balanced accuracy is reached at one similarity, which every policy can be moved to by
     a threshold. The policy that needs the smallest threshold is chosen, because its edge follows
     the corpus as that grows and the threshold does not.

@@ -82,6 +82,12 @@ class Chunk:
             raise ValueError(f"start of chunk {self.id!r} must be >= 0, got {self.start}")
 
     @property
+    def place(self) -> tuple[str, float]:
+        """Its document, and its number or else its start there; infinite if neither is known."""
+        known = self.start if self.number is None else self.number
+        return self.document, math.inf if known is None else known
+
+    @property
     def end(self) -> int | None:
         """Offset just after its last character in the document, if known."""
         return None if self.start is None else self.start + len(self.text)

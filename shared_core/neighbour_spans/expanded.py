@@ -14,12 +14,6 @@ from shared_core.neighbour_spans.neighbours import PassageNeighbours
 from shared_core.neighbour_spans.places import ChunkReader
 from shared_core.types import Arrangement, Passage, Ranking
 
-_BY_RANK = (
-    *("indices", "scores", "dense", "sparse", "dense_norm", "sparse_norm"),
-    *("dense_rank", "sparse_rank", "dense_exact", "sparse_exact"),
-)
-"""Lists of a `Ranking` besides its passages."""
-
 
 @dataclass(frozen=True, slots=True)
 class ExpandedArrangement(Arrangement):
@@ -86,12 +80,7 @@ def expand_ranking(
         seed if len(span.chunks) == 1 else replace(seed, text=span.text)
         for seed, span in zip(seeds, expansion.spans, strict=True)
     ]
-    picked: dict[str, Any] = {
-        name: [given[at] for at in best]
-        for name in _BY_RANK
-        if len(given := getattr(ranking, name))
-    }
-    return replace(ranking, **picked, passages=spanned), expansion, ranks
+    return replace(ranking.at(best), passages=spanned), expansion, ranks
 
 
 def expand_passages(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shared_core.checking import check_count, check_counts_of
-from shared_core.neighbour_spans.budget import Expansion, SpanBuilder
+from shared_core.neighbour_spans.budget import Expansion, Span, SpanBuilder
 from shared_core.neighbour_spans.chunks import Chunk, ChunkSource, Neighbourhood, Seed, Stop
 from shared_core.neighbour_spans.score import Scorer, Weights
 from shared_core.neighbour_spans.sweep import WIDEST, Continuity, Window, by_worth, related, sweep
@@ -80,7 +80,7 @@ class NeighbourSpans:
             raise ValueError(f"decay must be finite and >= 0, got {self.decay!r}")
         if self.count_tokens is not None and not callable(self.count_tokens):
             raise ValueError(f"count_tokens must be a function, got {self.count_tokens!r}")
-        self._placement(1)
+        self._placement(())
 
     @property
     def reach(self) -> int:
@@ -122,7 +122,7 @@ class NeighbourSpans:
         ).spans()
         kept = {seed.chunk.id for span in spans for seed in span.seeds}
         dropped = tuple(seed for seed, _ in hits if seed.chunk.id not in kept)
-        return Expansion(tuple(spans), self._placement(len(spans)), dropped)
+        return Expansion(tuple(spans), self._placement(spans), dropped)
 
     def _window(self, seed: Seed, around: Neighbourhood, continuity: Continuity | None) -> Window:
         limit: Stop = "window"
@@ -132,9 +132,10 @@ class NeighbourSpans:
             reach = self.window, self.window
         return sweep(seed, around, reach, limit, continuity or _unknown, self.min_continuity)
 
-    def _placement(self, k: int) -> tuple[int, ...]:
+    def _placement(self, spans: Sequence[Span]) -> tuple[int, ...]:
         name = "sequential" if self.order == "score_descending" else self.order
-        return resolve_without_profile(name)(k)
+        placement = resolve_without_profile(name)
+        return placement.of_places([span.chunks[0].place for span in spans])(len(spans))
 
 
 def _lies_in(value: Any, least: float, most: float) -> bool:

@@ -7,9 +7,9 @@ cleverer placement is measured against them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,17 +18,21 @@ from shared_core.sensitivity.profile import PositionProfile
 
 Edge = Literal["start", "end"]
 
+Place: TypeAlias = tuple[str, float]
+"""The document of a passage, and its position there; infinite where it is not known."""
+
 
 @dataclass(frozen=True)
 class Placement:
     """A rule that says which rank goes into which slot.
 
     Subclasses set `name` and `order`; and `needs_profile`, if they are made from a position
-    profile.
+    profile, or `reads_places`, if from where the passages stand in their documents.
     """
 
     name: ClassVar[str]
     needs_profile: ClassVar[bool] = False
+    reads_places: ClassVar[bool] = False
 
     def __call__(self, k: int, profile: PositionProfile | None = None) -> tuple[int, ...]:
         """Return slot -> rank for `k` passages, a bijection on 0..k-1.
@@ -59,6 +63,10 @@ class Placement:
         """Return slot -> rank; called with ``k >= 0``."""
         raise NotImplementedError
 
+    def of_places(self, places: Sequence[Place]) -> Placement:
+        """Return the placement of passages whose places are known, by rank."""
+        return self
+
 
 @dataclass(frozen=True)
 class Sequential(Placement):
@@ -80,6 +88,38 @@ class Inverse(Placement):
     def order(self, k: int, profile: PositionProfile | None) -> Sequence[int]:
         """Return slot -> rank."""
         return range(k - 1, -1, -1)
+
+
+@dataclass(frozen=True)
+class SourceOrder(Placement):
+    """Passages of one document in reading order; documents by their best passage.
+
+    Yu, Xu and Akkiraju (arXiv 2409.01666) measured that long-context models answer better from many
+    chunks of one document in its order than by relevance. A passage of no known document stands
+    for itself; where no places are known, the order is the ranked one.
+
+    Attributes
+    ----------
+    places
+        Document and position of each passage by rank; filled in for each query.
+    """
+
+    name = "source_order"
+    reads_places = True
+    places: tuple[Place, ...] = ()
+
+    def order(self, k: int, profile: PositionProfile | None) -> Sequence[int]:
+        """Return slot -> rank."""
+        if not self.places:
+            return range(k)
+        best: dict[str, int] = {}
+        for rank, (document, _) in enumerate(self.places):
+            best.setdefault(document, rank)
+        return sorted(range(k), key=lambda rank: (best[self.places[rank][0]], self.places[rank][1]))
+
+    def of_places(self, places: Sequence[Place]) -> SourceOrder:
+        """Return the placement of passages whose places are known, by rank."""
+        return replace(self, places=tuple(places))
 
 
 @dataclass(frozen=True)

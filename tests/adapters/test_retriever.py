@@ -12,6 +12,7 @@ import pytest
 
 from shared_core import CAUS, PLACEMENTS, ChunkKeys, NeighbourSpans, Passage, PositionProfile
 from shared_core.placement import UShape
+from shared_core.types import Tuning
 
 from .drivers import QUERIES, Adapter, core_index, corpus, embed, ids, search
 
@@ -68,6 +69,18 @@ OTHERS: dict[str, Any] = {
     "hit_rates": (0.5, 0.1),
     "expand": NeighbourSpans(window=1),
     "chunk_keys": ChunkKeys(number="number"),
+    "distinct": 0.5,
+    "per_source": 1,
+    "min_similarity": 0.9,
+    "tuning": Tuning(
+        questions=5,
+        found=1.0,
+        alpha=0.8,
+        previous=0.85,
+        ndcg=0.5,
+        previous_ndcg=0.4,
+        interval=(0.0, 0.2),
+    ),
 }
 """Another value for each option."""
 
@@ -84,6 +97,10 @@ async def test_an_option_set_later_is_as_one_that_was_given(
     before = retriever.caus
     setattr(retriever, name, OTHERS[name])
     assert retriever.caus == replace(before, **option) == given.caus
+    if (name, over) == ("min_similarity", "store"):
+        with pytest.raises(ValueError, match="the dense scores are not known to be cosines"):
+            adapter.ask(retriever, QUERIES[0])
+        return
     expected = adapter.ask(given, QUERIES[0])
     assert adapter.ask(retriever, QUERIES[0]) == expected
     assert await adapter.aask(retriever, QUERIES[0]) == expected

@@ -34,6 +34,7 @@ LAYERS = [
     {"attention", "gating", "neighbour_spans"},
     {"index"},
     {"engines"},
+    {"selection"},
     {"caus"},
     {"comparison", "demo", "options", "tuning"},
     {"api"},

@@ -49,8 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     embed = EmbeddingCache(EmbeddingModel(arguments.embedding), arguments.cache, console)
     with _opened(arguments, embed) as engine:
         texts = [question for question, _ in labelled]
-        vectors = embed(texts) if texts else []
-        queries = [Query(*each) for each in zip(texts, vectors, strict=True)]
+        queries = [*map(Query, texts, embed(texts) if texts else ())]
         tuned = tune(CAUS(), engine, queries, [gold for _, gold in labelled])
     console.show(str(tuned.tuning))
     console.show("\nThe order gate's chances, with psi=PROFILE:")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -11,13 +12,16 @@ from hypothesis import strategies as st
 from shared_core import (
     CAUS,
     PLACEMENTS,
+    ChunkKeys,
     NeighbourSpans,
+    Passage,
     Placement,
     PositionProfile,
     resolve_placement,
     u_shape_order,
 )
-from shared_core.placement import MaxRelevance, MinDistraction, Shuffle, UShape
+from shared_core.neighbour_spans import Chunk, PassageNeighbours, Seed
+from shared_core.placement import MaxRelevance, MinDistraction, Shuffle, SourceOrder, UShape
 
 PROFILE = PositionProfile(
     model="m", accuracy=(0.9, 0.5, 0.4, 0.6, 0.8), distraction=(0.3, 0.1, 0.2, 0.5, 0.4)
@@ -68,6 +72,7 @@ def test_the_names_are_those_of_the_contract() -> None:
     """A new one is entered here, too; three are RetriVex's, of orders that have another."""
     assert {*PLACEMENTS} == {
         *("sequential", "inverse", "shuffle", "u_shape", "max_relevance", "min_distraction"),
+        *("source_order",),
         *("front_first", "back_first", "edge_balanced"),
     }
     others = {name: cls.name for name, cls in PLACEMENTS.items() if cls.name != name}
@@ -80,6 +85,16 @@ def test_the_names_are_those_of_the_contract() -> None:
         placement = resolve_placement(name)
         assert placement == PLACEMENTS[name]()
         assert resolve_placement(placement) is placement
+
+
+def test_passages_of_a_document_are_read_in_its_order() -> None:
+    """Documents by their best passage; those that are nobody's, and without a place, as ranked."""
+    places = [("b", 7.0), ("a", 2.0), ("b", 3.0), ("alone", math.inf), ("a", 1.0)]
+    assert SourceOrder().of_places(places)(5) == (2, 0, 4, 1, 3)
+    unknown = [("b", math.inf), ("a", math.inf), ("b", math.inf)]
+    assert SourceOrder().of_places(unknown)(3) == (0, 2, 1)
+    assert SourceOrder()(4) == (0, 1, 2, 3)
+    assert UShape().of_places(places) == UShape()
 
 
 @pytest.mark.parametrize("spec", ["u-shape", "U_SHAPE", "", 3, None, UShape])
@@ -152,11 +167,13 @@ def test_an_order_that_is_no_permutation_is_refused(
     """It would drop passages or repeat them, and nobody would see it; by whatever way it comes."""
     monkeypatch.setattr(Own, "made", staticmethod(lambda k: made(k) if k > 1 else range(k)))
     caus, spans = CAUS(placement=Own(), psi="always"), NeighbourSpans(order=Own())
+    chunks = [Chunk(f"c{at}", "text", f"d{at}", 0) for at in range(3)]
+    alone = PassageNeighbours.of([Passage(f"c{at}", "text") for at in range(3)], ChunkKeys())
     ways: list[Callable[[], object]] = [
         lambda: Own()(3),
         lambda: caus.decide(3),
         lambda: caus.place(caus.rank([3.0, 2.0, 1.0], [1.0, 0.0, 0.0])),
-        lambda: spans._placement(3),
+        lambda: spans.expand([Seed(each, 1.0) for each in chunks], alone),
     ]
     for way in ways:
         with pytest.raises(ValueError, match=r"'own' must put each of 3 passages .*got \("):

@@ -1,0 +1,105 @@
+"""Which passages of a pool become the best k: near enough, none twice, so many of one source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from shared_core.index.tokenize import split_words
+from shared_core.neighbour_spans import ChunkReader
+from shared_core.types import Passage, Pool, Ranking
+
+
+def near_enough(pool: Pool, min_similarity: float) -> Pool:
+    """Return a pool without the passages whose cosine is lower.
+
+    Raises
+    ------
+    ValueError
+        If its dense scores are no cosines.
+    """
+    if pool.nearest is None and len(pool.passages):
+        raise ValueError(
+            f"min_similarity={min_similarity} is a cosine, and the dense scores are not known to "
+            "be cosines: use metric='cosine', or rescore=True over a store"
+        )
+    rows = np.flatnonzero(pool.dense >= min_similarity)
+    exact = (pool.dense_exact, pool.sparse_exact)
+    dense_exact, sparse_exact = (None if each is None else each[rows] for each in exact)
+    return replace(
+        pool,
+        passages=[pool.passages[row] for row in rows.tolist()],
+        dense=pool.dense[rows],
+        sparse=pool.sparse[rows],
+        dense_exact=dense_exact,
+        sparse_exact=sparse_exact,
+    )
+
+
+def selected(
+    ranking: Ranking,
+    k: int,
+    distinct: float | None,
+    per_source: int | None,
+    below: int | None,
+    reader: ChunkReader,
+) -> Ranking:
+    """Return the best k of a whole pool, each with what was left out because of it.
+
+    Parameters
+    ----------
+    ranking
+        With passages.
+    k
+        Number of passages to keep, >= 1; there may be fewer.
+    distinct
+        From which `overlap` with a better one a passage is left out; None: none is.
+    per_source
+        Most passages of one document, which their metadata name; None: any number.
+    below
+        How many were left out before, for their similarity; None: nothing was asked.
+    reader
+        Tells the document of a passage.
+    """
+    kept: list[int] = []
+    words: dict[int, Counter[str]] = {}
+    of_source: dict[str, list[int]] = {}
+    left_out: dict[int, dict[str, Any]] = {}
+    for rank, passage in enumerate(ranking.passages):
+        if len(kept) == k:
+            break
+        if distinct is not None:
+            mine = _words(passage)
+            twin = next((each for each in kept if overlap(words[each], mine) >= distinct), None)
+            if twin is not None:
+                left_out[twin]["duplicates"].append(passage.id)
+                continue
+            words[rank] = mine
+        if per_source is not None and (named := reader.document_of(passage)) is not None:
+            source = of_source.setdefault(named[1], [])
+            if len(source) == per_source:
+                left_out[source[0]]["same_source"].append(passage.id)
+                continue
+            source.append(rank)
+        kept.append(rank)
+        asked = {"duplicates": distinct, "same_source": per_source}
+        left_out[rank] = {name: [] for name, value in asked.items() if value is not None}
+        if below is not None:
+            left_out[rank]["below_min_similarity"] = below
+    return replace(ranking.at(kept), left_out=[left_out[rank] for rank in kept])
+
+
+def overlap(one: Counter[str], other: Counter[str]) -> float:
+    """Return the share of words that two texts have in common, each as often as it occurs.
+
+    In [0, 1] (Jaccard's index of multisets); 1 for two texts without words.
+    """
+    every = (one | other).total()
+    return (one & other).total() / every if every else 1.0
+
+
+def _words(passage: Passage) -> Counter[str]:
+    return Counter(split_words(passage.text.lower()))
