@@ -227,6 +227,7 @@ CORE = [
     "Ranking",
     "Sequential",
     "Shuffle",
+    "SourceOrder",
     "UShape",
     "choose_policy",
     "connect",
