@@ -17,7 +17,13 @@ import numpy.typing as npt
 from shared_core.arrays import Embed, Rows, Scores, Vectors
 from shared_core.checking import check_several
 from shared_core.errors import EmbeddingMismatchError
-from shared_core.gating.decision import Levels, Policy, RetrievalDecision, check_policy
+from shared_core.gating.decision import (
+    NEIGHBOURING,
+    Levels,
+    Policy,
+    RetrievalDecision,
+    check_policy,
+)
 from shared_core.gating.neighbouring import neighbouring_similarities
 from shared_core.vectors import model_mismatch, unit_rows
 
@@ -170,7 +176,8 @@ class FitState:
     def levels(self, policy: Policy) -> Levels:
         """Return the levels under a policy, cached; see `VectorCandidates.levels`."""
         if policy not in self._levels:
-            foreign, neighbouring = map(_median, (self.highest_foreign(), self.neighbouring))
+            foreign = _quantile(self.highest_foreign(), 0.5)
+            neighbouring = _quantile(self.neighbouring, NEIGHBOURING)
             own = np.sort(self.similarities)
             self._levels[policy] = Levels.of(own, foreign, neighbouring, policy)
         return self._levels[policy]
@@ -451,8 +458,8 @@ class VectorCandidates:
         self._fitted.foreign.verify(embed)
 
 
-def _median(values: Scores) -> float | None:
-    return float(np.median(values)) if values.size else None
+def _quantile(values: Scores, share: float) -> float | None:
+    return float(np.quantile(values, share)) if values.size else None
 
 
 def _highest(similarities: float | Sequence[float]) -> float | None:

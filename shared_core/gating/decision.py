@@ -23,24 +23,29 @@ Policy: TypeAlias = Name | float
 DENSITY = 0.95
 """Share of the pseudo-queries inside the interval of ``"density"``, as in the paper."""
 
-SHARE = 0.5
-"""Position of the calibrated edge between what the corpus does not answer (0) and what it does (1).
+SHARE = 0.4
+"""Position of an edge between the everyday questions (0) and the pseudo-queries (1).
 
-All levels, and the edge with them, move with the corpus, its size and the embedding model. Below
-lies the middle of two: everyday questions, which are the farthest, and pseudo-queries of one part
-of the corpus put to the rest of it, which are the nearest, but lie far higher where a passage's
-words are not those that people use (source code, say). Accuracy is flat around the constants:
-``python -m benchmarks.gating``.
+Generated questions repeat the words of their context, so they are about as similar to it as a text
+can be. People ask for one detail in other words; their questions are anywhere down to the foreign
+ones. All levels, and the edge with them, move with the corpus, its size and the embedding model.
+Accuracy is flat around the constants: ``python -m benchmarks.gating``.
 """
+
+NEIGHBOURING = 0.99
+"""Share of the questions about other parts of the corpus below their level."""
 
 STEEPNESS = 8.0
 """Change in the log-odds that the corpus answers, from the foreign level to the near level."""
 
-COVERAGE_WEIGHT = 3.0
-"""Change in the log-odds from a query none of whose words occur to one whose words all do."""
+COVERAGE_WEIGHT = 4.0
+"""Change in the log-odds by a share of 1 of a query's words beyond the middle."""
 
 COVERAGE_MIDDLE = 0.5
-"""Share of a query's words that is evidence neither for the corpus nor against it."""
+"""Share of a query's words up to which they are no evidence.
+
+People who use other words than the corpus does would be refused by those that are missing.
+"""
 
 CONSTANT = 1e-6
 """Spread below which similarities differ only by rounding."""
@@ -177,8 +182,8 @@ class Levels:
     edge
         Lower edge of the distribution under the policy. For ``"calibrated"`` it is ::
 
-            lower = (foreign + neighbouring) / 2
-            edge = lower + 0.5 * (near - lower)
+            everyday = foreign + 0.4 * (near - foreign)
+            edge = max(everyday, (everyday + neighbouring) / 2)
     near
         Median similarity of a pseudo-query to its own context.
     upper
@@ -187,8 +192,8 @@ class Levels:
         Median over the foreign questions of the highest similarity to the corpus; None without
         any.
     neighbouring
-        The same of pseudo-queries of one part of the corpus, to the rest of it; None where it is
-        not known: then it counts as `foreign`.
+        What 99% of the pseudo-queries of one part of the corpus stay below, put to the rest of it.
+        None where it is not known: then it moves nothing.
     """
 
     policy: Policy
@@ -227,30 +232,25 @@ class Levels:
             return found
         calibrated = found.calibrated
         if calibrated is None:
-            raise ValueError(_not_apart(near, found.lower))
+            raise ValueError(_not_apart(near, foreign))
         return replace(found, edge=calibrated)
 
     @property
-    def lower(self) -> float | None:
-        """Level of what the corpus does not answer; None without foreign questions."""
-        if self.foreign is None or self.neighbouring is None:
-            return self.foreign
-        return (self.foreign + self.neighbouring) / 2
-
-    @property
     def calibrated(self) -> float | None:
-        """The calibrated edge, whatever the policy; None where the levels are not apart."""
-        lower = self.lower
-        if lower is None or self.near <= lower:
+        """The calibrated edge, whatever the policy; None where near and foreign are not apart."""
+        if self.foreign is None or self.near <= self.foreign:
             return None
-        return lower + SHARE * (self.near - lower)
+        edge = self.foreign + SHARE * (self.near - self.foreign)
+        if self.neighbouring is None:
+            return edge
+        return max(edge, (edge + self.neighbouring) / 2)
 
     @property
     def fault(self) -> str | None:
         """What is wrong if pseudo-queries are no nearer than foreign questions; None if nothing."""
         if self.foreign is None or self.calibrated is not None:
             return None
-        return _not_apart(self.near, self.lower)
+        return _not_apart(self.near, self.foreign)
 
     def probability(self, similarity: float, coverage: float | None = None) -> float | None:
         """Return the probability that the corpus answers, with even prior odds.
@@ -298,7 +298,7 @@ class Levels:
             )
         if self.fault is not None:
             raise ValueError(self.fault)
-        words = 0.0 if coverage is None else COVERAGE_WEIGHT * (coverage - COVERAGE_MIDDLE)
+        words = COVERAGE_WEIGHT * max(0.0, (coverage or 0.0) - COVERAGE_MIDDLE)
         return STEEPNESS * margin / (self.near - self.foreign) + words
 
 
