@@ -447,6 +447,22 @@ def test_a_reranker_orders_what_was_found() -> None:
         bad.job(last, codes(6))
 
 
+def test_passages_are_read_in_the_order_of_their_documents() -> None:
+    """By each question's own passages; where no places are known, as ranked."""
+    data = codes(6)
+    placed = tuple(
+        replace(
+            each, metadata={"document": f"d{int(each.id[-1]) % 2}", "number": -int(each.id[-1])}
+        )
+        for each in data.passages
+    )
+    comparison = Comparison(ks=(4,), strategies=("source_order",), shuffles=1)
+    for given, order in ((replace(data, passages=placed), (2, 0, 3, 1)), (data, (0, 1, 2, 3))):
+        setting = comparison.run(last, given).settings[0]
+        assert setting.strategies[2].name == "source_order"
+        assert {*setting.strategies[2].orders} == {(order,)}
+
+
 def test_neighbours_join_what_was_found_and_count_for_it() -> None:
     """Two passages that touch are one span, and a span with the gold passage is relevant."""
     data = codes(6, gold=3)
