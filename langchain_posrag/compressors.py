@@ -18,10 +18,10 @@ from typing_extensions import override
 from langchain_posrag.document_step import QueryStep
 from langchain_posrag.documents import (
     annotated,
+    as_passages,
     check_documents,
     check_query,
     copy_of,
-    read,
     score_of,
 )
 from langchain_posrag.options import CAUSOptions, PlacementArguments
@@ -170,7 +170,11 @@ class HybridScoreCompressor(CAUSOptions, QueryStep):
         texts = [document.page_content for document in documents]
         bm25, cosines = partial(self._bm25, query, texts), self.embeddings is not None
         arrangement = self.caus.rescore(
-            check_query(query), dense, bm25, cosines=cosines, passages=partial(read, documents)
+            check_query(query),
+            dense,
+            bm25,
+            cosines=cosines,
+            passages=partial(as_passages, documents),
         )
         best = [copy_of(documents[at], told=self.include_scores) for at in arrangement.indices]
         return annotated(best, arrangement) if self.include_scores else best

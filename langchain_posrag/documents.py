@@ -100,7 +100,7 @@ def passage_of(document: Document, id_: str) -> Passage:
     return Passage(id_, document.page_content, copy_metadata(document.metadata, document))
 
 
-def read(documents: Iterable[Document]) -> list[Passage]:
+def as_passages(documents: Iterable[Document]) -> list[Passage]:
     """Return documents as passages that are only read; one without an id has the id ``""``."""
     return [Passage(each.id or "", each.page_content, each.metadata) for each in documents]
 

@@ -11,7 +11,7 @@ from pydantic import ConfigDict
 from typing_extensions import override
 
 from langchain_posrag.document_step import DocumentStep
-from langchain_posrag.documents import DETAIL, check_documents, copy_of, read
+from langchain_posrag.documents import DETAIL, as_passages, check_documents, copy_of
 from langchain_posrag.options import PlacementArguments, PlacementOptions, Psi
 from shared_core import Placement
 from shared_core.explanations import warn_of_placed
@@ -79,7 +79,7 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
         documents = check_documents(documents)
         if self.caus.gate.opened:
             warn_of_placed([document.metadata.get(DETAIL) for document in documents])
-        places = self.caus.places_of(read(documents)) if self.caus.reads_places else ()
+        places = self.caus.places_of(as_passages(documents)) if self.caus.reads_places else ()
         return [
             copy_of(documents[why["rank"]], why, told=self.include_scores)
             for why in self.caus.explain(len(documents), places)
