@@ -36,6 +36,7 @@ from shared_core.scoring.ranking import rank_pool
 from shared_core.selection import near_enough, selected
 from shared_core.sensitivity import PositionProfile
 from shared_core.sensitivity.position_sensitivity import check_shares
+from shared_core.tokens import estimate_tokens
 from shared_core.types import (
     Arrangement,
     Fusion,
@@ -217,7 +218,13 @@ class CAUS:
         places: Sequence[Place] = ()
         if self.reads_places:
             places = self.places_of(ranking.passages, reader)
-        return Arrangement(ranking, self.decide(len(ranking), places))
+        return Arrangement(ranking, self.decide(len(ranking), places, self._tokens_of(ranking)))
+
+    def _tokens_of(self, ranking: Ranking) -> float | None:
+        """Return the tokens of the passages, where a profile of several lengths asks for them."""
+        if self.profile is None or not self.profile.lengths:
+            return None
+        return sum(estimate_tokens(passage.text) for passage in ranking.passages) or None
 
     def places_of(
         self, passages: Sequence[Passage], reader: ChunkReader | None = None
@@ -259,7 +266,9 @@ class CAUS:
         gate = self._decided(len(spans), [rates[of_span].sum() for of_span in ranks], places)
         return ExpandedArrangement(spans, gate, ranking, expansion)
 
-    def decide(self, k: int, places: Sequence[Place] = ()) -> OrderDecision:
+    def decide(
+        self, k: int, places: Sequence[Place] = (), tokens: float | None = None
+    ) -> OrderDecision:
         """Return the decision whether and how to place `k` passages.
 
         Parameters
@@ -268,22 +277,28 @@ class CAUS:
             How many there are.
         places
             Where each stands, by rank, for a placement that reads it; see `places_of`.
+        tokens
+            Tokens of all, for a profile of several lengths; see `decide_order`.
         """
-        if places:
-            return self._decided(k, self.hit_rates, places)
+        if places or tokens is not None:
+            return self._decided(k, self.hit_rates, places, tokens)
         known = self._by_k.get(k)
         if known is None:
             known = self._by_k[k] = self._decided(k, self.hit_rates)
         return known
 
     def _decided(
-        self, k: int, hit_rates: Sequence[float] | None, places: Sequence[Place] = ()
+        self,
+        k: int,
+        hit_rates: Sequence[float] | None,
+        places: Sequence[Place] = (),
+        tokens: float | None = None,
     ) -> OrderDecision:
         psi = self.profile if self.profile is not None else self.psi
         placement = self.placement
         if self.reads_places:
             placement = resolve_placement(placement).of_places(places)
-        return decide_order(psi, placement, k=k, rule=self.rule, hit_rates=hit_rates)
+        return decide_order(psi, placement, k=k, tokens=tokens, rule=self.rule, hit_rates=hit_rates)
 
     @cached_property
     def reads_places(self) -> bool:

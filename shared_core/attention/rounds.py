@@ -240,7 +240,7 @@ class TwoRound:
                 f"got {self.placement!r}"
             )
         text = self.template.text
-        if self._reads_question and text.index("{question}") < text.index("{context}"):
+        if self._reads_question and text.rindex("{question}") < text.index("{context}"):
             raise ValueError(
                 f"estimator {self.estimator!r} reads what the question's tokens attend to, and in "
                 "this template they come before the documents, which they cannot see; put "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -86,6 +87,7 @@ def fail(message: str) -> None:
 
 def quiet_transformers() -> None:
     """Keep the warnings and progress bars of transformers out of the command's output."""
+    os.environ.setdefault("TQDM_DISABLE", "1")  # those of GGUF files, which it does not silence
     logging: Any = require("transformers.utils.logging", extra="models")
     logging.set_verbosity_error()
     logging.disable_progress_bar()

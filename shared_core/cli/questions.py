@@ -36,24 +36,35 @@ def packages(source: str) -> Mapping[str, str]:
     return TORCH if source == "torch" else {}
 
 
-def add_questions(parser: argparse.ArgumentParser, data: str = "") -> None:
-    """Add the options that `open_questions` reads but the seed; `data` says more of ``--data``."""
+def add_questions(
+    parser: argparse.ArgumentParser, data: str = "", *, lengths: bool = False
+) -> None:
+    """Add the options that `open_questions` reads but the seed.
+
+    `data` says more of ``--data``; with `lengths`, ``-k`` takes several numbers.
+    """
     add = parser.add_argument
     add("--data", default="kv", help=f"{HELP}{data} (default: kv)")
     add("--n", type=int, help="number of questions (default: 100, or all of the file)")
-    add("-k", "--k", type=int, help="number of passages in the context (default: 10, or all if "
-        "there are fewer)")  # fmt: skip
+    add("-k", "--k", type=options.numbers if lengths else int, help="number of passages in the "
+        f"context{', or several, such as 3,5,10,20' * lengths} (default: 10, or all if there are "
+        "fewer)")  # fmt: skip
     add("--template", type=options.path, help=options.TEMPLATE_HELP)
 
 
 @dataclass(frozen=True)
 class ProbeData:
-    """What to ask and how; `k` is the number of passages in a context."""
+    """What to ask and how; `ks` are the numbers of passages in a context."""
 
     questions: list[ProbeQuestion]
-    k: int
+    ks: tuple[int, ...]
     task: str
     template: PromptTemplate | None
+
+    @property
+    def k(self) -> int:
+        """The largest number of passages."""
+        return max(self.ks)
 
 
 def open_questions(arguments: argparse.Namespace, console: Console) -> ProbeData:
@@ -67,25 +78,26 @@ def open_questions(arguments: argparse.Namespace, console: Console) -> ProbeData
     ValueError
         If there are fewer than ``--n``, or the file does not exist or holds no questions.
     """
-    source, n, k = arguments.data, arguments.n, arguments.k
+    source, n, ks = arguments.data, arguments.n, arguments.k
+    ks = (ks,) if isinstance(ks, int) else ks and tuple(sorted({*ks}))
     template = options.open_template(arguments.template)
     if n is not None:
         check_count(n, "--n")
     if source in ("kv", "torch"):
-        k = DEFAULT_K if k is None else k
+        ks = ks or (DEFAULT_K,)
         if source == "kv":
-            generated = key_value_questions(n or GENERATED, k=k, seed=arguments.seed)
-            return ProbeData(generated, k, "key-value retrieval", template or KEY_VALUE)
-        generated = torch_questions(n or GENERATED, k=k, seed=arguments.seed)
-        return ProbeData(generated, k, "PyTorch API calls", template)
+            generated = key_value_questions(n or GENERATED, k=max(ks), seed=arguments.seed)
+            return ProbeData(generated, ks, "key-value retrieval", template or KEY_VALUE)
+        generated = torch_questions(n or GENERATED, k=max(ks), seed=arguments.seed)
+        return ProbeData(generated, ks, "PyTorch API calls", template)
     if not Path(source).exists():
         raise ValueError(f"--data {source} is neither kv nor torch, and there is no such file")
     questions = read_questions(source)
     if n is not None and n > len(questions):
         raise ValueError(f"--n {n}: {source} holds {counted(len(questions), 'question')}")
     questions = questions[:n]
-    found = ProbeData(questions, default_k(questions) if k is None else k, source, template)
-    for line in default_k_lines(k, [found.k]):
+    found = ProbeData(questions, ks or (default_k(questions),), source, template)
+    for line in default_k_lines(ks, found.ks):
         console.say(line)
     return found
 

@@ -9,34 +9,48 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 
 from shared_core.comparison.questions import Question
 from shared_core.comparison.result import (
+    SEQUENTIAL,
+    SHUFFLE,
     ComparisonResult,
     Estimate,
     Failure,
+    Flips,
     SettingResult,
     StrategyResult,
 )
 from shared_core.comparison.retrieval import Pipeline, RetrievalSetting
 from shared_core.comparison.spans import members
 from shared_core.comparison.statistics import VerdictBasis
-from shared_core.comparison.verdict import overall_verdict, setting_verdict
+from shared_core.comparison.verdict import flip_verdict, overall_verdict, setting_verdict
 from shared_core.evaluation.complete_cases import complete_cases
+from shared_core.evaluation.intervals import contrast_interval
 from shared_core.evaluation.retrieval import retrieval_measures
 from shared_core.generation.fingerprint import model_fingerprint
-from shared_core.generation.responses import Failed
+from shared_core.generation.hugging_face import HuggingFaceModel
+from shared_core.generation.responses import Failed, Response
+from shared_core.sensitivity.measures import probability_of
 from shared_core.sensitivity.records import versions
 from shared_core.types import Passage
 
 if TYPE_CHECKING:
     from shared_core.comparison.job import ComparisonJob, Place
 
-Answered: TypeAlias = tuple[tuple[tuple[int, ...], str], ...]
-"""The orders in which a strategy puts a question's passages, and the model's answer to each."""
+Answered: TypeAlias = tuple[tuple[tuple[int, ...], Response], ...]
+"""The orders in which a strategy puts a question's passages, and the model's response to each."""
 
 ByOrder: TypeAlias = tuple[tuple[float, ...], ...]
 """Question -> arrangement -> outcome."""
 
 
-def analyse(job: ComparisonJob, found: Mapping[Place, Answered | Failed]) -> ComparisonResult:
+SAME = "same"
+"""In place of a grader where there are no accepted answers: is it the answer in ranked order?"""
+
+
+def analyse(
+    job: ComparisonJob,
+    found: Mapping[Place, Answered | Failed],
+    again: Mapping[Place, Response | Failed],
+) -> ComparisonResult:
     """Return the result of a comparison.
 
     Parameters
@@ -45,9 +59,11 @@ def analyse(job: ComparisonJob, found: Mapping[Place, Answered | Failed]) -> Com
         What was asked, and how it is judged.
     found
         What came of it at every place.
+    again
+        Second answers to what is in ranked order.
     """
     options = job.options
-    parts = [_Setting.of(job, number, found) for number in range(len(job.settings))]
+    parts = [_Setting.of(job, number, found, again) for number in range(len(job.settings))]
     bases, tests = options.testing.bases([part.outcomes for part in parts])
     settings = tuple(part.result(basis) for part, basis in zip(parts, bases, strict=True))
     verdicts = {
@@ -63,7 +79,7 @@ def analyse(job: ComparisonJob, found: Mapping[Place, Answered | Failed]) -> Com
         passages={passage.id: passage.text for passage in passages},
         settings=settings,
         verdict=overall_verdict(verdicts),
-        graders=tuple(grading.name for grading in job.gradings),
+        graders=tuple(grading.name for grading in job.gradings) or (SAME,),
         tests=tests,
         shuffles=options.shuffles,
         confidence=options.confidence,
@@ -85,9 +101,16 @@ class _Setting:
     retrieved: RetrievalSetting
     answers: Mapping[int, Mapping[str, Answered]]
     failures: tuple[Failure, ...]
+    again: Mapping[int, str]
 
     @classmethod
-    def of(cls, job: ComparisonJob, number: int, found: Mapping[Place, Answered | Failed]) -> Self:
+    def of(
+        cls,
+        job: ComparisonJob,
+        number: int,
+        found: Mapping[Place, Answered | Failed],
+        again: Mapping[Place, Response | Failed],
+    ) -> Self:
         """Leave out questions that any strategy failed on, for all strategies."""
         names = [strategy.name for strategy in job.strategies]
         cases = [
@@ -104,7 +127,12 @@ class _Setting:
             question: dict(zip(names, answered, strict=True))
             for question, answered in complete_cases(cases).items()
         }
-        return cls(job, job.settings[number], answers, tuple(failures.values()))
+        second = {
+            question: each
+            for (setting, _, question), each in again.items()
+            if setting == number and isinstance(each, str)
+        }
+        return cls(job, job.settings[number], answers, tuple(failures.values()), second)
 
     @cached_property
     def asked(self) -> list[Question]:
@@ -113,6 +141,9 @@ class _Setting:
     @cached_property
     def graded(self) -> dict[str, dict[str, ByOrder]]:
         """Strategy -> grader -> outcomes."""
+        names = [strategy.name for strategy in self.job.strategies]
+        if not self.job.gradings:
+            return {name: {SAME: self._same(name)} for name in names}
         return {
             strategy.name: {
                 grading.name: tuple(
@@ -124,11 +155,56 @@ class _Setting:
             for strategy in self.job.strategies
         }
 
+    def _same(self, strategy: str) -> ByOrder:
+        """Return whether each answer is that to the same question in ranked order."""
+        same = self.job.options.same
+        return tuple(
+            tuple(float(same(str(text), str(ranked))) for _, text in answered[strategy])
+            for answered in self.answers.values()
+            for _, ranked in answered[SEQUENTIAL]
+        )
+
     @property
     def outcomes(self) -> dict[str, ByOrder]:
         """Strategy -> outcomes by the grader that decides."""
-        decisive = self.job.gradings[0].name
-        return {name: by_grader[decisive] for name, by_grader in self.graded.items()}
+        return {name: next(iter(by_grader.values())) for name, by_grader in self.graded.items()}
+
+    @cached_property
+    def flips(self) -> Flips | None:
+        """How many answers change with the order."""
+        if self.job.by_probability:
+            return None
+        alike = zip(self.answers.items(), self._same(SHUFFLE), strict=True)
+        rows = [self._flipped(question, answered, same) for (question, answered), same in alike]
+        known = [row for row in rows if row is not None]
+        told = [(changed, again) for changed, again in known if again is not None]
+        testing = self.job.options.testing
+        if not told:
+            alone = [changed for changed, _ in known]
+            return Flips(changed=testing.estimate(alone), again=None) if alone else None
+        interval = None
+        if len(told) > 1:
+            interval = contrast_interval(told, [1, -1], confidence=testing.confidence)
+        changed, again = (testing.estimate(column) for column in zip(*told, strict=True))
+        return Flips(
+            changed=changed, again=again, difference=changed.mean - again.mean, interval=interval
+        )
+
+    def _flipped(
+        self, question: int, answered: Mapping[str, Answered], same: Sequence[float]
+    ) -> tuple[float, float | None] | None:
+        """Return which share of answers random orders change, and whether asking again does."""
+        ((ranked, answer),) = answered[SEQUENTIAL]
+        orders = zip(answered[SHUFFLE], same, strict=True)
+        others = [1 - each for (order, _), each in orders if order != ranked]
+        if not others:
+            return None
+        changed = sum(others) / len(others)
+        if isinstance(self.job.model, HuggingFaceModel):
+            return changed, 0.0
+        if question not in self.again:
+            return changed, None
+        return changed, float(not self.job.options.same(self.again[question], str(answer)))
 
     def result(self, basis: VerdictBasis) -> SettingResult:
         """Return what came of it; `basis` holds the differences."""
@@ -148,7 +224,9 @@ class _Setting:
             retrieval=self._retrieval(ids, gold),
             strategies=tuple(self._strategy(name, basis) for name in self.graded),
             questions_needed=basis.needed,
-            verdict=setting_verdict(basis),
+            verdict=setting_verdict(basis) if self.job.gradings else flip_verdict(self.flips),
+            layout=self.retrieved.layout,
+            flips=self.flips,
         )
 
     def _strategy(self, name: str, basis: VerdictBasis) -> StrategyResult:
@@ -162,7 +240,7 @@ class _Setting:
         return StrategyResult(
             name=name,
             orders=tuple(tuple(order for order, _ in each) for each in answered),
-            answers=tuple(tuple(text for _, text in each) for each in answered),
+            answers=tuple(tuple(_text(response) for _, response in each) for each in answered),
             by_order=by_order,
             outcomes=outcomes,
             estimates={grader: estimate(each) for grader, each in outcomes.items()},
@@ -185,6 +263,10 @@ class _Setting:
         )
         estimate = self.job.options.testing.estimate
         return {name: estimate(values.tolist()) for name, values in found.items()}
+
+
+def _text(response: Response) -> str:
+    return response if isinstance(response, str) else f"{probability_of(response):.6f}"
 
 
 def relevant_ids(ranked: Sequence[Passage], gold: Sequence[str]) -> Iterator[str]:

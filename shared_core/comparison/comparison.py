@@ -12,11 +12,17 @@ from functools import cached_property
 from pathlib import Path
 
 from shared_core.arrays import Embed
-from shared_core.checking import check_count, check_counts_of, check_distinct, check_fractions
-from shared_core.comparison.grading import AnyGrader, Grading, name_of
+from shared_core.checking import (
+    check_choice,
+    check_count,
+    check_counts_of,
+    check_distinct,
+    check_fractions,
+)
+from shared_core.comparison.grading import LOGPROB, AnyGrader, Grading, name_of, same_answer
 from shared_core.comparison.job import ComparisonJob
 from shared_core.comparison.questions import ComparisonData
-from shared_core.comparison.result import ComparisonResult
+from shared_core.comparison.result import ComparisonResult, Layout
 from shared_core.comparison.retrieval import DEFAULT_K, GIVEN, Pipeline, Reranker, Retrieval
 from shared_core.comparison.statistics import Testing
 from shared_core.comparison.strategies import (
@@ -29,8 +35,8 @@ from shared_core.comparison.strategies import (
 from shared_core.generation.ask import ModelClient
 from shared_core.generation.failures import MAX_FAILED, check_max_failed
 from shared_core.generation.journal import Journal
-from shared_core.generation.models import as_generator
-from shared_core.generation.templates import ABSTAIN, ANSWER, PromptTemplate
+from shared_core.generation.models import ScoringModel, as_generator
+from shared_core.generation.templates import ABSTAIN, ANSWER, LAYOUTS, PromptTemplate
 from shared_core.placement.order_gate import profile_of
 from shared_core.sensitivity.curve import PositionalCurve, resolve_curve
 from shared_core.sensitivity.profile import PositionProfile
@@ -56,6 +62,18 @@ class Comparison:
         Random orders per question; its outcome by ``"shuffle"`` is their mean.
     graders
         Names in `GRADERS`, functions of answer and references, or `Judge`. The first one decides.
+        ``("logprob",)``: the probability of the first accepted answer by a local model, which shows
+        from fewer questions what an order changes, and of models that answer badly. Questions
+        without accepted answers are not graded; it is told how many answers the order changes.
+    layouts
+        Where the question stands: ``"after"`` the passages, ``"before"`` them, or at ``"both"``
+        ends of the prompt; others than the first need the default `template`.
+    same
+        Whether two answers say the same; by default if they are equal to `normalize_answer`.
+    again
+        Ask for the answer in the ranked order a second time, to tell answers that change with the
+        order from those that change by themselves. None: if the questions have no accepted answers.
+        A local model is never asked, as it always gives the same one.
     template, abstain
         The prompt; and the one that allows the model to abstain, for ``"distraction_aware"``.
     profile
@@ -98,6 +116,9 @@ class Comparison:
     strategies: Sequence[AnyStrategy] = DEFAULTS
     shuffles: int = 3
     graders: Sequence[AnyGrader] = ("em",)
+    layouts: Sequence[Layout] = ("after",)
+    same: Callable[[str, str], bool] = same_answer
+    again: bool | None = None
     template: PromptTemplate = ANSWER
     abstain: PromptTemplate = ABSTAIN
     profile: PositionProfile | str | Path | None = None
@@ -126,6 +147,16 @@ class Comparison:
         check_distinct("ks", (DEFAULT_K,) if self.ks is None else self.ks)
         with_baselines(self.strategies)
         check_distinct("graders", [*map(name_of, self.graders)])
+        if LOGPROB in self.graders and len(self.graders) > 1:
+            raise ValueError("the grader 'logprob' asks for no answers that others could grade")
+        check_distinct("layouts", self.layouts)
+        for layout in self.layouts:
+            check_choice(layout, "layout", Layout)
+        if tuple(self.layouts) != ("after",) and self.template != ANSWER:
+            raise ValueError(
+                "layouts move the question in the default prompt: in a template of your own it "
+                "stands where you put it; compare once with each"
+            )
         check_fractions({name: getattr(self, name) for name in ("confidence", "power", "effect")})
         check_max_failed(self.max_failed)
         _ = self.known_profile, self.known_curve
@@ -154,9 +185,14 @@ class Comparison:
             If a pipeline or strategy needs what is not given, or a grader cannot use a reference.
         """
         generator = as_generator(model, saved=journal is not None)
-        gradings = [Grading(grader, journal) for grader in self.graders]
+        gradings = [Grading(grader, journal) for grader in self.graders] if data.answered else []
         for grading in gradings:
             grading.check(data.questions)
+        if LOGPROB in self.graders and not (data.answered and isinstance(generator, ScoringModel)):
+            raise ValueError(
+                "the grader 'logprob' needs accepted answers and a local model, and "
+                f"{generator.name} is none, or there are none; take another of --graders"
+            )
         retrieval = Retrieval(
             data=data, embed=self.embed, reranker=self.reranker, fetch_k=self.fetch_k
         )
@@ -171,7 +207,11 @@ class Comparison:
                 concurrency=self.concurrency,
                 attempts=self.attempts,
             ),
-            settings=retrieval.settings(self.pipelines, self.ks),
+            settings=tuple(
+                setting.laid_out(layout, LAYOUTS[layout] if layout != "after" else self.template)
+                for setting in retrieval.settings(self.pipelines, self.ks)
+                for layout in self.layouts
+            ),
             strategies=make_strategies(self.strategies, StrategyContext(self, generator)),
             gradings=gradings,
         )

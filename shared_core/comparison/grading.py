@@ -14,11 +14,13 @@ from shared_core.evaluation.graders import (
     checked_score,
     grade,
     grader_name,
+    normalize_answer,
     resolve_grader,
 )
 from shared_core.generation.fingerprint import fingerprint_of, source_of
 from shared_core.generation.journal import Journal
-from shared_core.generation.responses import Request
+from shared_core.generation.responses import Request, Response
+from shared_core.sensitivity.measures import probability_of
 
 JudgeFunction: TypeAlias = Callable[[str, Sequence[str], str], float]
 """(question, accepted answers, answer) -> score in [0, 1], higher is better."""
@@ -48,6 +50,9 @@ class Judge:
         return fingerprint_of(self.name, source_of(self.function))
 
 
+LOGPROB = "logprob"
+"""Stands alone in place of graders: outcomes are probabilities of the accepted answer."""
+
 AnyGrader: TypeAlias = str | Grader | Judge
 """A name in `GRADERS`, a function of answer and references, or a judge."""
 
@@ -60,7 +65,14 @@ def name_of(grader: AnyGrader) -> str:
     ValueError
         If there is no grader of that name.
     """
+    if grader == LOGPROB:
+        return LOGPROB
     return grader.name if isinstance(grader, Judge) else grader_name(grader)
+
+
+def same_answer(a: str, b: str) -> bool:
+    """Whether two answers are equal, ignoring case, articles and punctuation."""
+    return normalize_answer(a) == normalize_answer(b)
 
 
 @dataclass(frozen=True)
@@ -93,14 +105,17 @@ class Grading:
             for question in questions:
                 self(question, "")
 
-    def __call__(self, question: Question, answer: str) -> float:
-        """Return how right an answer is, in [0, 1].
+    def __call__(self, question: Question, response: Response) -> float:
+        """Return how right an answer is, in [0, 1]; of log-probabilities, how probable it is.
 
         Raises
         ------
         ValueError
             If the score is not a number in [0, 1], or the grader cannot use a reference.
         """
+        if not isinstance(response, str):
+            return probability_of(response)
+        answer = response
         request: Request = (question.question, *question.answers, *question.keywords, answer)
         if request not in self._graded:
             if isinstance(self.grader, Judge):

@@ -9,14 +9,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from shared_core.comparison.analysis import analyse
-from shared_core.comparison.grading import Grading
+from shared_core.comparison.grading import LOGPROB, Grading
 from shared_core.comparison.questions import ComparisonData, RankedCase
-from shared_core.comparison.result import ComparisonResult
+from shared_core.comparison.result import SEQUENTIAL, ComparisonResult
 from shared_core.comparison.retrieval import RetrievalSetting
 from shared_core.comparison.strategies import Order, Strategy
 from shared_core.errors import GenerationError
 from shared_core.generation.ask import ModelClient
 from shared_core.generation.failures import check_failed
+from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.models import Generator
 from shared_core.generation.responses import Failed, Request, Response
 from shared_core.tokens import estimate_tokens
@@ -113,6 +114,9 @@ class ComparisonJob:
         prompts = _prompts(arranged)
         answered = self.client.kept([*prompts])
         new = [prompt for prompt in prompts if prompt not in answered]
+        again = [*_ranked(arranged)] if self._asks_again else []
+        known = replace(self.client, repetition=2).kept(again)
+        new += [prompt for prompt in again if prompt not in known]
         unread = {prompt: where for prompt, where in self._reads.items() if prompt not in read}
         counter = getattr(self.model, "count_tokens", None)
         count = counter or estimate_tokens
@@ -121,7 +125,7 @@ class ComparisonJob:
             settings=len(self.settings),
             strategies=len(self.strategies),
             ks=tuple(dict.fromkeys(setting.k for setting in self.settings)),
-            kept=len(answered) + len(read),
+            kept=len(answered) + len(known) + len(read),
             calls=len(new),
             reads={**Counter(name for (_, name, _), *_ in unread.values())},
             to_come=len(self._cases) - len(arranged),
@@ -195,7 +199,23 @@ class ComparisonJob:
         answers = {**ask(self.client, prompts, slice(FIRST))}
         self._grade_one(answers, prompts)
         answers |= ask(self.client, prompts, slice(FIRST, None))
-        return analyse(self, {place: _answered(each, answers) for place, each in arranged.items()})
+        found = {place: _answered(each, answers) for place, each in arranged.items()}
+        again = _ranked(arranged) if self._asks_again else {}
+        second = ask(replace(self.client, repetition=2), again)
+        places = {place: second[request] for request, at in again.items() for place in at}
+        return analyse(self, found, places)
+
+    @property
+    def by_probability(self) -> bool:
+        """Whether the model is asked for the probability of an answer and not for one."""
+        return LOGPROB in self.options.graders
+
+    @cached_property
+    def _asks_again(self) -> bool:
+        """Whether the model is asked a second time for what is in ranked order."""
+        wanted = self.options.again
+        wanted = not self.data.answered if wanted is None else wanted
+        return wanted and not self.by_probability and not isinstance(self.model, HuggingFaceModel)
 
     @cached_property
     def _cases(self) -> dict[Place, tuple[Strategy, RankedCase]]:
@@ -234,10 +254,14 @@ class ComparisonJob:
             orders = strategy.orders(case, read)  # type: ignore[arg-type]
         except GenerationError as error:
             return Failed(error)
-        template, documents = self.options.template, case.documents
-        return tuple(
-            (order, (template.render([documents[rank] for rank in order], case.question),))
+        documents, answers = case.documents, self.data.questions[place[2]].answers
+        scored = (f" {answers[0]}",) if self.by_probability else ()
+        prompts = (
+            case.template.render([documents[rank] for rank in order], case.question)
             for order in orders
+        )
+        return tuple(
+            (order, (prompt, *scored)) for order, prompt in zip(orders, prompts, strict=True)
         )
 
     def _grade_one(self, answers: Found, where: Where) -> None:
@@ -246,7 +270,7 @@ class ComparisonJob:
             if not isinstance(answer, Failed):
                 *_, number = where[request][0]
                 for grading in self.gradings:
-                    grading(self.data.questions[number], str(answer))
+                    grading(self.data.questions[number], answer)
                 return
 
 
@@ -258,6 +282,11 @@ def _prompts(arranged: Mapping[Place, Arranged | Failed]) -> Where:
     )
 
 
+def _ranked(arranged: Mapping[Place, Arranged | Failed]) -> Where:
+    """Return what is asked in ranked order."""
+    return _prompts({place: each for place, each in arranged.items() if place[1] == SEQUENTIAL})
+
+
 def _where(asked: Iterable[tuple[Place, Sequence[Request]]]) -> Where:
     """Return each different request with the places that need it."""
     found: Where = {}
@@ -267,14 +296,19 @@ def _where(asked: Iterable[tuple[Place, Sequence[Request]]]) -> Where:
     return found
 
 
-def _answered(each: Arranged | Failed, answers: Found) -> tuple[tuple[Order, str], ...] | Failed:
+def _answered(
+    each: Arranged | Failed, answers: Found
+) -> tuple[tuple[Order, Response], ...] | Failed:
     """Return orders with their answers, or the first failure among them."""
     if isinstance(each, Failed):
         return each
-    for _, request in each:
-        if isinstance(failed := answers[request], Failed):
-            return failed
-    return tuple((order, str(answers[request])) for order, request in each)
+    found = []
+    for order, request in each:
+        answer = answers[request]
+        if isinstance(answer, Failed):
+            return answer
+        found.append((order, answer))
+    return tuple(found)
 
 
 @dataclass(frozen=True)

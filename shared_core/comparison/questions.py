@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
+from shared_core.generation.templates import ANSWER, PromptTemplate
 from shared_core.scoring.normalization import min_max
 from shared_core.sensitivity.questions import ProbeQuestion, check_repeats
 from shared_core.types import Passage
@@ -22,7 +23,8 @@ class Question:
     question
         What is asked.
     answers
-        Accepted answers.
+        Accepted answers; none of a question that is only asked whether its answer changes with the
+        order, see `Comparison`.
     ranking
         Ids of the passages that the user's own retriever returned, best first; pipeline
         ``"given"`` needs it.
@@ -37,11 +39,11 @@ class Question:
     Raises
     ------
     ValueError
-        If the question or an answer is blank, or there is no answer.
+        If the question or an answer is blank.
     """
 
     question: str
-    answers: tuple[str, ...]
+    answers: tuple[str, ...] = ()
     ranking: tuple[str, ...] = ()
     gold: tuple[str, ...] = ()
     keywords: tuple[str, ...] = ()
@@ -50,8 +52,8 @@ class Question:
     def __post_init__(self) -> None:
         if not self.question.strip():
             raise ValueError(f"question must not be blank, got {self.question!r}")
-        if not self.answers or not all(answer.strip() for answer in self.answers):
-            raise ValueError(f"question {self.question!r} has no answers, got {self.answers!r}")
+        if not all(answer.strip() for answer in self.answers):
+            raise ValueError(f"question {self.question!r} has a blank answer: {self.answers!r}")
         if not all(keyword.strip() for keyword in self.keywords):
             raise ValueError(f"question {self.question!r} has a blank keyword")
 
@@ -68,11 +70,14 @@ class RankedCase:
         The passages.
     scores
         What they were ranked by, higher is better; None where only their order is known.
+    template
+        The prompt.
     """
 
     question: str
     passages: Sequence[Passage]
     scores: Sequence[float] | None = None
+    template: PromptTemplate = ANSWER
 
     @property
     def documents(self) -> list[str]:
@@ -123,6 +128,12 @@ class ComparisonData:
     def __post_init__(self) -> None:
         if not self.questions:
             raise ValueError("no questions to compare on; give at least one")
+        for question in self.questions:
+            if bool(question.answers) != self.answered:
+                raise ValueError(
+                    f"some questions have accepted answers and some have none, as "
+                    f"{question.question!r} or the first: give answers to all, or to none"
+                )
         by_id = {passage.id: passage for passage in self.passages}
         if len(by_id) < len(self.passages):
             ids = Counter(passage.id for passage in self.passages)
@@ -140,6 +151,11 @@ class ComparisonData:
         )
         object.__setattr__(self, "questions", called)
         self._check_distinct()
+
+    @property
+    def answered(self) -> bool:
+        """Whether the questions have accepted answers."""
+        return bool(self.questions[0].answers)
 
     def _check_distinct(self) -> None:
         """Raise ValueError if a question occurs twice, or two are reported under one id."""

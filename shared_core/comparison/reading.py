@@ -24,8 +24,8 @@ def read_comparison(
 ) -> ComparisonData:
     """Read questions, and the passages they are asked about.
 
-    A line of `questions` has ``question`` and ``answers`` (one string or several), and may have
-    ``keywords`` and ``id``. Its passages are one of these:
+    A line of `questions` has ``question`` and, unless none has, ``answers`` (one string or
+    several), and may have ``keywords`` and ``id``. Its passages are one of these:
 
     - ``documents``: what the user's own retriever returned, best first; each a text, or an object
       with ``text`` and perhaps an ``id``, or, with a file of documents, the id of one. ``gold``, if
@@ -115,7 +115,7 @@ def _document(data: Mapping[str, Any], known: Container[str]) -> tuple[str, str]
 
 def _question(collected: Collection, named: bool, data: Mapping[str, Any]) -> Question:
     """Return the question of a line; `named`: strings are ids of documents in a file."""
-    check_fields(data, ("question", "answers"))
+    check_fields(data, ("question",))
     ranking: tuple[str, ...] = ()
     if data.get("documents") is not None:
         ranking = tuple(_ranked(collected, named, each) for each in _several(data, "documents"))

@@ -21,6 +21,9 @@ from shared_core.evaluation.significance import PairedComparison
 BASELINES = SEQUENTIAL, SHUFFLE = "sequential", "shuffle"
 """What every strategy is compared with: the ranked order, and no order at all."""
 
+Layout: TypeAlias = Literal["after", "before", "both"]
+"""Where the question stands: after the passages, before them, or at both ends."""
+
 VerdictKind: TypeAlias = Literal[
     "gain",
     "put_best_elsewhere",
@@ -29,6 +32,8 @@ VerdictKind: TypeAlias = Literal[
     "all_wrong",
     "all_right",
     "too_few",
+    "order_matters",
+    "order_not_shown",
 ]
 """Of several settings, that of the first of these is what is said first."""
 
@@ -109,6 +114,33 @@ class StrategyResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Flips:
+    """How many answers change with the order alone, which needs no accepted answers.
+
+    Attributes
+    ----------
+    changed
+        Share of the answers in random orders that are not that in the ranked order.
+    again
+        Share of the answers to the ranked order that change when the same is asked again: 0 of a
+        local model, which always takes the likeliest token; None if that was not asked.
+    difference, interval
+        `changed` less `again`, over the same questions, and its interval; None as well.
+    """
+
+    changed: Estimate
+    again: Estimate | None
+    difference: float | None = None
+    interval: tuple[float, float] | None = None
+
+
+def setting_name(pipeline: str, k: int, layout: Layout) -> str:
+    """Return what a setting is called, for a person."""
+    where = {"after": "", "before": ", question first", "both": ", question first and last"}
+    return f"{pipeline}, k={k}{where[layout]}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """What follows for one setting, or for all of them.
 
@@ -123,6 +155,8 @@ class Verdict:
         ``"no_difference"``: nothing is shown; keep the ranked order.
         ``"all_wrong"``, ``"all_right"``: the deciding grader gave every answer of every strategy
         0, or every one 1, so that the orders cannot be compared.
+        ``"order_matters"``, ``"order_not_shown"``: there are no accepted answers; more answers
+        change with the order than without, or that is not shown.
     text
         The same in words, with the figures.
     strategy
@@ -140,8 +174,11 @@ class SettingResult:
 
     Attributes
     ----------
-    pipeline, k
-        Where the passages come from, and how many at most.
+    pipeline, k, layout
+        Where the passages come from, how many at most, and where the question stands.
+    flips
+        How many answers change with the order; None where probabilities were measured, or no
+        order was another.
     questions
         Indices into `ComparisonResult.questions` of those that are compared. All per-question
         tuples of the setting run over them.
@@ -175,11 +212,13 @@ class SettingResult:
     strategies: tuple[StrategyResult, ...]
     questions_needed: int | None
     verdict: Verdict
+    layout: Layout = "after"
+    flips: Flips | None = None
 
     @property
     def name(self) -> str:
-        """Pipeline and k, for a person."""
-        return f"{self.pipeline}, k={self.k}"
+        """Pipeline, k and layout, for a person."""
+        return setting_name(self.pipeline, self.k, self.layout)
 
 
 FORMAT = 2

@@ -13,7 +13,9 @@ import numpy.typing as npt
 from shared_core.arrays import Embed
 from shared_core.checking import check_distinct
 from shared_core.comparison.questions import ComparisonData, Question, RankedCase
+from shared_core.comparison.result import Layout, setting_name
 from shared_core.comparison.spans import SPANNED, as_spans, neighbours_of
+from shared_core.generation.templates import PromptTemplate
 from shared_core.index.hybrid import HybridIndex
 from shared_core.index.sparse.bm25_index import BM25Index
 from shared_core.neighbour_spans import PassageNeighbours
@@ -93,11 +95,17 @@ class RetrievalSetting:
     pipeline: str
     k: int
     cases: tuple[RankedCase, ...]
+    layout: Layout = "after"
 
     @property
     def name(self) -> str:
-        """Pipeline and k, for a person."""
-        return f"{self.pipeline}, k={self.k}"
+        """Pipeline, k and layout, for a person."""
+        return setting_name(self.pipeline, self.k, self.layout)
+
+    def laid_out(self, layout: Layout, template: PromptTemplate) -> RetrievalSetting:
+        """Return the same in another prompt."""
+        cases = tuple(replace(case, template=template) for case in self.cases)
+        return replace(self, cases=cases, layout=layout)
 
 
 @dataclass(frozen=True, kw_only=True)

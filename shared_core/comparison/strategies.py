@@ -161,10 +161,8 @@ class ByCurve(_Strategy):
 
     def orders(self, case: RankedCase, read: Reading) -> list[Order]:
         """Return one order."""
-        options, ranking = self.context.options, range(len(case.passages))
-        placing = OneRound(
-            placement="attention_u_shape", curve=options.known_curve, template=options.template
-        )
+        curve, ranking = self.context.options.known_curve, range(len(case.passages))
+        placing = OneRound(placement="attention_u_shape", curve=curve, template=case.template)
         return [placing.order(self.context.model, _unplaced(case), ranking)]
 
 
@@ -182,17 +180,21 @@ class TwoRounds(_Strategy):
         """Return one request if there are several passages; its answer is the order found."""
         if len(case.passages) < 2:
             return []
-        prompt = self.context.options.template.render(case.documents, case.question)
+        prompt = case.template.render(case.documents, case.question)
         request = (f"order by attention: {prompt}",)
         self._cases[request] = case
         return [request]
 
     def read(self, requests: Sequence[Request]) -> list[Response]:
         """Return what the first round places where, as JSON."""
-        cases = [_unplaced(self._cases[request]) for request in requests]
-        method = TwoRound(template=self.context.options.template)
-        found = method.first(self.context.local_model_for(self.name), cases)
-        return [json.dumps(placed.order) for placed in found]
+        model = self.context.local_model_for(self.name)
+        orders: dict[Request, str] = {}
+        cases = {request: self._cases[request] for request in requests}
+        for template in {case.template for case in cases.values()}:
+            asked = {at: each for at, each in cases.items() if each.template == template}
+            found = TwoRound(template=template).first(model, [*map(_unplaced, asked.values())])
+            orders |= zip(asked, (json.dumps(placed.order) for placed in found), strict=True)
+        return [orders[request] for request in requests]
 
     def orders(self, case: RankedCase, read: Reading) -> list[Order]:
         """Return one order."""

@@ -15,6 +15,7 @@ from shared_core.comparison.result import (
     StrategyResult,
 )
 from shared_core.comparison.strategies import DistractionAware
+from shared_core.comparison.verdict import flip_text
 from shared_core.evaluation.graders import MEANINGS
 from shared_core.evaluation.significance import PairedComparison
 from shared_core.generation.failures import empty_lines
@@ -45,6 +46,8 @@ def _lines(result: ComparisonResult) -> Iterator[str]:
         yield from _table(_rows(result, setting))
         yield ""
         yield retrieval_line(setting)
+        for line in flip_lines(setting):
+            yield from ("", line)
         failed = failure_lines(setting.failures, [each.id for each in result.questions])
         yield from map(escaped, failed)
         for line in empty_answer_lines(setting):
@@ -127,6 +130,12 @@ def retrieval_line(setting: SettingResult) -> str:
     )
     known = counted(next(iter(setting.retrieval.values())).n, "question")
     return f"Retrieval, over {known} with gold passages: {measures}."
+
+
+def flip_lines(setting: SettingResult) -> Iterator[str]:
+    """Say how many answers change with the order, if that was measured."""
+    if setting.flips is not None:
+        yield f"{capitalised(flip_text(setting.flips))}."
 
 
 def failure_lines(

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, get_args
 
-from shared_core.comparison.result import SEQUENTIAL, SHUFFLE, Verdict, VerdictKind
+from shared_core.comparison.result import SEQUENTIAL, SHUFFLE, Flips, Verdict, VerdictKind
 from shared_core.comparison.statistics import VerdictBasis
 from shared_core.evaluation.significance import PairedComparison
 from shared_core.wording import counted
@@ -17,6 +17,8 @@ _LIKEWISE: Mapping[VerdictKind, str] = {
     "all_wrong": "likewise in {}",
     "all_right": "likewise in {}",
     "too_few": "likewise in {}",
+    "order_matters": "likewise in {}",
+    "order_not_shown": "likewise in {}",
 }
 """What is said of further settings of the same kind; gains are all named."""
 
@@ -25,6 +27,7 @@ _IN_OTHERS: Mapping[VerdictKind, str] = {
     "all_wrong": "no answer is right in {}",
     "all_right": "every answer is right in {}",
     "too_few": "there are too few questions to tell in {}",
+    "order_not_shown": "it is not shown to matter in {}",
 }
 """What is said of settings in which nothing is shown."""
 
@@ -42,6 +45,33 @@ _ALL_RIGHT = Verdict(
 
 Judged: TypeAlias = Mapping[str, tuple[Verdict, VerdictBasis]]
 """Name of a setting, such as "hybrid, k=10" -> its verdict, and the figures behind it."""
+
+
+LITTLE = 0.05
+"""Share of the answers up to which an order that changes them is said not to matter."""
+
+
+def flip_text(flips: Flips) -> str:
+    """Say how many answers change with the order, and whether that shows that it matters."""
+    with_it = f"{flips.changed.mean:.0%} of its answers change with it"
+    if flips.again is None:
+        return f"the order: {with_it}; how many change without it was not asked (again=, --again)"
+    shares = f"{with_it}, {flips.again.mean:.0%} without"
+    if flips.interval is None:
+        return f"the order: {shares}"
+    low, high = flips.interval
+    matters = (
+        "matters" if low > 0 else "does not matter" if high <= LITTLE else "is not shown to matter"
+    )
+    return f"the order {matters} to this model: {shares} (difference [{low:.0%}, {high:.0%}])"
+
+
+def flip_verdict(flips: Flips | None) -> Verdict:
+    """Return what follows for questions without accepted answers."""
+    if flips is None:
+        return Verdict(kind="too_few", text="no question was answered in two orders")
+    shown = flips.interval is not None and flips.interval[0] > 0
+    return Verdict(kind="order_matters" if shown else "order_not_shown", text=flip_text(flips))
 
 
 def setting_verdict(basis: VerdictBasis) -> Verdict:

@@ -224,9 +224,14 @@ class HuggingFaceModel:
         """Tokens that the model reads when `text` is its prompt, template and special ones too."""
         return len(self.encoder.encode([text])[0])
 
+    @property
+    def window(self) -> int | None:
+        """Longest prompt and answer in tokens, if the model's configuration says so."""
+        return context_length(self.model.config)
+
     def check_room(self, heads: Sequence[Sequence[int]], *, room: Sequence[int]) -> None:
         """Raise ValueError if a prompt is empty, or leaves less than `room` in the context."""
-        limit = context_length(self.model.config)
+        limit = self.window
         for index, (head, behind) in enumerate(zip(heads, room, strict=True)):
             if not head:
                 raise ValueError(f"prompt {index} is empty: nothing for {self.name} to go on from")

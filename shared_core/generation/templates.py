@@ -17,7 +17,7 @@ class PromptTemplate:
     Attributes
     ----------
     text
-        Holds ``{context}`` and ``{question}`` once each; every other brace is text.
+        Holds ``{context}`` once and ``{question}`` once or twice; every other brace is text.
     separator
         Stands between two passages.
 
@@ -31,8 +31,8 @@ class PromptTemplate:
     separator: str = "\n\n"
 
     def __post_init__(self) -> None:
-        for placeholder in ("{context}", "{question}"):
-            if (count := self.text.count(placeholder)) != 1:
+        for placeholder, most in (("{context}", 1), ("{question}", 2)):
+            if not 1 <= (count := self.text.count(placeholder)) <= most:
                 raise ValueError(
                     f"a prompt template holds {placeholder} once, got it {count} times"
                 )
@@ -48,6 +48,20 @@ ANSWER = PromptTemplate(
     "\n\nContext:\n{context}\n\nQuestion: {question}\nAnswer:"
 )
 """Passages joined by blank lines, as both frameworks join them, and the question after them."""
+
+_ASK = "Use the context to answer the question. Give the answer alone, in the words of the context."
+
+LAYOUTS = {
+    "after": ANSWER,
+    "before": PromptTemplate(
+        f"{_ASK}\n\nQuestion: {{question}}\n\nContext:\n{{context}}\n\nAnswer:"
+    ),
+    "both": PromptTemplate(
+        f"{_ASK}\n\nQuestion: {{question}}\n\nContext:\n{{context}}"
+        "\n\nQuestion: {question}\nAnswer:"
+    ),
+}
+"""Where the question stands: after the passages, before them, or at both ends."""
 
 ABSTAIN = PromptTemplate(
     "Use the context to answer the question. Give the answer alone, in the words of the context. "

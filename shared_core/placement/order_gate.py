@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
 from typing import TypeAlias
@@ -80,6 +80,7 @@ def decide_order(
     placement: str | Placement = "auto",
     *,
     k: int | None = None,
+    tokens: float | None = None,
     rule: OrderRule = "gain",
     hit_rates: Sequence[float] | None = None,
 ) -> OrderDecision:
@@ -97,6 +98,9 @@ def decide_order(
         best of `CANDIDATES`, else the U-shape of CAUS.
     k
         Number of passages; by default as many as the profile was measured with.
+    tokens
+        Tokens of the passages, if known. Of a profile of several lengths that which is nearest to
+        them, or to `k`, decides; between two, an order must be better by both.
     rule
         How a profile decides. ``"gain"``: an order is expected to gain
         ``sum over ranks of hit_rates[rank] * (accuracy[its slot] - accuracy[rank])`` over the
@@ -122,11 +126,13 @@ def decide_order(
     k = k if k is not None else profile.k if profile else 0
     if profile is not None and rule == "gain":
         candidates = CANDIDATES if placement == "auto" else (resolve_placement(placement),)
-        return _by_gain(profile, candidates, k, hit_rates)
+        return _by_gain(profile, candidates, k, tokens, hit_rates)
     order = UShape() if placement == "auto" else resolve_placement(placement)
+    if profile is not None:
+        profile = min(profile.nearest(k, tokens), key=lambda each: _evidence(each, rule))
     opened, index, reason = _by_index(psi, profile, rule)
-    if profile is not None and k != profile.k:
-        reason += f" ({_stretched(profile, k)})"
+    if profile is not None:
+        reason += _stretched(profile, k, tokens)
     return _decision(order if opened else None, k, profile, index, reason)
 
 
@@ -150,46 +156,96 @@ def _decision(
     return OrderDecision(placement is not None, name, slots, psi, reason, gain, interval)
 
 
-def _by_gain(
+@dataclass(frozen=True)
+class OrderGain:
+    """What an order is expected to gain over the ranked one.
+
+    Attributes
+    ----------
+    placement, profile
+        The order, and what was measured.
+    gain
+        Expected gain, of the profile's measure.
+    interval
+        Its interval, at the profile's confidence; None if nothing says how sure it is.
+    """
+
+    placement: Placement
+    profile: PositionProfile
+    gain: float
+    interval: tuple[float, float] | None
+
+    @property
+    def surely(self) -> float:
+        """What it gains at least."""
+        return self.gain if self.interval is None else self.interval[0]
+
+    @property
+    def name(self) -> str:
+        """The order in words."""
+        at_end = isinstance(self.placement, UShape) and self.placement.best_at == "end"
+        return f"{self.placement.name} with the best last" if at_end else self.placement.name
+
+    @property
+    def points(self) -> str:
+        """The gain in points, with its interval."""
+        bounds = self.interval and " [{:+.1f}, {:+.1f}]".format(*(100 * x for x in self.interval))
+        return f"{100 * self.gain:+.1f}{bounds or ''} points"
+
+
+def order_gains(
     profile: PositionProfile,
-    candidates: Sequence[Placement],
-    k: int,
-    hit_rates: Sequence[float] | None,
-) -> OrderDecision:
-    whose, psi = f"the profile of {profile.model}", None if math.isnan(profile.psi) else profile.psi
-    if profile.accuracy is None:
-        return _decision(None, k, profile, None, f"{whose} holds no accuracy")
-    if psi is None:
-        return _decision(None, k, profile, None, f"{whose} is inconclusive: no slot was read")
-    if k > FARTHEST * profile.k:
-        reason = f"{whose} was measured with {profile.k} passages, which says little of {k}"
-        return _decision(None, k, profile, psi, reason)
-    rates = rates_by_rank(hit_rates, k)
-    places = np.linspace(0, profile.k - 1, k)
+    placements: Sequence[Placement] = CANDIDATES,
+    *,
+    k: int | None = None,
+    hit_rates: Sequence[float] | None = None,
+) -> list[OrderGain]:
+    """Return what each order is expected to gain, by a profile with accuracy; see `decide_order`.
+
+    Those of `lengths` are not read.
+    """
+    k = k if k is not None else profile.k
+    rates, places = rates_by_rank(hit_rates, k), np.linspace(0, profile.k - 1, k)
     units = np.eye(len(profile.slots)).tolist()
     at_slots = np.array(
         [interpolated(places, profile.slots, unit, profile.k - 1) for unit in units]
     )
-    gains = []
-    for candidate in candidates:
-        gain, interval = _judged(candidate, profile, at_slots, rates)
-        gains.append((gain if interval is None else interval[0], gain, interval, candidate))
-    surely, gain, interval, best = max(gains, key=lambda each: each[0])
-    opened = surely > ROUNDING
-    better = "should be" if opened else "is not surely"
+    return [_judged(placement, profile, at_slots, rates) for placement in placements]
+
+
+def _by_gain(
+    profile: PositionProfile,
+    candidates: Sequence[Placement],
+    k: int,
+    tokens: float | None,
+    hit_rates: Sequence[float] | None,
+) -> OrderDecision:
+    whose, nearest = f"the profile of {profile.model}", profile.nearest(k, tokens)
+    for each in nearest:
+        if each.accuracy is None:
+            return _decision(None, k, each, None, f"{whose} holds no accuracy")
+        if math.isnan(each.psi):
+            return _decision(None, k, each, None, f"{whose} is inconclusive: no slot was read")
+    farthest = max((profile, *profile.lengths), key=lambda each: each.k)
+    if k > FARTHEST * farthest.k:
+        reason = f"{whose} was measured with {farthest.k} passages, which says little of {k}"
+        return _decision(None, k, farthest, farthest.psi, reason)
+    by_length = [order_gains(each, candidates, k=k, hit_rates=hit_rates) for each in nearest]
+    least = [min(gains, key=lambda each: each.surely) for gains in zip(*by_length, strict=True)]
+    best = max(least, key=lambda each: each.surely)
+    known, opened = best.profile, best.surely > ROUNDING
     reason = (
-        f"{_named(best)} {better} better than the ranked order: {_points(gain, interval)} of "
-        f"{profile.measure} by {_known_from(profile)}"
+        f"{best.name} {'should be' if opened else 'is not surely'} better than the ranked order: "
+        f"{best.points} of {known.outcome} by {_known_from(known)}{_stretched(known, k, tokens)}"
     )
-    if k != profile.k:
-        reason += f" ({_stretched(profile, k)})"
-    return _decision(best if opened else None, k, profile, psi, reason, gain, interval)
+    order = best.placement if opened else None
+    return _decision(order, k, known, known.psi, reason, best.gain, best.interval)
 
 
 def _judged(
     candidate: Placement, profile: PositionProfile, at_slots: Scores, rates: Scores
-) -> tuple[float, tuple[float, float] | None]:
-    """Return what an order gains, and the interval of that; None if nothing says how sure.
+) -> OrderGain:
+    """Judge an order.
 
     The questions that made an order would praise it: one that is made from the profile is made
     from either half of them, and judged by the other.
@@ -207,9 +263,11 @@ def _judged(
         )
         weights = np.array([contrast(second), contrast(first)])[np.arange(len(rows)) % 2]
         interval = contrast_interval(rows, weights, confidence=profile.confidence)
-        return float((rows * weights).sum(axis=1).mean()), interval
+        gain = float((rows * weights).sum(axis=1).mean())
+        return OrderGain(candidate, profile, gain, interval)
     weights = contrast(profile)
-    return float(weights @ np.array(profile.accuracy)), _interval(profile, weights)
+    gain = float(weights @ np.array(profile.accuracy))
+    return OrderGain(candidate, profile, gain, _interval(profile, weights))
 
 
 def _interval(profile: PositionProfile, contrast: Scores) -> tuple[float, float] | None:
@@ -222,24 +280,32 @@ def _interval(profile: PositionProfile, contrast: Scores) -> tuple[float, float]
     return None
 
 
-def _named(placement: Placement) -> str:
-    at_end = isinstance(placement, UShape) and placement.best_at == "end"
-    return f"{placement.name} with the best last" if at_end else placement.name
-
-
-def _points(gain: float, interval: tuple[float, float] | None) -> str:
-    bounds = "" if interval is None else " [{:+.1f}, {:+.1f}]".format(*(100 * x for x in interval))
-    return f"{100 * gain:+.1f}{bounds} points"
-
-
 def _known_from(profile: PositionProfile) -> str:
     n = profile.n or (profile.outcomes and len(profile.outcomes))
     asked = counted(n, "question") if n else "taken as exact: it says nothing of its questions"
     return f"the profile of {profile.model} ({asked})"
 
 
-def _stretched(profile: PositionProfile, k: int) -> str:
-    return f"measured with {profile.k} passages, interpolated to {k}"
+def _stretched(profile: PositionProfile, k: int, tokens: float | None) -> str:
+    """Say in brackets what was measured, where that is not what is asked for."""
+    notes = []
+    if k != profile.k:
+        notes.append(f"measured with {profile.k} passages, interpolated to {k}")
+    if tokens is not None and profile.tokens is not None:
+        far = tokens > FARTHEST * profile.tokens
+        if far or (profile.window is not None and tokens > profile.window / 2 > profile.tokens):
+            notes.append(
+                f"extrapolated from {profile.tokens:,.0f} tokens of passages to {tokens:,.0f}"
+            )
+    return f" ({'; '.join(notes)})" if notes else ""
+
+
+def _evidence(profile: PositionProfile, rule: OrderRule) -> float:
+    """Return what speaks for an index above 1.0; what is not known, nothing does."""
+    index = profile.psi
+    if rule == "psi_interval":
+        index = profile.interval[0] if profile.interval else math.nan
+    return -math.inf if math.isnan(index) else index
 
 
 def _by_index(

@@ -26,6 +26,8 @@ class Measure:
 
     Attributes
     ----------
+    name
+        Its name.
     template
         The prompt.
     value
@@ -36,6 +38,7 @@ class Measure:
         Question -> the text whose probability is asked for; None: an answer is.
     """
 
+    name: MeasureName
     template: PromptTemplate
     value: Callable[[ProbeQuestion, Response], float]
     passages: Callable[[ProbeQuestion, int, int], list[str]] = ProbeQuestion.passages
@@ -60,12 +63,14 @@ def resolve_measure(
     scores = isinstance(model, ScoringModel)
     if name == "accuracy":
         return Measure(
+            name,
             template or ANSWER,
             lambda question, response: grade(grader, cast(str, response), question.answers),
         )
     if name == "distraction":
         # PositionalBias, eq. 1 over the whole context (section 4), the others weak distractors
         return Measure(
+            name,
             template or ABSTAIN,
             lambda _, response: effect_of(response),
             _with_hard_distractor,
@@ -76,12 +81,16 @@ def resolve_measure(
             f"measure='logprob' needs a local model, and {model.name} gives answers only; "
             "use measure='accuracy'"
         )
-    return Measure(template or ANSWER, _probability, scored=lambda question: question.answers[0])
+    return Measure(
+        name,
+        template or ANSWER,
+        lambda _, response: probability_of(cast("list[float]", response)),
+        scored=lambda question: question.answers[0],
+    )
 
 
-def _probability(_: ProbeQuestion, response: Response) -> float:
-    """Return the geometric mean of the probabilities of the answer's tokens."""
-    tokens = cast("list[float]", response)
+def probability_of(tokens: Sequence[float]) -> float:
+    """Return the geometric mean of probabilities, given as natural logarithms."""
     return min(1.0, math.exp(sum(tokens) / len(tokens)))
 
 

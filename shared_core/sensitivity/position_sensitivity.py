@@ -56,6 +56,13 @@ def index_slots(k: int) -> tuple[int, int, int]:
     return 0, (k - 1) // 2, k - 1
 
 
+def spread_slots(k: int, n: int) -> tuple[int, ...]:
+    """Return about `n` slots of `k`, evenly spaced, with those that the index is made of."""
+    middle = index_slots(k)[1]
+    spread = np.linspace(0, middle, (n + 1) // 2), np.linspace(middle, k - 1, (n + 1) // 2)
+    return tuple(sorted({round(slot) for half in spread for slot in half.tolist()}))
+
+
 def check_slots(slots: Sequence[int], k: int, *, first: int = 0) -> None:
     """Check that an index of a context of `k` passages can be made of `slots`, counted from 0.
 

@@ -23,7 +23,7 @@ from shared_core.generation.ask import ModelClient, Request, Response
 from shared_core.generation.failures import MAX_FAILED, check_failed, check_max_failed
 from shared_core.generation.hugging_face import HuggingFaceModel
 from shared_core.generation.journal import Journal
-from shared_core.generation.models import as_generator
+from shared_core.generation.models import ScoringModel, as_generator
 from shared_core.generation.responses import Failed
 from shared_core.generation.templates import PromptTemplate
 from shared_core.sensitivity.measures import MeasureName, Rotation, resolve_measure
@@ -83,7 +83,8 @@ class Probe:
         ``"accuracy"``: the graded answer. ``"logprob"``: the probability of the accepted answer
         (geometric mean over its tokens; local models). ``"distraction"``: the distracting effect
         of a hard distractor, 1 - P(abstain) (exact with a local model; otherwise the share of
-        answers that do not abstain).
+        answers that do not abstain). None: ``"logprob"`` of a local model, which tells from fewer
+        questions and of models that answer badly; else ``"accuracy"``.
     grader
         Name in `GRADERS`, or a function of answer and references to a value in [0, 1].
     template
@@ -118,7 +119,7 @@ class Probe:
     """
 
     k: int = 10
-    measure: MeasureName = "accuracy"
+    measure: MeasureName | None = None
     grader: str | Grader = "em"
     template: PromptTemplate | None = None
     slots: Sequence[int] | None = None
@@ -137,7 +138,8 @@ class Probe:
         limits = {"max_calls": 1, "batch_size": 1, "concurrency": 1}
         check_counts_of(self, limits, optional=True)
         resolve_grader(self.grader)
-        check_choice(self.measure, "measure", MeasureName)
+        if self.measure is not None:
+            check_choice(self.measure, "measure", MeasureName)
         check_fractions({"confidence": self.confidence})
         check_max_failed(self.max_failed)
         check_slots(self._slots, self.k)
@@ -147,6 +149,12 @@ class Probe:
         if self.slots is None:
             return tuple(range(self.k))
         return tuple(check_count(slot, "a slot", 0) for slot in self.slots)
+
+    def measure_of(self, model: object) -> MeasureName:
+        """Return what is measured of a model: `measure`, or what suits it."""
+        if self.measure is not None:
+            return self.measure
+        return "logprob" if isinstance(model, ScoringModel) else "accuracy"
 
     def plan(
         self, model: object, questions: Sequence[ProbeQuestion], *, journal: Journal | None = None
@@ -220,7 +228,7 @@ class Probe:
         rotation, asked = self._prepared(model, questions, journal)
         _check_prompts(rotation, asked)
         # The distracting effect decides no gate, so there is nothing to stop for.
-        looks = 1 if self.measure == "distraction" else self.looks
+        looks = 1 if rotation.measure.name == "distraction" else self.looks
         analyses = InterimAnalyses(total=len(asked), count=looks, confidence=self.confidence)
         answers = _Answers(rotation, asked, self.max_failed)
         stopped = None
@@ -251,7 +259,7 @@ class Probe:
             for question in questions:
                 grade(grader, "", question.answers)
         generator = as_generator(model, saved=journal is not None)
-        measure = resolve_measure(self.measure, generator, self.template, grader)
+        measure = resolve_measure(self.measure_of(generator), generator, self.template, grader)
         client = ModelClient.of(
             generator,
             journal=journal,
@@ -274,7 +282,8 @@ class Probe:
     ) -> PositionProfile:
         values, k, seed = answers.values, self.k, self.seed
         means = tuple(values.mean(axis=0).tolist())
-        distraction = self.measure == "distraction"
+        measure = rotation.measure.name
+        distraction = measure == "distraction"
         interval = None
         if not distraction:
             interval = index_interval(values, rotation.slots, k, confidence=level, seed=seed)
@@ -289,11 +298,13 @@ class Probe:
             slots=rotation.slots,
             outcomes=tuple(tuple(row) for row in values.tolist()),
             confidence=self.confidence,
-            measure=self.measure,
-            grader=grader_name(self.grader) if self.measure == "accuracy" else None,
+            measure=measure,
+            grader=grader_name(self.grader) if measure == "accuracy" else None,
             stopped=stopped,
             failures=dict(Counter(answers.reasons.values())),
             empty=answers.empty,
+            tokens=_mean_tokens(answers.questions, self.k),
+            window=rotation.model.window if isinstance(rotation.model, HuggingFaceModel) else None,
             **provenance(
                 k=k,
                 template=rotation.measure.template,
@@ -356,6 +367,12 @@ class _Answers:
         values = self.rotation.values([new[at] for at in kept], responses)
         self.values = np.vstack([self.values, values])
         self.empty += sum(isinstance(each, str) and not each.strip() for each in responses)
+
+
+def _mean_tokens(questions: Sequence[ProbeQuestion], k: int) -> float:
+    """Return how many tokens the passages of a prompt have in the mean."""
+    texts = [question.passages(0, k) for question in questions]
+    return sum(estimate_tokens(text) for each in texts for text in each) / len(texts)
 
 
 def _check_prompts(rotation: Rotation, questions: Sequence[ProbeQuestion]) -> None:

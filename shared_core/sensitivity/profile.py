@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from shared_core.arrays import Scores
 from shared_core.checking import check_count, check_counts_of
+from shared_core.evaluation.intervals import contrast_interval, mean_interval
 from shared_core.sensitivity.position_sensitivity import (
     check_shares,
     interpolated,
     position_sensitivity_index,
 )
 from shared_core.sensitivity.records import Interval, Measurement, checked_interval
+
+NEAR = 0.1
+"""Two lengths are the same if one is longer by at most that share."""
 
 Outcomes = tuple[tuple[float, ...], ...]
 
@@ -61,6 +66,12 @@ class PositionProfile(Measurement):
         Why the model failed on questions, which are left out -> how many they are.
     empty
         How many of the answers to the others are empty: wrong ones, and no abstentions.
+    tokens
+        Mean tokens of the passages of a prompt (`estimate_tokens`), if known.
+    window
+        Longest prompt that the model reads, in tokens, if known.
+    lengths
+        The same model with other numbers of passages; see `of_lengths`.
     """
 
     what: ClassVar[str] = "position profile"
@@ -80,6 +91,9 @@ class PositionProfile(Measurement):
     stopped: str | None = None
     failures: Mapping[str, int] = field(default_factory=dict, hash=False)
     empty: int = 0
+    tokens: float | None = None
+    window: int | None = None
+    lengths: tuple[PositionProfile, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,6 +118,58 @@ class PositionProfile(Measurement):
             object.__setattr__(self, "interval", checked_interval(self.interval, "interval"))
         if self.outcomes is not None:
             object.__setattr__(self, "outcomes", _checked_outcomes(self.outcomes, self.slots))
+        read = (
+            PositionProfile(**each) if isinstance(each, dict) else each for each in self.lengths
+        )
+        object.__setattr__(self, "lengths", tuple(read))
+
+    @classmethod
+    def of_lengths(cls, profiles: Sequence[Self]) -> Self:
+        """Return the profile with the most passages, which holds the others as `lengths`.
+
+        A gate reads the one that is nearest to the prompt at hand; see `nearest`.
+
+        Raises
+        ------
+        ValueError
+            If there are none, or two have as many passages, or they are of different models.
+        """
+        ks = [each.k for each in profiles]
+        if not ks or len({*ks}) < len(ks) or len({each.model for each in profiles}) > 1:
+            raise ValueError(
+                f"give profiles of one model with different numbers of passages, got k={ks}"
+            )
+        *others, longest = sorted(profiles, key=lambda each: each.k)
+        return replace(longest, lengths=tuple(others))
+
+    @property
+    def outcome(self) -> str:
+        """What its points are points of."""
+        return "probability" if self.measure == "logprob" else self.measure
+
+    @property
+    def by_length(self) -> tuple[PositionProfile, ...]:
+        """The profile of each number of passages, ascending."""
+        return tuple(sorted((replace(self, lengths=()), *self.lengths), key=lambda each: each.k))
+
+    def nearest(self, k: int, tokens: float | None = None) -> tuple[PositionProfile, ...]:
+        """Return what was measured at a length, or next to it: one profile, or two it is between.
+
+        Parameters
+        ----------
+        k
+            Passages of the prompt.
+        tokens
+            Tokens of these. Where they are known, of the profiles too, they say what is near.
+        """
+        measured = self.by_length
+        size, sizes = float(k), [float(each.k) for each in measured]
+        known = [each.tokens for each in measured if each.tokens is not None]
+        if tokens is not None and len(known) == len(measured):
+            size, sizes = tokens, known
+        below = [at for at, each in enumerate(sizes) if each <= size * (1 + NEAR)][-1:]
+        above = [at for at, each in enumerate(sizes) if each >= size * (1 - NEAR)][:1]
+        return tuple(measured[at] for at in sorted({*below, *above}))
 
     @classmethod
     def published(cls) -> Mapping[str, Mapping[str, Any]]:
@@ -116,6 +182,34 @@ class PositionProfile(Measurement):
         if self.accuracy is None:
             return math.nan
         return position_sensitivity_index(self.accuracy_at(self.k))
+
+    def bands(self, curve: str = "accuracy") -> tuple[Scores, Scores] | None:
+        """Return lower and upper bounds of a curve by slot, each of shape (len(slots),).
+
+        With outcomes they are those of the comparison within questions: the interval of each slot's
+        difference from the question's mean slot (`contrast_interval`, 95%), around the mean of all.
+        Spread between questions, which moves no slot against another, is not in it. Without
+        outcomes it is Wilson's interval of each slot; None if the number of questions is not known.
+
+        Parameters
+        ----------
+        curve
+            ``"accuracy"`` or ``"distraction"``.
+        """
+        values, n = (
+            getattr(self, curve),
+            getattr(self, "distraction_n" if curve != "accuracy" else "n"),
+        )
+        if values is None or n is None or n < 2:
+            return None
+        own = "distraction" if self.accuracy is None else "accuracy"
+        if self.outcomes is None or curve != own or len(self.outcomes) < 2:
+            return mean_interval(values, n)
+        rows = np.array(self.outcomes)
+        differences = np.eye(rows.shape[1]) - 1 / rows.shape[1]
+        bounds = np.array([contrast_interval(rows, each) for each in differences])
+        lower, upper = np.clip(rows.mean() + bounds.T, 0, 1)
+        return lower, upper
 
     def accuracy_at(self, k: int) -> list[float]:
         """Accuracy in each of `k` slots, interpolated linearly over the relative position.

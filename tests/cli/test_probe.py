@@ -41,6 +41,36 @@ def test_a_biased_model_opens_the_gate(profiles: Path, capsys: pytest.CaptureFix
     assert (profiles / "edges.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_several_lengths_are_one_profile(
+    profiles: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Five depths of each; a table of all, and a heatmap; asked again, nothing is asked."""
+    command = ["probe", f"{MODULE}:edges", "--n", "40", "--k", "12,4,6", "--looks", "1"]
+    assert main(command) == 0
+    out, err = said(capsys)
+    assert [f"40 questions in {slots} slots" in err for slots in (4, 5)] == [True, True]
+    assert "k tokens window 0% 25% 50% 75% 100% index order" in out
+    profile = PositionProfile.load("edges")
+    assert [each.k for each in profile.by_length] == [4, 6, 12]
+    assert [len(each.slots) for each in profile.by_length] == [4, 5, 5]
+    sizes = [each.tokens or 0 for each in profile.by_length]
+    assert 0 < sizes[0] < sizes[1] < sizes[2]
+    assert "by the profile of edges (40 questions)" in CAUS(psi="edges", k=6).gate.reason
+    assert main([*command, "--plan"]) == 0
+    assert said(capsys)[0].count("all asked before") == 3
+    assert main([*command, "--slots", "1,2,4"]) == 2
+    assert "--slots are those of one -k" in said(capsys)[1]
+
+
+def test_most_calls_are_shared_by_the_lengths(
+    profiles: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each length asks as many questions."""
+    command = ["probe", f"{MODULE}:edges", "--k", "4,6", "--looks", "1", "--max-calls", "95"]
+    assert main(command) == 0
+    assert [each.n for each in PositionProfile.load("edges").by_length] == [10, 10]
+
+
 def test_a_plan_says_what_it_would_cost_and_asks_nothing(
     profiles: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,9 +48,10 @@ def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
 
 def _add_questions(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--data", type=options.path, required=True, help="JSON lines with question, answers and "
-        "documents (what your retriever returned, best first; gold: the places of those with the "
-        "answer, if known); or with gold and distractors, as for probe; or with the ids of gold "
+    add("--data", type=options.path, required=True, help="JSON lines with question, answers (or "
+        "none: then it is told how many answers the order changes) and documents (what your "
+        "retriever returned, best first; gold: the places of those with the answer, if known); or "
+        "with gold and distractors, as for probe; or with the ids of gold "
         "--documents")  # fmt: skip
     add("--model", metavar="MODEL", required=True, help=models.HELP)
     add("--output", type=options.path, required=True, help="folder of the report")
@@ -76,7 +77,13 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     options.add_embedding(parser)
     add("--reranker", help=options.RERANKER_HELP)
     add("--graders", type=options.names, default=("em",), help=f"some of {', '.join(GRADERS)}, see "
-        "below; the first one decides (default: em)")  # fmt: skip
+        "below; the first one decides; or logprob, the probability of the answer, for local models "
+        "(default: em)")  # fmt: skip
+    add("--layouts", type=options.names, default=("after",), help="where the question stands: some "
+        "of after (the passages), before, both (default: after)")  # fmt: skip
+    add("--again", action="store_true", default=None, help="ask again in ranked order, to tell "
+        "answers that change with the order from those that change by themselves (default: if "
+        "the questions have no answers)")  # fmt: skip
     add("--seed", type=int, default=0, help="seed of shuffles and intervals (default: 0)")
 
 
@@ -117,6 +124,8 @@ def _comparison(arguments: argparse.Namespace, console: Console) -> Comparison:
         strategies=arguments.strategies,
         shuffles=arguments.shuffles,
         graders=arguments.graders,
+        layouts=arguments.layouts,
+        again=arguments.again,
         template=options.open_template(arguments.template) or ANSWER,
         abstain=options.open_template(arguments.abstain_template) or ABSTAIN,
         profile=arguments.profile,

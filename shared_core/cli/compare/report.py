@@ -17,6 +17,7 @@ from shared_core.comparison.text_report import (
     empty_answer_lines,
     estimate_text,
     failure_lines,
+    flip_lines,
     meanings,
     retrieval_line,
 )
@@ -55,6 +56,7 @@ def parts(result: ComparisonResult) -> Iterator[RenderableType]:
         yield f"\n{setting.name}"
         yield _table(result, setting)
         yield retrieval_line(setting)
+        yield from flip_lines(setting)
         yield from filter(None, failure_lines(setting.failures, ids))
         yield from empty_answer_lines(setting)
     yield ""

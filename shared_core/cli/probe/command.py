@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Literal
 
 from shared_core.attention import attention_profile
@@ -17,8 +18,11 @@ from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, HuggingFaceModel
 from shared_core.sensitivity import PositionProfile, Probe, draw_profile
 from shared_core.sensitivity.measures import MeasureName
-from shared_core.sensitivity.position_sensitivity import check_slots
+from shared_core.sensitivity.position_sensitivity import check_slots, spread_slots
 from shared_core.sensitivity.questions import check_context
+
+DEPTHS = 5
+"""Slots that are measured of each of several lengths: the ends, the middle, and between them."""
 
 
 def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
@@ -35,13 +39,15 @@ def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     )
     add = parser.add_argument
     add("model", metavar="MODEL", help=models.HELP)
-    questions.add_questions(parser)
+    questions.add_questions(parser, lengths=True)
     add("--slots", type=_slots, help="slots to measure, counted from 1, such as 1,5,10; the first, "
         "the middle and the last must be among them (default: all)")  # fmt: skip
-    add("--measure", default="accuracy", help="accuracy; logprob (the probability of the answer) "
-        "or attention (the passage's share of it), both for local models; or distraction, which "
-        "moves each question's hard_distractor instead (default: accuracy)")  # fmt: skip
-    add("--grader", default="em", help=f"one of: {', '.join(GRADERS)}; see below (default: em)")
+    add("--measure", help="accuracy; logprob (the probability of the answer) or attention (the "
+        "passage's share of it), both for local models; or distraction, which moves each "
+        "question's hard_distractor instead (default: logprob of a local model, else "
+        "accuracy)")  # fmt: skip
+    add("--grader", help=f"measure accuracy by one of: {', '.join(GRADERS)}; see below "
+        "(default: em)")  # fmt: skip
     add("--looks", type=int, default=5, help="how many times to check whether the answers "
         "so far suffice; 1 asks every question (default: 5)")  # fmt: skip
     add("--seed", type=int, default=0, help="seed of questions and intervals (default: 0)")
@@ -65,28 +71,33 @@ def run(arguments: argparse.Namespace) -> int:
     source = questions.open_questions(arguments, console)
     if arguments.slots is not None:
         check_context(source.k)
+        if len(source.ks) > 1:
+            raise ValueError("--slots are those of one -k: leave them out, or give one number")
         check_slots(arguments.slots, source.k, first=1)
-    probe = _probe(arguments, source)
+    probes = _probes(arguments, source)
     model = models.open_named(arguments)
     if arguments.plan:
-        plan = probe.plan(model, source.questions, journal=kept_answers(model.name))
-        for line in report.cost_lines(model, plan):
-            console.show(line)
+        for probe in probes:
+            plan = probe.plan(model, source.questions, journal=kept_answers(model.name))
+            for line in report.cost_lines(model, plan):
+                console.show(line)
         return 0
     files = ProbeFiles.of(model.name, output=arguments.output, figure=arguments.figure)
     if arguments.measure == "attention":
-        profile = _attention(console, probe, model, source)
+        measured = [_attention(console, probe, model, source) for probe in probes]
     else:
         if arguments.fresh:
-            probe.forget(model, source.questions, journal=files.journal)
-        profile = _measure(console, probe, model, source, files)
-    _save_and_show(console, profile, files)
+            for probe in probes:
+                probe.forget(model, source.questions, journal=files.journal)
+        measured = [_measure(console, probe, model, source, files) for probe in probes]
+    _save_and_show(console, PositionProfile.of_lengths(measured), files)
     return 0
 
 
 def _check(arguments: argparse.Namespace) -> None:
     """Raise ValueError for bad options, as far as they show before anything is opened."""
-    check_choice(arguments.measure, "--measure", Literal[MeasureName, "attention"])
+    if arguments.measure is not None:
+        check_choice(arguments.measure, "--measure", Literal[MeasureName, "attention"])
     options.check_plan(arguments)
     if arguments.measure in ("logprob", "attention") and models.is_endpoint(arguments.model):
         raise ValueError(
@@ -101,17 +112,35 @@ def _check(arguments: argparse.Namespace) -> None:
         )
 
 
-def _probe(arguments: argparse.Namespace, source: questions.ProbeData) -> Probe:
-    by_attention = arguments.measure == "attention"
+def _probes(arguments: argparse.Namespace, source: questions.ProbeData) -> list[Probe]:
+    """Return what measures each length; of several, five depths, and all ask as many questions."""
+    if len(source.ks) == 1:
+        return [_probe(arguments, source, source.k, arguments.slots, arguments.max_calls)]
+    slots = [spread_slots(k, DEPTHS) for k in source.ks]
+    calls, width = arguments.max_calls, sum(map(len, slots))
+    shares = [calls and max(1, calls // width) * len(some) for some in slots]
+    return [_probe(arguments, source, *each) for each in zip(source.ks, slots, shares, strict=True)]
+
+
+def _probe(
+    arguments: argparse.Namespace,
+    source: questions.ProbeData,
+    k: int,
+    slots: Sequence[int] | None,
+    max_calls: int | None,
+) -> Probe:
+    measure = arguments.measure
+    if measure == "attention" or (measure is None and arguments.grader is not None):
+        measure = "accuracy"
     return Probe(
-        k=source.k,
-        measure="accuracy" if by_attention else arguments.measure,
-        grader=arguments.grader,
+        k=k,
+        measure=measure,
+        grader=arguments.grader or "em",
         template=source.template,
-        slots=arguments.slots,
+        slots=slots,
         looks=arguments.looks,
         seed=arguments.seed,
-        max_calls=arguments.max_calls,
+        max_calls=max_calls,
         batch_size=arguments.batch_size,
         concurrency=arguments.concurrency,
         attempts=arguments.attempts,
@@ -159,7 +188,7 @@ def _save_and_show(console: Console, profile: PositionProfile, files: ProbeFiles
         console.say(f"A former profile that says something else is kept as {kept}", whole=True)
     try:  # drawn first, since whoever reads the lines may stop before the last
         with writing(files.figure, files.journal):
-            draw_profile(saved, files.figure)
+            draw_profile(saved, files.figure, report.gains(saved))
     finally:
         for part in (*report.parts(saved, width=console.width), *report.missing_lines(profile)):
             console.show(part)

@@ -77,7 +77,8 @@ def _joined(old: PositionProfile, new: PositionProfile) -> PositionProfile:
 
 def _would_be_lost(old: PositionProfile, new: PositionProfile) -> bool:
     def kind(profile: PositionProfile) -> tuple[object, ...]:
-        return profile.identity, profile.measure, profile.k, profile.slots, profile.task
+        lengths = [each.k for each in profile.lengths]
+        return profile.identity, profile.measure, profile.k, profile.slots, profile.task, lengths
 
     other_kind = kind(old) != kind(new)
     if old.accuracy is not None and (other_kind or (old.n or 0) > (new.n or 0)):

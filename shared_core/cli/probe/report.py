@@ -7,16 +7,20 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from shared_core.arrays import Scores
 from shared_core.cli.console import empty_table
 from shared_core.cli.models import kept_line
 from shared_core.cli.probe.files import ProbeFiles
 from shared_core.comparison.text_report import left_out
-from shared_core.evaluation import mean_interval
 from shared_core.evaluation.interim import MOST, bound_text
 from shared_core.generation import Generator
 from shared_core.generation.failures import empty_lines
-from shared_core.placement.order_gate import decide_order
+from shared_core.placement.order_gate import decide_order, order_gains
 from shared_core.sensitivity import PositionProfile, ProbePlan
+from shared_core.sensitivity.figure import DEPTHS
+from shared_core.sensitivity.position_sensitivity import EPS
 from shared_core.sensitivity.records import path_of
 from shared_core.wording import counted, is_or_are, one_line
 
@@ -46,6 +50,10 @@ def cost_lines(model: Generator, plan: ProbePlan) -> Iterator[str]:
 
 def parts(profile: PositionProfile, *, width: int) -> Iterator[RenderableType]:
     """Yield what was measured and what it means, in lines of at most `width` columns."""
+    if profile.lengths:
+        yield lengths_table(profile)
+        yield ""
+        yield f"k = {profile.k}:"
     yield table(profile, width=width)
     yield ""
     if profile.accuracy is not None:
@@ -90,10 +98,10 @@ def table(profile: PositionProfile, *, width: int) -> Table:
     """Return the curve by slot, in at most `width` columns unless its figures need more."""
     built = empty_table()
     curves = [
-        (values, _figures(name, values, n))
-        for name, values, n in (
-            (profile.measure, profile.accuracy, profile.n),
-            ("distraction", profile.distraction, profile.distraction_n),
+        (values, _figures(name, values, profile.bands(curve)))
+        for name, curve, values in (
+            (profile.measure, "accuracy", profile.accuracy),
+            ("distraction", "distraction", profile.distraction),
         )
         if values is not None
     ]
@@ -111,18 +119,54 @@ def table(profile: PositionProfile, *, width: int) -> Table:
         columns += [shown, spans]
         if bar >= LEAST_BAR:
             built.add_column("")
-            columns.append(["", *(block * round(bar * value) for value in values)])
+            full = max(*values, EPS)
+            columns.append(["", *(block * round(bar * value / full) for value in values)])
     for row in zip(*(cells[1:] for cells in columns), strict=True):
         built.add_row(*row)
     return built
 
 
-def _figures(name: str, values: Sequence[float], n: int | None) -> tuple[list[str], list[str]]:
+def lengths_table(profile: PositionProfile) -> Table:
+    """Return a row for each number of passages: the curve by depth, the index, the order."""
+    built = empty_table()
+    for name in ("k", "tokens", "window"):
+        built.add_column(name, justify="right", no_wrap=True)
+    for depth in np.linspace(0, 1, DEPTHS):
+        built.add_column(f"{depth:.0%}", justify="right", no_wrap=True)
+    built.add_column("index", justify="right")
+    built.add_column("order")
+    for each in profile.by_length:
+        window = each.tokens and each.window and f"{each.tokens / each.window:.0%}"
+        tokens = f"{each.tokens:,.0f}" if each.tokens is not None else ""
+        curve = [] if each.accuracy is None else each.accuracy_at(DEPTHS)
+        shown = [*(f"{value:.3f}" for value in curve), *[""] * (DEPTHS - len(curve))]
+        index = "" if math.isnan(each.psi) else _shown(each.psi)
+        if each.interval is not None:
+            index += " [{}, {}]".format(*map(bound_text, each.interval))
+        built.add_row(
+            str(each.k), tokens, window or "", *shown, index, decide_order(each).placement
+        )
+    return built
+
+
+def gains(profile: PositionProfile) -> dict[str, tuple[float, float, float]]:
+    """Return what each order is expected to gain, with its bounds; none of what is not known."""
+    if profile.accuracy is None or math.isnan(profile.psi):
+        return {}
+    return {
+        each.name: (each.gain, *(each.interval or (each.gain, each.gain)))
+        for each in order_gains(profile)
+    }
+
+
+def _figures(
+    name: str, values: Sequence[float], bands: tuple[Scores, Scores] | None
+) -> tuple[list[str], list[str]]:
     """Return headings and cells of a curve: its values, and their intervals."""
     spans = [""] * len(values)
-    if n is not None and n > 1:
-        bounds = zip(*mean_interval(values, n), strict=True)
-        spans = [f"[{low:.2f}, {high:.2f}]" for low, high in bounds]
+    if bands is not None:
+        digits = 3 if max(values) < 0.3 else 2
+        spans = [f"[{low:.{digits}f}, {high:.{digits}f}]" for low, high in zip(*bands, strict=True)]
     return [name, *(f"{value:.3f}" for value in values)], ["95%", *spans]
 
 
@@ -140,7 +184,8 @@ def verdict_lines(profile: PositionProfile) -> Iterator[str]:
         yield (
             "Inconclusive: no answer was right with the passage in the first, the middle or the "
             "last slot, so the index is undefined. Can the model do this task at all? Look at its "
-            "answers, or try a higher --max-new-tokens, or another --grader, --template or --data."
+            "answers, or try a higher --max-new-tokens, another --grader, --template or --data, or "
+            "with a local model --measure logprob, which needs no right answers."
         )
         return
     if profile.accuracy is not None and min(profile.accuracy) == 1:
@@ -149,6 +194,12 @@ def verdict_lines(profile: PositionProfile) -> Iterator[str]:
             "difference. Raise --k, or give your own questions by --data."
         )
     yield f"Position sensitivity index {_shown(profile.psi)}{_span(profile)}: {_meaning(profile)}"
+    orders = gains(profile)
+    if orders:
+        yield f"Expected of other orders than the ranked one, in points of {profile.outcome}:"
+        for name, figures in orders.items():
+            gain, low, high = (100 * each for each in figures)
+            yield f"  {name:26} {gain:+6.1f}  [{low:+.1f}, {high:+.1f}]"
     gate = decide_order(profile)
     yield f"Gate: {gate.explain()['gate']}. {gate.reason}."
     by_index = decide_order(profile, rule="psi").explain()["gate"]

@@ -107,6 +107,8 @@ def experiment(arguments: argparse.Namespace, console: Console) -> tuple[Outcome
 def open_ranked(path: Path, *, n: int | None) -> list[ProbeQuestion]:
     """Return the first `n` questions, or all; the best of their documents is called gold."""
     data = read_comparison(path, n=n)
+    if not data.answered:
+        raise ValueError(f"{path}: the questions have no answers to grade by")
     if not all(each.ranking for each in data.questions):
         return read_questions(path)[:n]
     ranked = [[data.by_id[id].text for id in each.ranking] for each in data.questions]

@@ -101,6 +101,8 @@ def open_data(path: Path, documents: Path | None, *, n: int | None) -> Compariso
     Hard distractors of the probe's form are passages like the others.
     """
     data = read_comparison(path, documents, n=n)
+    if not data.answered:
+        raise ValueError(f"{path}: the questions have no answers to grade by")
     if documents is None and not any(each.ranking for each in data.questions):
         whole = ComparisonData.from_probe(read_questions(path))
         return replace(whole, questions=whole.questions[:n])

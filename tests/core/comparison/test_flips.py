@@ -1,0 +1,168 @@
+"""How many answers change with the order; where the question stands; probabilities in compare."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("scipy")
+pytest.importorskip("ir_measures")
+
+from shared_core import Journal
+from shared_core.comparison import (
+    Comparison,
+    ComparisonData,
+    ComparisonResult,
+    to_html,
+    to_markdown,
+)
+from tests.core.comparison.making import Counting, codes, first, reader_data, shown
+
+
+def unlabelled(data: ComparisonData) -> ComparisonData:
+    """Return the same questions without accepted answers."""
+    return replace(data, questions=tuple(replace(each, answers=()) for each in data.questions))
+
+
+def smallest(prompts: Sequence[str]) -> list[str]:
+    """Answer with the smallest code, wherever it stands."""
+    return [min(shown(prompt)[1]) for prompt in prompts]
+
+
+class Wavering(Counting):
+    """Ignores the order, and says something else every third time on average."""
+
+    def __init__(self) -> None:
+        self.drawn = random.Random(0)
+        super().__init__(lambda prompts: [self.drawn.choice("aab") for _ in prompts])
+
+
+def test_what_ignores_the_order_changes_nothing() -> None:
+    result = Comparison(again=True).run(smallest, codes(40))
+    flips = result.settings[0].flips
+    assert flips is not None
+    assert flips.again is not None
+    assert (flips.changed.mean, flips.again.mean, flips.difference) == (0, 0, 0)
+    assert "The order does not matter to this model: 0% of its answers change" in to_markdown(
+        result
+    )
+
+
+def test_what_reads_the_first_passage_changes_as_the_rankings_say() -> None:
+    """Whenever a random order does not begin with the best passage; equal orders do not count."""
+    result = Comparison(again=True, shuffles=5).run(first, codes(60))
+    (setting,) = result.settings
+    ((ranked,), *_) = setting.strategies[0].orders
+    shuffled = next(each for each in setting.strategies if each.name == "shuffle")
+    shares = []
+    for orders in shuffled.orders:
+        others = [order for order in orders if order != ranked]
+        shares.append(sum(order[0] != 0 for order in others) / len(others))
+    assert setting.flips is not None
+    assert setting.flips.changed.mean == pytest.approx(sum(shares) / len(shares))
+    assert 0.7 < setting.flips.changed.mean < 0.85
+    assert "order matters to this model" in to_html(result)
+
+
+def test_what_changes_by_itself_is_taken_off() -> None:
+    flips = Comparison(again=True, shuffles=3).run(Wavering(), codes(150)).settings[0].flips
+    assert flips is not None
+    assert flips.again is not None
+    assert flips.interval is not None
+    assert flips.changed.mean > 0.3
+    assert flips.again.mean > 0.3
+    assert flips.interval[0] < 0 < flips.interval[1]
+
+
+def test_without_asking_again_it_is_said_that_it_is_not_known() -> None:
+    model = Counting(first)
+    result = Comparison().run(model, codes(10))
+    assert len(model.asked) == len({*model.asked})
+    flips = result.settings[0].flips
+    assert flips is not None
+    assert flips.again is None
+    assert "how many change without it was not asked (again=, --again)" in to_markdown(result)
+
+
+def test_questions_without_answers_are_asked_whether_the_order_matters() -> None:
+    """Ranked prompts are asked twice then, and the answers take the place of accepted ones."""
+    model, data = Counting(first), unlabelled(codes(30))
+    result = Comparison().run(model, data)
+    assert len(model.asked) == len({*model.asked}) + 30
+    assert (result.graders, result.verdict.kind) == (("same",), "order_matters")
+    assert result.verdict.text.startswith("the order matters to this model: ")
+    means = {each.name: each.estimates["same"].mean for each in result.settings[0].strategies}
+    assert means["sequential"] == 1 > means["inverse"] == 0
+    assert ComparisonResult.from_json(result.to_json()) == result
+    calm = Comparison().run(smallest, data)
+    assert calm.verdict.kind == "order_not_shown"
+
+
+def test_answers_to_some_questions_only_are_refused() -> None:
+    labelled = codes(2).questions
+    with pytest.raises(ValueError, match="some questions have accepted answers and some have none"):
+        replace(codes(2), questions=(labelled[0], replace(labelled[1], answers=())))
+
+
+def test_what_is_the_same_may_be_decided_by_a_function() -> None:
+    comparison = Comparison(again=True, same=lambda a, b: a[:1] == b[:1])
+    flips = comparison.run(first, codes(10)).settings[0].flips
+    assert flips is not None
+    assert flips.changed.mean == 0
+
+
+def test_second_answers_are_kept(tmp_path: Path) -> None:
+    """And planned: nothing is asked twice over two runs."""
+    model, data = Counting(first), codes(8)
+    journal = Journal(tmp_path / "answers.jsonl")
+    job = Comparison(again=True).job(model, data, journal=journal)
+    calls = job.plan().calls
+    result = job.run()
+    assert len(model.asked) == calls
+    again = Comparison(again=True).job(model, data, journal=journal)
+    assert (again.plan().calls, again.run()) == (0, result)
+    assert len(model.asked) == calls
+
+
+def test_the_question_may_stand_elsewhere() -> None:
+    """Every place is a setting of its own, on the same passages."""
+    asked: list[str] = []
+
+    def model(prompts: Sequence[str]) -> list[str]:
+        asked.extend(prompts)
+        return ["0x0"] * len(prompts)
+
+    result = Comparison(layouts=("after", "before", "both")).run(model, codes(4))
+    names = [setting.name for setting in result.settings]
+    assert names == [
+        "given, k=4",
+        "given, k=4, question first",
+        "given, k=4, question first and last",
+    ]
+    assert len({setting.passages for setting in result.settings}) == 1
+    first_of = {prompt.index("What has") < prompt.index("Context:") for prompt in asked}
+    assert first_of == {True, False}
+    assert {prompt.count("What has") for prompt in asked} == {1, 2}
+    with pytest.raises(ValueError, match="layout must be 'after', 'before' or 'both'"):
+        Comparison(layouts=("above",))  # type: ignore[arg-type]
+
+
+def test_a_biased_reader_is_shown_by_probabilities_of_few_questions() -> None:
+    """Where right and wrong of as many show nothing."""
+    pytest.importorskip("transformers")
+    from tests.core.attention.readers import reader
+
+    data = reader_data(24, k=5, ranks=(1,), seed=3)
+    options = Comparison(ks=(5,), strategies=("u_shape",), graders=("logprob",))
+    result = options.run(reader("biased"), data)
+    assert (result.graders, result.verdict.kind) == (("logprob",), "gain")
+    assert result.settings[0].flips is None
+    assert all(0 <= float(text) <= 1 for text in result.settings[0].strategies[0].answers[0])
+    with pytest.raises(ValueError, match="'logprob' needs accepted answers and a local model"):
+        options.run(first, data)
+    with pytest.raises(ValueError, match="asks for no answers that others could grade"):
+        Comparison(graders=("logprob", "em"))

@@ -1,0 +1,123 @@
+"""A profile of several lengths, and the bands of a curve."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shared_core import CAUS, HybridIndex, Passage, PositionProfile, decide_order
+from shared_core.arrays import Scores
+from shared_core.evaluation.intervals import mean_interval
+from shared_core.sensitivity.position_sensitivity import spread_slots
+from shared_core.types import Query
+
+
+def profile(curve: list[float], *, noise: float = 0.0, n: int = 80) -> PositionProfile:
+    """Return one whose questions differ a lot in how hard they are, and little by slot."""
+    rng = np.random.default_rng(0)
+    hard = rng.uniform(-0.3, 0.3, (n, 1))
+    rows: Scores = np.clip(np.array(curve) + hard + rng.normal(0, noise, (n, len(curve))), 0, 1)
+    return PositionProfile(
+        model="m",
+        accuracy=tuple(rows.mean(axis=0)),
+        outcomes=tuple(map(tuple, rows)),
+        n=n,
+        tokens=100.0 * len(curve),
+        window=4000,
+    )
+
+
+FLAT = profile([0.5, 0.5, 0.5], noise=0.05)
+DEEP = profile([0.6, 0.4, 0.3, 0.4, 0.4, 0.3, 0.4, 0.4, 0.4, 0.7], noise=0.02)
+BOTH = PositionProfile.of_lengths([DEEP, FLAT])
+
+
+def test_several_lengths_are_one_profile(tmp_path: Path) -> None:
+    """That of the most passages, which holds the others, also in its file."""
+    assert (BOTH.k, [each.k for each in BOTH.by_length]) == (10, [3, 10])
+    assert PositionProfile.load(BOTH.save(tmp_path / "both.json")) == BOTH
+    assert PositionProfile.of_lengths([DEEP]) == DEEP
+    with pytest.raises(ValueError, match=r"different numbers of passages, got k=\[10, 10\]"):
+        PositionProfile.of_lengths([DEEP, DEEP])
+
+
+def test_the_gate_takes_the_nearest_length() -> None:
+    """Which a single profile would not know: at three passages this model reads all alike."""
+    assert decide_order(BOTH, k=10).opened
+    assert not decide_order(BOTH, k=3).opened
+    assert decide_order(DEEP, k=5).opened
+    assert "80 questions" in decide_order(BOTH, k=3).reason
+
+
+def test_between_two_lengths_an_order_must_be_better_by_both() -> None:
+    between = decide_order(BOTH, k=6)
+    assert not between.opened
+    assert "(measured with 3 passages, interpolated to 6)" in between.reason
+    alike = PositionProfile.of_lengths([DEEP, profile([0.6, 0.3, 0.3, 0.3, 0.7], noise=0.02)])
+    assert decide_order(alike, k=7).opened
+
+
+def test_longer_passages_are_another_length() -> None:
+    """Three passages of 330 tokens are as long as the ten that were measured."""
+    assert BOTH.nearest(3, 1000) == (BOTH.by_length[1],)
+    assert decide_order(BOTH, k=3, tokens=1000).opened
+    assert "extrapolated" not in decide_order(BOTH, k=10, tokens=1500).reason
+    assert "(extrapolated from 1,000 tokens of passages to 2,100)" in (
+        decide_order(BOTH, k=10, tokens=2100).reason
+    )
+    assert "interpolated to 21; extrapolated" not in decide_order(BOTH, k=20, tokens=1000).reason
+    assert "says little of 21" in decide_order(BOTH, k=21, tokens=2100).reason
+
+
+def test_the_index_of_the_paper_takes_the_cautious_one() -> None:
+    assert decide_order(BOTH, k=10, rule="psi").opened
+    decided = decide_order(BOTH, k=6, rule="psi")
+    assert decided.psi == min(each.psi for each in BOTH.by_length)
+
+
+def test_a_query_is_placed_by_how_long_its_passages_are() -> None:
+    short = [Passage(str(at), f"word{at} is here") for at in range(3)]
+    long = [Passage(str(at), f"word{at} is here " + "and more " * 130) for at in range(3)]
+    for passages, opened in ((short, False), (long, True)):
+        index = HybridIndex()
+        index.add(passages, np.eye(3, dtype=np.float32))
+        (arrangement,) = CAUS(psi=BOTH, k=3).search(index, [Query("word1", np.eye(3)[0])])
+        assert arrangement.gate.opened == opened
+
+
+def test_bands_leave_out_how_much_questions_differ() -> None:
+    """Which says nothing about slots: Wilson's interval is three times as wide here, and more."""
+    assert DEEP.accuracy is not None
+    lower, upper = DEEP.bands() or ()
+    ours, wilson = upper - lower, np.subtract(*mean_interval(DEEP.accuracy, 80)[::-1])
+    assert (wilson > 3 * ours).all()
+    assert ((lower < DEEP.accuracy) & (upper > DEEP.accuracy)).all()
+
+
+def test_bands_without_outcomes_are_those_of_each_slot() -> None:
+    known = PositionProfile(model="m", accuracy=(0.8, 0.4, 0.6), n=50)
+    assert np.allclose(known.bands(), mean_interval((0.8, 0.4, 0.6), 50))
+    assert PositionProfile(model="m", accuracy=(0.8, 0.4, 0.6)).bands() is None
+
+
+def test_bands_cover_a_slot_that_is_no_different() -> None:
+    """In about 95% of the draws, where all slots are alike and questions are not."""
+    rng, covered = np.random.default_rng(0), []
+    for _ in range(300):
+        rate = rng.uniform(0.2, 0.8, (60, 1))
+        rows = (rng.uniform(size=(60, 5)) < rate).astype(float)
+        drawn = PositionProfile(
+            model="m", accuracy=tuple(rows.mean(axis=0)), outcomes=tuple(map(tuple, rows)), n=60
+        )
+        lower, upper = drawn.bands() or ()
+        covered.append((lower[0] <= rows.mean()) & (rows.mean() <= upper[0]))
+    assert 0.92 <= np.mean(covered) <= 0.99
+
+
+@pytest.mark.parametrize("k", [3, 4, 5, 10, 20, 50])
+def test_spread_slots_hold_those_of_the_index(k: int) -> None:
+    slots = spread_slots(k, 5)
+    assert {0, (k - 1) // 2, k - 1} <= {*slots}
+    assert len(slots) == min(k, 5)
