@@ -18,13 +18,16 @@ from shared_core.engines.store import known_of
 Wanted: TypeAlias = Mapping[str, Sequence[Any]]
 """Metadata key -> accepted values."""
 
+Ranges: TypeAlias = Mapping[str, Mapping[str, float]]
+"""Metadata key -> bounds of a number, as ``{"$gte": 1}``."""
+
 Scores: TypeAlias = Literal["cosine", "similarity", "distance"]
 
-# Each takes a store and what is wanted, and returns what the store takes as ``filter=``, or None if
-# it cannot apply that. What the store lets through too much is filtered later.
+# Each takes a store and what is wanted, and returns what the store takes as ``filter=``, or None
+# if it cannot apply that. What the store lets through too much is filtered later.
 
 
-def chroma(_: Any, wanted: Wanted) -> dict[str, Any] | None:
+def chroma(_: Any, wanted: Wanted, ranges: Ranges) -> dict[str, Any] | None:
     """Return ``$in`` for each key and type, joined by ``$and``: its lists hold one type each."""
     clauses: list[dict[str, Any]] = []
     for key, values in wanted.items():
@@ -35,19 +38,31 @@ def chroma(_: Any, wanted: Wanted) -> dict[str, Any] | None:
         if not either:
             return None
         clauses += either if len(either) == 1 else [{"$or": either}]
+    clauses += _bounded(ranges)
     return {"$and": clauses} if len(clauses) > 1 else dict(*clauses)
 
 
-def pgvector(_: Any, wanted: Wanted) -> dict[str, Any] | None:
+def _bounded(ranges: Ranges) -> Iterator[dict[str, Any]]:
+    """Yield a clause for each bound, as Chroma and pgvector take them."""
+    for key, bounds in ranges.items():
+        yield from ({key: {name: bound}} for name, bound in bounds.items())
+
+
+def pgvector(_: Any, wanted: Wanted, ranges: Ranges) -> dict[str, Any] | None:
     """Return the lists themselves: ``==`` in a JSON path compares with each of their values.
 
     Its ``$in`` compares texts, for which 2 is not 2.0, and refuses bools.
     """
     by_key = {key: _alike(values) for key, values in wanted.items()}
-    return by_key if all(by_key.values()) and all(map(str.isidentifier, by_key)) else None
+    if not all(by_key.values()) or not all(map(str.isidentifier, (*by_key, *ranges))):
+        return None
+    clauses = [*_bounded(ranges)]
+    return (
+        {"$and": [*({key: each} for key, each in by_key.items()), *clauses]} if clauses else by_key
+    )
 
 
-def qdrant(store: Any, wanted: Wanted) -> Any:
+def qdrant(store: Any, wanted: Wanted, ranges: Ranges) -> Any:
     """Return a ``models.Filter``: a match of texts and bools, and ranges for numbers.
 
     Its match of integers does not find 2.0, nor that of texts a number.
@@ -65,12 +80,18 @@ def qdrant(store: Any, wanted: Wanted) -> Any:
         if not alike or not key.isidentifier():
             return None
         must.append(models.Filter(should=[condition(path, value) for value in alike]))
+    for key, bounds in ranges.items():
+        if not key.isidentifier():
+            return None
+        named = {name.removeprefix("$"): bound for name, bound in bounds.items()}
+        path = f"{store.metadata_payload_key}.{key}"
+        must.append(models.FieldCondition(key=path, range=models.Range(**named)))
     return models.Filter(must=must)
 
 
-def single_values(_: Any, wanted: Wanted) -> dict[str, Any] | None:
+def single_values(_: Any, wanted: Wanted, ranges: Ranges) -> dict[str, Any] | None:
     """Return each key's only value."""
-    if any(len(values) != 1 for values in wanted.values()):
+    if ranges or any(len(values) != 1 for values in wanted.values()):
         return None
     return {key: value for key, (value,) in wanted.items()}
 
@@ -104,7 +125,7 @@ class StoreCapabilities:
         Makes of a function of the metadata what the store takes as ``filter=``; None: it takes no
         functions.
     filter
-        Makes of accepted values what it takes, where it takes no functions.
+        Makes of accepted values and bounds what it takes, where it takes no functions.
     size
         Returns the number of documents in a store that allocates as many as it is asked for and
         filters only the nearest ``fetch_k``; None: it does neither.
@@ -120,7 +141,7 @@ class StoreCapabilities:
 
     scores: Callable[[Any], Scores | None] = lambda _: None
     function: Callable[[Callable[[Mapping[str, Any]], bool]], Any] | None = None
-    filter: Callable[[Any, Wanted], Any] = single_values
+    filter: Callable[[Any, Wanted, Ranges], Any] = single_values
     size: Callable[[Any], int] | None = None
     added_metadata: tuple[str, ...] = ()
     replaces: bool = True

@@ -16,7 +16,7 @@ from shared_core import Passage
 from shared_core.checking import check_bool
 from shared_core.engines.store import Call, Hits, Store, StoreEngine
 from shared_core.index import PassageIndex, Tokenizer, Variant, Where
-from shared_core.index.metadata import predicate, wanted_values
+from shared_core.index.metadata import conditions, predicate
 from shared_core.types import Query
 from shared_core.vectors import query_similarities
 
@@ -65,11 +65,11 @@ class LangChainStore(Store):
         if where is not None and can.function is not None:
             given = can.function(predicate(where))
         if isinstance(where, Mapping):
-            wanted = {key: [*wanted_values(value)] for key, value in where.items()}
+            wanted, ranges = conditions(where)
             if not all(wanted.values()):
                 return {"k": 0}
-            if wanted and can.function is None:
-                given = can.filter(store, wanted)
+            if where and can.function is None:
+                given = can.filter(store, wanted, ranges)
         if given is not None:
             arguments["filter"] = given
             if can.size is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeGuard, cast
+from typing import Any, TypeAlias, cast
 
 from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import (
@@ -22,6 +22,13 @@ SOURCE = "llamaindex_ref_doc_id"
 
 WITHOUT_SOURCE = "None"
 """What LlamaIndex's stores keep there for a node without a source document."""
+
+_BOUNDS = {
+    FilterOperator.GT: "$gt",
+    FilterOperator.GTE: "$gte",
+    FilterOperator.LT: "$lt",
+    FilterOperator.LTE: "$lte",
+}
 
 _NAMES_OF_SOURCE = frozenset({"doc_id", "ref_doc_id", "document_id"})
 """LlamaIndex's names of the source document in filters, whatever the metadata say."""
@@ -43,8 +50,8 @@ class _Matching:
 
     def __repr__(self) -> str:
         return (
-            "MetadataFilters that are no mapping (== a value or IN a list, joined by AND, each of "
-            "another key, are one)"
+            "MetadataFilters that are no mapping (== a value, IN a list, or a number compared by "
+            "<, <=, > or >=, joined by AND, are one)"
         )
 
 
@@ -67,11 +74,20 @@ def where(filters: MetadataFilters | None) -> Mapping[str, Any] | Predicate | No
         raise ValueError(f"filters must be MetadataFilters, got {filters!r}")
     if not filters.filters:
         return None
-    equalities = [part for part in filters.filters if _is_equality(part)]
-    wanted = {_column(part.key): part.value for part in equalities}
-    all_must_hold = filters.condition in (FilterCondition.AND, None)
-    if all_must_hold and len(wanted) == len(equalities) == len(filters.filters):
-        return wanted
+    wanted: dict[str, Any] = {}
+    for part in filters.filters:
+        if (condition := _condition(part)) is None:
+            break
+        key, value = condition
+        former = wanted.get(key, {})
+        if key in wanted and not (
+            isinstance(former, dict) and isinstance(value, dict) and former.keys() != value.keys()
+        ):
+            break
+        wanted[key] = former | value if isinstance(value, dict) else value
+    else:
+        if filters.condition in (FilterCondition.AND, None):
+            return wanted
     return _Matching(_predicate(filters))
 
 
@@ -79,11 +95,15 @@ def _column(key: str) -> str:
     return SOURCE if key in _NAMES_OF_SOURCE else key
 
 
-def _is_equality(part: MetadataFilter | MetadataFilters) -> TypeGuard[MetadataFilter]:
+def _condition(part: MetadataFilter | MetadataFilters) -> tuple[str, Any] | None:
+    """Return key and wanted value or bounds, as the core has them; None if it has none such."""
     if isinstance(part, MetadataFilters) or part.value is None or part.key.startswith("$"):
-        return False
-    several = isinstance(part.value, list)
-    return part.operator == (FilterOperator.IN if several else FilterOperator.EQ)
+        return None
+    key, value = _column(part.key), part.value
+    if part.operator == (FilterOperator.IN if isinstance(value, list) else FilterOperator.EQ):
+        return key, value
+    bound = _BOUNDS.get(part.operator)
+    return (key, {bound: value}) if bound and isinstance(value, int | float) else None
 
 
 def _predicate(part: MetadataFilter | MetadataFilters) -> Predicate:

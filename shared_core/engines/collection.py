@@ -143,6 +143,10 @@ class CollectionEngine(InThreads):
         """Return the passages of `ids` that are there, in any order."""
 
     @abstractmethod
+    def _ids(self) -> list[str]:
+        """Return the ids of all passages, in any order."""
+
+    @abstractmethod
     def _size(self) -> int:
         """Return the number of passages."""
 
@@ -315,6 +319,16 @@ class CollectionEngine(InThreads):
         found = self._read(ids) if ids and self._known() else ()
         there = {passage.id: passage for passage in found}
         return [there[id] for id in ids if id in there]
+
+    def ids(self) -> list[str]:
+        """Return the ids of all passages, in any order.
+
+        Raises
+        ------
+        EngineError
+            If the database does not answer.
+        """
+        return self._ids() if self._known() else []
 
     def find(self, key: str, values: Sequence[str]) -> list[str]:
         """Return the ids of the passages whose metadata have one of the values under a key."""

@@ -26,7 +26,7 @@ from shared_core._extras import require
 from shared_core.arrays import Vectors
 from shared_core.engines.collection import CollectionArguments, CollectionEngine, Found
 from shared_core.errors import EngineError
-from shared_core.index.metadata import Where, wanted_values
+from shared_core.index.metadata import SIGNS, Where, conditions
 from shared_core.types import Passage, Pool, Query
 
 lancedb = require("lancedb", extra="lancedb")
@@ -312,6 +312,12 @@ class LanceEngine(CollectionEngine):
             search = self._table().search().where(f"id IN ({_literals(ids)})")
             return self._passages(search.select(CONTENT).to_arrow())[0]
 
+    def _ids(self) -> list[str]:
+        with self._told():
+            found = self._table().search().select(["id"]).to_arrow()
+        ids: list[str] = found["id"].to_pylist()
+        return ids
+
     def _size(self) -> int:
         with self._told():
             return int(self._table().count_rows())
@@ -375,8 +381,14 @@ def _condition(where: Where | str) -> str | None:
             f"{where!r} cannot be applied in the database: give a mapping, such as "
             '{"lang": "en"}, or a condition in LanceDB\'s SQL'
         )
-    conditions = [
-        f"{_path(key)} IN ({_literals([_text(each) for each in wanted_values(value)])})"
-        for key, value in where.items()
+    accepted, ranges = conditions(where)
+    passing = [
+        f"{_path(key)} IN ({_literals([_text(each) for each in wanted])})"
+        for key, wanted in accepted.items()
     ]
-    return " AND ".join(["true", *conditions])
+    passing += [
+        f"TRY_CAST({_path(key)} AS DOUBLE) {SIGNS[name]} {_text(float(bound))}"
+        for key, bounds in ranges.items()
+        for name, bound in bounds.items()
+    ]
+    return " AND ".join(["true", *passing])

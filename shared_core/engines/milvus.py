@@ -28,7 +28,7 @@ from shared_core.engines.sparse_vectors import (
     wanted_marks,
 )
 from shared_core.errors import EngineError
-from shared_core.index.metadata import Where
+from shared_core.index.metadata import SIGNS, Where
 from shared_core.types import Passage
 
 pymilvus = require("pymilvus", extra="milvus")
@@ -226,12 +226,12 @@ class MilvusEngine(SparseVectorEngine):
     def _fetch(self, keys: Sequence[str]) -> list[Mapping[str, Any]]:
         return [*map(_read, self._query(self.collection, f"key in {[*keys]}", FIELDS))]
 
-    def _scan(self) -> Iterator[list[tuple[Any, str]]]:
+    def _scan(self) -> Iterator[list[tuple[Any, Mapping[str, Any]]]]:
         rows = self._ask(
             self._client.query_iterator, self.collection, batch_size=BATCH, output_fields=["*"]
         )
         while batch := rows.next():
-            yield [(dict(row), row["page_content"]) for row in batch]
+            yield [(dict(row), row) for row in batch]
         rows.close()
 
     def _reweigh(self, rows: Sequence[tuple[Any, Weights]]) -> None:
@@ -277,4 +277,10 @@ def _one_of(marks: Sequence[int]) -> str:
 def _condition(where: Where) -> str:
     if isinstance(where, str):
         return where
-    return " and ".join(map(_one_of, wanted_marks(where)))
+    marks, ranges = wanted_marks(where)
+    within = (
+        f"metadata[{json.dumps(key)}] {SIGNS[name]} {json.dumps(bound)}"
+        for key, bounds in ranges.items()
+        for name, bound in bounds.items()
+    )
+    return " and ".join([*map(_one_of, marks), *within])

@@ -22,7 +22,7 @@ from shared_core.arrays import Vectors
 from shared_core.checking import check_choice, check_count
 from shared_core.engines.collection import CollectionArguments, CollectionEngine, Found
 from shared_core.errors import EngineError
-from shared_core.index.metadata import Where, wanted_values
+from shared_core.index.metadata import SIGNS, Where, conditions
 from shared_core.types import Passage
 
 psycopg = require("psycopg", extra="postgres")
@@ -410,6 +410,11 @@ class PostgresEngine(CollectionEngine):
             rows = connection.execute(statement, ([*ids],)).fetchall()
         return [self._decoded(*row) for row in rows]
 
+    def _ids(self) -> list[str]:
+        with self._connection() as connection:
+            rows = connection.execute(self._sql("SELECT id FROM {passages}")).fetchall()
+        return [id for (id,) in rows]
+
     def _size(self) -> int:
         with self._connection() as connection:
             (n,) = connection.execute(self._sql("SELECT n FROM {statistics}")).fetchone()
@@ -462,8 +467,13 @@ def _condition(where: Where) -> tuple[Any, dict[str, Any]]:
             f"{where!r} cannot be applied in the database: give a mapping, such as "
             '{"lang": "en"}, or a condition made by psycopg.sql'
         )
-    conditions, values = [], dict[str, Any]()
-    for at, (key, value) in enumerate(where.items()):
-        values |= {f"key{at}": key, f"in{at}": [json.dumps(each) for each in wanted_values(value)]}
-        conditions.append(sql.SQL(f"metadata -> %(key{at})s = ANY (%(in{at})s::jsonb[])"))
-    return sql.SQL(" AND ").join([sql.SQL("true"), *conditions]), values
+    accepted, ranges = conditions(where)
+    passing, values = [sql.SQL("true")], dict[str, Any]()
+    for at, (key, wanted) in enumerate(accepted.items()):
+        values |= {f"key{at}": key, f"in{at}": [json.dumps(each) for each in wanted]}
+        passing.append(sql.SQL(f"metadata -> %(key{at})s = ANY (%(in{at})s::jsonb[])"))
+    for at, (key, bounds) in enumerate(ranges.items(), len(accepted)):
+        compared = " && ".join(f"@ {SIGNS[name]} {json.dumps(bounds[name])}" for name in bounds)
+        values |= {f"key{at}": key, f"in{at}": f"strict $ ? ({compared})"}
+        passing.append(sql.SQL(f"jsonb_path_exists(metadata -> %(key{at})s, %(in{at})s::jsonpath)"))
+    return sql.SQL(" AND ").join(passing), values

@@ -7,9 +7,11 @@ the dense vectors and one by the sparse ones.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from itertools import starmap
 from typing import Any, Literal, Unpack
 from urllib.parse import urlsplit
 
@@ -30,7 +32,7 @@ from shared_core.engines.sparse_vectors import (
     wanted_marks,
 )
 from shared_core.errors import EngineError
-from shared_core.index.metadata import Where
+from shared_core.index.metadata import Where, Within
 from shared_core.types import Passage
 
 qdrant_client = require("qdrant_client", extra="qdrant")
@@ -224,9 +226,9 @@ class QdrantEngine(SparseVectorEngine):
             if following is None:
                 return
 
-    def _scan(self) -> Iterator[list[tuple[Any, str]]]:
-        for points in self._scroll(with_payload=["page_content"]):
-            yield [(point.id, point.payload["page_content"]) for point in points]
+    def _scan(self) -> Iterator[list[tuple[Any, Mapping[str, Any]]]]:
+        for points in self._scroll(with_payload=["id", "page_content"]):
+            yield [(point.id, point.payload) for point in points]
 
     def _reweigh(self, rows: Sequence[tuple[Any, Weights]]) -> None:
         points = [
@@ -269,4 +271,11 @@ def _one_of(marks: list[int]) -> Any:
 def _condition(where: Where) -> Any:
     if isinstance(where, models.Filter):
         return where
-    return models.Filter(must=[*map(_one_of, wanted_marks(where))])
+    marks, ranges = wanted_marks(where)
+    return models.Filter(must=[*map(_one_of, marks), *starmap(_within, ranges.items())])
+
+
+def _within(key: str, bounds: Within) -> Any:
+    path = key if key.isidentifier() else json.dumps(key, ensure_ascii=False)
+    named = {name.removeprefix("$"): bound for name, bound in bounds.items()}
+    return models.FieldCondition(key=f"metadata.{path}", range=models.Range(**named))

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, TypeAlias, Unpack
 
 from shared_core.arrays import Vectors
 from shared_core.engines.collection import CollectionArguments, CollectionEngine, Found
-from shared_core.index.metadata import Where, predicate, wanted_values
+from shared_core.index.metadata import Where, Within, conditions
 from shared_core.types import Passage
 
 Weights: TypeAlias = dict[int, float]
@@ -146,8 +146,8 @@ class SparseVectorEngine(CollectionEngine):
         """Return the fields of the rows of `keys` that are there."""
 
     @abstractmethod
-    def _scan(self) -> Iterator[list[tuple[Any, str]]]:
-        """Yield all rows in batches, each as whatever `_reweigh` takes, and the passage's text."""
+    def _scan(self) -> Iterator[list[tuple[Any, Mapping[str, Any]]]]:
+        """Yield all rows in batches, each as whatever `_reweigh` takes, with id and text."""
 
     @abstractmethod
     def _reweigh(self, rows: Sequence[tuple[Any, Weights]]) -> None:
@@ -236,6 +236,9 @@ class SparseVectorEngine(CollectionEngine):
     def _read(self, ids: Sequence[str]) -> list[Passage]:
         return [self._passage(fields) for fields in self._fetch([*map(key_of, ids)])]
 
+    def _ids(self) -> list[str]:
+        return [row["id"] for batch in self._scan() for _, row in batch]
+
     def _totals(self) -> dict[str, Any]:
         totals: dict[str, Any] = self._values([TOTALS]).get(TOTALS, NO_TOTALS)
         return totals
@@ -295,15 +298,15 @@ class SparseVectorEngine(CollectionEngine):
         with self._writing(mends=True):
             words, n, tokens = Counter[int](), 0, 0
             for batch in self._scan():
-                for counts in (Counter(self.tokenizer(text)) for _, text in batch):
+                for counts in (Counter(self.tokenizer(row["page_content"])) for _, row in batch):
                     words.update(_hashed(counts).keys())
                     n, tokens = n + 1, tokens + counts.total()
             mean = self.bm25.mean_length or tokens / max(n, 1)
             for batch in self._scan():
                 self._reweigh(
                     [
-                        (row, self._weights(Counter(self.tokenizer(text)), mean))
-                        for row, text in batch
+                        (key, self._weights(Counter(self.tokenizer(row["page_content"])), mean))
+                        for key, row in batch
                     ]
                 )
             totals = self._totals() | {"n": n, "tokens": tokens, "mean": mean}
@@ -365,8 +368,8 @@ def mark_of(key: str, value: Any) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> 1
 
 
-def wanted_marks(where: Where) -> list[list[int]]:
-    """Return, for each key of a filter, the marks of which a passage must have one.
+def wanted_marks(where: Where) -> tuple[list[list[int]], dict[str, Within]]:
+    """Return the marks of which a passage must have one, for each key, and the bounds by key.
 
     Raises
     ------
@@ -374,16 +377,15 @@ def wanted_marks(where: Where) -> list[list[int]]:
         If the filter is a function, or malformed.
     """
     if where is None:
-        return []
+        return [], {}
     if not isinstance(where, Mapping):
         raise ValueError(
             f"{where!r} cannot be applied in the database: give a mapping, such as "
             '{"lang": "en"}, or a filter of the database\'s own'
         )
-    predicate(where)
-    return [
-        [mark_of(key, value) for value in wanted_values(values)] for key, values in where.items()
-    ]
+    accepted, ranges = conditions(where)
+    marks = [[mark_of(key, value) for value in values] for key, values in accepted.items()]
+    return marks, ranges
 
 
 def document_marks(key: str, names: Sequence[str]) -> list[int]:

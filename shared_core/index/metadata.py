@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +15,20 @@ from shared_core.arrays import Bools, Rows
 from shared_core.types import Passage
 
 Where: TypeAlias = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool] | None
-"""Wanted value of each key (any of several: a collection), or a function of the metadata."""
+"""What each key of the metadata must hold: a value, one of several in a collection, or a number
+within bounds, as ``{"$gte": 2020, "$lt": 2024}``. Or a function of the metadata. Whether a bool
+counts as a number, and a list by what it holds, differs between databases."""
+
+BOUNDS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
+"""What a number may be compared by."""
+
+SIGNS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+"""The same as most databases write it."""
 
 NO_ROWS: Rows = np.zeros(0, np.intp)
 
@@ -85,8 +100,11 @@ class MetadataColumns:
         for key, wanted in _wanted(where).items():
             column = self._read(key, passages, size)
             passing = np.zeros(size, np.bool_)
-            for value in wanted:
-                rows = column.rows.get(value, NO_ROWS)
+            if isinstance(wanted, Within):
+                held = [rows for value, rows in column.rows.copy().items() if value in wanted]
+            else:
+                held = [column.rows.get(value, NO_ROWS) for value in wanted]
+            for rows in held:
                 passing[rows[rows < size]] = True  # another thread may have read on
             allowed = passing if allowed is None else allowed & passing
         return allowed
@@ -133,20 +151,61 @@ class _Column:
     rows: dict[Any, Rows] = field(default_factory=dict)
 
 
-def _wanted(where: Mapping[str, Any]) -> dict[str, set[Any]]:
-    """Return the values that pass, by key, as `_hashable` has them."""
+class Within(dict[str, float]):
+    """Bounds of a number: operator in `BOUNDS` -> number."""
+
+    def __contains__(self, value: object) -> bool:
+        """Whether a value is a number within the bounds."""
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return number and all(BOUNDS[name](value, bound) for name, bound in self.items())
+
+
+def conditions(where: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dict[str, Within]]:
+    """Return the values that a filter accepts by key, and the bounds by key.
+
+    Raises
+    ------
+    ValueError
+        If the filter is malformed.
+    """
+    wanted = _wanted(where)
+    ranges = {key: each for key, each in wanted.items() if isinstance(each, Within)}
+    values = {key: [*wanted_values(where[key])] for key in wanted if key not in ranges}
+    return values, ranges
+
+
+def _within(key: str, value: Mapping[str, Any]) -> Within:
+    numbers = all(
+        isinstance(bound, int | float) and not isinstance(bound, bool) and math.isfinite(bound)
+        for bound in value.values()
+    )
+    if not value or not numbers or not {*value} <= {*BOUNDS}:
+        raise ValueError(
+            f"filter {key!r}: {value!r} is no range of numbers, as {{'$gte': 1, '$lt': 5}} is; for "
+            "anything else give a function of the metadata"
+        )
+    return Within(value)
+
+
+def _wanted(where: Mapping[str, Any]) -> dict[str, set[Any] | Within]:
+    """Return what passes by key: values as `_hashable` has them, or bounds."""
     if not isinstance(where, Mapping):
         raise ValueError(f"a filter must be a mapping or a function of the metadata, got {where!r}")
     for key, value in where.items():
         if not isinstance(key, str):
             raise ValueError(f"filter {key!r}: {value!r} has a key that is not a string")
-        if key.startswith("$") or isinstance(value, Mapping):
+        if key.startswith("$"):
             raise ValueError(
                 f"filter {key!r}: {value!r} uses operators; give a function of the metadata instead"
             )
         if isinstance(value, Iterator):
             raise ValueError(f"filter {key!r}: {value!r} can be read only once; give a list")
-    return {key: set(map(_hashable, wanted_values(value))) for key, value in where.items()}
+    return {
+        key: _within(key, value)
+        if isinstance(value, Mapping)
+        else set(map(_hashable, wanted_values(value)))
+        for key, value in where.items()
+    }
 
 
 def wanted_values(value: Any) -> Collection[Any]:

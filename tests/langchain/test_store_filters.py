@@ -13,6 +13,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from langchain_posrag import CAUSRetriever
+from shared_core.index.metadata import BOUNDS, Within
 
 N = 240
 DOCUMENTS = [
@@ -91,6 +92,8 @@ class Chroma(Store):
         values = [value]
         if isinstance(value, dict):
             ((name, values),) = value.items()
+            if name in BOUNDS and isinstance(values, int | float):
+                return lambda metadata: metadata.get(key) in Within({name: values})
             kinds = {type(each) for each in values}
             if name != "$in" or len(kinds) != 1 or not kinds <= {str, int, float, bool}:
                 raise ValueError(f"Expected a non-empty list of values of one type, got {value}")
@@ -107,9 +110,15 @@ class PGVector(Store):
     def passes(self, where: Any) -> Callable[[Mapping[str, Any]], bool]:
         if not isinstance(where, dict) or not where:
             raise ValueError(f"Invalid type: Expected a dictionary but got {where!r}")
+        if [*where] == ["$and"]:
+            parts = [self.passes(part) for part in where["$and"]]
+            return lambda metadata: all(part(metadata) for part in parts)
         for key, value in where.items():
             if not key.isidentifier():
                 raise ValueError(f"Invalid field name: {key}. Expected a valid identifier.")
+            if isinstance(value, dict):
+                ((name, bound),) = value.items()
+                return lambda metadata: metadata.get(key) in Within({name: bound})
             if "NaN" in str(value) or "nan" in str(value):
                 raise ValueError("invalid input syntax for type json")
         return lambda metadata: all(
@@ -144,6 +153,8 @@ TOLD: list[Any] = [
     {"i": [3, 4.0, 200]},
     {"mixed": ["1", 1.0]},
     {"absent": 1},
+    {"i": {"$gte": 30, "$lt": 60}, "lang": "de"},
+    {"i": {"$gt": 200}},
 ]
 """Filters that a store with a language of its own can be told."""
 

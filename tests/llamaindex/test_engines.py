@@ -107,7 +107,7 @@ def test_filters_that_a_database_applies_and_others(stored: CAUSRetriever) -> No
     either = filters(wanted, source, condition=FilterCondition.OR)
     for each in (filters(above), either):
         with pytest.raises(
-            ValueError, match=r"no mapping \(== a value or IN a list, joined by AND"
+            ValueError, match=r"no mapping \(== a value, IN a list, or a number compared"
         ):
             stored.using(filters=each).retrieve(QUERY)
 

@@ -13,6 +13,7 @@ from llama_index.core.vector_stores import (
 )
 
 from llamaindex_posrag import CAUSRetriever, FusingRetriever
+from llamaindex_posrag.filters import where
 from shared_core import NeighbourSpans
 
 from .checks import ids
@@ -83,6 +84,12 @@ FILTERS |= {
 PAIR = [Filter(key="lang", value="en"), Filter(key="page", value=5, operator=Op.GT)]
 EQUALITIES = [Filter(key="lang", value="en"), Filter(key="page", value=6)]
 FILTERS |= {
+    "range": MetadataFilters(
+        filters=[
+            Filter(key="page", value=3, operator=Op.GTE),
+            Filter(key="page", value=7, operator=Op.LT),
+        ]
+    ),
     "and": MetadataFilters(filters=PAIR),
     "and_of_equalities": MetadataFilters(filters=EQUALITIES),
     "or_of_equalities": MetadataFilters(filters=EQUALITIES, condition=FilterCondition.OR),
@@ -149,10 +156,25 @@ def test_filters_may_be_nested() -> None:
 
 
 def test_a_value_of_the_wrong_type_is_refused() -> None:
-    filters = MetadataFilters(filters=[Filter(key="lang", value=5, operator=Op.GT)])
-    retriever = CAUSRetriever.from_nodes(nodes(), WordEmbedding(), filters=filters)
-    with pytest.raises(TypeError):
-        retriever.retrieve(QUERY)
+    """But where numbers are asked for, texts are none."""
+    for value, operator in (("x", Op.GT), (5, Op.TEXT_MATCH)):
+        filters = MetadataFilters(filters=[Filter(key="page", value=value, operator=operator)])
+        retriever = CAUSRetriever.from_nodes(nodes(), WordEmbedding(), filters=filters)
+        with pytest.raises((TypeError, AttributeError)):
+            retriever.retrieve(QUERY)
+    above = MetadataFilters(filters=[Filter(key="lang", value=5, operator=Op.GT)])
+    assert CAUSRetriever.from_nodes(nodes(), WordEmbedding(), filters=above).retrieve(QUERY) == []
+
+
+def test_numbers_within_bounds_are_a_mapping_as_databases_take_them() -> None:
+    both = [
+        Filter(key="page", value=2, operator=Op.GT),
+        Filter(key="page", value=8, operator=Op.LTE),
+    ]
+    assert where(MetadataFilters(filters=both)) == {"page": {"$gt": 2, "$lte": 8}}
+    twice = [both[0], Filter(key="page", value=3, operator=Op.GT)]
+    assert callable(where(MetadataFilters(filters=twice)))
+    assert callable(where(MetadataFilters(filters=[*both, Filter(key="page", value=4)])))
 
 
 def test_what_is_no_filter_is_named() -> None:

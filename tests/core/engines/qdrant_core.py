@@ -168,7 +168,7 @@ def _filter(given: Any) -> Any:
         return core.FieldCondition(
             given.key,
             match=match and core.MatchAny(match.any),
-            range=range and core.RangeFloat(gte=range.gte),
+            range=range and core.RangeFloat(range.gte, range.gt, range.lte, range.lt),
         )
     return core.Filter(
         must=[*map(_filter, given.must or [])], must_not=[*map(_filter, given.must_not or [])]

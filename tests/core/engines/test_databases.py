@@ -22,6 +22,7 @@ from shared_core.corpora.torch_api import torch_api_passages
 from shared_core.corpora.torch_queries import torch_queries
 from shared_core.engines import Engine, connect
 from shared_core.types import Pool, Query
+from tests.core.making import random_vectors
 
 Floats = npt.NDArray[np.float32]
 Make = Callable[..., Engine]
@@ -206,6 +207,40 @@ def test_passages_are_found_by_their_metadata(make: Make, passages: list[Passage
     assert len(engine.find("module", ["torch"])) > 1
     engine.delete(engine.find("module", ["torch"]))
     assert engine.find("module", ["torch"]) == []
+
+
+RANGES: list[dict[str, Any]] = [
+    {"year": {"$gt": 3}},
+    {"year": {"$gte": 3, "$lt": 4.5}},
+    {"year": {"$lte": 3}, "lang": ["en", "de"]},
+    {"year": {"$lt": -1}},
+    {"two words": {"$gte": 1}},
+    {"nowhere": {"$gt": 0}},
+]
+
+
+def test_numbers_are_found_within_bounds(make: Make) -> None:
+    """Numbers alone: no text that looks like one."""
+    values: list[Any] = [1, 2.5, 3, 3.0, 4.5, 7, "4", None, {"x": 4}, -2]
+    passages = [
+        Passage(
+            f"n{at}",
+            "a word",
+            {"year": value, "lang": "en", "two words": value},
+        )
+        for at, value in enumerate(values)
+    ]
+    vectors = random_vectors(len(values), dim=8, seed=1)
+    query = [Query("word", vectors[0])]
+    engine, index = make(), HybridIndex()
+    for each in (engine, index):
+        each.add(passages, vectors)
+    for where in RANGES:
+        ours, theirs = (each.pool(query, 20, where=where)[0] for each in (engine, index))
+        found = sorted(passage.id for passage in ours.passages)
+        assert found == sorted(passage.id for passage in theirs.passages), where
+    with pytest.raises(ValueError, match="is no range of numbers"):
+        engine.pool(query, 20, where={"year": {"$in": [1]}})
 
 
 def test_a_collection_describes_itself(make: Make, passages: list[Passage]) -> None:

@@ -54,6 +54,10 @@ def found(index: HybridIndex, where: Any) -> set[str]:
         ({"flag": None}, "2"),
         ({"nowhere": "x"}, ""),
         (lambda metadata: metadata.get("year", 0) > 2020, "12"),
+        ({"year": {"$gt": 2020}}, "12"),
+        ({"year": {"$gte": 2020, "$lt": 2020.5}, "lang": "en"}, "0"),
+        ({"year": {"$lte": 2020}}, "0"),
+        ({"lang": {"$gt": 0}}, ""),
     ],
 )
 def test_what_filters_mean(index: HybridIndex, where: Any, ids: str) -> None:
@@ -104,7 +108,11 @@ def test_a_filter_holds_in_both_legs(n: int, modulus: int, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ({"year": {"$gt": 2020}}, r"'year': \{'\$gt': 2020\} uses operators"),
+        ({"year": {"$ne": 2020}}, r"'year': \{'\$ne': 2020\} is no range of numbers"),
+        ({"year": {"$gt": "2020"}}, "is no range of numbers"),
+        ({"year": {"$gt": True}}, "is no range of numbers"),
+        ({"year": {"$lt": float("inf")}}, "is no range of numbers"),
+        ({"year": {}}, "is no range of numbers"),
         ({"$and": [{"lang": "en"}]}, r"'\$and'"),
         ("lang", "got 'lang'"),
         ([("lang", "en")], "got "),

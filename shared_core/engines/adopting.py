@@ -1,0 +1,209 @@
+"""Collections that other programs filled, taken over without embedding anything again.
+
+Passages and vectors are copied into a collection of an engine, which has the words that theirs
+lacks. Theirs is only read, so that the program that fills it goes on as before; `adopt` again takes
+over what it has changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from shared_core._extras import require
+from shared_core.arrays import Vectors
+from shared_core.engines.collection import CollectionEngine
+from shared_core.types import Passage
+
+BATCH = 500
+"""Passages that are read and written at once."""
+
+Progress: TypeAlias = Callable[[int, int], None]
+
+
+class Rows(NamedTuple):
+    """What is to be taken over: how many passages, and batches of them with their vectors."""
+
+    total: int
+    batches: Iterator[tuple[Sequence[Passage], Vectors]]
+
+
+def adopt(engine: CollectionEngine, rows: Rows, *, progress: Progress | None = None) -> None:
+    """Make a collection hold what another program's holds.
+
+    What is there with the same text and metadata is skipped, the rest is written in batches, and
+    what is gone from theirs is deleted: also passages that somebody else added, so give the
+    collection to this alone. An interrupted call is repeated; so is one after later writes. A
+    vector that alone has changed is not noticed: after embedding anew take another collection.
+
+    Parameters
+    ----------
+    engine
+        The collection; made if it is not there.
+    rows
+        `qdrant_rows`, `lancedb_rows`, `milvus_rows`, or your own. For PostgreSQL there is
+        `shared_core.engines.pgvector`, which does not leave the database.
+    progress
+        Called after every batch with how many passages are done, and how many there are.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing, or it has no texts or vectors where they are looked for.
+    EngineError
+        If the database of the engine does not answer.
+    """
+    seen: set[str] = set()
+    for passages, vectors in rows.batches:
+        held = {passage.id: passage for passage in engine.get([each.id for each in passages])}
+        changed = [
+            at
+            for at, each in enumerate(passages)
+            if (there := held.get(each.id)) is None
+            or (there.text, dict(there.metadata)) != (each.text, dict(each.metadata))
+        ]
+        if changed:
+            engine.add([passages[at] for at in changed], np.asarray(vectors)[changed])
+        seen |= {passage.id for passage in passages}
+        if progress is not None:
+            progress(len(seen), rows.total)
+    if not seen:
+        raise ValueError("there is nothing to adopt: is the name of the collection right?")
+    engine.delete([id for id in engine.ids() if id not in seen])
+
+
+def qdrant_rows(
+    client: Any,
+    collection: str,
+    *,
+    vector: str | None = None,
+    content: str = "page_content",
+    metadata: str = "metadata",
+) -> Rows:
+    """Return what langchain-qdrant or LlamaIndex's ``QdrantVectorStore`` stored.
+
+    Parameters
+    ----------
+    client
+        A ``qdrant_client.QdrantClient``.
+    collection
+        Its name.
+    vector
+        Name of the dense vectors; by default the only ones.
+    content, metadata
+        Keys of the payload, unless LlamaIndex wrote it.
+
+    Raises
+    ------
+    ValueError
+        If there are several dense vectors, and none is named.
+    """
+    configured = client.get_collection(collection).config.params.vectors
+    if vector is None and isinstance(configured, Mapping):
+        if len(configured) != 1:
+            raise ValueError(
+                f"collection {collection!r} has vectors {sorted(configured)}: say which by vector="
+            )
+        vector = next(iter(configured))
+
+    def batches() -> Iterator[tuple[Sequence[Passage], Vectors]]:
+        offset = None
+        while True:
+            points, offset = client.scroll(
+                collection, limit=BATCH, offset=offset, with_vectors=[vector] if vector else True
+            )
+            if points:
+                held = [point.vector[vector] if vector else point.vector for point in points]
+                records = ((str(point.id), point.payload or {}) for point in points)
+                passages = [_passage(id, each, content, metadata) for id, each in records]
+                yield passages, np.array(held, np.float32)
+            if offset is None:
+                return
+
+    return Rows(client.count(collection, exact=True).count, batches())
+
+
+def lancedb_rows(
+    table: Any,
+    *,
+    id: str = "id",
+    vector: str = "vector",
+    content: str = "text",
+    metadata: str = "metadata",
+) -> Rows:
+    """Return what langchain-lancedb or LlamaIndex's ``LanceDBVectorStore`` stored.
+
+    Parameters
+    ----------
+    table
+        A ``lancedb.table.Table``.
+    id, vector, content, metadata
+        Its columns.
+    """
+
+    def batches() -> Iterator[tuple[Sequence[Passage], Vectors]]:
+        for batch in table.search().select([id, vector, content, metadata]).to_batches(BATCH):
+            rows = batch.to_pylist()
+            if rows:
+                passages = [_passage(str(row[id]), row, content, metadata) for row in rows]
+                yield passages, np.array([row[vector] for row in rows], np.float32)
+
+    return Rows(table.count_rows(), batches())
+
+
+def milvus_rows(
+    client: Any, collection: str, *, id: str = "pk", vector: str = "vector", content: str = "text"
+) -> Rows:
+    """Return what langchain-milvus or LlamaIndex's ``MilvusVectorStore`` stored.
+
+    All other fields are metadata.
+
+    Parameters
+    ----------
+    client
+        A ``pymilvus.MilvusClient``.
+    collection
+        Its name.
+    id, vector, content
+        Its fields; of LlamaIndex ``id``, ``embedding`` and ``text``.
+    """
+    require("pymilvus", extra="milvus")
+
+    def batches() -> Iterator[tuple[Sequence[Passage], Vectors]]:
+        found = client.query_iterator(collection, batch_size=BATCH, output_fields=["*"])
+        while rows := found.next():
+            passages = [
+                _passage(
+                    str(row[id]),
+                    {
+                        content: row.get(content),
+                        "": {key: row[key] for key in row.keys() - {id, vector, content}},
+                    },
+                    content,
+                    "",
+                )
+                for row in rows
+            ]
+            yield passages, np.array([row[vector] for row in rows], np.float32)
+        found.close()
+
+    (counted,) = client.query(collection, output_fields=["count(*)"])
+    return Rows(int(counted["count(*)"]), batches())
+
+
+def _passage(id: str, record: Mapping[str, Any], content: str, metadata: str) -> Passage:
+    """Return the passage of a record, as LangChain or LlamaIndex have it."""
+    told = record.get(metadata) or {}
+    for held in (record, told):
+        if "_node_content" in held:
+            node = json.loads(held["_node_content"])
+            return Passage(id, node.get("text") or record.get(content) or "", node["metadata"])
+    if record.get(content) is None:
+        raise ValueError(
+            f"record {id!r} has no text under {content!r}; it has {', '.join(sorted(record))}: say "
+            "which by content="
+        )
+    return Passage(id, record[content], told)

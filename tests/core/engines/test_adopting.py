@@ -1,0 +1,196 @@
+"""Collections that other programs filled, taken over without embedding anything again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+import numpy as np
+import pytest
+
+from shared_core import Passage
+from shared_core.engines import connect
+from shared_core.engines.adopting import Rows, adopt, lancedb_rows, milvus_rows, qdrant_rows
+from shared_core.engines.collection import CollectionEngine
+from shared_core.types import Query
+from tests.core.making import random_vectors
+
+TEXTS = [f"passage {n} says {'relu' if n % 3 else 'pool'}" for n in range(12)]
+IDS = [str(uuid5(NAMESPACE_URL, text)) for text in TEXTS]
+VECTORS = random_vectors(len(TEXTS), dim=8, seed=3)
+
+
+@pytest.fixture
+def engine() -> Iterator[CollectionEngine]:
+    pytest.importorskip("qdrant_client")
+    with connect("qdrant://:memory:", "ours") as engine:
+        yield engine
+
+
+def check(engine: CollectionEngine, metadata: Any = lambda n: {"n": n}) -> None:
+    """Everything is there: ids, texts, metadata, both legs."""
+    assert sorted(engine.ids()) == sorted(IDS)
+    held = engine.get(IDS)
+    assert [each.text for each in held] == TEXTS
+    assert [dict(each.metadata) for each in held] == [metadata(n) for n in range(len(TEXTS))]
+    (pool,) = engine.pool([Query("pool", VECTORS[7])], 3)
+    at = int(np.argmax(pool.dense))
+    assert (pool.passages[at].id, round(float(pool.dense[at]), 5)) == (IDS[7], 1)
+    assert {each.text for each in pool.passages if "pool" in each.text} <= {*TEXTS[::3]}
+
+
+@pytest.fixture
+def qdrant_client() -> Any:
+    models = pytest.importorskip("qdrant_client").models
+    client = pytest.importorskip("qdrant_client").QdrantClient(":memory:")
+    size = models.VectorParams(size=8, distance=models.Distance.COSINE)
+    client.create_collection("theirs", vectors_config=size)
+    return client
+
+
+def test_what_langchain_stored_in_qdrant(engine: CollectionEngine) -> None:
+    """By its own class; what it changes and deletes is taken over by another call."""
+    langchain = pytest.importorskip("langchain_qdrant")
+    documents = pytest.importorskip("langchain_core.documents")
+    models = pytest.importorskip("qdrant_client").models
+
+    class Embeddings(pytest.importorskip("langchain_core.embeddings").Embeddings):  # type: ignore[misc]
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [VECTORS[TEXTS.index(text) if text in TEXTS else 0].tolist() for text in texts]
+
+        def embed_query(self, text: str) -> list[float]:
+            raise AssertionError("nothing is embedded")
+
+    given = [
+        documents.Document(text, id=id, metadata={"n": n})
+        for n, (text, id) in enumerate(zip(TEXTS, IDS, strict=True))
+    ]
+    store = langchain.QdrantVectorStore.from_documents(
+        given, Embeddings(), location=":memory:", collection_name="theirs"
+    )
+    rows = lambda: qdrant_rows(store.client, "theirs")  # noqa: E731
+    told: list[tuple[int, int]] = []
+    adopt(engine, rows(), progress=lambda done, total: told.append((done, total)))
+    assert told == [(12, 12)]
+    check(engine)
+
+    written = []
+    former = engine.add
+    engine.add = lambda passages, vectors: written.extend(passages) or former(passages, vectors)  # type: ignore
+    adopt(engine, rows())
+    assert written == []
+    store.client.delete("theirs", models.PointIdsList(points=[IDS[0]]))
+    store.add_documents([documents.Document("a new text", id=IDS[1], metadata={"n": 1})])
+    adopt(engine, rows())
+    assert [each.id for each in written] == [IDS[1]]
+    assert sorted(engine.ids()) == sorted(IDS[1:])
+    assert engine.get([IDS[1]])[0].text == "a new text"
+    (pool,) = engine.pool([Query("new", VECTORS[5])], 12)
+    assert pool.sparse[[each.id for each in pool.passages].index(IDS[1])] > 0
+
+
+def test_what_llamaindex_stored_in_qdrant(engine: CollectionEngine, qdrant_client: Any) -> None:
+    """As its integration writes nodes."""
+    schema = pytest.importorskip("llama_index.core.schema")
+    written = pytest.importorskip("llama_index.core.vector_stores.utils").node_to_metadata_dict
+    models = pytest.importorskip("qdrant_client").models
+    points = [
+        models.PointStruct(
+            id=id,
+            vector=VECTORS[n].tolist(),
+            payload=written(schema.TextNode(id_=id, text=text, metadata={"n": n})),
+        )
+        for n, (text, id) in enumerate(zip(TEXTS, IDS, strict=True))
+    ]
+    qdrant_client.upsert("theirs", points)
+    adopt(engine, qdrant_rows(qdrant_client, "theirs"))
+    check(engine)
+
+
+def test_what_cannot_be_read_is_named(engine: CollectionEngine, qdrant_client: Any) -> None:
+    models = pytest.importorskip("qdrant_client").models
+    with pytest.raises(ValueError, match="nothing to adopt: is the name"):
+        adopt(engine, qdrant_rows(qdrant_client, "theirs"))
+    point = models.PointStruct(
+        id=1, vector=VECTORS[0].tolist(), payload={"body": "x", "lang": "en"}
+    )
+    qdrant_client.upsert("theirs", [point])
+    with pytest.raises(ValueError, match=r"no text under 'page_content'; it has body, lang: say"):
+        adopt(engine, qdrant_rows(qdrant_client, "theirs"))
+    adopt(engine, qdrant_rows(qdrant_client, "theirs", content="body"))
+    assert [(each.id, each.text) for each in engine.get(["1"])] == [("1", "x")]
+    both = {name: models.VectorParams(size=8, distance=models.Distance.COSINE) for name in "ab"}
+    qdrant_client.create_collection("two", vectors_config=both)
+    with pytest.raises(ValueError, match=r"has vectors \['a', 'b'\]: say which by vector="):
+        qdrant_rows(qdrant_client, "two")
+    point = models.PointStruct(id=1, vector={"b": VECTORS[0].tolist()}, payload={"body": "x"})
+    qdrant_client.upsert("two", [point])
+    assert qdrant_rows(qdrant_client, "two", vector="b", content="body").total == 1
+
+
+def test_an_interrupted_call_is_repeated(engine: CollectionEngine) -> None:
+    """What was written stays, and is not written again."""
+    passages = [
+        Passage(id, text, {"n": n}) for n, (id, text) in enumerate(zip(IDS, TEXTS, strict=True))
+    ]
+
+    def batches(fails: bool) -> Iterator[Any]:
+        for start in range(0, 12, 4):
+            if fails and start:
+                raise KeyboardInterrupt
+            yield passages[start : start + 4], VECTORS[start : start + 4]
+
+    with pytest.raises(KeyboardInterrupt):
+        adopt(engine, Rows(12, batches(True)))
+    assert sorted(engine.ids()) == sorted(IDS[:4])
+    adopt(engine, Rows(12, batches(False)))
+    check(engine)
+
+
+@pytest.mark.parametrize("writer", ["langchain", "llamaindex"])
+def test_what_others_stored_in_lancedb(
+    engine: CollectionEngine, tmp_path: Path, writer: str
+) -> None:
+    """Their columns."""
+    lancedb = pytest.importorskip("lancedb")
+    schema = pytest.importorskip("llama_index.core.schema")
+    written = pytest.importorskip("llama_index.core.vector_stores.utils").node_to_metadata_dict
+    rows = [
+        {
+            "id": id,
+            "vector": VECTORS[n].tolist(),
+            "text": text,
+            "metadata": {"n": n}
+            if writer == "langchain"
+            else written(schema.TextNode(id_=id, text=text, metadata={"n": n})),
+        }
+        for n, (text, id) in enumerate(zip(TEXTS, IDS, strict=True))
+    ]
+    table = lancedb.connect(tmp_path).create_table("theirs", rows)
+    adopt(engine, lancedb_rows(table))
+    check(engine)
+
+
+def test_what_langchain_stored_in_milvus(engine: CollectionEngine, milvus: Any) -> None:
+    """Its fields, of which all but three are metadata."""
+    pymilvus = pytest.importorskip("pymilvus")
+    address, _ = milvus
+    client = pymilvus.MilvusClient(address.replace("milvus://", "http://"))
+    client.create_collection(
+        "theirs",
+        8,
+        primary_field_name="pk",
+        id_type="string",
+        max_length=64,
+        vector_field_name="vector",
+    )
+    rows = [
+        {"pk": id, "vector": VECTORS[n].tolist(), "text": text, "n": n}
+        for n, (text, id) in enumerate(zip(TEXTS, IDS, strict=True))
+    ]
+    client.insert("theirs", rows)
+    adopt(engine, milvus_rows(client, "theirs"))
+    check(engine)
+    client.close()
