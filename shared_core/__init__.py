@@ -8,7 +8,7 @@ import typing as _typing
 if _typing.TYPE_CHECKING:
     from shared_core.api import *  # noqa: F403
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> _typing.Any:

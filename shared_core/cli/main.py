@@ -17,7 +17,7 @@ EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
 
 COMMANDS = {
-    "demo": "ask the PyTorch API a question",
+    "demo": "ask the PyTorch API, or your own files, a question",
     "probe": "measure a model's position sensitivity",
     "attention": "measure where a local model looks, and save its positional curve",
     "compare": "compare orders of the passages on your own questions",
@@ -25,8 +25,19 @@ COMMANDS = {
     "reproduce": "run the experiments of a paper",
     "index": "put documents into a collection of a database",
     "engine": "show what a collection of a database holds",
+    "doctor": "show what is installed, and check an index, a profile or a database",
 }
 """Subcommand -> what it does. Each is a module, imported once it is named."""
+
+
+FIRST = """\
+what to do first:
+  posrag demo --data FOLDER          what hybrid search and placement do, on your own files
+  posrag probe my_app:llm            where does my model read?
+  posrag compare --data mine.jsonl --model my_app:llm --output report
+                                     does another order help, on my questions?
+  posrag doctor                      what is installed here, and what is missing?
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -102,7 +113,10 @@ class _Version(argparse.Action):
 def _parser(first: str) -> argparse.ArgumentParser:
     """Return the parser of a command line that begins with `first`."""
     parser: argparse.ArgumentParser = _Parser(
-        prog="posrag", description="Where retrieved passages go in a prompt, and why."
+        prog="posrag",
+        description="Where retrieved passages go in a prompt, and why.",
+        epilog=FIRST,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     subcommands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from pathlib import Path
 
 from shared_core import CAUS, PLACEMENTS, Arrangement
 from shared_core._extras import require
@@ -14,14 +15,20 @@ from shared_core.cli.demo.frameworks import framework_orders
 from shared_core.cli.embedding import EmbeddingModel, default_model
 from shared_core.cli.embedding_cache import EmbeddingCache, indexed
 from shared_core.cli.installed import EMBEDDING, TABLES, check_installed
+from shared_core.comparison.reading import read_passages
 from shared_core.corpora import torch_api_passages
+from shared_core.corpora.own_files import folder_passages, questions_from
 from shared_core.demo import DemoTask
 from shared_core.engines import Engine
 from shared_core.placement.order_gate import Psi, profile_of
-from shared_core.types import Query
+from shared_core.types import Passage, Query
+from shared_core.wording import counted
 
 # Dense search alone ranks the right API, torch.nn.functional.interpolate, sixth.
 DEFAULT_QUERY = 'How do I resize an image tensor with mode="bicubic"?'
+
+QUESTIONS = 3
+"""Questions that are made from ``--data``."""
 
 
 def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
@@ -29,12 +36,16 @@ def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     parser = subcommands.add_parser(
         "demo",
         help=purpose,
-        description="Search the documentation of the installed PyTorch by meaning and by words, "
-        "place the passages, and show why each is placed where it is; then do the same inside "
-        "LangChain and LlamaIndex and compare.",
+        description="Search the documentation of the installed PyTorch, or your own files, by "
+        "meaning and by words, place the passages, and show why each is placed where it is; then "
+        "do the same inside LangChain and LlamaIndex and compare.",
     )
     add = parser.add_argument
-    add("--query", default=DEFAULT_QUERY, help=f"the question (default: {DEFAULT_QUERY})")
+    add("--data", type=options.path, help="your own passages: a folder of text and Markdown "
+        "files, or JSON lines with id and text (default: the API of the installed "
+        "PyTorch)")  # fmt: skip
+    add("--query", help=f"the question (default: {DEFAULT_QUERY}; of --data, {QUESTIONS} that are "
+        "made from its headings and first sentences)")  # fmt: skip
     add("-k", "--k", type=int, default=10, help="number of passages (default: 10)")
     add("--alpha", type=float, help="weight of the dense score, in [0, 1] (default: 0.85)")
     add("--fetch-k", type=int, default=50, help="candidates that each search fetches (default: 50)")
@@ -52,7 +63,7 @@ def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Do the job; return 0, or 1 if a framework's order is not the core's."""
     check_installed({**TABLES, **EMBEDDING}, install="all")
-    if not arguments.query.strip():
+    if arguments.query is not None and not arguments.query.strip():
         raise ValueError(f"--query must not be blank, got {arguments.query!r}")
     _check_profile(arguments.placement, arguments.psi)
     caus = CAUS(
@@ -63,23 +74,41 @@ def run(arguments: argparse.Namespace) -> int:
         psi=arguments.psi,
     )
     console = Console()
-    version = require("torch", extra="models").__version__
-    passages = torch_api_passages()
-    console.say(f"{len(passages):,} documented entries in the API of torch {version}.")
+    passages, name = _passages(arguments.data, console)
+    asked = [arguments.query or DEFAULT_QUERY]
+    if arguments.data is not None and arguments.query is None:
+        asked = questions_from(passages, QUESTIONS)
+        if not asked:
+            raise ValueError(f"no question can be made from {arguments.data}: give --query")
     embed = EmbeddingCache(EmbeddingModel(arguments.model), arguments.cache, console)
     if arguments.rebuild:
         embed.clear()
-    task = DemoTask(passages, embed, arguments.query, caus)
-    index, query = indexed(passages, embed), Query(task.query, embed([task.query])[0])
+    index = indexed(passages, embed)
+    *others, query = map(Query, asked, embed(asked))
+    task = DemoTask(passages, embed, query.text, caus)
+    for other in others:
+        _answer(console, caus, index, other)
     if arguments.engine is None:
         return _compare(console, task, _answer(console, caus, index, query), {})
     (found,) = caus.search(index, [query])
     memory = {"in memory": [passage.id for passage in found.passages]}
-    collection = "posrag_demo_" + re.sub(r"\W", "_", version)  # whose API it is
+    collection = "posrag_demo_" + re.sub(r"\W", "_", name)  # whose passages they are
     with filling.opened(arguments.engine, collection) as engine:
         filling.fill(engine, passages, embed, console)
         arrangement = _answer(console, caus, engine, query)
     return _compare(console, task, arrangement, memory)
+
+
+def _passages(data: Path | None, console: Console) -> tuple[list[Passage], str]:
+    """Return the passages to search, and what they are called."""
+    if data is None:
+        version = require("torch", extra="models").__version__
+        passages = torch_api_passages()
+        console.say(f"{len(passages):,} documented entries in the API of torch {version}.")
+        return passages, version
+    passages = folder_passages(data) if data.is_dir() else read_passages(data)
+    console.say(f"{counted(len(passages), 'passage')} of {data}.")
+    return passages, data.resolve().name
 
 
 def _check_profile(placement: str, psi: Psi) -> None:

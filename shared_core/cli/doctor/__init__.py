@@ -1,0 +1,1 @@
+"""``posrag doctor``: what is installed, and whether what was saved can be read."""
