@@ -283,7 +283,9 @@ def _interval(profile: PositionProfile, contrast: Scores) -> tuple[float, float]
 def _known_from(profile: PositionProfile) -> str:
     n = profile.n or (profile.outcomes and len(profile.outcomes))
     asked = counted(n, "question") if n else "taken as exact: it says nothing of its questions"
-    return f"the profile of {profile.model} ({asked})"
+    published = profile.date and profile.source != "posrag probe"
+    when = f", measured {str(profile.date)[:10]}" if published else ""
+    return f"the profile of {profile.model} ({asked}{when})"
 
 
 def _stretched(profile: PositionProfile, k: int, tokens: float | None) -> str:

@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _installed() -> Iterator[str]:
-    by = "compiled" if kernels.built else "by numpy, which is slower: no compiler was there"
+    by = "compiled" if kernels.built else "by numpy, which is slower: none are compiled here"
     yield f"posrag {__version__}, Python {platform.python_version()}, kernels {by}"
     yield f"numpy {version('numpy')}, faiss-cpu {_version('faiss-cpu')}"
     yield ""

@@ -134,7 +134,7 @@ def test_slots_between_the_measured_ones_are_interpolated() -> None:
 
 def test_points_are_those_of_the_measure() -> None:
     gate = decide_order(replace(SLOPE, measure="logprob"))
-    assert "points of logprob" in gate.reason
+    assert "points of probability" in gate.reason
     only = PositionProfile(model="m", distraction=(0.1, 0.2, 0.3))
     assert decide_order(only).reason == "the profile of m holds no accuracy"
 

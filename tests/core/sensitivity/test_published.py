@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from shared_core import CAUS, PositionProfile
 from shared_core.evaluation.intervals import independent_interval
 from shared_core.placement.order_gate import decide_order
 from shared_core.sensitivity import published_names
-from shared_core.sensitivity.position_sensitivity import index_statistic
+from shared_core.sensitivity.position_sensitivity import index_interval, index_statistic
 
 
 @pytest.fixture(autouse=True)
@@ -20,10 +22,18 @@ def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_six_are_there() -> None:
-    """Three models of Liu et al., two of them at key-value retrieval too, one of Cuconasu et al."""
+def test_they_are_there() -> None:
+    """Three models of Liu et al., two of them at key-value retrieval too, one of Cuconasu et al.,
+    two of 2026 at seven lengths, and five of He et al."""
     assert published_names() == [
+        "ChatGLM2-6B-32k#passage-retrieval",
+        "ChatGLM3-6B-32k#passage-retrieval",
+        "Qwen-14B-Chat#passage-retrieval",
         "Qwen/Qwen2.5-7B-Instruct",
+        "Ziya-Reader-13B#passage-retrieval",
+        "deepseek-chat",
+        "gemini-2.5-flash",
+        "gpt-3.5-turbo-16k#passage-retrieval",
         "lmsys/longchat-13b-16k",
         "lmsys/longchat-13b-16k#key-value",
         "meta-llama/Llama-2-70b-chat-hf",
@@ -34,19 +44,34 @@ def test_the_six_are_there() -> None:
 
 @pytest.mark.parametrize("name", published_names())
 def test_each_is_cited_and_has_an_interval_around_its_index(name: str) -> None:
-    """The interval that is stored with it follows from n: outcomes are not published."""
-    profile = PositionProfile.load(name)
-    assert profile.source is not None
-    assert "et al. 20" in profile.source or "lost-in-the-middle" in profile.source
-    assert profile.task
-    assert profile.n is not None
-    assert profile.outcomes is None
-    assert profile.interval is not None
-    assert profile.interval[0] < profile.psi < profile.interval[1]
-    assert profile.accuracy is not None
-    statistic = index_statistic(profile.slots, profile.k)
-    computed = independent_interval(profile.accuracy, profile.n, statistic)
-    assert profile.interval == pytest.approx(computed, rel=1e-9)
+    """The interval that is stored with it follows from the outcomes, or else from n."""
+    for profile in PositionProfile.load(name).by_length:
+        assert profile.source is not None
+        assert "et al. 20" in profile.source or "lost-in-the-middle" in profile.source
+        assert profile.task
+        assert profile.n is not None
+        assert profile.interval is not None
+        assert profile.interval[0] < profile.psi < profile.interval[1]
+        assert profile.accuracy is not None
+        if profile.outcomes is None:
+            statistic = index_statistic(profile.slots, profile.k)
+            computed = independent_interval(profile.accuracy, profile.n, statistic)
+        else:
+            outcomes = np.array(profile.outcomes)
+            assert np.allclose(outcomes.mean(axis=0), profile.accuracy)
+            options: dict[str, Any] = {"confidence": 0.95, "seed": 0}
+            computed = index_interval(outcomes, profile.slots, profile.k, **options) or ()  # type: ignore[assignment]
+        assert profile.interval == pytest.approx(computed, rel=1e-9)
+
+
+def test_one_of_several_lengths_takes_the_nearest_and_says_how_old_it_is() -> None:
+    """By passages, or by the tokens of these."""
+    ks = [each.k for each in PositionProfile.load("deepseek-chat").by_length]
+    assert ks == [10, 20, 30, 50, 100, 200, 500]
+    gate = decide_order("deepseek-chat", k=20)
+    assert "deepseek-chat (300 questions, measured 2026-06-13)" in gate.reason
+    assert "interpolated to 20" not in gate.reason
+    assert "with 30 passages" in decide_order("gemini-2.5-flash", k=12, tokens=4700).reason
 
 
 @pytest.mark.parametrize(
