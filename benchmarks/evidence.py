@@ -67,8 +67,8 @@ PARTS = {
         "Is another order worth it?",
         "Passages retrieved from all of the collection, by the probability of the answer.",
         (
-            "compare --data ASKED --documents DOCUMENTS --model MODEL --n 40 -k 5 --graders "
-            "logprob --pipelines dense,sparse,hybrid --shuffles 2 --profile OUT/profile.json "
+            "compare --data ASKED --documents DOCUMENTS --model MODEL --n 30 -k 10 --graders "
+            "logprob --pipelines dense,sparse,hybrid --shuffles 1 --profile OUT/profile.json "
             "--strategies sequential,shuffle,inverse,u_shape,max_relevance --output OUT/compare",
         ),
     ),
