@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from textwrap import fill
 from typing import Any
 
 from shared_core import __version__
@@ -15,6 +16,18 @@ from shared_core.errors import PosragError
 
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
+
+EXAMPLES = {
+    "demo": "posrag demo --data FOLDER",
+    "probe": "posrag probe my_app:llm --k 3,5,10",
+    "attention": "posrag attention Qwen/Qwen2.5-0.5B-Instruct --n 20",
+    "compare": "posrag compare --data mine.jsonl --model my_app:llm --output report",
+    "tune": "posrag tune --data labelled.jsonl --documents documents.jsonl",
+    "reproduce": "posrag reproduce caus",
+    "index": "posrag index --data documents.jsonl --engine qdrant://localhost:6333",
+    "engine": "posrag engine postgresql://localhost/app",
+    "doctor": "posrag doctor",
+}
 
 COMMANDS = {
     "demo": "ask the PyTorch API, or your own files, a question",
@@ -123,6 +136,11 @@ def _parser(first: str) -> argparse.ArgumentParser:
     for name, purpose in COMMANDS.items():
         if name == first:
             import_module(f"shared_core.cli.{name}.command").add_parser(subcommands, purpose)
+            chosen = subcommands.choices[name]
+            told = chosen.description or ""
+            told = told if "\n" in told else fill(told, 80)
+            chosen.description = f"example: {EXAMPLES[name]}\n\n{told}"
+            chosen.formatter_class = argparse.RawDescriptionHelpFormatter
         else:
             subcommands.add_parser(name, help=purpose)
     return parser

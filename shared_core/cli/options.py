@@ -19,6 +19,9 @@ from shared_core.json_lines import not_utf8
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What a subcommand is added to; argparse does not export its class."""
 
+Options: TypeAlias = "argparse._ActionsContainer"
+"""What options are added to: a parser, or a group of one."""
+
 GRADERS_HELP = "graders, from 0 (wrong) to 1 (right):\n" + "".join(
     f"  {name:8} {meaning}\n" for name, meaning in MEANINGS.items()
 )
@@ -40,7 +43,7 @@ def with_graders(description: str) -> dict[str, Any]:
     }
 
 
-def add_asking(parser: argparse.ArgumentParser) -> None:
+def add_asking(parser: Options) -> None:
     """Add the options of how a model is asked."""
     add = parser.add_argument
     add("--concurrency", type=int, help="calls in parallel (default: depends on the model)")
@@ -54,7 +57,7 @@ def add_asking(parser: argparse.ArgumentParser) -> None:
     add_endpoint(parser)
 
 
-def add_endpoint(parser: argparse.ArgumentParser) -> None:
+def add_endpoint(parser: Options) -> None:
     """Add the address of an endpoint, and how long it may take."""
     add = parser.add_argument
     add("--base-url", help="address of an OpenAI-compatible endpoint, such as "
@@ -63,32 +66,32 @@ def add_endpoint(parser: argparse.ArgumentParser) -> None:
         "take (default: 60)")  # fmt: skip
 
 
-def add_embedding(parser: argparse.ArgumentParser) -> None:
+def add_embedding(parser: Options) -> None:
     """Add the embedding model, and where its vectors are kept."""
     add = parser.add_argument
     add("--embedding", default=default_model(), help=EMBEDDING_HELP)
     add_cache(parser)
 
 
-def add_cache(parser: argparse.ArgumentParser) -> None:
+def add_cache(parser: Options) -> None:
     """Add the folder of the vectors."""
     parser.add_argument("--cache", type=path, default=default_cache(), help="folder where vectors "
         "are kept (default: posrag in $XDG_CACHE_HOME or ~/.cache)")  # fmt: skip
 
 
-def add_name(parser: argparse.ArgumentParser) -> None:
+def add_name(parser: Options) -> None:
     """Add what the model is called."""
     parser.add_argument("--name", type=given, help="name to use for the model (default: its own)")
 
 
-def add_psi(parser: argparse.ArgumentParser) -> None:
+def add_psi(parser: Options) -> None:
     """Add what is known of the model that reads the passages."""
     parser.add_argument("--psi", type=number_or_name, default="always", help="what is known of "
         "the model that reads the passages: its position sensitivity index, a saved profile (path "
         "or name), or always or never to place them (default: always)")  # fmt: skip
 
 
-def add_fresh_and_plan(parser: argparse.ArgumentParser) -> None:
+def add_fresh_and_plan(parser: Options) -> None:
     """Add the option that asks again, and the one that stops before anything is asked."""
     parser.add_argument("--fresh", action="store_true", help="ask again what has been answered "
         f"before, as after a change in {UNNOTICED}; a change in the model's own module or settings "
@@ -103,7 +106,7 @@ def check_plan(arguments: argparse.Namespace) -> None:
         raise ValueError("--plan asks nothing, and --fresh forgets what is kept: take one of them")
 
 
-def add_abstain_template(parser: argparse.ArgumentParser, use: str) -> None:
+def add_abstain_template(parser: Options, use: str) -> None:
     """Add the prompt that lets the model abstain; `use` says what for."""
     parser.add_argument("--abstain-template", type=path, help="file with a prompt that contains "
         "{context} and {question} and allows the model to abstain by saying "

@@ -36,9 +36,7 @@ def packages(source: str) -> Mapping[str, str]:
     return TORCH if source == "torch" else {}
 
 
-def add_questions(
-    parser: argparse.ArgumentParser, data: str = "", *, lengths: bool = False
-) -> None:
+def add_questions(parser: options.Options, data: str = "", *, lengths: bool = False) -> None:
     """Add the options that `open_questions` reads but the seed.
 
     `data` says more of ``--data``; with `lengths`, ``-k`` takes several numbers.

@@ -220,6 +220,16 @@ class SettingResult:
         """Pipeline, k and layout, for a person."""
         return setting_name(self.pipeline, self.k, self.layout)
 
+    @property
+    def hit_rates(self) -> tuple[float, ...]:
+        """Share of the questions whose best gold passage has each rank, as `CAUS` takes them.
+
+        Over those whose gold passages are known; empty if there are none.
+        """
+        known = self.retrieval and next(iter(self.retrieval.values())).n
+        found = [rank for rank in self.gold_ranks if rank is not None]
+        return tuple(found.count(rank) / known for rank in range(self.k)) if known else ()
+
 
 FORMAT = 2
 """Format 1 had no outcomes by order, and p-values that took noise for differences."""

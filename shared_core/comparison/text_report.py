@@ -129,7 +129,11 @@ def retrieval_line(setting: SettingResult) -> str:
         f"{name} {estimate_text(estimate)}" for name, estimate in setting.retrieval.items()
     )
     known = counted(next(iter(setting.retrieval.values())).n, "question")
-    return f"Retrieval, over {known} with gold passages: {measures}."
+    rates = ", ".join(f"{rate:.3g}" for rate in setting.hit_rates)
+    return (
+        f"Retrieval, over {known} with gold passages: {measures}. By rank, the best one is found "
+        f"with hit_rates=({rates})."
+    )
 
 
 def flip_lines(setting: SettingResult) -> Iterator[str]:

@@ -38,15 +38,18 @@ def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
             f"{KEPT}."
         ),
     )
-    _add_questions(parser)
-    _add_settings(parser)
-    options.add_asking(parser)
-    options.add_name(parser)
-    options.add_fresh_and_plan(parser)
+    group = parser.add_argument_group
+    _add_questions(group("data and model"))
+    _add_compared(group("what is compared"))
+    _add_settings(group("how it is compared"))
+    options.add_fresh_and_plan(group("cost and resuming"))
+    asking = group("how the model is asked")
+    options.add_asking(asking)
+    options.add_name(asking)
     parser.set_defaults(run=run)
 
 
-def _add_questions(parser: argparse.ArgumentParser) -> None:
+def _add_questions(parser: options.Options) -> None:
     add = parser.add_argument
     add("--data", type=options.path, required=True, help="JSON lines with question, answers (or "
         "none: then it is told how many answers the order changes) and documents (what your "
@@ -59,7 +62,7 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
     add("--n", type=int, help="number of questions (default: all)")
 
 
-def _add_settings(parser: argparse.ArgumentParser) -> None:
+def _add_compared(parser: options.Options) -> None:
     add = parser.add_argument
     add("-k", "--k", type=options.numbers, help="numbers of passages, such as 5,10 (default: "
         "10, or all if there are fewer)")  # fmt: skip
@@ -69,6 +72,12 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
         f"{', '.join(STRATEGIES)} (default: {','.join(DEFAULTS)}; the first two always take part; "
         "two_round, attention and distraction_aware need a local model)")  # fmt: skip
     add("--shuffles", type=int, default=3, help="random orders per question (default: 3)")
+    add("--layouts", type=options.names, default=("after",), help="where the question stands: some "
+        "of after (the passages), before, both (default: after)")  # fmt: skip
+
+
+def _add_settings(parser: options.Options) -> None:
+    add = parser.add_argument
     add("--profile", help="position profile for max_relevance, min_distraction and "
         "distraction_aware: a file or a model's name")  # fmt: skip
     add("--curve", help="positional curve for attention: a file or a model's name")
@@ -79,8 +88,6 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     add("--graders", type=options.names, default=("em",), help=f"some of {', '.join(GRADERS)}, see "
         "below; the first one decides; or logprob, the probability of the answer, for local models "
         "(default: em)")  # fmt: skip
-    add("--layouts", type=options.names, default=("after",), help="where the question stands: some "
-        "of after (the passages), before, both (default: after)")  # fmt: skip
     add("--again", action="store_true", default=None, help="ask again in ranked order, to tell "
         "answers that change with the order from those that change by themselves (default: if "
         "the questions have no answers)")  # fmt: skip

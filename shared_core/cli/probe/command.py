@@ -37,9 +37,10 @@ def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
             f"{KEPT}."
         ),
     )
-    add = parser.add_argument
-    add("model", metavar="MODEL", help=models.HELP)
-    questions.add_questions(parser, lengths=True)
+    group = parser.add_argument_group
+    parser.add_argument("model", metavar="MODEL", help=models.HELP)
+    questions.add_questions(group("what is asked"), lengths=True)
+    add = group("what is measured").add_argument
     add("--slots", type=_slots, help="slots to measure, counted from 1, such as 1,5,10; the first, "
         "the middle and the last must be among them (default: all)")  # fmt: skip
     add("--measure", help="accuracy; logprob (the probability of the answer) or attention (the "
@@ -51,14 +52,16 @@ def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
     add("--looks", type=int, default=5, help="how many times to check whether the answers "
         "so far suffice; 1 asks every question (default: 5)")  # fmt: skip
     add("--seed", type=int, default=0, help="seed of questions and intervals (default: 0)")
-    add("--max-calls", type=int, help="most calls to the model")
-    options.add_asking(parser)
+    add = group("files").add_argument
     add("--name", type=options.given, help="name to save the profile under (default: the model's)")
     add("--output", type=options.path, help="file of the profile (default: named after the model, "
         "in $POSRAG_PROFILES or ~/.posrag/profiles)")  # fmt: skip
     add("--figure", type=options.path, help="file of the plotted curve (default: next to the "
         "profile)")  # fmt: skip
-    options.add_fresh_and_plan(parser)
+    cost = group("cost and resuming")
+    cost.add_argument("--max-calls", type=int, help="most calls to the model")
+    options.add_fresh_and_plan(cost)
+    options.add_asking(group("how the model is asked"))
     parser.set_defaults(run=run)
 
 

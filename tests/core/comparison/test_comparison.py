@@ -86,6 +86,8 @@ def test_the_gain_that_was_planted_is_found(planted: ComparisonResult) -> None:
     retrieval = planted.settings[0].retrieval
     assert [retrieval[name].mean for name in ("hit@1", "hit@5", "MRR")] == [0.5, 1, 0.75]
     assert planted.settings[0].gold_ranks == (0, 1) * 40
+    assert planted.settings[0].hit_rates == (0.5, 0.5, 0, 0, 0)
+    assert CAUS(hit_rates=planted.settings[0].hit_rates).hit_rates == (0.5, 0.5, 0, 0, 0)
 
 
 def test_two_rounds_are_made_with_a_local_model_and_kept(tmp_path: Path) -> None:
