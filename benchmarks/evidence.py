@@ -65,7 +65,8 @@ PARTS = {
     ),
     "compare": Part(
         "Is another order worth it?",
-        "Passages retrieved from all of the collection, by the probability of the answer.",
+        "Passages retrieved from all of the collection, by the probability of the answer. The "
+        "profile behind max_relevance was measured on the same questions; inverse needs none.",
         (
             "compare --data ASKED --documents DOCUMENTS --model MODEL --n 30 -k 10 --graders "
             "logprob --pipelines dense,sparse,hybrid --shuffles 1 --profile OUT/profile.json "
