@@ -215,7 +215,8 @@ def document() -> str:
             most = max(cost["gigabytes"] for cost in each)
             words += [
                 f"## {part.title}\n",
-                f"{part.text} ({counted(round(minutes), 'minute')}, {most:g} GB at most.)\n",
+                f"{part.text} ({counted(round(minutes), 'minute')} in its longest run, which does "
+                f"not ask again what one before it has asked; {most:g} GB at most.)\n",
                 f"```text\n{file.read_text('utf-8').rstrip()}\n```\n",
             ]
     return "\n".join(words)

@@ -10,9 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from shared_core import HybridIndex, PositionProfile, __version__
+from shared_core.cli import collection_report as report
 from shared_core.cli import filling, options
 from shared_core.cli.console import Console
-from shared_core.cli.engine import report
 from shared_core.native import kernels
 from shared_core.sensitivity.records import profile_folder
 from shared_core.wording import counted

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from shared_core.cli import collection_report as report
 from shared_core.cli import filling, options
 from shared_core.cli.console import Console
-from shared_core.cli.engine import report
 from shared_core.cli.installed import TABLES, check_installed
 
 
