@@ -80,7 +80,8 @@ class PlacementTransformer(PlacementOptions, DocumentStep):
         if self.caus.gate.opened:
             warn_of_placed([document.metadata.get(DETAIL) for document in documents])
         places = self.caus.places_of(as_passages(documents)) if self.caus.reads_places else ()
+        tokens = self.caus.tokens_of(document.page_content for document in documents)
         return [
             copy_of(documents[why["rank"]], why, told=self.include_scores)
-            for why in self.caus.explain(len(documents), places)
+            for why in self.caus.explain(len(documents), places, tokens)
         ]

@@ -310,7 +310,9 @@ class PlacementPostprocessor(CAUSFieldsPostprocessor):
         caus = self._caus
         read = _passages(nodes) if caus.reads_places else ()
         places = caus.places_of(read, NodeChunks(caus.chunk_keys))
-        return [with_slot(nodes[why["rank"]], why) for why in caus.explain(len(nodes), places)]
+        tokens = caus.tokens_of(to_passage(each.node).text for each in nodes)
+        placed = caus.explain(len(nodes), places, tokens)
+        return [with_slot(nodes[why["rank"]], why) for why in placed]
 
 
 def _passages(nodes: Iterable[NodeWithScore]) -> list[Passage]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
@@ -218,13 +218,14 @@ class CAUS:
         places: Sequence[Place] = ()
         if self.reads_places:
             places = self.places_of(ranking.passages, reader)
-        return Arrangement(ranking, self.decide(len(ranking), places, self._tokens_of(ranking)))
+        tokens = self.tokens_of(passage.text for passage in ranking.passages)
+        return Arrangement(ranking, self.decide(len(ranking), places, tokens))
 
-    def _tokens_of(self, ranking: Ranking) -> float | None:
-        """Return the tokens of the passages, where a profile of several lengths asks for them."""
+    def tokens_of(self, texts: Iterable[str]) -> float | None:
+        """Return how many tokens texts have, where a profile of several lengths asks for that."""
         if self.profile is None or not self.profile.lengths:
             return None
-        return sum(estimate_tokens(passage.text) for passage in ranking.passages) or None
+        return sum(map(estimate_tokens, texts)) or None
 
     def places_of(
         self, passages: Sequence[Passage], reader: ChunkReader | None = None
@@ -263,7 +264,9 @@ class CAUS:
         spans, expansion, ranks = expand_ranking(ranking, self.expand, reader, source)
         rates = rates_by_rank(self.hit_rates, len(ranking))
         places = [span.chunks[0].place for span in expansion.spans]
-        gate = self._decided(len(spans), [rates[of_span].sum() for of_span in ranks], places)
+        tokens = self.tokens_of(span.text for span in expansion.spans)
+        by_span = [rates[of_span].sum() for of_span in ranks]
+        gate = self._decided(len(spans), by_span, places, tokens)
         return ExpandedArrangement(spans, gate, ranking, expansion)
 
     def decide(
@@ -325,9 +328,11 @@ class CAUS:
     def _by_k(self) -> dict[int, OrderDecision]:
         return {}
 
-    def explain(self, k: int, places: Sequence[Place] = ()) -> list[dict[str, Any]]:
+    def explain(
+        self, k: int, places: Sequence[Place] = (), tokens: float | None = None
+    ) -> list[dict[str, Any]]:
         """Return, slot by slot, how `k` passages are placed and why, JSON-able; see `decide`."""
-        gate = self.decide(k, places)
+        gate = self.decide(k, places, tokens)
         shared = gate.explain()
         return [{"rank": rank, "slot": slot, **shared} for slot, rank in enumerate(gate.slots)]
 

@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,6 +39,18 @@ def test_the_gate_decides(adapter: Adapter, psi: Any, rule: Any) -> None:
     placed = adapter.hits(adapter.place(step, adapter.items(CORPUS[:5])))
     expected = CAUS(placement="inverse", psi=psi, rule=rule).explain(5)
     assert [hit.why for hit in placed] == expected
+
+
+@pytest.mark.parametrize(("times", "opened"), [(1, False), (60, True)])
+def test_the_length_of_the_passages_decides_too(adapter: Adapter, times: int, opened: bool) -> None:
+    """As in a retriever: of a profile of two lengths, the longer one has a bias."""
+    flat = PositionProfile(model="m", accuracy=(0.5, 0.5, 0.5), n=200, tokens=60)
+    deep = PositionProfile(model="m", accuracy=(0.3, 0.3, 0.9), n=200, tokens=3000)
+    psi = PositionProfile.of_lengths([flat, replace(deep, k=6, slots=(0, 2, 5))])
+    passages = [replace(each, text="one word " * 10 * times) for each in CORPUS[:3]]
+    step = adapter.placer("auto", psi=psi)
+    placed = adapter.hits(adapter.place(step, adapter.items(passages)))
+    assert [hit.why["gate"] for hit in placed] == ["open" if opened else "shut"] * 3
 
 
 def test_naming_a_placement_is_asking_for_it(adapter: Adapter) -> None:
