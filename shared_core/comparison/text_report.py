@@ -21,6 +21,12 @@ from shared_core.evaluation.significance import PairedComparison
 from shared_core.generation.failures import empty_lines
 from shared_core.wording import counted, one_line
 
+UNGRADED = {
+    "logprob": "how probable the accepted answer is, the geometric mean over its tokens",
+    "same": "1 is the answer in ranked order, 0 another one",
+}
+"""What stands in the place of a grader."""
+
 NOT_AVAILABLE = "n/a"
 BY_P_VALUE = "one that excludes 0 shows nothing unless its p-value does"
 
@@ -191,7 +197,8 @@ def questions_asked(result: ComparisonResult) -> str:
 
 def meanings(graders: Sequence[str]) -> str:
     """Say what posrag's own graders count as right; empty if there are none of them."""
-    known = [f"{name}: {MEANINGS[name]}" for name in graders if name in MEANINGS]
+    means = {**MEANINGS, **UNGRADED}
+    known = [f"{name}: {means[name]}" for name in graders if name in means]
     return f"By {'; '.join(known)}. " if known else ""
 
 

@@ -12,6 +12,7 @@ from shared_core.comparison import ComparisonPlan, ComparisonResult, SettingResu
 from shared_core.comparison.result import BASELINES
 from shared_core.comparison.text_report import (
     BY_P_VALUE,
+    UNGRADED,
     capitalised,
     difference,
     empty_answer_lines,
@@ -76,8 +77,9 @@ def file_lines(files: ReportFiles) -> Iterator[str]:
 
 def legend(result: ComparisonResult) -> str:
     """Say what the figures of the tables are."""
+    scale = "" if result.graders[0] in UNGRADED else ", from 0 (all wrong) to 1 (all right)"
     return (
-        f"{', '.join(result.graders)}: mean over questions, from 0 (all wrong) to 1 (all right). "
+        f"{', '.join(result.graders)}: mean over questions{scale}. "
         f"{meanings(result.graders)}less X: difference from X, in {result.graders[0]}. "
         f"In brackets {result.confidence:.0%} intervals, each on its own: {BY_P_VALUE}; "
         f"p is corrected for {counted(result.tests, 'comparison')} (Wilcoxon signed-rank tests of "

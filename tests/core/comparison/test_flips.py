@@ -98,8 +98,11 @@ def test_questions_without_answers_are_asked_whether_the_order_matters() -> None
     means = {each.name: each.estimates["same"].mean for each in result.settings[0].strategies}
     assert means["sequential"] == 1 > means["inverse"] == 0
     assert ComparisonResult.from_json(result.to_json()) == result
-    calm = Comparison().run(smallest, data)
+    assert "The order matters to this model" in to_html(result)
+    assert "1 is the answer in ranked order" in to_markdown(result)
+    calm = Comparison(ks=(3, 4)).run(smallest, data)
     assert calm.verdict.kind == "order_not_shown"
+    assert "not shown to matter" in to_html(calm)
 
 
 def test_answers_to_some_questions_only_are_refused() -> None:
