@@ -36,7 +36,16 @@ OUT = DOCS / "evidence"
 QUESTIONS = 200
 DISTRACTORS = 19
 """Passages beside the gold one: enough for the longest prompt."""
-FILES = ("profile ", "curve ", "answers ", "report ", "tables ", "outcomes ", "Use it with ")
+FILES = (
+    "profile ",
+    "curve ",
+    "answers ",
+    "report ",
+    "tables ",
+    "outcomes ",
+    "Use it with ",
+    "figures ",
+)
 """Beginnings of lines that name files of this machine."""
 
 
@@ -182,6 +191,12 @@ def run(command: str, work: Path) -> str:
     if status:
         raise SystemExit(f"posrag {command} failed")
     note_cost(command, time.monotonic() - start, used.ru_maxrss / 2**20)
+    for name, path in files.items():  # no file of this machine is named in what is kept
+        printed = printed.replace(path, name)
+        for file in OUT.rglob("*.json"):
+            text = file.read_text("utf-8")
+            if path in text:
+                file.write_text(text.replace(path, name), "utf-8")
     told = [line.rstrip() for line in printed.splitlines() if not line.startswith(FILES)]
     print("\n".join(told), flush=True)
     return "\n".join([f"$ posrag {command}", "", *told]).rstrip() + "\n"
