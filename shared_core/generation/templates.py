@@ -43,13 +43,10 @@ class PromptTemplate:
         return re.sub(r"\{(context|question)\}", lambda found: values[found[1]], self.text)
 
 
-ANSWER = PromptTemplate(
-    "Use the context to answer the question. Give the answer alone, in the words of the context."
-    "\n\nContext:\n{context}\n\nQuestion: {question}\nAnswer:"
-)
-"""Passages joined by blank lines, as both frameworks join them, and the question after them."""
-
 _ASK = "Use the context to answer the question. Give the answer alone, in the words of the context."
+
+ANSWER = PromptTemplate(f"{_ASK}\n\nContext:\n{{context}}\n\nQuestion: {{question}}\nAnswer:")
+"""Passages joined by blank lines, as both frameworks join them, and the question after them."""
 
 LAYOUTS = {
     "after": ANSWER,
@@ -64,8 +61,7 @@ LAYOUTS = {
 """Where the question stands: after the passages, before them, or at both ends."""
 
 ABSTAIN = PromptTemplate(
-    "Use the context to answer the question. Give the answer alone, in the words of the context. "
-    f"If the context does not hold the answer, say {ABSTENTION}."
+    f"{_ASK} If the context does not hold the answer, say {ABSTENTION}."
     "\n\nContext:\n{context}\n\nQuestion: {question}\nAnswer:"
 )
 """The same, with leave to abstain (PositionalBias, section 3)."""

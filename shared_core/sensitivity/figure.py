@@ -13,7 +13,7 @@ from shared_core.sensitivity.profile import PositionProfile
 
 TICKS = 25
 DEPTHS = 5
-"""Columns of a heatmap."""
+"""Columns of a heatmap, and about as many slots that are measured of each of several lengths."""
 LABELS = {"accuracy": "accuracy", "logprob": "probability of the answer", "attention": "attention"}
 
 

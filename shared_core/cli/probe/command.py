@@ -17,12 +17,10 @@ from shared_core.cli.probe.files import ProbeFiles
 from shared_core.evaluation import GRADERS
 from shared_core.generation import Generator, HuggingFaceModel
 from shared_core.sensitivity import PositionProfile, Probe, draw_profile
+from shared_core.sensitivity.figure import DEPTHS
 from shared_core.sensitivity.measures import MeasureName
 from shared_core.sensitivity.position_sensitivity import check_slots, spread_slots
 from shared_core.sensitivity.questions import check_context
-
-DEPTHS = 5
-"""Slots that are measured of each of several lengths: the ends, the middle, and between them."""
 
 
 def add_parser(subcommands: options.Subparsers, purpose: str) -> None:
