@@ -105,6 +105,49 @@ def test_snippet_runs(
         assert names["chain"].invoke("resize an image").content == "answer"
 
 
+GIVEN = """
+from collections.abc import Callable, Sequence
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import BaseChatModel
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.vectorstores import VectorStore
+from llama_index.core import VectorStoreIndex
+from llama_index.core.embeddings import BaseEmbedding
+from llama_index.core.schema import BaseNode
+from langchain_posrag import HuggingFaceModel
+
+local_model: HuggingFaceModel
+address: str
+docs: list[Document]
+chunks: list[Document]
+more: list[Document]
+embeddings: Embeddings
+store: VectorStore
+your_retriever: BaseRetriever
+format_docs: Callable[[Sequence[Document]], str]
+prompt: ChatPromptTemplate
+llm: BaseChatModel
+nodes: list[BaseNode]
+more_nodes: list[BaseNode]
+embed_model: BaseEmbedding
+index: VectorStoreIndex
+"""
+"""The types of `names`, as users have them."""
+
+
+@pytest.mark.slow
+def test_a_type_checker_accepts_the_snippets(tmp_path: Path) -> None:
+    (tmp_path / "given.py").write_text(GIVEN)
+    for number, (snippet, _) in enumerate(SNIPPETS):
+        (tmp_path / f"snippet_{number}.py").write_text(f"from given import *\n{snippet}")
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", "cache", "."]
+    checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+
+
 def test_the_placement_that_contributors_are_shown_works() -> None:
     """Of any number of passages, and under any ``placement=``."""
     text = README.with_name("CONTRIBUTING.md").read_text(encoding="utf-8")
