@@ -11,7 +11,7 @@ from langchain.agents import create_agent
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.tools import create_retriever_tool
 from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.agent.workflow import FunctionAgent, ToolCallResult
@@ -48,7 +48,7 @@ def test_a_langchain_agent_reads_the_documents_in_placed_order() -> None:
     call = ToolCall(name="search", args={"query": QUESTION}, id="1")
     said = [AIMessage("", tool_calls=[call]), AIMessage("done")]
     agent = create_agent(ScriptedModel(messages=iter(said)), tools=[tool])
-    messages = agent.invoke({"messages": [("user", QUESTION)]})["messages"]
+    messages = agent.invoke({"messages": [HumanMessage(QUESTION)]})["messages"]
     (read,) = [each for each in messages if isinstance(each, ToolMessage)]
     assert read.content == "\n\n".join(each.page_content for each in placed)
     assert read.artifact == placed
@@ -59,17 +59,16 @@ def test_a_llamaindex_agent_reads_the_nodes_in_placed_order(kind: str) -> None:
     """By a tool of a retriever with the postprocessor behind it, and of a query engine with it."""
     nodes = [TextNode(text=text, id_=text) for text in TEXTS]
     index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=8))
-    placing = [llamaindex_posrag.CAUSPostprocessor(k=4, psi="always")]
-    named = {"name": "search", "description": "Searches."}
+    placing = llamaindex_posrag.CAUSPostprocessor(k=4, psi="always")
+    tool: RetrieverTool | QueryEngineTool
     if kind == "retriever":
-        tool: Any = RetrieverTool.from_defaults(
-            index.as_retriever(similarity_top_k=5), placing, **named
-        )
+        found = index.as_retriever(similarity_top_k=5)
+        tool = RetrieverTool.from_defaults(found, [placing], name="search")
     else:
         engine = index.as_query_engine(
-            llm=MockLLM(), similarity_top_k=5, node_postprocessors=placing
+            llm=MockLLM(), similarity_top_k=5, node_postprocessors=[placing]
         )
-        tool = QueryEngineTool.from_defaults(engine, **named)
+        tool = QueryEngineTool.from_defaults(engine, name="search")
     output = _output_for_an_agent(tool)
     read = output.raw_output if kind == "retriever" else output.raw_output.source_nodes
     assert [each.posrag["rank"] for each in read] == [0, 2, 3, 1]
