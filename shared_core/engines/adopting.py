@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from shared_core._extras import require
 from shared_core.arrays import Vectors
 from shared_core.engines.collection import CollectionEngine
 from shared_core.types import Passage
@@ -58,12 +57,12 @@ def adopt(engine: CollectionEngine, rows: Rows, *, progress: Progress | None = N
     """
     seen: set[str] = set()
     for passages, vectors in rows.batches:
-        held = {passage.id: passage for passage in engine.get([each.id for each in passages])}
+        held = engine.get([each.id for each in passages])
+        there = {each.id: (each.text, each.metadata) for each in held}
         changed = [
             at
             for at, each in enumerate(passages)
-            if (there := held.get(each.id)) is None
-            or (there.text, dict(there.metadata)) != (each.text, dict(each.metadata))
+            if there.get(each.id) != (each.text, each.metadata)
         ]
         if changed:
             engine.add([passages[at] for at in changed], np.asarray(vectors)[changed])
@@ -117,8 +116,8 @@ def qdrant_rows(
             )
             if points:
                 held = [point.vector[vector] if vector else point.vector for point in points]
-                records = ((str(point.id), point.payload or {}) for point in points)
-                passages = [_passage(id, each, content, metadata) for id, each in records]
+                records = [(str(point.id), point.payload or {}) for point in points]
+                passages = [_passage(id, each, content, each.get(metadata)) for id, each in records]
                 yield passages, np.array(held, np.float32)
             if offset is None:
                 return
@@ -148,7 +147,7 @@ def lancedb_rows(
         for batch in table.search().select([id, vector, content, metadata]).to_batches(BATCH):
             rows = batch.to_pylist()
             if rows:
-                passages = [_passage(str(row[id]), row, content, metadata) for row in rows]
+                passages = [_passage(str(row[id]), row, content, row[metadata]) for row in rows]
                 yield passages, np.array([row[vector] for row in rows], np.float32)
 
     return Rows(table.count_rows(), batches())
@@ -170,23 +169,14 @@ def milvus_rows(
     id, vector, content
         Its fields; of LlamaIndex ``id``, ``embedding`` and ``text``.
     """
-    require("pymilvus", extra="milvus")
 
     def batches() -> Iterator[tuple[Sequence[Passage], Vectors]]:
         found = client.query_iterator(collection, batch_size=BATCH, output_fields=["*"])
         while rows := found.next():
-            passages = [
-                _passage(
-                    str(row[id]),
-                    {
-                        content: row.get(content),
-                        "": {key: row[key] for key in row.keys() - {id, vector, content}},
-                    },
-                    content,
-                    "",
-                )
-                for row in rows
-            ]
+            passages = []
+            for row in rows:
+                others = {key: row[key] for key in row.keys() - {id, vector, content}}
+                passages.append(_passage(str(row[id]), row, content, others))
             yield passages, np.array([row[vector] for row in rows], np.float32)
         found.close()
 
@@ -194,10 +184,11 @@ def milvus_rows(
     return Rows(int(counted["count(*)"]), batches())
 
 
-def _passage(id: str, record: Mapping[str, Any], content: str, metadata: str) -> Passage:
+def _passage(
+    id: str, record: Mapping[str, Any], content: str, metadata: Mapping[str, Any] | None
+) -> Passage:
     """Return the passage of a record, as LangChain or LlamaIndex have it."""
-    told = record.get(metadata) or {}
-    for held in (record, told):
+    for held in (record, metadata or {}):
         if "_node_content" in held:
             node = json.loads(held["_node_content"])
             return Passage(id, node.get("text") or record.get(content) or "", node["metadata"])
@@ -206,4 +197,4 @@ def _passage(id: str, record: Mapping[str, Any], content: str, metadata: str) ->
             f"record {id!r} has no text under {content!r}; it has {', '.join(sorted(record))}: say "
             "which by content="
         )
-    return Passage(id, record[content], told)
+    return Passage(id, record[content], metadata or {})
